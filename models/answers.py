@@ -10,8 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-# Factors per logarithm. Four of them overflow beyond 177 logits between ability and difficulty.
-_FACTORS = 4
+from bayesrank.models.answer_chances import answer_chances
 
 
 def observe_answers(
@@ -78,27 +77,13 @@ def observe_answers(
 
 
 def _logp(value: Any, ability: Any, difficulty: Any, asked: Any = None) -> Any:
-    spent = value @ difficulty if difficulty.ndim == 1 else (value * difficulty).sum(-1)
-    linear = value.sum(-1) * ability - spent
-    odds = pt.exp(-difficulty)
-    padding = (-odds.shape[-1]) % _FACTORS
-    # A logarithm of a product of factors costs a quarter of their logarithms, and the exponentials
-    # of abilities and difficulties a fraction of those of all their differences.
-    odds = _grouped(odds, padding)
-    if asked is not None:
-        odds = odds * _grouped(asked, padding)
-    base = pt.exp(ability)[..., np.newaxis]
-    product = 1.0
-    for factor in range(_FACTORS):
-        product = product * (1.0 + base * odds[..., factor, :])
-    return linear - pt.log(product).sum(-1)
-
-
-def _grouped(values: Any, padding: Any) -> Any:
-    """Arrange the last axis in rows, one per factor, filled up with zeros."""
-    zeros = pt.zeros([*(values.shape[axis] for axis in range(values.ndim - 1)), padding])
-    padded = pt.concatenate([values, zeros], axis=-1)
-    return padded.reshape([*(values.shape[axis] for axis in range(values.ndim - 1)), _FACTORS, -1])
+    if ability.ndim != 1 or difficulty.ndim != 1:
+        gap = ability[..., np.newaxis] - difficulty
+        cells = value * gap - pt.softplus(gap)
+        return (cells if asked is None else asked * cells).sum(-1)
+    mask = pt.zeros((0, 0)) if asked is None else asked.T
+    logs, _, _ = answer_chances(ability, -difficulty, mask)
+    return value.sum(-1) * ability - value @ difficulty - logs
 
 
 def _dist(ability: Any, difficulty: Any, *rest: Any) -> Any:

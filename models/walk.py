@@ -3,10 +3,13 @@ r"""Gaussian random walks in coordinates in which the posterior is nearly spheri
 A walk over N times has N - 1 increments per system. Where the data say little about them, scaled
 increments are independent of the scale of the walk; where the data say much, the increments
 themselves are. The transform here serves both ends and everything between: it turns increments into
-the principal components of the path, in which prior and information are both diagonal, and divides
-each by the standard deviation :math:`(\tau^{-2} + w \lambda_k)^{-1/2}` that prior (scale
-:math:`\tau`) and data (information :math:`w` per time, :math:`\lambda_k` the component's share)
-leave it. Only coordinates change: densities, draws and modes are those of the walk.
+the principal components of the path, in which prior and information are both diagonal, takes off
+from each the mean :math:`v_k g_k` and divides by the standard deviation :math:`\sqrt{v_k}` that
+prior and data leave it: :math:`v_k = (\tau^{-2} + w \lambda_k)^{-1}` with the scale :math:`\tau` of
+the walk, the information :math:`w` per time, the component's share :math:`\lambda_k`, and
+:math:`g_k`, how steeply the log-likelihood rises along it. The means move with the scale; had the
+coordinates to do so, all of them would hold it back. Only coordinates change: densities, draws and
+modes are those of the walk.
 """
 
 # PyTensor generates most of its functions, with annotations that say None.
@@ -49,7 +52,13 @@ def path_matrix(n_times: int) -> Array:
 
 
 def walk_increments(
-    name: str, scale: Any, durations: Array, information: Array, *, dims: tuple[str, str]
+    name: str,
+    scale: Any,
+    durations: Array,
+    information: Array,
+    slopes: Array,
+    *,
+    dims: tuple[str, str],
 ) -> Any:
     r"""State independent normal increments of walks, with variance :math:`\tau^2 \Delta t`.
 
@@ -63,7 +72,9 @@ def walk_increments(
         :math:`\Delta t`, positive.
     information : numpy.ndarray of shape (system,)
         About how much the data say on the state of each system at one time, as an inverse variance.
-        It changes how well the walk is sampled, not what is sampled.
+    slopes : numpy.ndarray of shape (system, time)
+        About how steeply the log-likelihood rises with each state of a path that stands still. Like
+        the information it changes how well the walk is sampled, not what is sampled.
     dims : tuple of str
         Names of the dims of systems and steps.
 
@@ -77,7 +88,7 @@ def walk_increments(
     >>> import pymc as pm
     >>> with pm.Model(coords={"system": ["a"], "step": [1, 2]}):
     ...     steps = walk_increments(
-    ...         "steps", 0.5, np.ones(2), np.ones(1), dims=("system", "step")
+    ...         "steps", 0.5, np.ones(2), np.ones(1), np.zeros((1, 3)), dims=("system", "step")
     ...     )
     >>> pm.draw(steps, random_seed=1).shape
     (1, 2)
@@ -91,12 +102,13 @@ def walk_increments(
         as_data(f"{name}_scale", scale, None),
         pm.Data(f"{name}_root_duration", roots, dims=dims[1]),
         pm.Data(f"{name}_information", information, dims=dims[0]),
+        pm.Data(f"{name}_slope", slopes @ paths @ components),
         pm.Data(f"{name}_share", shares),
         pm.Data(f"{name}_component", components),
         logp=_logp,
         dist=_dist,
         support_point=_at_zero,
-        signature="(),(s),(),(k),(s,k)->(s)",
+        signature="(),(s),(),(k),(k),(s,k)->(s)",
         transform=_Whitened(),
         class_name="WalkIncrements",
         dims=dims,
@@ -104,33 +116,33 @@ def walk_increments(
 
 
 class _Whitened(Transform):
-    """Turn increments into components of the path, each over its own standard deviation."""
+    """Turn increments into components of the path, less their means, over standard deviations."""
 
     name = "whitened"
     ndim_supp = 1
 
     def forward(self, value: Any, *inputs: Any) -> Any:
-        roots, components, spread = self._parts(inputs)
-        return ((value / roots) @ components) / spread
+        roots, components, middle, spread = self._parts(inputs)
+        return ((value / roots) @ components - middle) / spread
 
     def backward(self, value: Any, *inputs: Any) -> Any:
-        roots, components, spread = self._parts(inputs)
-        return ((value * spread) @ components.T) * roots
+        roots, components, middle, spread = self._parts(inputs)
+        return ((value * spread + middle) @ components.T) * roots
 
     def log_jac_det(self, value: Any, *inputs: Any) -> Any:
-        roots, _, spread = self._parts(inputs)
+        roots, _, _, spread = self._parts(inputs)
         return pt.log(spread).sum(-1) + pt.log(roots).sum()
 
     @staticmethod
-    def _parts(inputs: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    def _parts(inputs: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
         # PyMC passes the size before the parameters and the random generator after them.
-        _, scale, roots, information, shares, components, _ = inputs
-        precision = scale ** (-2) + information[..., np.newaxis] * shares
-        return roots, components, precision**-0.5
+        _, scale, roots, information, slopes, shares, components, _ = inputs
+        variance = 1.0 / (scale ** (-2) + information[..., np.newaxis] * shares)
+        return roots, components, variance * slopes, pt.sqrt(variance)
 
 
 def _logp(
-    value: Any, scale: Any, roots: Any, information: Any, shares: Any, components: Any
+    value: Any, scale: Any, roots: Any, information: Any, slopes: Any, shares: Any, components: Any
 ) -> Any:
     sd = scale[..., np.newaxis] * roots
     return (-0.5 * (value / sd) ** 2 - pt.log(sd)).sum(-1) - 0.5 * np.log(2 * np.pi) * (
@@ -138,7 +150,9 @@ def _logp(
     )
 
 
-def _dist(scale: Any, roots: Any, information: Any, shares: Any, components: Any, size: Any) -> Any:
+def _dist(
+    scale: Any, roots: Any, information: Any, slopes: Any, shares: Any, components: Any, size: Any
+) -> Any:
     shape = pt.concatenate([information.shape, roots.shape])
     return scale * roots * pm.Normal.dist(size=shape)
 

@@ -12,12 +12,15 @@ from bayesrank.models.walk import path_matrix, walk_increments
 PYTHON = Mode(linker="py", optimizer="fast_compile")
 DURATIONS = np.array([0.1, 0.3, 0.6])
 COORDS = {"system": list("ab"), "step": [2, 3, 4]}
+SLOPES = np.array([[1.0, -2.0, 0.5, 0.7], [-30.0, 10.0, 0.0, 15.0]])
 
 
 def build(information=(2.0, 50.0)) -> pm.Model:
     with pm.Model(coords=COORDS) as model:
         scale = pm.HalfNormal("scale", 1.0)
-        walk_increments("x", scale, DURATIONS, np.array(information), dims=("system", "step"))
+        walk_increments(
+            "x", scale, DURATIONS, np.array(information), SLOPES, dims=("system", "step")
+        )
     return model
 
 
@@ -58,19 +61,25 @@ def test_the_transform_is_undone():
     np.testing.assert_allclose(back(0.7), value, atol=1e-12)
 
 
-def test_the_coordinates_of_a_gaussian_posterior_are_standard():
-    """Where all times are equally informative and nothing else moves, the posterior is N(., I)."""
-    information = 30.0
+@pytest.mark.parametrize("log_scale", [-4.0, 0.0, 1.0])
+def test_the_coordinates_of_a_gaussian_posterior_are_standard(log_scale):
+    """Where all times are equally informative, the posterior is N(0, I), whatever the scale."""
+    information, y = 30.0, np.random.default_rng(3).normal(size=(2, 4))
     with pm.Model(coords=COORDS) as model:
+        scale = pm.HalfNormal("scale", 1.0)
         steps = walk_increments(
-            "x", 0.8, DURATIONS, np.full(2, information), dims=("system", "step")
+            "x", scale, DURATIONS, np.full(2, information), information * y, dims=("system", "step")
         )
         level = pm.Flat("level", shape=(2, 1))
-        pm.Normal(
-            "y", level + steps @ path_matrix(4).T, information**-0.5, observed=np.ones((2, 4))
-        )
+        pm.Normal("y", level + steps @ path_matrix(4).T, information**-0.5, observed=y)
     bound = bind_model(model, "nuts", backend="python")
-    np.testing.assert_allclose(bound.hessian(np.ones(8))[:6, :6], -np.eye(6), atol=1e-8)
+    where = bound.slices()
+    x = np.ones(bound.size)
+    x[where["scale"]], x[where["x"]] = log_scale, 0.0
+    np.testing.assert_allclose(bound.logp_and_gradient(x)[1][where["x"]], 0.0, atol=1e-8)
+    curvature = bound.hessian(x)[where["x"]]
+    np.testing.assert_allclose(curvature[:, where["x"]], -np.eye(6), atol=1e-8)
+    np.testing.assert_allclose(curvature[:, where["scale"]], 0.0, atol=1e-8)
 
 
 def test_draws_are_independent():
