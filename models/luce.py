@@ -18,7 +18,7 @@ from bayesrank.models.distributions import MultinomialReal
 from bayesrank.models.paired import bradley_terry
 from bayesrank.models.score_priors import zero_sum_score
 from bayesrank.models.winner_sets import SizedSets, StickBreaking, winner_counts, winner_sets
-from bayesrank.priors import Normal, Prior, PriorLike, as_prior
+from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
 
@@ -54,7 +54,8 @@ def plackett_luce(data: Comparisons | Ballots, *, prior: PriorLike = Normal(0.0,
     Raises
     ------
     DataError
-        If no pair was ever decided, no ballot ranks two systems, or a ballot has a tie.
+        If no pair was ever decided and the prior is flat, no ballot ranks two systems, or a ballot
+        has a tie.
 
     References
     ----------
@@ -126,7 +127,7 @@ def bradley_terry_luce(
     Raises
     ------
     DataError
-        If everybody or nobody was right in every event.
+        If everybody or nobody was right in every event and the prior is flat.
 
     References
     ----------
@@ -141,7 +142,7 @@ def bradley_terry_luce(
     ['choices']
     """
     prior = as_prior(prior).resolve(responses)
-    events = _events(responses, rows)
+    events = _events(responses, rows, prior)
     by_event = ("event", "system")
     coords = {"system": list(events.systems), "event": np.arange(len(events.right))}
     with pm.Model(coords=coords) as model:
@@ -211,7 +212,8 @@ def davidson_luce(
     Raises
     ------
     DataError
-        If everybody or nobody was right in every event, or more than `max_tie_order` were.
+        If more than `max_tie_order` systems were right in an event, or everybody or nobody was in
+        every event and the prior is flat.
     ValueError
         If `max_tie_order` is not between 1 and the number of systems less one.
 
@@ -228,9 +230,11 @@ def davidson_luce(
     ['n_events', 'winners']
     """
     prior = as_prior(prior).resolve(responses)
-    events = _events(responses, rows)
+    events = _events(responses, rows, prior)
     n_right = _set_sizes(events, max_tie_order)
-    sizes, position = np.unique(n_right, return_inverse=True)
+    # Without an event there is no size; one of probability 1 changes nothing.
+    sizes, position = np.unique(n_right if len(n_right) else [1], return_inverse=True)
+    position = position[: len(n_right)]
     members, group = np.unique(events.right | events.wrong, axis=0, return_inverse=True)
     coords = {"system": list(events.systems), "size": sizes, "set": np.arange(len(members))}
     with pm.Model(coords=coords) as model:
@@ -246,7 +250,7 @@ def davidson_luce(
         if rows == "event":
             _observe_events(sets, events, group)
         else:
-            _observe_counts(sets, events, group, position)
+            _observe_counts(sets, events, group, position, (len(members), len(sizes)))
     return model
 
 
@@ -280,13 +284,14 @@ def _places(ballots: Ballots) -> NDArray[np.float64]:
     return np.where(seen, places, 0.0)
 
 
-def _events(responses: Responses | Events, rows: Rows) -> Events:
+def _events(responses: Responses | Events, rows: Rows, prior: Prior) -> Events:
     if rows not in ("merged", "event"):
         raise ValueError(f"rows must be 'merged' or 'event'; got {rows!r}")
     events = responses if isinstance(responses, Events) else responses.events
-    if not len(events.right):
+    if isinstance(prior, Flat) and not len(events.right):
         raise DataError(
-            "events must hold one in which some systems were right and others wrong; got none"
+            "events must hold one in which some systems were right and others wrong for a flat "
+            "prior; got none"
         )
     if rows == "merged":
         return events
@@ -343,11 +348,15 @@ def _observe_events(sets: SizedSets, events: Events, group: NDArray[np.intp]) ->
 
 
 def _observe_counts(
-    sets: SizedSets, events: Events, group: NDArray[np.intp], position: NDArray[np.intp]
+    sets: SizedSets,
+    events: Events,
+    group: NDArray[np.intp],
+    position: NDArray[np.intp],
+    shape: tuple[int, int],
 ) -> None:
     """Observe how many events have each set and size, and how often each system is right there."""
     model = pm.modelcontext(None)
-    n_events = np.zeros((group.max() + 1, position.max() + 1))
+    n_events = np.zeros(shape)
     np.add.at(n_events, (group, position), events.multiplicity)
     MultinomialReal("n_events", log_p=sets.log_chance, observed=n_events, dims=("set", "size"))
     row_of = np.cumsum(n_events.ravel() > 0).reshape(n_events.shape) - 1

@@ -10,7 +10,7 @@ from pytensor.tensor.special import log_softmax
 from bayesrank.errors import DataError
 from bayesrank.models.distributions import BinomialReal, MultinomialReal
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
-from bayesrank.priors import Normal, Prior, PriorLike, as_prior
+from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.views import Comparisons
 
 # How the results of a pair are named, seen from its first system.
@@ -56,7 +56,7 @@ def bradley_terry(
     Raises
     ------
     DataError
-        If no pair was ever decided, or the order is not known.
+        If no pair was ever decided and the prior is flat, or the order is not known.
 
     References
     ----------
@@ -85,8 +85,8 @@ def bradley_terry(
         won, lost = won + shared, lost + shared
     total = won + lost
     first, second = np.nonzero(total if order_effect else np.triu(total))
-    if not first.size:
-        raise DataError("comparisons must hold a decisive one; got ties alone")
+    if isinstance(prior, Flat) and not first.size:
+        raise DataError("comparisons must hold a decisive one for a flat prior; got ties alone")
     with pm.Model(coords=_coords(comparisons, first, second)) as model:
         score = zero_sum_score("score", prior) if centred else _uncentred_score(prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")

@@ -341,19 +341,19 @@ def test_optima_are_exact(shared, name):
             "ballots must rank two systems at least once; got none that does",
         ),
         (
-            lambda: models.plackett_luce(Comparisons(np.zeros((2, 2)))),
+            lambda: models.plackett_luce(Comparisons(np.zeros((2, 2))), prior="flat"),
             DataError,
-            "comparisons must hold a decisive one",
+            "comparisons must hold a decisive one for a flat prior",
         ),
         (
-            lambda: models.bradley_terry_luce(Responses([[[1, 0]], [[1, 0]]])),
+            lambda: models.bradley_terry_luce(Responses([[[1, 0]], [[1, 0]]]), prior="flat"),
             DataError,
-            "events must hold one in which some systems were right and others wrong; got none",
+            "events must hold one in which some systems were right and others wrong for a flat",
         ),
         (
-            lambda: rank(Responses([[[1, 0]], [[1, 0]]]), "davidson_luce_map", draws=0),
+            lambda: models.davidson_luce(Responses([[[1, 0]], [[1, 0]]]), prior="flat"),
             DataError,
-            "events must hold one in which some systems were right and others wrong; got none",
+            "events must hold one in which some systems were right and others wrong for a flat",
         ),
         (
             lambda: models.davidson_luce(COMPLETE, rows="all"),

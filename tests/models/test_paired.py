@@ -282,9 +282,9 @@ def test_the_kernel_finds_the_mode_of_the_graph(table, name, options):
             "comparisons must know who was named first for order_effect=True",
         ),
         (
-            lambda t: models.bradley_terry(Comparisons(np.zeros((4, 4)), TIES)),
+            lambda t: models.bradley_terry(Comparisons(np.zeros((4, 4)), TIES), prior="flat"),
             DataError,
-            "comparisons must hold a decisive one; got ties alone",
+            "comparisons must hold a decisive one for a flat prior; got ties alone",
         ),
         (
             lambda t: models.davidson(Comparisons(np.zeros((2, 2)))),
