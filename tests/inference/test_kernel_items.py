@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrank.inference.kernels.arrow import Arrow
+from bayesrank.inference.kernels.arrow import Arrow, inverse_blocks
 from bayesrank.inference.kernels.bipartite import solve_bipartite
 from bayesrank.inference.kernels.bradley_terry import fit_bradley_terry
 from bayesrank.inference.kernels.irt import (
@@ -68,6 +68,14 @@ def test_two_sided_systems_are_solved(shape, side):
         along = (residual * constraint).sum(axis=-1) / (constraint**2).sum(axis=-1)
         residual -= along[:, None] * constraint
     np.testing.assert_allclose(residual, 0.0, atol=1e-13)
+
+
+def test_one_singular_block_leaves_the_others_inverted():
+    regular = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])
+    singular = np.diag([1.0, 0.0, 2.0])
+    inverse = inverse_blocks(np.stack([regular, singular], axis=-1)[None])[0]
+    np.testing.assert_allclose(inverse[..., 0], np.linalg.inv(regular), atol=1e-15)
+    assert np.isnan(inverse[..., 1]).all()
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (9, 2)])

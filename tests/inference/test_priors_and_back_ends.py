@@ -1,10 +1,14 @@
 """Every prior with every factory: a mode, samples, and a reason where there are no prior draws."""
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 import pytest
 
 from bayesrank import METHODS, Responses, rank
+from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.inference import nuts
 from bayesrank.inference.engine import bind_model
 from bayesrank.inference.likelihood import STRENGTH_FAMILIES
 from bayesrank.inference.optimize import fit
@@ -51,6 +55,7 @@ def build(name: str, data: Responses, prior: Prior) -> pm.Model:
 
 # The others are as quick, but there are many of them.
 USUAL = {"laplace", "custom"}
+QUICK = {("bradley_terry", "laplace"), ("bradley_terry_luce", "cauchy"), ("rasch", "custom")}
 
 
 @pytest.mark.parametrize(
@@ -84,14 +89,70 @@ def test_prior_draws_are_refused_with_the_name_of_the_prior(data, name):
             pm.sample_prior_predictive(1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", ["bradley_terry", "rasch"])
-def test_every_prior_can_be_sampled(data, name, prior):
-    result = rank(
-        data, name, backend="nuts", prior=PRIORS[prior], draws=200, tune=300, random_seed=1
+# A structure of its own for every prior and factory would take an hour to compile.
+@pytest.fixture
+def uncompiled(monkeypatch):
+    monkeypatch.setattr(nuts, "bind_model", partial(bind_model, backend="python"))
+
+
+GRID = [
+    pytest.param(name, prior, marks=[] if (name, prior) in QUICK else pytest.mark.slow)
+    for name in FACTORIES
+    for prior in PRIORS
+]
+
+
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.CalibrationWarning")
+@pytest.mark.parametrize(("name", "prior"), GRID)
+def test_every_prior_can_be_sampled(uncompiled, data, name, prior):
+    options = {**METHODS[name].example, **OPTIONS.get(name, {})}
+    sampled = rank(
+        data,
+        name,
+        backend="nuts",
+        prior=PRIORS[prior],
+        draws=100,
+        tune=200,
+        random_seed=1,
+        **options,
     )
-    mode = rank(data, name, backend="map", prior=PRIORS[prior], draws=0)
-    spread = result["posterior"]["score"].std(("chain", "draw")).values
-    distance = np.abs(result["ranking"]["score"].values - mode["ranking"]["score"].values)
-    assert (distance < spread).all()
+    posterior = sampled["posterior"]["score"]
+    assert np.isfinite(posterior).all()
+    assert (posterior.std(("chain", "draw")) > 0).all()
+    rates = data.outcomes.mean(axis=(1, 2))
+    assert np.corrcoef(sampled["ranking"]["score"], rates)[0, 1] > 0.8
+
+
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "prior"), GRID)
+def test_every_prior_has_a_mode_through_rank(data, name, prior):
+    options = {**METHODS[name].example, **OPTIONS.get(name, {})}
+    found = rank(data, name, backend="map", prior=PRIORS[prior], draws=0, **options)
+    rates = data.outcomes.mean(axis=(1, 2))
+    assert np.corrcoef(found["ranking"]["score"], rates)[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("name", ["bradley_terry", "plackett_luce", "bradley_terry_luce"])
+def test_a_flat_prior_is_maximum_likelihood(data, name):
+    likeliest = rank(data, name, backend="mle", draws=0)["ranking"]["score"]
+    mode = rank(data, name, backend="map", prior="flat", draws=0)["ranking"]["score"]
+    np.testing.assert_allclose(mode, likeliest, atol=1e-8)
+    graph = fit(build(name, data, Flat()), "mle", backend="python")
+    np.testing.assert_allclose(graph.point["score"], likeliest, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "name", ["bradley_terry", "plackett_luce", "bradley_terry_luce", "davidson_luce"]
+)
+def test_without_information_the_posterior_is_the_prior(uncompiled, name):
+    data = Responses([[[1, 0]], [[1, 0]], [[1, 0]]])
+    mode = rank(data, name, backend="map", prior=1.0, draws=0)
+    np.testing.assert_allclose(mode["ranking"]["score"], 0.0, atol=1e-12)
+    sampled = rank(data, name, backend="nuts", prior=1.0, draws=500, random_seed=1)
+    # Three independent normals that are made to sum to zero keep two thirds of their variance.
+    spread = sampled["posterior"]["score"].std(("chain", "draw"))
+    np.testing.assert_allclose(spread, np.sqrt(2 / 3), rtol=0.1)
+    with pytest.raises((DataError, NoFiniteEstimate)):
+        rank(data, name, backend="map", prior="flat", draws=0)

@@ -7,9 +7,9 @@ With items known, the ability of a system has the log-concave density
 
 Its mode and width are found for every system; everything else is quadrature between the points
 where the density has fallen by `TAIL` nats. The trapezoidal rule converges exponentially there: the
-nearest singularity is a distance :math:`\pi / a` off the real line, and half a standard deviation
-of the narrowest density per step leaves nothing but rounding. The nodes are shared by all systems,
-so that densities are matrix products.
+nearest singularity is a distance :math:`\pi / a` off the real line, and steps of half a standard
+deviation of the narrowest density, and of half of :math:`1 / a`, leave nothing but rounding. The
+nodes are shared by all systems, so that densities are matrix products.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,9 @@ from bayesrank.inference.kernels.penalty import Array
 # exp(-TAIL) is far below rounding.
 TAIL = 40.0
 _STEPS_PER_SD = 2.0
+_STEPS_PER_RISE = 2.0
+# Steeper slopes are steps of the density, whose place between two nodes hardly counts.
+_STEEPEST = 200.0
 _MODE_STEPS = 60
 _MODE_TOLERANCE = 1e-3
 _TAIL_STEPS = 30
@@ -108,7 +111,9 @@ class ItemCurves:
         mode, precision = self.modes()
         width = np.sqrt(2.0 * TAIL / precision)
         start, end = (mode - width).min(), (mode + width).max()
-        step = 1.0 / (_STEPS_PER_SD * np.sqrt(precision.max()))
+        steepest = min(self.slope.max(initial=0.0), _STEEPEST)
+        finest = max(_STEPS_PER_SD * np.sqrt(precision.max()), _STEPS_PER_RISE * steepest)
+        step = 1.0 / finest
         while True:
             nodes = np.linspace(start, end, int(np.ceil((end - start) / step)) + 1)
             log_density = self.shared_log_density(nodes)
