@@ -55,7 +55,9 @@ def _check_chains(result: xr.DataTree) -> Iterator[Finding]:
     complaints = diagnose(posterior, stats)
     score = posterior[["score"]]
     worst_rhat = float(np.nanmax(rhat(score)["score"].values))
-    diverging = 0.0 if stats is None else float(stats["diverging"].mean())
+    diverging = 0.0
+    if stats is not None and "diverging" in stats:  # not every sampler tells
+        diverging = float(stats["diverging"].mean())
     verdict: Verdict = "doubtful"
     if worst_rhat > _WORST_RHAT or diverging > _WORST_DIVERGING:
         verdict = "bad"

@@ -27,7 +27,7 @@ References
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,8 +253,13 @@ def calibrate(
             return estimate
         from bayesrank.inference.graph_mode import graph_mode  # imports PyMC
 
-        covariance = _responses_covariance(run, graph_mode(fit, run.data))  # type: ignore[arg-type]
+        # Models of comparisons have come another way, and ballots are not calibrated.
+        covariance = _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
     draws = adjust(estimate.draws, covariance)
+    if isinstance(data, Comparisons):
+        # Comparisons tell of contrasts alone: no other data would move the common level.
+        level = draws.mean(axis=-1, keepdims=True)
+        draws = draws - (level - level.mean())
     parameters = estimate.parameters
     if parameters is not None and "strength" in parameters:
         strength = parameters["strength"].transpose("chain", "draw", "system")

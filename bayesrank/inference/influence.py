@@ -16,6 +16,7 @@ References
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,7 +213,8 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
     n_trials = data.shape[2]
     if model.log_odds(mode.unpack(mode.point[np.newaxis])) is None:
         size = data.outcomes.size
-        moved = mode.slopes(model.by_trial, size, same_questions=True)  # type: ignore[arg-type]
+        by_trial = cast("Callable[[Named], Array]", model.by_trial)  # models have one or the other
+        moved = mode.slopes(by_trial, size, same_questions=True)
         moved = moved - moved.mean(axis=-1, keepdims=True)
         moved = moved.reshape(len(moved), -1)
         return n_trials / (n_trials - 1) * moved @ moved.T
@@ -221,7 +223,8 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
             "calibration must be 'none' for target='benchmark' where abilities change from trial "
             "to trial, so that trials do not repeat one another; got 'sandwich'"
         )
-    lean = mode.slopes(model.log_odds, data.trials.size, same_questions=True)  # type: ignore[arg-type]
+    log_odds = cast("Callable[[Named], Array]", model.log_odds)
+    lean = mode.slopes(log_odds, data.trials.size, same_questions=True)
     correct, trials = data.binary_counts
     few = np.maximum(trials - 1, 1)
     if not data.paired:

@@ -6,6 +6,11 @@ Dirichlet weights with concentration c per unit give the mean of n units the var
 (n - 1) / (n + 1). Over questions, of which there may be few, c = (n - 4) / n adds the widening of
 Student's t. Where c would not be positive it is small: the weight falls on one unit at random, with
 98 % of the standard deviation wanted.
+
+Whole data sets are drawn from shares that are moved a little towards equal ones, since an outcome
+that was never seen is not impossible: by half a trial of each of two outcomes, as in Jeffreys'
+prior. Samples of questions may do the same by one more question, an observed one with its systems
+shuffled, which is half a question won and half a question lost for every pair.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,6 +45,7 @@ def resample(
     smooth: bool,
     size: int,
     rng: np.random.Generator,
+    shuffled: float = 0.0,
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments, each with a leading axis of resamples.
 
@@ -57,6 +63,9 @@ def resample(
         Number of resamples in all.
     rng : numpy.random.Generator
         Source of randomness.
+    shuffled : float, default 0.0
+        How many questions with their systems shuffled stand beside the observed ones where whole
+        data sets are drawn for the population target.
 
     Yields
     ------
@@ -68,14 +77,19 @@ def resample(
     DataError
         If there are too few units to show any variation.
     """
-    draw, per_resample = _plan(data, kind, target, smooth, rng)
+    draw, per_resample = _plan(data, kind, target, smooth, shuffled, rng)
     step = max(1, _BATCH_SIZE // per_resample)
     for start in range(0, size, step):
         yield draw(min(step, size - start))
 
 
 def _plan(
-    data: Responses | Comparisons, kind: str, target: str, smooth: bool, rng: np.random.Generator
+    data: Responses | Comparisons,
+    kind: str,
+    target: str,
+    smooth: bool,
+    shuffled: float,
+    rng: np.random.Generator,
 ) -> tuple[Draw, int]:
     """Return what draws a batch of a given size, and the doubles that one resample takes."""
     if isinstance(data, Comparisons):
@@ -83,10 +97,24 @@ def _plan(
         return lambda n: battles(data, n, rng), data.wins.size
     n_systems, n_questions, n_trials = data.shape
     if target == "population":
-        draw = _question_arguments(data, kind)
-        weigh = question_weights if smooth else _question_draws
         per_resample = max(n_systems**2, n_questions * n_trials)
-        return lambda n: draw(weigh(data, n, rng)), per_resample
+        if smooth:
+            draw = _question_arguments(data, kind)
+            return lambda n: draw(question_weights(data, n, rng)), per_resample
+        clusters, asked = _question_clusters(data), data
+        n_clusters = int(clusters.max()) + 1
+        chances = np.ones(n_clusters)
+        if shuffled:
+            # The copies are clusters of their own, drawn together as often as so many questions.
+            asked = _with_shuffled(data, clusters, rng)
+            clusters = np.concatenate([clusters, clusters + n_clusters])
+            chances = np.append(chances, shuffled / n_clusters * chances)
+            per_resample *= 2
+        draw = _question_arguments(asked, kind)
+        return (
+            lambda n: draw(_question_draws(clusters, chances, n_questions, size=n, rng=rng)),
+            per_resample,
+        )
     require_two_trials(data)
     if kind == "stream":
         return lambda n: (data.stream, _trial_order(data, n, rng)), n_questions * n_trials
@@ -140,20 +168,48 @@ def question_weights(
     return gammas / gammas.mean(axis=1, keepdims=True)
 
 
-def _question_draws(data: Responses, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw as many questions as there are with replacement, as how often each is drawn."""
-    clusters = _question_clusters(data)
-    n_questions, n_clusters = len(clusters), int(clusters.max()) + 1
-    if n_clusters == n_questions:
-        return rng.multinomial(n_questions, np.full(n_questions, 1 / n_questions), size)
-    members = [np.flatnonzero(clusters == cluster) for cluster in range(n_clusters)]
-    drawn = np.empty((size, n_questions), dtype=np.int64)
+def _with_shuffled(
+    data: Responses, clusters: NDArray[np.intp], rng: np.random.Generator
+) -> Responses:
+    """Return data with a copy of every question after them, in which systems are shuffled.
+
+    Questions of a cluster are shuffled alike.
+    """
+    n_clusters = int(clusters.max()) + 1
+    order = rng.permuted(np.tile(np.arange(len(data.systems)), (n_clusters, 1)), axis=1)
+    values = data.outcomes if data.scores is None else data.scores
+    shuffled = np.take_along_axis(values, order[clusters].T[..., np.newaxis], axis=0)
+    return Responses(
+        np.concatenate([values, shuffled], axis=1),
+        systems=data.systems,
+        weights=data.weights,
+        paired=data.paired,
+    )
+
+
+def _question_draws(
+    clusters: NDArray[np.intp],
+    chances: FloatArray,
+    n_drawn: int,
+    *,
+    size: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Draw whole clusters of questions with replacement, as how often each question is drawn.
+
+    Of shape (size, question), given the cluster of each question and the chances of the clusters.
+    """
+    chances = chances / chances.sum()
+    if len(chances) == len(clusters):
+        return rng.multinomial(n_drawn, chances, size)[:, clusters]
+    members = [np.flatnonzero(clusters == cluster) for cluster in range(len(chances))]
+    drawn = np.zeros((size, len(clusters)), dtype=np.int64)
     for row in drawn:
-        # Whole clusters, until there are enough questions; the last is cut to what is missing.
-        row[:] = 0
-        missing = n_questions
+        # Until there are enough questions; the last cluster is cut to what is missing.
+        missing = n_drawn
         while missing:
-            questions = rng.permutation(members[rng.integers(n_clusters)])[:missing]
+            cluster = rng.choice(len(chances), p=chances)
+            questions = rng.permutation(members[cluster])[:missing]
             row[questions] += 1
             missing -= len(questions)
     return drawn

@@ -42,7 +42,7 @@ def question_mean(values: FloatArray, weights: FloatArray | None = None) -> Floa
     if empty.any():
         raise ValueError(
             "every system must have an observed question of positive weight; got none for "
-            f"system {int(np.argwhere(empty)[0][-1])}"
+            f"the system at index {int(np.argwhere(empty)[0][-1])}"
         )
     return total / weight
 
@@ -71,6 +71,11 @@ def avg(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     ------
     ValueError
         If a system has no observed question of positive weight.
+
+    References
+    ----------
+    .. [1] M. Hariri et al. Don't Pass@k: a Bayesian framework for large language model
+       evaluation (2025). https://doi.org/10.48550/arXiv.2510.04265
 
     Examples
     --------

@@ -103,12 +103,9 @@ def bayes_draws(
     counts, category_weights, prior_counts, use_prior_outcomes, quantile
         As in :func:`bayes`, without leading axes.
     weights : numpy.ndarray of shape (size, question), optional
-        Multiplicity of each question in each draw, for the mean over a population of questions.
-        The questions are then a sample of unknown distribution, whose weights carry the noise of
-        the trials too, and the draws are means of the observed rates. The uniform prior of the
-        categories counts as one more question of the sample: once for the mean, where in the
-        posterior of each question it would pull all of them, and with it the mean, towards the
-        middle, however many questions there are.
+        Multiplicity of each question in each draw, for a population of questions. The weights carry
+        the noise of the trials too, so that the draws are the published score of the weighted
+        questions: it is shrunk as the estimate is, which lies within its interval.
     size : int
         Number of draws.
     rng : numpy.random.Generator
@@ -118,17 +115,13 @@ def bayes_draws(
     -------
     numpy.ndarray of shape (size, system)
     """
+    if weights is not None:
+        return bayes(
+            counts, category_weights, prior_counts, weights, use_prior_outcomes=use_prior_outcomes
+        )
     shapes = dirichlet_shapes(counts, prior_counts, use_prior_outcomes=use_prior_outcomes)
-    if weights is None:
-        draws = rng.standard_gamma(shapes, (size, *shapes.shape))
-        return question_mean(draws @ category_weights / draws.sum(axis=-1), None)
-    observed = shapes - 1.0
-    trials = observed.sum(axis=-1)
-    rates = observed @ category_weights / np.maximum(trials, 1.0)
-    # Weights have mean 1, and so has that of the prior.
-    for_prior = rng.standard_exponential((size, 1))
-    total = weights @ rates.T + for_prior * category_weights.mean()
-    return total / (weights @ (trials > 0).T.astype(np.float64) + for_prior)
+    draws = rng.standard_gamma(shapes, (size, *shapes.shape))
+    return question_mean(draws @ category_weights / draws.sum(axis=-1), None)
 
 
 def dirichlet_shapes(

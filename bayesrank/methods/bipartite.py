@@ -287,6 +287,11 @@ def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> NDArray[
     DataError
         If a grade is outside [0, 1] or a weight is negative or not finite.
 
+    References
+    ----------
+    .. [1] Z. Zhang et al. RankLLM: weighted ranking of LLMs by quantifying question difficulty
+       (2026). https://doi.org/10.48550/arXiv.2602.12424
+
     Examples
     --------
     >>> simple_rank([[1, 1, 0], [1, 0, 0]])
@@ -330,6 +335,11 @@ def difficulty_weighted_accuracy(
     DataError
         If a grade is outside [0, 1], a weight is negative or not finite, or `groups` has another
         length than the questions.
+
+    References
+    ----------
+    .. [1] Z. Zhang et al. RankLLM: weighted ranking of LLMs by quantifying question difficulty
+       (2026). https://doi.org/10.48550/arXiv.2602.12424
 
     Examples
     --------

@@ -281,6 +281,11 @@ def maj_at_k(
     numpy.ndarray of shape (..., system)
         Probability averaged over questions; higher is better.
 
+    References
+    ----------
+    .. [1] X. Wang et al. Self-consistency improves chain of thought reasoning in language models
+       (2022). https://doi.org/10.48550/arXiv.2203.11171
+
     Examples
     --------
     >>> correct = np.array([[2, 0], [1, 1]])
@@ -318,6 +323,11 @@ def auc_at_k(
     -------
     numpy.ndarray of shape (..., system)
         Score averaged over questions; higher is better.
+
+    References
+    ----------
+    .. [1] M. Hariri et al. Ranking reasoning LLMs under test-time scaling (2026).
+       https://doi.org/10.48550/arXiv.2603.10960
 
     Examples
     --------
@@ -359,6 +369,11 @@ def threshold_metric(
     -------
     numpy.ndarray of shape (..., system)
         Score averaged over questions; higher is better.
+
+    References
+    ----------
+    .. [1] M. Hariri et al. Ranking reasoning LLMs under test-time scaling (2026).
+       https://doi.org/10.48550/arXiv.2603.10960
 
     Examples
     --------

@@ -121,8 +121,7 @@ def check_bank(correct: FloatArray, trials: FloatArray, k: int) -> None:
         raise ValueError(
             f"k must be at most the number of trials of every observed cell; got k = {k} with "
             f"{int(trials[trials > 0].min())} trials in the smallest one ({int(cells.sum())} of "
-            f"{cells.size} cells have fewer than {k}, the first is system {system}, "
-            f"question {question})"
+            f"{cells.size} cells have fewer than {k}, the first is at index {system}, {question})"
         )
 
 

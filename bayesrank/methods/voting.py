@@ -112,6 +112,11 @@ def win_rate(grades: FloatArray, weights: FloatArray | None = None) -> FloatArra
     numpy.ndarray of shape (..., system)
         Share in [0, 1]; higher is better.
 
+    References
+    ----------
+    .. [1] M. Hariri et al. Ranking reasoning LLMs under test-time scaling (2026).
+       https://doi.org/10.48550/arXiv.2603.10960
+
     Examples
     --------
     >>> win_rate(np.array([[1.0, 0.5], [0.5, 0.5], [0.0, 0.0]]))

@@ -87,7 +87,8 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float = 0.95) -> pd.Data
             "z": z,
             "confidence": ndtr(z),
             "superiority": superiority,
-            "resolved": superiority >= ci_prob,
+            # Of equal scores neither is the better one, however skewed their draws.
+            "resolved": (superiority >= ci_prob) & (difference > 0),
             "intervals_overlap": own_lower[first] <= own_upper[second],
         }
     )

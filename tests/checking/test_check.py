@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.checking import Finding, Report, check
@@ -79,6 +80,20 @@ def test_short_chains_are_told():
     report = check(result)
     assert report.verdict("sampling") in ("doubtful", "bad")
     assert "draw more" in sentences(report, "sampling")
+    assert not report.trustworthy
+
+
+def test_chains_that_disagree_are_bad():
+    # One of four chains two standard deviations off: R-hat is about sqrt(1 + 1) of the draws' own.
+    result = rank(simulate((4, 10, 10)), "rasch_map", random_seed=0)
+    score = result["posterior"]["score"]
+    shift = xr.where(score["chain"] == 0, 2.0, 0.0) * score.std(("chain", "draw"))
+    result["posterior"]["score"] = score + shift
+    result.attrs["backend"] = "nuts"
+    report = check(result)
+    assert report.verdict("sampling") == "bad", str(report)
+    assert "R-hat" in sentences(report, "sampling")
+    assert "R-hat" in report.summary
     assert not report.trustworthy
 
 

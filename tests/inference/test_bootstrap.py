@@ -7,6 +7,8 @@ from bayesrank import Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference import bootstrap as module
 from bayesrank.inference import resampling
+from bayesrank.inference.bootstrap import correct_bias
+from bayesrank.methods.accuracy import inverse_difficulty
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
@@ -51,16 +53,16 @@ def test_systems_that_share_trials_vary_together():
     assert np.ptp(paired, axis=1).max() < 0.2
 
 
-def test_identical_systems_tie_in_every_draw():
+def test_identical_systems_are_not_told_apart():
     outcomes = simulate().outcomes.copy()
     outcomes[2] = outcomes[0]
-    for method in ("avg", "borda"):
+    for method in ("avg", "borda", "minimax"):
         for target in ("benchmark", "population"):
             result = rank(outcomes, method, target=target, draws=50, random_seed=1)
             superiority = result["ranking"]["superiority"].values[0, 2]
-            if method == "avg" or target == "population":
+            if method == "avg":
                 assert superiority == 0.5
-            else:  # redrawn cells are independent
+            else:  # redrawn cells, shuffled questions and places between counts are not shared
                 assert 0.3 < superiority < 0.7
 
 
@@ -79,6 +81,42 @@ def test_borda_over_questions_has_the_standard_error_of_a_sum():
     )
     sd = np.sqrt(12 * points.var(axis=0, ddof=1))
     np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.03)
+
+
+def test_a_bias_is_corrected_by_twice_what_the_draws_show():
+    rng = np.random.default_rng(0)
+    score = np.array([0.6, 0.4])
+    draws = rng.normal([0.7, 0.4], 0.1, (4, 1000, 2))
+    corrected = correct_bias(score, draws)
+    np.testing.assert_allclose(corrected[..., 0].mean(), 0.5, atol=0.01)
+    # Noise is no bias.
+    np.testing.assert_array_equal(corrected[..., 1], draws[..., 1])
+
+
+def test_a_correction_leaves_no_range():
+    draws = np.random.default_rng(0).beta(1, 9, (4, 1000, 1))
+    corrected = correct_bias(np.array([0.0]), draws)
+    assert corrected.min() == draws.min()
+    assert 0 < corrected.max() < draws.max()
+
+
+def test_accuracy_by_rare_answers_is_corrected():
+    # Weights 1 / p of few answers are too large on average, and its score too small.
+    rng = np.random.default_rng(3)
+    chance = np.linspace(0.02, 0.5, 20) ** np.array([[0.6], [1.0], [1.4]])
+    data = Responses((rng.random((3, 20, 8)) < chance[..., np.newaxis]).astype(int))
+    score, draws = draws_of(data, "inverse_difficulty", draws=1000)
+    raw = np.concatenate(
+        [
+            inverse_difficulty(*batch)
+            for batch in resampling.resample(
+                data, "binary", target="benchmark", smooth=True, size=4000, rng=rng
+            )
+        ]
+    )
+    bias = raw.mean(axis=0) - score
+    assert np.abs(bias).max() > 0.1 * raw.std(axis=0).max()
+    np.testing.assert_allclose(draws.mean(axis=0) - score, -bias, atol=0.1 * raw.std(axis=0).max())
 
 
 def test_battles_are_weighted():

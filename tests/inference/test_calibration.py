@@ -283,6 +283,8 @@ def test_draws_of_a_sampler_get_the_sandwich_covariance(prior):
     np.testing.assert_allclose(np.cov(contrasts.T), covariance, rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(calibrated.score, estimate.score)
     np.testing.assert_allclose(calibrated.draws.mean(axis=(0, 1)), estimate.score, atol=1e-13)
+    # Comparisons say nothing of the common level, so that it does not vary over data.
+    np.testing.assert_allclose(calibrated.draws.mean(axis=-1), estimate.score.mean(), atol=1e-13)
     strength = calibrated.parameters["strength"].transpose("chain", "draw", "system")
     np.testing.assert_allclose(strength, np.exp(calibrated.draws))
     np.testing.assert_array_equal(calibrated.parameters["other"], 1)

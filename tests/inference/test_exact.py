@@ -94,7 +94,7 @@ def test_small_batches_give_the_same_draws(monkeypatch, method):
 
 
 def test_comparisons_have_no_closed_form():
-    with pytest.raises(DataError, match="data must be responses for a method that reads binary"):
+    with pytest.raises(DataError, match="data must be responses for thompson; got comparisons"):
         rank(Comparisons([[0, 1], [1, 0]]), "thompson")
 
 

@@ -314,22 +314,63 @@ def test_wins_are_sums_over_weighted_questions(paired):
     assert min(wins.min(), ties.min()) >= 0
 
 
-def test_redrawn_questions_are_whole_numbers_that_add_up():
-    data = simulate(2, n_questions=6)
-    rng = np.random.default_rng(0)
-    ((_, weights),) = resample(
-        data, "grades", target="population", smooth=False, size=SIZE, rng=rng
-    )
+def redrawn(data, kind, size, *, shuffled=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    options = {"target": "population", "smooth": False, "size": size, "shuffled": shuffled}
+    ((arrays, weights),) = resample(data, kind, rng=rng, **options)
+    return arrays, weights
+
+
+@pytest.mark.parametrize("shuffled", [0.0, 1.0])
+@pytest.mark.parametrize("groups", [None, list("aabbccddeeff")])
+def test_redrawn_questions_are_whole_numbers_that_add_up(groups, shuffled):
+    data = simulate(2, n_questions=12, groups=groups)
+    _, weights = redrawn(data, "grades", SIZE // 20, shuffled=shuffled)
     assert weights.dtype == np.int64
-    np.testing.assert_array_equal(weights.sum(axis=1), 6)
+    assert weights.shape == (SIZE // 20, 24 if shuffled else 12)
+    np.testing.assert_array_equal(weights.sum(axis=1), 12)
+
+
+def test_questions_are_drawn_alike_and_shuffled_ones_as_often_as_one_of_them():
+    data = simulate(2, n_questions=6)
+    _, weights = redrawn(data, "grades", SIZE, shuffled=0.0)
     assert_moments(weights.astype(float), np.ones(6), np.full(6, 5 / 6))
+    _, weights = redrawn(data, "grades", SIZE)
+    chance = np.repeat([1.0, 1 / 6], 6) / 7
+    assert_moments(weights.astype(float), 6 * chance, 6 * chance * (1 - chance))
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+def test_shuffled_questions_have_the_answers_of_a_question_under_other_names(fractional):
+    rng = np.random.default_rng(0)
+    grades = rng.permuted(np.tile(np.arange(5.0)[:, np.newaxis], 40), axis=0)
+    grades[2, :7] = np.nan
+    if fractional:
+        data = Responses(grades[..., np.newaxis] / 4)
+    else:
+        outcomes = np.where(np.isnan(grades), -1, grades).astype(int)[..., np.newaxis]
+        data = Responses(outcomes, weights=np.arange(5) / 4)
+    found, _ = redrawn(data, "grades", 1)
+    np.testing.assert_array_equal(found[:, :40], data.grades)
+    np.testing.assert_array_equal(np.sort(found[:, 40:], axis=0), np.sort(data.grades, axis=0))
+    # Every system takes every place, about as often.
+    counts = [(found[i, 40:] == worth).sum() for i in range(5) for worth in np.arange(5) / 4]
+    assert min(counts) >= 1
+
+
+def test_questions_of_a_cluster_are_shuffled_alike():
+    grades = np.tile([[0.1], [0.2], [0.3], [0.4]], 12)
+    data = Responses(grades[..., np.newaxis], groups=list("aabbccddeeff"))
+    shuffled, _ = redrawn(data, "grades", 1)
+    np.testing.assert_array_equal(shuffled[:, 12::2], shuffled[:, 13::2])
+    assert len(np.unique(shuffled[:, 12:], axis=1).T) > 1
 
 
 def test_a_stream_repeats_whole_questions():
     data = simulate(3, n_questions=4)
-    rng = np.random.default_rng(0)
-    ((_, order),) = resample(data, "stream", target="population", smooth=False, size=50, rng=rng)
+    stream, order = redrawn(data, "stream", 50, shuffled=0.0)
     assert order.shape == (50, 12)
+    np.testing.assert_array_equal(stream, data.stream)
     questions, trials = order % 4, order // 4
     np.testing.assert_array_equal(trials, np.broadcast_to(np.repeat(np.arange(3), 4), (50, 12)))
     for block in (questions[:, 4:8], questions[:, 8:]):

@@ -36,7 +36,7 @@ def test_identical_systems_tie_exactly():
 
 
 def test_a_system_without_observations_is_named():
-    with pytest.raises(ValueError, match="got none for system 1"):
+    with pytest.raises(ValueError, match="got none for the system at index 1"):
         question_mean(np.array([[1.0], [np.nan]]))
 
 

@@ -193,21 +193,24 @@ def test_draws_use_earlier_outcomes_on_request():
     np.testing.assert_allclose(draws, [0.5, (34 / 36 + 32 / 36) / 2], atol=0.02)
 
 
-def test_draws_for_a_population_are_means_of_rates():
-    # Three of four right, and one of four; the uniform prior is one more question, worth 1/2.
-    weights = np.repeat([[60.0, 0.0], [0.0, 60.0]], 5_000, axis=0)
-    draws = bayes_draws(COUNTS, BINARY, None, weights, size=10_000, rng=np.random.default_rng(0))
-    prior = np.random.default_rng(0).standard_exponential((10_000, 1))
-    rates = np.repeat([3 / 4, 1 / 4], 5_000)[:, np.newaxis]
-    np.testing.assert_allclose(draws, (60 * rates + prior / 2) / (60 + prior))
+def test_draws_for_a_population_are_scores_of_the_weighted_questions():
+    # Three of four right, and one of four, both shrunk by one answer of either kind.
+    weights = np.array([[60.0, 0.0], [0.0, 60.0], [1.0, 2.0]])
+    draws = bayes_draws(COUNTS, BINARY, None, weights, size=3, rng=np.random.default_rng(0))
+    expected = np.array([[4 / 6], [2 / 6], [(4 / 6 + 2 * 2 / 6) / 3]])
+    np.testing.assert_allclose(draws, expected, rtol=1e-14)
 
 
-def test_a_question_without_trials_is_no_part_of_the_population():
-    counts = np.array([[[1.0, 3.0], [0.0, 0.0]]])
-    weights = np.array([[2.0, 5.0], [2.0, 0.0]])
-    draws = bayes_draws(counts, BINARY, None, weights, size=2, rng=np.random.default_rng(0))
-    prior = np.random.default_rng(0).standard_exponential((2, 1))
-    np.testing.assert_allclose(draws, (1.5 + prior / 2) / (2 + prior))
+@pytest.mark.parametrize("n_trials", [1, 4])
+def test_scores_lie_within_their_population_intervals(n_trials):
+    # One trial and ragged data shrink the most, and not alike.
+    rng = np.random.default_rng(0)
+    outcomes = (rng.random((4, 40, n_trials)) < np.array([0.95, 0.9, 0.6, 0.05])[:, None, None]) * 1
+    outcomes[0, 6:] = -1
+    outcomes[3, 3:20] = -1
+    ranking = rank(outcomes, "bayes", target="population", random_seed=1)["ranking"]
+    assert (ranking["score_lower"] <= ranking["score"]).all()
+    assert (ranking["score"] <= ranking["score_upper"]).all()
 
 
 def test_the_quantile_does_not_change_the_draws():

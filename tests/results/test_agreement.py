@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bayesrank.results.agreement import (
     MEASURES,
@@ -32,7 +33,6 @@ PLAIN = np.array([1, 2, 3, 4])
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_correlations_equal_scipy(tied: bool):
-    stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(0)
     for size in range(3, 12):
         x, y = (
@@ -47,7 +47,6 @@ def test_correlations_equal_scipy(tied: bool):
 
 
 def test_weighted_tau_equals_scipy_without_ties():
-    stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(1)
     for size in range(2, 12):
         x, y = rng.permutation(size) + 1, rng.permutation(size) + 1

@@ -77,6 +77,12 @@ def test_superiority_needs_draws():
 
 
 @pytest.mark.parametrize("read", [leaderboard, superiority])
+def test_what_is_no_tree_is_refused(read):
+    with pytest.raises(ValueError, match=r"result must be what rank\(\) returned; got str"):
+        read("result.nc")
+
+
+@pytest.mark.parametrize("read", [leaderboard, superiority])
 def test_other_trees_are_refused(read):
     other = xr.DataTree.from_dict({"posterior": xr.Dataset(), "sample_stats": xr.Dataset()})
     message = "result must have a group 'ranking'; got groups posterior, sample_stats"
