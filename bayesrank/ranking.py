@@ -4,11 +4,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from bayesrank.catalog import METHODS, PRESETS
+from bayesrank.catalog import METHODS, find_method
 from bayesrank.errors import DataError
 from bayesrank.inference.arguments import has_enough_trials
 from bayesrank.inference.bootstrap import bootstrap
@@ -21,6 +22,7 @@ from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree
+from bayesrank.validation import check_between_0_and_1, checked_seed
 from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ BACKENDS: Mapping[str, Callable[..., Estimate]] = {
     "nuts": nuts,
 }
 
+
+# What the methods read that rank battles.
+_PAIRED = ("pairs", "comparisons")
 
 # For point estimates: few are random, and a new sequence takes as long as some of them do.
 _ANY_SEED = np.random.SeedSequence(0)
@@ -110,9 +115,8 @@ def rank(
     array([1, 2])
     """
     for name, value in {"ci_prob": ci_prob, "lcb": lcb}.items():
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
-    seed = np.random.SeedSequence(_checked_seed(random_seed))
+        check_between_0_and_1(value, name)
+    seed = np.random.SeedSequence(checked_seed(random_seed))
     run, preset = _plan(data, method, backend, prior, target, draws, seed, options)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     return build_tree(
@@ -159,9 +163,45 @@ def point_estimate(
     # What varies is of no interest without draws, and to find out takes as long as a small fit.
     target = "benchmark" if isinstance(data, Responses) else None
     seeded = random_seed is not None
-    seed = np.random.SeedSequence(_checked_seed(random_seed)) if seeded else _ANY_SEED
+    seed = np.random.SeedSequence(checked_seed(random_seed)) if seeded else _ANY_SEED
     run, _ = _plan(data, method, backend, prior, target, 0, seed, options)
     return BACKENDS[run.backend](run, **run.backend_options).score
+
+
+def draw_scores(
+    data: Data,
+    method: str | Method,
+    *,
+    backend: str | None = None,
+    target: Target | None = None,
+    draws: int | None = None,
+    random_seed: int | None = None,
+    **options: Any,
+) -> "NDArray[np.float64]":
+    """Draw scores, without the result tree.
+
+    For simulations over many data sets. The draws are those of :func:`rank` with the same seed.
+
+    Parameters
+    ----------
+    data, method, backend, target, draws, random_seed, **options
+        As in :func:`rank`; at least one draw.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+
+    Raises
+    ------
+    ValueError, DataError, NoFiniteEstimate
+        As in :func:`rank`.
+    """
+    if draws == 0:
+        raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
+    seed = np.random.SeedSequence(checked_seed(random_seed))
+    run, _ = _plan(data, method, backend, None, target, draws, seed, options)
+    # They are None without draws alone.
+    return cast("NDArray[np.float64]", BACKENDS[run.backend](run, **run.backend_options).draws)
 
 
 def _plan(
@@ -175,14 +215,9 @@ def _plan(
     options: Mapping[str, Any],
 ) -> tuple[Run, Preset | None]:
     """Check what was asked, fill in the defaults and return the run."""
-    row, preset = _find_method(method)
+    row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     ranked = _as_data(data)
-    if isinstance(ranked, Ballots) and not _reads_ballots(row):
-        known = ", ".join(name for name, each in METHODS.items() if _reads_ballots(each))
-        raise DataError(
-            f"data must be responses or comparisons for {row.name}; got ballots, which only "
-            f"{known} can rank"
-        )
+    _check_data(row, ranked)
     backend = _choose_backend(row, backend or (preset.backend if preset else None))
     backend_options = _backend_options(backend)
     chosen = dict(preset.options) if preset else {}
@@ -193,7 +228,7 @@ def _plan(
     if draws is None:
         draws = 1000 if backend == "nuts" else 500
     least = int(backend == "nuts")
-    if not isinstance(draws, Integral) or draws < least:
+    if not isinstance(draws, Integral) or isinstance(draws, bool) or draws < least:
         raise ValueError(f"draws must be an integer of at least {least}; got {draws!r}")
     if prior is None and preset is not None and backend != "mle":
         prior = preset.prior
@@ -211,24 +246,9 @@ def _plan(
     return run, preset
 
 
-def _checked_seed(random_seed: int | None) -> int | None:
-    if random_seed is not None and (not isinstance(random_seed, Integral) or random_seed < 0):
-        raise ValueError(f"random_seed must be None or an integer >= 0; got {random_seed!r}")
-    return random_seed
-
-
-def _find_method(name: str | Method) -> tuple[Method, Preset | None]:
-    if isinstance(name, Method):
-        return name, None
-    if name in PRESETS:
-        return METHODS[PRESETS[name].method], PRESETS[name]
-    if name in METHODS:
-        return METHODS[name], None
-    known = ", ".join(dict.fromkeys([*METHODS, *PRESETS]))
-    raise ValueError(f"method must be one of {known}; got {name!r}")
-
-
 def _as_data(data: Any) -> Data:
+    if isinstance(data, str | PathLike):
+        raise DataError(f"data must be outcomes; got {str(data)!r}: read files with read_data")
     if isinstance(data, Responses | Comparisons | Ballots):
         return data
     if hasattr(data, "dims") and hasattr(data, "coords"):
@@ -238,9 +258,23 @@ def _as_data(data: Any) -> Data:
     return Responses(data)
 
 
-def _reads_ballots(row: Method) -> bool:
-    """Return whether a method takes rankings, or the choices that they are made up of."""
-    return bool({"Ballots", "Events"} & row.accepts)
+def _check_data(row: Method, data: Data) -> None:
+    """Raise if a method cannot rank battles or rankings, or compares and has nothing to compare."""
+    if not _reads(row, data):
+        kind = type(data).__name__.lower()
+        known = ", ".join(name for name, each in METHODS.items() if _reads(each, data))
+        taken = "responses or comparisons" if row.data in _PAIRED else "responses"
+        raise DataError(
+            f"data must be {taken} for {row.name}; got {kind}, which only {known} can rank"
+        )
+    if row.data == "comparisons" and len(data.systems) < 2:
+        raise DataError(f"data must hold two systems or more for {row.name}; got one")
+
+
+def _reads(row: Method, data: Data) -> bool:
+    if isinstance(data, Ballots):  # as they are, or as the choices that they are made up of
+        return bool({"Ballots", "Events"} & row.accepts)
+    return isinstance(data, Responses) or row.data in _PAIRED
 
 
 def _choose_backend(row: Method, backend: str | None) -> str:

@@ -1,19 +1,25 @@
-"""One cell of the table: tensors simulated from a world, ranked, and held against the truth."""
+"""Cells of the table: tensors simulated from a world, ranked, and held against the truth."""
 
 import dataclasses
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank import Responses, rank
+from bayesrank import Responses
+from bayesrank.inference import bootstrap
+from bayesrank.inference.resampling import resample
+from bayesrank.ranking import draw_scores
+from bayesrank.results.rank_sets import simultaneous_rank_sets
 from bayesrank.results.ranks import rank_range
 from calibration.configurations import Configuration
 from calibration.truths import true_score
-from calibration.worlds import Design, Generator, Target, derive_seed, draw_world
+from calibration.worlds import Design, Generator, Target, World, derive_seed, draw_world
 
 Array = NDArray[np.float64]
 
@@ -29,14 +35,11 @@ CI_PROB, LCB = 0.95, 0.05
 _ROUNDING = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """What one row of the table is about.
+class Setting(NamedTuple):
+    """What tensors are simulated from.
 
     Attributes
     ----------
-    configuration : Configuration
-        The way of ranking.
     design : Design
         Size of a tensor.
     target : {"benchmark", "population"}
@@ -45,71 +48,111 @@ class Cell:
         Where the chances come from.
     """
 
-    configuration: Configuration
     design: Design
     target: Target
     generator: Generator
 
+
+class Cell(NamedTuple):
+    """What one row of the table is about.
+
+    Attributes
+    ----------
+    configuration : Configuration
+        The way of ranking.
+    setting : Setting
+        Where the tensors come from.
+    """
+
+    configuration: Configuration
+    setting: Setting
+
     @property
-    def key(self) -> tuple[str, str, str, str]:
+    def key(self) -> tuple[str, ...]:
         """Configuration, design, target and generator as text."""
-        return (self.configuration.name, str(self.design), self.target, self.generator)
+        return (self.configuration.name, *map(str, self.setting))
+
+    @property
+    def flat(self) -> bool:
+        """Whether a system has one chance for all questions, as Thompson sampling supposes."""
+        return self.setting.generator == "prior" and self.configuration.method.name == "thompson"
 
 
-def measure(cell: Cell, chunk: int, slowest: float) -> dict[str, Any]:
-    """Simulate a chunk of a cell.
+@dataclasses.dataclass
+class _Tally:
+    """What has been found in a chunk for one configuration."""
 
-    Truth and data are those of all other configurations in the same chunk, so that configurations
-    can be compared. All seeds come from the cell and the number of the chunk.
+    shares: list[dict[str, float]] = dataclasses.field(default_factory=list)
+    failures: list[str] = dataclasses.field(default_factory=list)
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    given_up: bool = False
+
+
+def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str, Any]]:
+    """Simulate a chunk of some cells of one setting.
+
+    All are given the same truths, tensors and resamples, so that configurations can be compared and
+    the resamples are drawn once. All seeds come from the setting and the number of the chunk:
+    what is found for a cell does not depend on the others.
 
     Parameters
     ----------
-    cell : Cell
-        What to simulate.
+    cells : sequence of Cell
+        What to simulate, all with the same setting and `Cell.flat`.
     chunk : int
         Number of the chunk; each has a truth of its own.
     slowest : float
-        Seconds that a tensor may take; a chunk that turns out slower is given up.
+        Seconds that a tensor may take; a cell that turns out slower is given up.
 
     Returns
     -------
-    dict
-        The key and the chunk; ``simulations`` that were ranked, ``undefined`` ones that could not
-        be, with an example of the ``error``; ``seconds`` per tensor; and ``covered``: by quantity
-        the sum over tensors of the share that is covered, and the sum of its squares. A chunk that
-        was given up has neither simulations nor undefined ones.
+    list of dict
+        For each cell the key and the chunk; ``simulations`` that were ranked, ``undefined`` ones
+        that could not be, with an example of the ``error``; processor ``seconds`` per tensor,
+        without the shared resamples; and ``covered``: by quantity the sum over tensors of the share
+        that is covered, and the sum of its squares. A cell that was given up has neither
+        simulations nor undefined ones.
     """
-    name, *place = cell.key
-    data_seed, truth_seed = derive_seed(*place, chunk).spawn(2)
-    ranker_seed = derive_seed("ranker", name, *place, chunk)
-    rng, truth_rng = np.random.default_rng(data_seed), np.random.default_rng(truth_seed)
-    score_seed, *seeds = ranker_seed.spawn(1 + CHUNK)
-    shares: list[dict[str, float]] = []
-    failures: list[str] = []
-    spent: list[float] = []
-    world, truth = None, np.empty(0)
-    for seed in seeds:
-        if world is None or cell.generator == "prior":
-            flat = cell.configuration.method.name == "thompson"
-            world = draw_world(cell.design, cell.target, cell.generator, truth_rng, flat=flat)
-            rng_of_score = np.random.default_rng(score_seed)
-            truth = _undefined_or(true_score, cell.configuration, world, rng_of_score)
+    setting, flat = cells[0].setting, cells[0].flat
+    seeds = [derive_seed(kind, *map(str, setting), chunk) for kind in ("data", "truth", "ranker")]
+    rng, world_rng = (np.random.default_rng(seed) for seed in seeds[:2])
+    truth_seed, *ranker_seeds = seeds[2].generate_state(1 + CHUNK).tolist()
+    tallies = [_Tally() for _ in cells]
+    world: World | None = None
+    truths: dict[tuple[str, ...], Any] = {}
+    for seed in ranker_seeds:
+        if world is None or setting.generator == "prior":
+            world, truths = draw_world(*setting, world_rng, flat=flat), {}
         data = world.draw_responses(rng)
-        started = time.perf_counter()
-        if isinstance(truth, str):
-            failures.append(truth)
-            continue
-        found = _undefined_or(_coverage, cell, data, truth, int(seed.generate_state(1)[0]))
-        spent.append(time.perf_counter() - started)
-        if isinstance(found, str):
-            failures.append(found)
-        else:
-            shares.append(found)
-        # The first call imports and compiles.
-        if len(spent) == 3 and min(spent[1:]) > slowest:
-            shares, failures = [], []
-            break
-    names = shares[0] if shares else ()
+        with _shared_resamples() as resampling_seconds:
+            for cell, tally in zip(cells, tallies, strict=True):
+                if tally.given_up:
+                    continue
+                if cell.key not in truths:
+                    truth_rng = np.random.default_rng(truth_seed)
+                    found = _undefined_or(true_score, cell.configuration, world, truth_rng)
+                    truths[cell.key] = found
+                truth = truths[cell.key]
+                if isinstance(truth, str):
+                    tally.failures.append(truth)
+                    continue
+                before = time.process_time() - sum(resampling_seconds)
+                found = _undefined_or(_coverage, cell, data, truth, seed)
+                tally.seconds.append(time.process_time() - sum(resampling_seconds) - before)
+                if isinstance(found, str):
+                    tally.failures.append(found)
+                else:
+                    tally.shares.append(found)
+                # The first call imports and compiles.
+                tally.given_up = len(tally.seconds) == 3 and min(tally.seconds[1:]) > slowest
+    return [_row(cell, chunk, tally) for cell, tally in zip(cells, tallies, strict=True)]
+
+
+def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
+    """Return what was found for a cell, as it is stored."""
+    shares: Collection[Mapping[str, float]] = [] if tally.given_up else tally.shares
+    failures = [] if tally.given_up else tally.failures
+    names = next(iter(shares), {})
     table = {name: np.array([share[name] for share in shares]) for name in names}
     return {
         "key": list(cell.key),
@@ -117,9 +160,35 @@ def measure(cell: Cell, chunk: int, slowest: float) -> dict[str, Any]:
         "simulations": len(shares),
         "undefined": len(failures),
         "error": failures[0] if failures else "",
-        "seconds": float(np.median(spent)) if spent else 0.0,
+        "seconds": round(float(np.median(tally.seconds)), 4) if tally.seconds else 0.0,
         "covered": {name: [float(x.sum()), float((x**2).sum())] for name, x in table.items()},
     }
+
+
+@contextmanager
+def _shared_resamples() -> Iterator[list[float]]:
+    """Let rankers of one tensor that resample it alike have the same resamples.
+
+    Yields
+    ------
+    list of float
+        Processor seconds of each drawing, which grows.
+    """
+    drawn: dict[tuple[Any, ...], list[Any]] = {}
+    seconds: list[float] = []
+
+    def recall(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
+        # Chains differ by the state that their generators start in.
+        state = rng.bit_generator.state["state"]["state"]
+        key = (kind, *sorted(plan.items()), state)
+        if key not in drawn:
+            started = time.thread_time()
+            drawn[key] = list(resample(data, kind, rng=rng, **plan))
+            seconds.append(time.thread_time() - started)
+        return drawn[key]
+
+    with patch.object(bootstrap, "resample", recall):
+        yield seconds
 
 
 def _undefined_or(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -135,32 +204,25 @@ def _undefined_or(function: Callable[..., Any], *arguments: Any) -> Any:
 def _coverage(cell: Cell, data: Responses, truth: Array, seed: int) -> dict[str, float]:
     """Rank one tensor and return the share of each quantity that is covered."""
     configuration = cell.configuration
-    result = rank(
+    draws = draw_scores(
         data,
         configuration.ranker,
         backend=configuration.backend,
-        target=cell.target,
+        target=cell.setting.target,
         draws=DRAWS,
         random_seed=seed,
-        ci_prob=CI_PROB,
-        lcb=LCB,
         **configuration.options,
-    )
-    draws = result["posterior"]["score"].transpose("chain", "draw", "system").values
-    draws = draws.reshape(-1, len(truth))
+    ).reshape(-1, len(truth))
     first, second = np.triu_indices(len(truth), 1)
-    ranking = result["ranking"].to_dataset()
+    lower, upper = simultaneous_rank_sets(draws, ci_prob=CI_PROB)
     best, worst = rank_range(truth)
-    held = (ranking["joint_rank_lower"].values <= best) & (
-        worst <= ranking["joint_rank_upper"].values
-    )
     slack = _ROUNDING * max(float(np.abs(truth).max()), 1.0)
     gaps, gap = draws[:, first] - draws[:, second], truth[first] - truth[second]
     return {
         **_intervals("score", draws, truth, slack),
         **_intervals("difference", gaps, gap, slack),
-        "lcb 95": float((ranking["lcb"].values <= truth + slack).mean()),
-        "joint ranks 95": float(held.all()),
+        "lcb 95": float((np.quantile(draws, LCB, axis=0) <= truth + slack).mean()),
+        "joint ranks 95": float(((lower <= best) & (worst <= upper)).all()),
     }
 
 

@@ -8,11 +8,14 @@ from bayesrank import METHODS, PRESETS
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 from calibration.worlds import Generator, Target
 
-# Scores that take few values (counts of majorities, places, levels of a partial order): their
-# intervals cannot have 95 %, so they must have more rather than less.
+# Scores that take few values (counts of majorities, places, levels of a partial order, the worst
+# defeat, at the ends of which most systems may lie): their intervals cannot have 95 %, so they must
+# have more rather than less. Methods or, where an option decides it, configurations.
 FEW_VALUES = frozenset(
     {
         "copeland",
+        "minimax",
+        "serial_rank_sign",
         "schulze",
         "ranked_pairs",
         "kemeny_young",
@@ -71,7 +74,7 @@ class Configuration:
             return "contrast"
         if self.backend == "exact" and target == "benchmark" and generator != "prior":
             return "fixed truth"
-        few = self.method.name in FEW_VALUES | CONSERVATIVE
+        few = not {self.name, self.method.name}.isdisjoint(FEW_VALUES | CONSERVATIVE)
         return "at least" if few or quantity == "joint ranks" else "nominal"
 
 

@@ -3,22 +3,25 @@
     python -m calibration.coverage --simulations 200 --methods bayes voting
     python -m calibration.coverage --tables-only
 
-A piece of work is a chunk of 20 tensors of one cell (configuration, design, target, generator). Its
-seeds follow from the cell and the chunk, and its result is one line of a file, so a run that was
-killed goes on where it was, with nothing lost and nothing computed twice.
+A piece of work is a chunk of 20 tensors of a setting (design, target, generator), ranked by all
+configurations that miss it. Its seeds follow from the setting and the chunk, and its results are
+lines of a file, so a run that was killed goes on where it was, with nothing lost and nothing
+computed twice, on any machine that has the file.
 """
 
 import argparse
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import get_args
 
 from threadpoolctl import threadpool_limits
 
-from calibration.cells import CHUNK, Cell, measure
+from calibration.cells import CHUNK, Cell, Setting, measure
 from calibration.configurations import Configuration, configurations
 from calibration.store import COVERAGE, Store
 from calibration.tables import publish
@@ -36,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     store = Store(options.results / COVERAGE)
     if not options.tables_only:
         _run(options, _select(options), store)
+        store.merge()
     publish(options.results, options.docs)
 
 
@@ -69,12 +73,12 @@ def _select(options: argparse.Namespace) -> list[Cell]:
         if unknown:
             raise SystemExit(f"methods must be in the catalog; got {', '.join(sorted(unknown))}")
     return [
-        Cell(one, design, target, generator)
-        for one in chosen
+        Cell(one, Setting(design, target, generator))
         for design in DESIGNS
         for target in options.targets or get_args(Target)
         for generator in options.generators or get_args(Generator)
         if not options.designs or str(design) in options.designs
+        for one in chosen
         if one.has(target, generator, design.n_trials)
     ]
 
@@ -92,7 +96,7 @@ def _run(options: argparse.Namespace, cells: Sequence[Cell], store: Store) -> No
     # Spawned processes share no state of NumPy, Numba or PyTensor.
     with ProcessPoolExecutor(options.workers, get_context("spawn"), _begin_worker) as pool:
         while True:
-            # Two waiting for each process keep it busy without looking far ahead.
+            # One waiting for each process keeps it busy without looking far ahead.
             while len(running) < 2 * options.workers and time.monotonic() < end:
                 piece = next(todo, None)
                 if piece is None:
@@ -102,31 +106,40 @@ def _run(options: argparse.Namespace, cells: Sequence[Cell], store: Store) -> No
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                row = future.result()
+                rows = future.result()
                 # A chunk that was given up may be wanted by a run with more patience.
-                if row["simulations"] or row["undefined"]:
-                    store.add(row)
-                else:
-                    too_slow.add(tuple(row["key"]))
-                name = " ".join(row["key"])
-                print(name, row["chunk"], f"{row['seconds']:.3f} s", row["error"], flush=True)
+                kept = [row for row in rows if row["simulations"] or row["undefined"]]
+                too_slow.update(tuple(row["key"]) for row in rows if row not in kept)
+                store.add(*kept)
+                setting = " ".join(rows[0]["key"][1:])
+                print(setting, rows[0]["chunk"], f"{len(kept)} of {len(rows)}", flush=True)
 
 
 def _missing(
     options: argparse.Namespace, cells: Sequence[Cell], store: Store, too_slow: Set[tuple[str, ...]]
-) -> Iterator[tuple[Cell, int]]:
-    """Yield cells and chunks that have no result, as long as their cell is wanted."""
+) -> Iterator[tuple[list[Cell], int]]:
+    """Yield cells that share their tensors, and chunks of which they have no result."""
     most = SIMULATIONS if options.simulations is None else options.simulations
     for chunk in range(-(-most // CHUNK)):
-        for cell in cells:
-            if (*cell.key, chunk) in store.rows or cell.key in too_slow:
-                continue
-            first = store.rows.get((*cell.key, 0))
-            if first is not None:
-                slow = first["seconds"] > SLOW_SECONDS
-                if not first["simulations"] or (slow and chunk * CHUNK >= SLOW_SIMULATIONS):
-                    continue
-            yield cell, chunk
+        for _, group in groupby(cells, key=lambda cell: cell.setting):
+            # Thompson sampling goes on its own where its truths are others.
+            together: defaultdict[bool, list[Cell]] = defaultdict(list)
+            for cell in group:
+                if cell.key not in too_slow and _is_wanted(cell, chunk, store):
+                    together[cell.flat].append(cell)
+            for some in together.values():
+                yield some, chunk
+
+
+def _is_wanted(cell: Cell, chunk: int, store: Store) -> bool:
+    """Return whether a chunk of a cell is missing from the table."""
+    if store.has(cell.key, chunk):
+        return False
+    first = store.rows.get((*cell.key, 0))
+    if first is None:
+        return True
+    slow = first["seconds"] > SLOW_SECONDS
+    return bool(first["simulations"]) and not (slow and chunk * CHUNK >= SLOW_SIMULATIONS)
 
 
 def _begin_worker() -> None:

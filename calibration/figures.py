@@ -74,6 +74,9 @@ def draw_coverage(records: Sequence[Mapping[str, Any]], path: Path) -> None:
 def draw_rank_statistics(ranks: Mapping[tuple[str, str], Any], n_draws: int, path: Path) -> None:
     """Draw how far the distribution of rank statistics is from the uniform one.
 
+    An area spans the elements of a variable. The band is the simultaneous one, at 99 % over the
+    elements of the largest variable.
+
     Parameters
     ----------
     ranks : mapping of (str, str) to array_like of shape (simulation, element)
@@ -89,26 +92,31 @@ def draw_rank_statistics(ranks: Mapping[tuple[str, str], Any], n_draws: int, pat
     import numpy as np
     from matplotlib.figure import Figure
 
+    from calibration.uniformity import band
+
     methods = list(dict.fromkeys(method for method, _ in ranks))
     n_columns = 4
     n_rows = max(-(-len(methods) // n_columns), 1)
     figure = Figure(figsize=(8.0, 1.8 * n_rows), layout="constrained")
     grid = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
-    points = np.arange(n_draws + 1)
+    points = np.arange(n_draws)
     uniform = (points + 1) / (n_draws + 1)
     for axes in grid.ravel()[len(methods) :]:
         axes.set_axis_off()
     for axes, method in zip(grid.ravel(), methods, strict=False):
-        for (name, variable), values in ranks.items():
-            if name != method:
-                continue
-            table = np.asarray(values)
+        tables = {
+            variable: np.asarray(v) for (name, variable), v in ranks.items() if name == method
+        }
+        for variable, table in tables.items():
             below = (table[:, :, np.newaxis] <= points).mean(axis=0)
             colour = _COLOURS["promised" if variable == "score" else "contrast"]
-            axes.plot(uniform, (below - uniform).T, color=colour, linewidth=0.4, alpha=0.6)
-            half = 2.576 * np.sqrt(uniform * (1 - uniform) / len(table))
-            axes.plot(uniform, half, uniform, -half, color="0.4", linewidth=0.8)
-        axes.set_title(method, fontsize=8)
+            ends = below.min(axis=0) - uniform, below.max(axis=0) - uniform
+            axes.fill_between(uniform, *ends, facecolor=colour, edgecolor=colour, alpha=0.4, lw=0.4)
+        n_elements = max(table.shape[1] for table in tables.values())
+        n_simulations = min(len(table) for table in tables.values())
+        for end in band(n_simulations, n_draws, 0.01 / n_elements):
+            axes.plot(uniform, end - uniform, color="0.4", linewidth=0.8)
+        axes.set_title(method, fontsize=7)
         axes.tick_params(labelsize=6)
     figure.supxlabel("rank of the truth among the draws, as a share", fontsize=8)
     figure.supylabel("distribution function less uniform", fontsize=8)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibration.configurations import Configuration, configurations
+from calibration.factories import FACTORIES
 from calibration.figures import draw_coverage, draw_rank_statistics
 from calibration.notes import NOTES, PREFACE, SBC_PREFACE
 from calibration.store import COVERAGE, SBC, Store
@@ -55,7 +56,19 @@ COLUMNS = (
 # Draws among which the truth is ranked.
 KEPT = 100
 
-SBC_COLUMNS = ("method", "variable", "elements", "n_simulations", "adjusted_p", "pass")
+# Simulations that judge a variable; those after them repeat the judgement.
+JUDGED = 500
+
+SBC_COLUMNS = (
+    "method",
+    "variable",
+    "elements",
+    "n_simulations",
+    "adjusted_p",
+    "repeated_p",
+    "pass",
+    "seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -152,45 +165,75 @@ def rank_statistics(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], 
     Returns
     -------
     dict of (str, str) to numpy.ndarray of shape (simulation, element)
+        In the order of `FACTORIES`. Elements whose ranks are those of an earlier element of the
+        factory, or mirror them, are left out: they are increasing or decreasing functions of it.
     """
     ranks: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in rows:
+    order = {name: position for position, name in enumerate(FACTORIES)}
+    known = (row for row in rows if row["key"][0] in order)
+    for row in sorted(known, key=lambda row: (order[row["key"][0]], row["chunk"])):
         for variable, values in row["ranks"].items():
             ranks[row["key"][0], variable] += values
-    return {key: np.array(values) for key, values in ranks.items()}
+    seen: set[tuple[str, bytes]] = set()
+    tables = {}
+    # The score first, which other variables may hold.
+    ordered = sorted(ranks.items(), key=lambda one: (order[one[0][0]], one[0][1] != "score"))
+    for (name, variable), values in ordered:
+        table = np.array(values)
+        both = [{one.tobytes(), (KEPT - one).tobytes()} for one in table.T]
+        new = [seen.isdisjoint({(name, one) for one in pair}) for pair in both]
+        seen.update((name, one) for pair in both for one in pair)
+        if any(new):
+            tables[name, variable] = table[:, new]
+    return tables
 
 
-def summarize_sbc(ranks: Mapping[tuple[str, str], Any]) -> list[dict[str, Any]]:
+def summarize_sbc(
+    ranks: Mapping[tuple[str, str], Any], seconds: Mapping[str, float]
+) -> list[dict[str, Any]]:
     """Return one record per factory and variable.
 
     Parameters
     ----------
     ranks : mapping
         What :func:`rank_statistics` returned.
+    seconds : mapping
+        Processor time per simulation of each factory.
 
     Returns
     -------
     list of dict
-        With the keys of `SBC_COLUMNS`. The least p-value of the elements of a variable is
-        multiplied by their number (Bonferroni); it passes at 0.01.
+        With the keys of `SBC_COLUMNS`. A p-value is the least one of the elements of a variable,
+        multiplied by their number (Bonferroni). The first is that of the first `JUDGED`
+        simulations, the repeated one that of all others. It passes if one of the two reaches 0.01.
     """
     records = []
-    for (method, variable), table in ranks.items():
-        least = min(1.0, float(uniformity(table, KEPT).min()) * table.shape[1])
-        entries = (method, variable, table.shape[1], len(table), round(least, 4), least >= 0.01)
+    for (name, variable), table in ranks.items():
+        parts = [part for part in (table[:JUDGED], table[JUDGED:]) if len(part)]
+        found = [min(1.0, float(uniformity(part, KEPT).min()) * table.shape[1]) for part in parts]
+        entries = (
+            name,
+            variable,
+            table.shape[1],
+            len(table),
+            round(found[0], 4),
+            "" if len(found) == 1 else round(found[1], 4),
+            max(found) >= 0.01,
+            round(seconds[name], 3),
+        )
         records.append(dict(zip(SBC_COLUMNS, entries, strict=True)))
     return records
 
 
 def _records(
-    configuration: Configuration, key: tuple[str, ...], chunks: Sequence[Mapping[str, Any]]
+    configuration: Configuration, key: tuple[Any, ...], chunks: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     name, design, target, generator = key
     size = sum(chunk["simulations"] for chunk in chunks)
     records = []
     for label, (quantity, nominal) in QUANTITIES.items():
         total, squares = (sum(chunk["covered"][label][i] for chunk in chunks) for i in (0, 1))
-        rule = configuration.rule(quantity, target, generator)  # type: ignore[arg-type]
+        rule = configuration.rule(quantity, target, generator)
         found = measured(total, squares, size, nominal=nominal, rule=rule)
         values = (
             configuration.method.name,
@@ -216,6 +259,8 @@ def _records(
 def publish(results: Path, docs: Path) -> None:
     """Write ``calibration.csv``, ``calibration_sbc.csv``, ``calibration.md`` and two figures.
 
+    What there are no results of, coverage or simulation-based calibration, stays as it is.
+
     Parameters
     ----------
     results : pathlib.Path
@@ -224,13 +269,22 @@ def publish(results: Path, docs: Path) -> None:
         Where to.
     """
     coverage = summarize(Store(results / COVERAGE).rows.values())
-    ranked = rank_statistics(Store(results / SBC).rows.values())
-    uniform = summarize_sbc(ranked)
-    _replace(docs / "calibration.csv", _csv(COLUMNS, coverage))
-    _replace(docs / "calibration_sbc.csv", _csv(SBC_COLUMNS, uniform))
-    _replace(docs / "calibration.md", _page(coverage, uniform))
-    draw_coverage(coverage, docs / "calibration.svg")
-    draw_rank_statistics(ranked, KEPT, docs / "calibration_sbc.svg")
+    rows = list(Store(results / SBC).rows.values())
+    page, heading = docs / "calibration.md", SBC_PREFACE.partition("\n")[0]
+    old = page.read_text(encoding="utf-8") if page.exists() else ""
+    first, second = (heading * at + part for at, part in enumerate(old.partition(heading)[::2]))
+    if coverage:
+        _replace(docs / "calibration.csv", _csv(COLUMNS, coverage))
+        draw_coverage(coverage, docs / "calibration.svg")
+        first = _coverage_part(coverage)
+    if rows:
+        ranked = rank_statistics(rows)
+        seconds = {row["key"][0]: row["seconds"] for row in rows}
+        uniform = summarize_sbc(ranked, seconds)
+        _replace(docs / "calibration_sbc.csv", _csv(SBC_COLUMNS, uniform))
+        draw_rank_statistics(ranked, KEPT, docs / "calibration_sbc.svg")
+        second = _sbc_part(uniform)
+    _replace(page, first + second)
 
 
 def _csv(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
@@ -248,7 +302,7 @@ def _replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def _page(records: Sequence[Mapping[str, Any]], uniform: Sequence[Mapping[str, Any]]) -> str:
+def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
     judged = [record for record in records if record["pass"] != ""]
     failed = [record for record in judged if not record["pass"]]
     sizes = [record["n_simulations"] for record in records] or [0]
@@ -266,11 +320,25 @@ def _page(records: Sequence[Mapping[str, Any]], uniform: Sequence[Mapping[str, A
         "",
         *(_failures(failed) or ["Nothing."]),
         "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sbc_part(uniform: Sequence[Mapping[str, Any]]) -> str:
+    sizes = [record["n_simulations"] for record in uniform]
+    missing = sorted(set(FACTORIES).difference(record["method"] for record in uniform))
+    n_outside = sum(record["adjusted_p"] < 0.01 for record in uniform)
+    lines = [
         SBC_PREFACE,
+        f"This table: {min(sizes)} to {max(sizes)} simulations per factory; {n_outside} of "
+        f"{len(uniform)} variables leave their 99 % band, where {len(uniform) / 100:.1f} do by "
+        f"chance; {sum(not record['pass'] for record in uniform)} do not pass. "
+        f"Not simulated yet: {', '.join(missing) or 'none'}.",
+        "",
         "![Rank statistics by factory](calibration_sbc.svg)",
         "",
-        "| method | variable | elements | simulations | least p times elements | pass |",
-        "| --- | --- | ---: | ---: | ---: | --- |",
+        f"| {' | '.join(SBC_COLUMNS).replace('_', ' ')} |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |",
         *(f"| {' | '.join(str(record[name]) for name in SBC_COLUMNS)} |" for record in uniform),
     ]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,9 @@ configuration          true score
 likelihood             the maximiser for the expected counts of a tensor, prior included
 item model, population the limit for many questions of the same trials, each with its parameters
 closed form            the functional of the true chances
-smooth NumPy ranker    the score of the expected data
+bayes, population      the expected score, shrunk as the estimate is
+smooth NumPy ranker    the score of the expected data; where questions are weighed by the answers
+                       to them, population, the limit for many questions of the same trials
 other NumPy rankers    the expected score of a new data set of the same design, by simulation
 ====================== ===========================================================================
 """
@@ -31,6 +33,13 @@ _BATCH = 100
 
 # Tensors whose questions together stand for a population.
 N_TENSORS = 100
+
+# Questions of each kind in the limit for many questions, where every kind is there: what is left is
+# the noise of the trials of 50,000 questions.
+N_COPIES = 50
+
+# Rankers that weigh questions by the answers to them.
+_WEIGHING = frozenset({"inverse_difficulty", "rankllm"})
 
 # Penalties on parameters of systems, which are to weigh as much against them as against one tensor.
 _SYSTEM_PENALTIES = frozenset({"slope_reg", "state_reg"})
@@ -62,8 +71,9 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
     if configuration.backend == "exact":
         return _functional(configuration, world)
     if configuration.method.smooth:
-        arguments = _expected_arguments(configuration.method.data, world)
-        return _scores(configuration, *arguments)
+        if world.target == "population" and configuration.method.name in _WEIGHING:
+            return _scores(configuration, *_many_questions(configuration.method.data, world, rng))
+        return _scores(configuration, *_expected_arguments(configuration.method.data, world))
     batches = [_simulated_scores(configuration, world, rng) for _ in range(N_DATA_SETS // _BATCH)]
     return np.concatenate(batches).mean(axis=0)
 
@@ -128,6 +138,13 @@ def _limit(configuration: Configuration, world: World, rng: np.random.Generator)
 
 def _functional(configuration: Configuration, world: World) -> Array:
     method = configuration.method
+    if method.name == "bayes" and world.target == "population":
+        # Linear in the counts, so that those expected have the expected score: that of other
+        # questions is shrunk as the estimate is.
+        shares = np.stack([1.0 - world.chances, world.chances], axis=-1)
+        options = {**_method_options(configuration), "quantile": None}
+        arguments = (world.design.n_trials * shares, np.array([0.0, 1.0]), shares, world.weights)
+        return load_function(method.function)(*arguments, **options)
     if method.name == "thompson":
         return -np.asarray(rank_scores(world.accuracy, method="average"), dtype=np.float64)
     if method.functional is None:
@@ -156,6 +173,21 @@ def _expected_arguments(kind: str, world: World) -> tuple[Any, ...]:
         counts = np.stack([trials * (1.0 - chances), trials * chances], axis=-1)
         return counts, np.array([0.0, 1.0]), world.weights
     raise ValueError(f"kind must be grades, binary, counts or pairs for expected data; got {kind}")
+
+
+def _many_questions(kind: str, world: World, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Return the arguments of a smooth ranker for many questions with as many trials as a tensor's.
+
+    What a ranker takes from the answers to a question, such as its difficulty, another question
+    has from as few answers, so that the expected answers would not do.
+    """
+    chances = np.tile(world.chances, N_COPIES)
+    n_trials = world.design.n_trials
+    correct = rng.binomial(n_trials, chances).astype(np.float64)
+    weights = np.tile(world.weights / N_COPIES, N_COPIES)
+    if kind == "grades":
+        return correct / n_trials, weights
+    return correct, np.full(chances.shape, float(n_trials)), weights
 
 
 def _simulated_scores(

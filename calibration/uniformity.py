@@ -5,8 +5,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-# Simulated samples that give the distribution of the statistic.
-_N_SAMPLES = 20_000
+# Simulated samples that give the distribution of the statistic: enough for a p-value, times the
+# elements of the largest variable, to fall below 0.01.
+_N_SAMPLES = 50_000
 _BATCH = 500
 
 
@@ -38,6 +39,32 @@ def uniformity(ranks: NDArray[np.int64], n_draws: int) -> NDArray[np.float64]:
     null = _null_statistics(size, n_draws)
     found = _statistics(_counts(ranks.T, n_draws), size)
     return (1 + np.searchsorted(null, found * (1 + 1e-9), side="right")) / (1 + len(null))
+
+
+def band(size: int, n_draws: int, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the simultaneous band of the distribution function of uniform ranks.
+
+    Parameters
+    ----------
+    size : int
+        Number of simulations.
+    n_draws : int
+        Number of draws.
+    alpha : float
+        Probability that the distribution function leaves the band somewhere.
+
+    Returns
+    -------
+    lower, upper : numpy.ndarray of shape (n_draws,)
+        At ranks of at most 0, 1, ..., n_draws - 1.
+    """
+    from scipy.stats import binom
+
+    null = _null_statistics(size, n_draws)
+    pointwise = null[int(alpha * len(null))]
+    chance = np.arange(1, n_draws + 1) / (n_draws + 1)
+    ends = binom.ppf([[pointwise / 2], [1 - pointwise / 2]], size, chance) / size
+    return ends[0], ends[1]
 
 
 def _counts(ranks: NDArray[np.int64], n_draws: int) -> NDArray[np.int64]:

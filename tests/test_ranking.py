@@ -39,7 +39,13 @@ def ranked(data, method, **keywords) -> xr.Dataset:
 @pytest.mark.parametrize(
     ("method", "keywords", "message"),
     [
-        ("nothing", {}, r"method must be one of avg, bayes, .*bayes_greedy.*; got 'nothing'"),
+        (
+            "nothing",
+            {},
+            r"method must be a name in METHODS or PRESETS; got 'nothing' \(`bayesrank m",
+        ),
+        ("bradley_tery", {}, r"got 'bradley_tery' \(did you mean bradley_terry or "),
+        (["avg"], {}, r"method must be a name in METHODS or PRESETS; got \['avg'\]"),
         ("avg", {"backend": "mle"}, "backend of avg must be one of bootstrap; got 'mle'"),
         ("bayes", {"backend": "map"}, "backend of bayes must be one of exact, nuts; got 'map'"),
         ("avg", {"ties": "half"}, "options of avg must be among: none; got 'ties'"),
@@ -81,8 +87,11 @@ def ranked(data, method, **keywords) -> xr.Dataset:
         ("avg", {"ci_prob": np.nan}, "ci_prob must be between 0 and 1; got nan"),
         ("avg", {"lcb": 1.0}, "lcb must be between 0 and 1; got 1.0"),
         ("avg", {"lcb": -0.05}, "lcb must be between 0 and 1; got -0.05"),
+        ("avg", {"lcb": "5 %"}, "lcb must be between 0 and 1; got '5 %'"),
+        ("avg", {"ci_prob": None}, "ci_prob must be between 0 and 1; got None"),
         ("avg", {"draws": -1}, "draws must be an integer of at least 0; got -1"),
         ("avg", {"draws": 10.0}, "draws must be an integer of at least 0; got 10.0"),
+        ("avg", {"draws": True}, "draws must be an integer of at least 0; got True"),
         ("avg", {"draws": "many"}, "draws must be an integer of at least 0; got 'many'"),
         (
             "bradley_terry",
@@ -102,6 +111,7 @@ def test_arguments_of_another_form_are_refused(method, keywords, message):
     ("data", "method", "message"),
     [
         ([0, 1], "avg", "outcomes must have shape"),
+        ("logs.csv", "avg", "data must be outcomes; got 'logs.csv': read files with read_data"),
         ([[0, 2]], "avg", "weights must be given for outcomes with more than two categories"),
         ([[0, 2]], "thompson", "outcomes must be right or wrong"),
         ([[0.5, 1]], "thompson", r"got fractional scores: .*categorize\(edges=...\)"),
@@ -111,8 +121,22 @@ def test_arguments_of_another_form_are_refused(method, keywords, message):
             r"got fractional scores: .*categorize\(edges=...\)",
         ),
         ([[0, 1], [1, 0]], "bayes_greedy", "prior_outcomes must be given for use_prior_outcomes"),
-        (Comparisons([[0, 1], [1, 0]]), "avg", "data must be responses for a method that reads gr"),
-        (Comparisons([[0, 1], [1, 0]]), "bayes", "data must be responses for a method that reads"),
+        (
+            Comparisons([[0, 1], [1, 0]]),
+            "avg",
+            "data must be responses for avg; got comparisons, wh",
+        ),
+        (Comparisons([[0, 1], [1, 0]]), "rasch", r"got comparisons, which only .*davidson.* can"),
+        (
+            [[0, 1]],
+            "bradley_terry",
+            "data must hold two systems or more for bradley_terry; got one",
+        ),
+        (
+            Comparisons([[0]]),
+            "davidson",
+            "data must hold two systems or more for davidson; got one",
+        ),
     ],
 )
 def test_data_that_a_method_cannot_read_are_refused(data, method, message):

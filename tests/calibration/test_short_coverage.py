@@ -19,8 +19,8 @@ def coverage(name, target, *, quantity="difference 95", **options):
     configuration = next(one for one in configurations.configurations() if one.name == name)
     options = {**configuration.options, **options}
     configuration = dataclasses.replace(configuration, options=options)
-    cell = cells.Cell(configuration, DESIGN, target, "rasch")
-    rows = [cells.measure(cell, chunk, np.inf) for chunk in range(N_CHUNKS)]
+    cell = cells.Cell(configuration, cells.Setting(DESIGN, target, "rasch"))
+    rows = [cells.measure([cell], chunk, np.inf)[0] for chunk in range(N_CHUNKS)]
     return sum(row["covered"][quantity][0] for row in rows) / sum(
         row["simulations"] for row in rows
     )
