@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesrank.console import SELECTION, complete_method, note, print_columns, selection_options
+from bayesrank.console import complete_method, note, print_columns, selection_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def study(
     workers: int,
     checkpoint: Path | None,
     random_seed: int,
-    **settings: Any,
+    **selection: Any,
 ) -> None:
     """Compare methods: agreement, stability from one trial, pools of systems, greedy priors.
 
@@ -83,7 +83,6 @@ def study(
     from bayesrank.readers import read_responses
     from bayesrank.studies.tables import published_tables, write_tables
 
-    selection = {name: settings.pop(name) for name in SELECTION}
     data = read_responses(inputs, **selection) if inputs else load_olympiad()
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     tables = published_tables(

@@ -154,7 +154,7 @@ def shrink(sampled: FloatArray, greedy: FloatArray, *, unit: float | None = None
     shift = np.where(paired, weight[..., None] * centred, 0.0)
     if unit is not None:
         steps = shift * (trials.sum(axis=(-2, -1))[..., None] / n_systems / unit)
-        whole = np.floor(np.round(steps + 0.5, 9) + _ROUNDING)
+        whole = whole_answers(steps)
         shift = np.divide(shift * whole, steps, out=np.zeros_like(shift), where=whole != 0)
     return Shrinkage(own + shift, shift, weight, np.sqrt(noise), np.sqrt(spread))
 
@@ -198,6 +198,11 @@ def random_effects_weight(
     ratio = np.maximum(ratio, _LEAST_RATIO)
     weight = shape / ratio * gammainc(shape + 1, ratio) / gammainc(shape, ratio)
     return np.where(certain, 0.0, np.clip(weight, 0.0, 1.0))
+
+
+def whole_answers(steps: FloatArray) -> FloatArray:
+    """Round to integers, halves up, but for the rounding noise of sums."""
+    return np.floor(np.round(steps + 0.5, 9) + _ROUNDING)
 
 
 def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:

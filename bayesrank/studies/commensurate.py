@@ -8,24 +8,26 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.priors import Empirical, Normal, Prior
-from bayesrank.ranking import rank
+from bayesrank.ranking import point_estimate, rank
 from bayesrank.responses import Responses
+from bayesrank.studies.adaptive import (
+    condition_worths,
+    random_effects_weight,
+    shrink,
+    whole_answers,
+)
 from bayesrank.studies.scoring import find_row
 from bayesrank.studies.subsets import with_outcomes
 
 FloatArray = NDArray[np.float64]
 
-# Between-condition standard deviations that are integrated over, in logits: from no difference that
-# a benchmark could show to one beside which greedy runs say nothing. Equal steps of the logarithm
-# make their prior flat on it, as that of the closed form is.
-_SCALES = np.geomspace(0.02, 20.0, 121)
 # Each condition alone is fitted under this prior, which keeps perfect systems finite.
 _WIDE = Normal(0.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
 class Commensurate(Empirical):
-    """Normal prior around scores that greedy runs gave, as wide as the conditions differ.
+    """The prior of a method, updated by the scores of greedy runs as far as these can be trusted.
 
     :func:`commensurate_prior` makes it. To factories and kernels it is an empirical prior.
 
@@ -34,11 +36,14 @@ class Commensurate(Empirical):
     mean : numpy.ndarray of shape (system,)
         Prior means of the scores.
     between_sd : float
-        What was learned about the standard deviation between conditions: its posterior median.
+        Estimated standard deviation between conditions, in units of the scores.
+    weight : float
+        Share of the greedy score in a score that these two alone decide, between 0 and 1.
     """
 
     mean: FloatArray = field(default_factory=lambda: np.zeros(0))
     between_sd: float = 0.0
+    weight: float = 0.0
 
     def __str__(self) -> str:
         return f"commensurate({self.sigma:.4g})"
@@ -63,26 +68,30 @@ def commensurate_prior(
     r"""Build a commensurate prior from greedy runs.
 
     The same method is fitted to the greedy outcomes and to the sampled ones, which gives system l
-    estimates :math:`m_l` and :math:`t_l` with standard deviations :math:`s_l` and :math:`e_l`.
-    Conditions differ by a shift that all systems share, which is integrated out, and by one of its
-    own, whose standard deviation is learned from
+    the scores :math:`m_l` and :math:`t_l`. Conditions differ by a shift that all systems share,
+    which is taken out, and by one of its own, of variance :math:`\omega^2`, which is learned from
 
-    .. math:: m_l - t_l \sim N(c, s_l^2 + e_l^2 + \omega^2), \qquad
-        \log \omega \sim \mathrm{Uniform}(\log 0.02, \log 20) .
+    .. math:: m_l - t_l \sim N(c, v + \omega^2), \qquad w = \frac{v}{v + \omega^2}
 
-    The prior of the scores is :math:`N(m_l, \sigma^2)`, where :math:`\sigma^{-2}` is the posterior
-    mean of :math:`(s_l^2 + \omega^2)^{-1}`, averaged over systems. Where the conditions disagree,
-    :math:`\omega` is large and the prior is nearly flat. It is learned before the scores are
-    fitted: the joint mode of both would prefer the smallest :math:`\omega` that there is.
+    as :func:`adaptive_greedy` does it: w, the weight of the greedy scores, is integrated over the
+    variance of the differences, and v, the noise of the trials, is measured on the mean worths and
+    converted to scores by the slope of one on the other. So v is the noise of trials of the same
+    questions also where a likelihood takes the many comparisons of a trial as independent.
+
+    The prior is the method's own one, times a normal density around the greedy scores whose
+    precision gives them the weight w beside the curvature of the likelihood. By how much it moves
+    a system is rounded to whole right answers: the data resolve no more, and the fraction of one
+    that is left where the conditions disagree would break every tie. Where nothing is left, this is
+    the method's own prior.
 
     Parameters
     ----------
     data : Responses
-        Binary outcomes with one set of greedy outcomes per system (`prior_outcomes`).
+        Outcomes with one set of greedy outcomes per system (`prior_outcomes`).
     method : str
         A method or published configuration with a likelihood, for which the prior is meant.
     random_seed : int, optional
-        Of the draws that give the standard deviations.
+        Of the draws that measure the curvature.
     **options
         Options of the method.
 
@@ -111,63 +120,48 @@ def commensurate_prior(
     >>> prior.mean.shape
     (20,)
     """
-    if "map" not in find_row(method)[0].backends:
-        raise ValueError(f"method must have a prior on its scores; got {method!r}")
-    earlier = data.prior_outcomes
-    if earlier is None or earlier.ndim != 3:
-        raise DataError(
-            "prior_outcomes must hold greedy outcomes of every system for a commensurate prior; "
-            f"got {'none' if earlier is None else 'one set shared by all systems'}"
-        )
-    greedy, greedy_sd = _estimates(with_outcomes(data, earlier), method, random_seed, options)
-    sampled, sampled_sd = _estimates(data, method, random_seed, options)
-    posterior = scale_posterior(greedy - sampled, greedy_sd**2 + sampled_sd**2)
-    precision = (posterior / (greedy_sd[:, None] ** 2 + _SCALES**2)).sum(axis=1).mean()
-    median = _SCALES[np.searchsorted(np.cumsum(posterior), 0.5)]
-    return Commensurate(
-        sigma=float(precision**-0.5),
-        # Conditions may differ as a whole, which scores that are not centred would feel.
-        mean=greedy - greedy.mean() + sampled.mean(),
-        between_sd=float(median),
-    )
-
-
-def scale_posterior(difference: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the posterior of the between-condition scales that are tried.
-
-    Parameters
-    ----------
-    difference, variance : numpy.ndarray of shape (system,)
-        Greedy minus sampled scores and the variances of their noise.
-
-    Returns
-    -------
-    numpy.ndarray of shape (scale,)
-        Probabilities with sum 1.
-    """
-    total = variance[:, None] + _SCALES**2
-    weight = 1.0 / total
-    shift = (weight * difference[:, None]).sum(axis=0) / weight.sum(axis=0)
-    log_density = -0.5 * ((difference[:, None] - shift) ** 2 * weight + np.log(total)).sum(axis=0)
-    log_density -= 0.5 * np.log(weight.sum(axis=0))  # the shift is integrated out
-    density = np.exp(log_density - log_density.max())
-    return density / density.sum()
-
-
-def _estimates(
-    data: Responses, method: str, random_seed: int | None, options: dict[str, Any]
-) -> tuple[FloatArray, FloatArray]:
-    """Return estimates and standard deviations of the scores from the outcomes of one condition."""
     row, _, preset_options = find_row(method)
-    tree = rank(
-        data,
-        row.name,
-        backend="map",
-        prior=_WIDE,
-        random_seed=random_seed,
-        calibration="none",
-        **{**preset_options, **options},
-    )
-    drawn = tree["posterior"].to_dataset()["score"]
-    score = tree["ranking"].to_dataset()["score"]
-    return score.values, drawn.std(("chain", "draw")).values
+    own = None if row.default_prior is None else row.default_prior.quadratic()
+    if "map" not in row.backends or own is None:
+        raise ValueError(f"method must have a prior on its scores; got {method!r}")
+    worths = condition_worths(data)
+    earlier = with_outcomes(data, np.asarray(data.prior_outcomes))
+    settings: dict[str, Any] = {"backend": "map", "prior": _WIDE, **preset_options, **options}
+    greedy = point_estimate(earlier, row.name, **settings)
+    tree = rank(data, row.name, random_seed=random_seed, calibration="none", **settings)
+    sampled = tree["ranking"].to_dataset()["score"].values
+    variance = tree["posterior"].to_dataset()["score"].var(("chain", "draw")).values
+    curvature = float((1.0 / variance).mean())
+
+    shrunk = shrink(*worths)
+    slope = _slope(shrunk.worth - shrunk.shift, sampled)
+    # Fitted without outcomes a score is the prior's, and tells nothing about greedy runs.
+    seen = ~np.isnan(worths[1]).all(axis=(1, 2))
+    noise = np.asarray((slope * shrunk.noise_sd) ** 2)
+    spread = np.asarray((greedy - sampled)[seen].var(ddof=1) if seen.sum() > 1 else np.inf)
+    weight = float(random_effects_weight(noise, spread, max(int(seen.sum()), 2)))
+    between_sd = float(np.sqrt(np.maximum(spread - noise, 0.0)))
+
+    own_mean, own_precision = own
+    precision = curvature * weight / (1.0 - weight)
+    # What a right answer adds to the gradient of the log-likelihood: 1 where their number is what
+    # the score is estimated from, more where an answer decides many comparisons.
+    items = row.family == "item response"
+    answer = 1.0 if items else curvature * slope / data.trials.sum(axis=1).mean()
+    pull = precision * np.where(seen, greedy - greedy[seen].mean(), 0.0)
+    steps = whole_answers(pull / answer) if weight > 0 else np.zeros_like(pull)
+    if not steps.any():
+        mean = np.full(sampled.shape, own_mean)
+        return Commensurate(
+            sigma=own_precision**-0.5, mean=mean, between_sd=between_sd, weight=weight
+        )
+    total = own_precision + precision
+    mean = (own_precision * own_mean + precision * sampled.mean() + answer * steps) / total
+    return Commensurate(sigma=total**-0.5, mean=mean, between_sd=between_sd, weight=weight)
+
+
+def _slope(worth: FloatArray, score: FloatArray) -> float:
+    """Return by how much scores rise with mean worths, 0 where these are all equal."""
+    centred = worth - worth.mean()
+    squares = float(centred @ centred)
+    return max(float(centred @ score) / squares, 0.0) if squares > 0 else 0.0

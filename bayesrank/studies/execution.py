@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesrank.progress import track
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -59,7 +61,7 @@ def run_tasks(
     settings : mapping, optional
         What else decides the results; a checkpoint with other settings is refused.
     progress : bool, optional
-        Whether to show a progress bar; on a terminal by default.
+        Whether to show a progress bar; on a terminal and in a notebook by default.
 
     Returns
     -------
@@ -91,7 +93,8 @@ def run_tasks(
     if len(missing) < len(tasks):
         _LOGGER.info("%s: %d of %d tasks were done", name, len(tasks) - len(missing), len(tasks))
     calls = [(function, tasks[i], seeds[i], paths[i], i) for i in missing]
-    for position, result in _with_progress(_run(calls, workers), name, len(calls), progress):
+    ended = track(_run(calls, workers), name=name, total=len(calls), shown=progress)
+    for position, result in ended:
         results[position] = result
     return [result for result in results if result is not None]
 
@@ -176,17 +179,3 @@ def _open_checkpoint(folder: Path, described: Mapping[str, Any], size: int) -> l
         partial.replace(description)
     digits = len(str(size))
     return [folder / f"task-{position:0{digits}d}.npz" for position in range(size)]
-
-
-def _with_progress(
-    results: Iterator[tuple[int, dict[str, Any]]], name: str, total: int, progress: bool | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    from rich.console import Console  # a study that shows nothing still asks where it would
-
-    console = Console(stderr=True)
-    if total == 0 or not (console.is_terminal if progress is None else progress):
-        yield from results
-        return
-    from rich.progress import track
-
-    yield from track(results, description=name, total=total, console=console, transient=True)

@@ -7,7 +7,6 @@ use what those have in common elsewhere. They never open a window;
 
 # Matplotlib, and what imports it, is imported where something is drawn: studies need neither.
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -61,11 +60,7 @@ def _stability(study: xr.Dataset) -> "Figure":
     if len(np.unique(counts)) == 1:
         return plot_stability(study)
     # A line goes through the numbers of trials in their order, not in the one they were asked for.
-    ordered = study.isel(n_trials=np.unique(counts, return_index=True)[1])
-    with warnings.catch_warnings():
-        # Where no draw has a tau, a line and its band have a gap.
-        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
-        return plot_agreement(ordered)
+    return plot_agreement(study.isel(n_trials=np.unique(counts, return_index=True)[1]))
 
 
 def _consensus(study: xr.Dataset) -> "Figure":

@@ -118,9 +118,15 @@ def _scores(data: Responses, method: str, random_seed: int | None) -> FloatArray
     if backend != "nuts":
         seed = random_seed if row.is_random else None
         return point_estimate(data, method, random_seed=seed)
-    # Only the mean is read, which calibration of the draws does not move.
+    # Only the mean is read, which calibration of the draws does not move, and densities would take
+    # as long as the draws.
     tree = rank(
-        data, method, draws=_DRAWS_OF_A_SAMPLER, random_seed=random_seed, calibration="none"
+        data,
+        method,
+        draws=_DRAWS_OF_A_SAMPLER,
+        random_seed=random_seed,
+        calibration="none",
+        log_likelihood=False,
     )
     return tree["ranking"].to_dataset()["score"].values
 

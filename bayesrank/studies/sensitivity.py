@@ -1,7 +1,7 @@
 """How a ranking depends on the prior."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -29,6 +29,8 @@ _DEFAULT_PRIORS = (
 )
 _EMPIRICAL_PRIORS = ("empirical(2)", "empirical(1)", "empirical(0.5)")
 _DEFAULT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Shift of a score, in standard deviations of its posterior, that is worth a word.
+_LARGE_SHIFT = 1.0
 # Least sensitivity to power-scaling that counts as such, the default of psense_summary.
 _SENSITIVE = 0.05
 
@@ -38,6 +40,7 @@ def prior_sensitivity(
     method: str,
     priors: Sequence[PriorLike] | None = None,
     *,
+    backend: Literal["map", "nuts"] | None = None,
     power_scaling: bool = True,
     random_seed: int = 0,
     **options: Any,
@@ -49,13 +52,16 @@ def prior_sensitivity(
     data : Responses
         Outcomes; with greedy outcomes (`prior_outcomes`) for empirical priors.
     method : str
-        A method or published configuration with a likelihood, which is fitted by its posterior
-        mode; or ``bayes``, whose priors are weights of the greedy outcomes.
+        A method or published configuration with a likelihood; or ``bayes``, whose priors are
+        weights of the greedy outcomes.
     priors : sequence, optional
         Priors as :func:`bayesrank.rank` takes them; for ``bayes``, numbers of trials that one
         greedy outcome counts as. The first is the one that others are compared with. By default
         families and scales (and centres on the greedy outcomes, where there are any), or weights
         from 0 to 1.
+    backend : {"map", "nuts"}, optional
+        Whether scores are posterior modes, or the means of draws by NUTS under every prior, which
+        takes longer; the mode by default, unless the configuration is one that is sampled.
     power_scaling : bool, default True
         Whether to add the power-scaling diagnostics of ArviZ under the first prior. This imports
         PyMC; there are none for ``bayes``.
@@ -77,7 +83,7 @@ def prior_sensitivity(
     Raises
     ------
     ValueError
-        If the method has no prior, or fewer than two priors are given.
+        If the method has no prior, fewer than two priors are given, or the back end is another.
 
     References
     ----------
@@ -92,9 +98,12 @@ def prior_sensitivity(
     >>> study.attrs["verdict"]
     'The prior does not change the ranking: all 2 priors give the same order.'
     """
-    row, _, preset_options = find_row(method)
+    row, preset_backend, preset_options = find_row(method)
     tree = None
+    chosen_backend = _choose_backend(backend, preset_backend)
     if row.name == "bayes":
+        if backend is not None:
+            raise ValueError(f"backend must be None for bayes, which is exact; got {backend!r}")
         chosen: list[Any] = list(_DEFAULT_WEIGHTS if priors is None else priors)
         labels = [f"weight {float(weight):g}" for weight in chosen]
         _check_labels(labels)
@@ -103,11 +112,15 @@ def prior_sensitivity(
         chosen = _default_priors(data, row) if priors is None else list(priors)
         labels = [str(as_prior(prior)) for prior in chosen]
         _check_labels(labels)
-        settings: dict[str, Any] = {"backend": "map", **preset_options, **options}
-        modes = [point_estimate(data, row.name, prior=prior, **settings) for prior in chosen]
-        settings |= {"prior": chosen[0], "random_seed": random_seed, "calibration": "none"}
-        tree = rank(data, row.name, log_likelihood=power_scaling, **settings)
-        scores = np.stack(modes)
+        scores, tree = _fits(
+            data,
+            row,
+            chosen,
+            chosen_backend,
+            log_likelihood=power_scaling,
+            random_seed=random_seed,
+            **{**preset_options, **options},
+        )
         sd = tree["posterior"].to_dataset()["score"].std(("chain", "draw")).values
     else:
         raise ValueError(f"method must have a prior on its scores, or be bayes; got {method!r}")
@@ -116,6 +129,40 @@ def prior_sensitivity(
         for source, values in _power_scaling(tree).items():
             dataset[f"{source}_sensitivity"] = ("system", values)
     return dataset.assign_attrs(study="prior_sensitivity", method=method, verdict=_verdict(dataset))
+
+
+def _choose_backend(backend: str | None, of_preset: str) -> str:
+    if backend not in (None, "map", "nuts"):
+        raise ValueError(f"backend must be 'map' or 'nuts'; got {backend!r}")
+    return backend or ("nuts" if of_preset == "nuts" else "map")
+
+
+def _fits(
+    data: Responses,
+    row: Method,
+    priors: Sequence[PriorLike],
+    backend: str,
+    *,
+    log_likelihood: bool,
+    random_seed: int,
+    **options: Any,
+) -> tuple[FloatArray, xr.DataTree]:
+    """Return the scores under every prior, and the posterior under the first."""
+    sampled = {"random_seed": random_seed, "calibration": "none"}
+
+    def posterior(prior: PriorLike, log_likelihood: bool) -> xr.DataTree:
+        chosen = {"backend": backend, "prior": prior, "log_likelihood": log_likelihood}
+        return rank(data, row.name, **chosen, **sampled, **options)
+
+    first = posterior(priors[0], log_likelihood)
+    if backend == "map":
+        modes = [
+            point_estimate(data, row.name, backend="map", prior=prior, **options)
+            for prior in priors
+        ]
+        return np.stack(modes), first
+    trees = [first, *(posterior(prior, False) for prior in priors[1:])]
+    return np.stack([tree["ranking"].to_dataset()["score"].values for tree in trees]), first
 
 
 def _default_priors(data: Responses, row: Method) -> list[str]:
@@ -194,6 +241,9 @@ def _verdict(dataset: xr.Dataset) -> str:
         ]
         moved = (dataset["rank"] != dataset["rank"].isel(prior=0)).any("prior")
         words.append(f"{int(moved.sum())} of {dataset.sizes['system']} systems change their rank.")
+    largest = float(dataset["largest_shift"].max())
+    if largest >= _LARGE_SHIFT:
+        words.append(f"Scores move by up to {largest:.1f} standard deviations of their posterior.")
     if "prior_sensitivity" in dataset:
         by_prior = (dataset["prior_sensitivity"] >= _SENSITIVE).values
         by_data = (dataset["likelihood_sensitivity"] >= _SENSITIVE).values

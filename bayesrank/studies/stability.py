@@ -70,7 +70,7 @@ def stability(
     checkpoint : path-like, optional
         Folder where finished draws are kept, from which a study that was stopped goes on.
     progress : bool, optional
-        Whether to show a progress bar; on a terminal by default.
+        Whether to show a progress bar; on a terminal and in a notebook by default.
 
     Returns
     -------

@@ -15,7 +15,9 @@ from bayesrank.reporting.figures import (
 )
 
 
-def stability(tau: list, methods: list[str], *, groups: list[str] | None = None) -> xr.Dataset:
+def stability(
+    tau: list | np.ndarray, methods: list[str], *, groups: list[str] | None = None
+) -> xr.Dataset:
     """Return a study with the given tau, of shape (method, n_trials, draw)."""
     values = np.array(tau, dtype=float)
     return xr.Dataset(
@@ -50,6 +52,19 @@ def test_agreement_is_drawn_against_trials(study: xr.Dataset) -> None:
     assert [text.get_text() for text in axes.texts] == ["avg (+1)", "borda"]
     band = axes.collections[0].get_paths()[0].vertices
     assert band[:, 1].min() == pytest.approx(0.01)  # the 2.5 % quantile of 0 and 0.4
+
+
+def test_agreement_has_a_gap_where_no_draw_has_a_tau(study: xr.Dataset) -> None:
+    study["tau"][1, 1] = np.nan  # its last number of trials
+    study["tau"][0, 0, 0] = np.nan
+    study["tau_mean"][1, 1] = np.nan
+    axes = plot_agreement(study).axes[0]
+    bands = [band.get_paths() for band in axes.collections]
+    assert bands[0][0].vertices[:, 1].min() == pytest.approx(0.4)  # of the one draw that is left
+    assert not any(np.isnan(path.vertices).any() for paths in bands for path in paths)
+    heights = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert np.isfinite(list(heights.values())).all()
+    assert heights["avg (+1)"] > heights["borda"]
 
 
 def test_agreement_needs_several_numbers_of_trials() -> None:
@@ -99,6 +114,16 @@ def test_tradeoff_names_what_nothing_beats_in_both() -> None:
     assert named == ["1  exact (+1)", "2  steady"]
     behind = axes.get_lines()[0]
     np.testing.assert_allclose([behind.get_xdata(), behind.get_ydata()], [[0.5], [0.4]])
+
+
+def test_tradeoff_has_room_for_many_names() -> None:
+    methods = [f"method {i}" for i in range(40)]
+    rising = np.linspace(0.1, 0.9, 40)[:, None, None]
+    figure = plot_tradeoff(stability(rising, methods), stability(rising[::-1], methods))
+    figure.draw_without_rendering()  # a layout that has no room for the axes would warn
+    (axes,) = figure.axes
+    names = axes.get_legend().get_window_extent().height
+    assert axes.get_window_extent().height > 0.8 * names
 
 
 def test_tradeoff_is_of_the_same_methods(study: xr.Dataset) -> None:

@@ -1,13 +1,11 @@
-"""Prior sensitivity in numbers and words, and the commensurate prior."""
+"""Prior sensitivity in numbers and words."""
 
 import numpy as np
 import pytest
 
-from bayesrank import Responses, point_estimate, rank, studies
-from bayesrank.errors import DataError
+from bayesrank import Responses, point_estimate, studies
+from bayesrank.priors import Empirical
 from bayesrank.results.agreement import kendall_tau_b
-from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.commensurate import scale_posterior
 
 
 def test_scores_are_posterior_modes_under_each_prior(six_systems):
@@ -63,71 +61,86 @@ def test_bayes_without_greedy_outcomes_has_no_weights_to_try(six_systems):
         studies.prior_sensitivity(Responses(six_systems.outcomes), "bayes")
 
 
-def test_the_scale_between_conditions_is_learned():
-    rng = np.random.default_rng(0)
-    noise = np.full(400, 0.3)
-    for true in (0.1, 1.0, 5.0):
-        difference = 2.0 + rng.normal(0.0, np.hypot(noise, true))
-        posterior = scale_posterior(difference, noise**2)
-        scales = np.geomspace(0.02, 20.0, 121)
-        assert posterior.sum() == pytest.approx(1.0)
-        assert scales @ posterior == pytest.approx(true, rel=0.2, abs=0.1)
+def test_the_back_end_is_checked(six_systems):
+    with pytest.raises(ValueError, match="backend must be 'map' or 'nuts'; got 'mle'"):
+        studies.prior_sensitivity(six_systems, "rasch", backend="mle")
+    with pytest.raises(ValueError, match="backend must be None for bayes"):
+        studies.prior_sensitivity(six_systems, "bayes", [0.0, 1.0], backend="map")
 
 
-def test_disagreement_makes_the_prior_wide():
-    rng = np.random.default_rng(1)
-    chance = np.linspace(0.9, 0.2, 8)[:, None, None]
-    sampled, agreeing = (rng.random((8, 40, 2)) < chance for _ in range(2))
-    against = agreeing[::-1]
-    wide, narrow = (
-        studies.commensurate_prior(
-            Responses(sampled.astype(int), prior_outcomes=greedy.astype(int)), "rasch"
-        )
-        for greedy in (against, agreeing)
+@pytest.fixture(scope="module")
+def clear() -> Responses:
+    """Five systems that 400 trials of two questions tell apart, greedy runs the other way round."""
+    rng = np.random.default_rng(4)
+    chance = np.array([0.9, 0.7, 0.5, 0.3, 0.1])[:, None, None]
+    turned = np.array([0, 0, 1, 1, 2])[:, None]
+    return Responses(
+        (rng.random((5, 2, 400)) < chance).astype(int),
+        prior_outcomes=(np.arange(2) < turned).astype(int)[..., None],
     )
-    assert wide.between_sd > 4 * narrow.between_sd
-    assert wide.sigma > 2 * narrow.sigma
 
 
-def test_the_commensurate_prior_is_that_of_its_systems(six_systems):
-    prior = studies.commensurate_prior(six_systems, "rasch")
-    assert str(prior).startswith("commensurate(")
-    with pytest.raises(DataError, match="prior must be for the 2 systems of the data; got one for"):
-        point_estimate([[[1, 0]], [[0, 0]]], "rasch", backend="map", prior=prior)
+METHODS = ["bayes", "bradley_terry", "rasch"]
 
 
-@pytest.mark.parametrize("method", ["rasch", "bradley_terry"])
-def test_kernel_and_graph_agree_on_the_commensurate_prior(six_systems, method):
-    prior = studies.commensurate_prior(six_systems, method)
-    kernel = point_estimate(six_systems, method, backend="map", prior=prior)
-    tree = rank(
-        six_systems,
-        method,
-        backend="map",
-        prior=prior,
-        draws=10,
-        log_likelihood=True,
-        calibration="none",
-        random_seed=1,
+@pytest.mark.parametrize("method", METHODS)
+def test_many_clear_trials_leave_nothing_to_the_prior(clear, method):
+    study = studies.prior_sensitivity(clear, method)
+    assert (study["flips"] == 0).all()
+    assert (study["tau"] == 1).all()
+    assert study.attrs["verdict"].startswith("The prior does not change the ranking: all")
+    if method != "bayes":
+        assert "Power-scaling finds no score that depends on the prior." in study.attrs["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("method", "priors"),
+    [
+        ("bayes", [0.0, 1e4]),
+        ("bradley_terry", [1.0, Empirical(sigma=0.01)]),
+        ("rasch", [1.0, Empirical(sigma=0.01)]),
+    ],
+)
+def test_a_prior_that_outweighs_the_trials_ranks_by_itself(clear, method, priors):
+    one = Responses(clear.outcomes[..., :1], prior_outcomes=clear.prior_outcomes)
+    strong = clear if method == "bayes" else one
+    study = studies.prior_sensitivity(strong, method, priors, power_scaling=False)
+    greedy = clear.prior_outcomes.sum(axis=(1, 2))
+    assert float(kendall_tau_b(-study["rank"][1], greedy)) > 0.85  # it breaks two ties of theirs
+    assert float(study["tau"][1]) < 0
+    assert study.attrs["verdict"].startswith("The prior changes the ranking substantially")
+    assert "standard deviations of their posterior" in study.attrs["verdict"]
+
+
+def test_a_prior_against_the_trials_is_in_conflict_with_them(clear):
+    few = Responses(clear.outcomes[..., :6], prior_outcomes=clear.prior_outcomes)
+    study = studies.prior_sensitivity(few, "rasch", [Empirical(sigma=0.5), 1.0])
+    assert ((study["prior_sensitivity"] > 0.05) & (study["likelihood_sensitivity"] > 0.05)).any()
+    assert "Prior and data pull the scores of" in study.attrs["verdict"]
+
+
+def test_trials_that_say_nothing_beside_a_prior_are_called_so():
+    data = Responses([[[1, 0]], [[0, 1]], [[1, 0]]])
+    study = studies.prior_sensitivity(data, "rasch", [0.05, 0.1])
+    assert (study["likelihood_sensitivity"] < 0.05).all()
+    assert "Prior and data" not in study.attrs["verdict"]
+
+
+def test_posterior_means_by_nuts_agree_with_modes_where_trials_are_many(clear):
+    priors = ["normal(0, 1)", "normal(0, 3)"]
+    sampled = studies.prior_sensitivity(clear, "bradley_terry", priors, backend="nuts", draws=250)
+    modes = studies.prior_sensitivity(clear, "bradley_terry", priors)
+    np.testing.assert_allclose(sampled["score"], modes["score"], atol=0.03)
+    np.testing.assert_array_equal(sampled["rank"], modes["rank"])
+    for source in ("prior_sensitivity", "likelihood_sensitivity"):
+        np.testing.assert_allclose(sampled[source], modes[source], atol=0.05)
+    assert sampled.attrs["verdict"] == modes.attrs["verdict"]
+
+
+def test_a_configuration_that_is_sampled_is_sampled_here(six_systems):
+    study = studies.prior_sensitivity(
+        six_systems, "bayesian_mcmc", [1.0, 2.0], power_scaling=False, draws=500
     )
-    np.testing.assert_allclose(tree["ranking"]["score"], kernel, atol=1e-5)
-
-
-def test_the_commensurate_prior_works_as_any_prior(six_systems):
-    few = Responses(
-        six_systems.outcomes[..., :1],
-        systems=six_systems.systems,
-        prior_outcomes=six_systems.prior_outcomes,
-    )
-    prior = studies.commensurate_prior(few, "rasch")
-    tree = rank(few, "rasch", backend="map", prior=prior, draws=50, random_seed=1)
-    gold = rank_scores(point_estimate(six_systems, "bayes"))
-    assert float(kendall_tau_b(tree["ranking"]["rank"], gold)) > 0.6
-    assert tree["posterior"]["score"].notnull().all()
-
-
-def test_the_commensurate_prior_needs_greedy_outcomes_and_a_likelihood(six_systems):
-    with pytest.raises(DataError, match="prior_outcomes must hold greedy outcomes"):
-        studies.commensurate_prior(Responses(six_systems.outcomes), "rasch")
-    with pytest.raises(ValueError, match="method must have a prior on its scores; got 'borda'"):
-        studies.commensurate_prior(six_systems, "borda")
+    mode = point_estimate(six_systems, "bradley_terry", backend="map", prior=1.0)
+    assert not np.allclose(study["score"][0], mode, atol=1e-6)
+    assert np.corrcoef(study["score"][0], mode)[0, 1] > 0.99
