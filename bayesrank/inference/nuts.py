@@ -28,6 +28,7 @@ from bayesrank.inference.compiled import Array, BoundModel
 from bayesrank.inference.diagnostics import diagnose
 from bayesrank.inference.draws import label
 from bayesrank.inference.engine import bind_model
+from bayesrank.progress import in_notebook
 
 NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
 
@@ -66,7 +67,7 @@ def sample(
     target_accept: float = 0.8,
     low_rank: bool = False,
     cores: int | None = None,
-    progressbar: bool = False,
+    progressbar: bool | None = None,
 ) -> dict[str, xr.Dataset]:
     """Draw from the posterior of a model with NUTS.
 
@@ -97,8 +98,9 @@ def sample(
     cores : int, optional
         Chains at a time. By default PyMC's choice, but for "compiled" one, since its chains wait
         for one another in Python, unless an evaluation takes long (0.12 ms).
-    progressbar : bool, default False
-        Show the progress.
+    progressbar : bool, optional
+        Show the progress; by default in a notebook. The samplers of PyMC draw it there with
+        ipywidgets alone, so that for them it has to be asked for.
 
     Returns
     -------
@@ -137,6 +139,8 @@ def sample(
     if tune is not None:
         options["tune"] = tune
     if nuts_sampler == "compiled":
+        if progressbar is None:
+            progressbar = in_notebook()
         # nutpie wants a number where PyMC takes None for a new one every time.
         seed = int(np.random.default_rng().integers(2**31)) if random_seed is None else random_seed
         if low_rank:
@@ -145,7 +149,8 @@ def sample(
     elif low_rank:
         raise ValueError(f"low_rank must be False for nuts_sampler {nuts_sampler!r}; got True")
     else:
-        groups = _sample_pymc(model, options, random_seed, cores, progressbar, nuts_sampler)
+        shown = bool(progressbar)
+        groups = _sample_pymc(model, options, random_seed, cores, shown, nuts_sampler)
     groups["sample_stats"].attrs["sampler"] = nuts_sampler
     complaints = diagnose(
         groups["posterior"],

@@ -34,7 +34,7 @@ def nuts(
     target_accept: float = 0.8,
     low_rank: bool | None = None,
     cores: int | None = None,
-    progressbar: bool = False,
+    progressbar: bool | None = None,
     calibration: Calibration | None = None,
     log_likelihood: bool | None = None,
 ) -> Estimate:
