@@ -3,22 +3,26 @@
 Imports sit inside the functions that need them, as in :mod:`bayesrank.cli`.
 """
 
+import logging
 import re
-from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import get_completion_class
 
+from bayesrank.catalog import METHODS, find_method
 from bayesrank.console import (
+    check_folder,
     complete_method,
+    inputs_argument,
     note,
     print_columns,
     progress,
+    seed_option,
     selection_options,
 )
-from bayesrank.flags import find_method, parameter_type
+from bayesrank.flags import parameter_type
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,7 +40,7 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
 
 
 @click.command()
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path())
+@inputs_argument
 @click.option(
     "--methods",
     default="bayes",
@@ -44,6 +48,14 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     metavar="NAMES",
     shell_complete=complete_method,
     help="How to rank, the main method first: bayes,borda or 'bayes, pass_at_k(k=2)'.",
+)
+@click.option(
+    "--prior-sensitivity",
+    "studied",
+    metavar="NAME",
+    shell_complete=complete_method,
+    help="Also rank by this method under several priors, and say how much they matter: one with a "
+    "likelihood, such as bradley_terry, or bayes where there are greedy outcomes.",
 )
 @click.option("--title", default="Ranking", show_default=True, help="Heading of the page.")
 @selection_options
@@ -53,18 +65,20 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     metavar="N",
     help="Draws per chain, of 4 chains.  [default: 1000 for nuts, else 500]",
 )
-@click.option("--seed", "random_seed", type=int, metavar="S", help="Seed of the draws.")
+@seed_option
 @click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    callback=check_folder,
     help="The page to write (.html).",
 )
 def report(
     inputs: tuple[str, ...],
     methods: str,
+    studied: str | None,
     title: str,
     draws: int | None,
     random_seed: int | None,
@@ -76,23 +90,30 @@ def report(
     INPUT is evaluation logs as for `bayesrank rank`, or results that it saved with --output (.nc,
     .zarr).
     """
+    from bayesrank.readers import read_responses
     from bayesrank.reporting.page import report as write_report
     from bayesrank.results.storage import load
 
-    if not output.parent.is_dir():
-        # Said now rather than after the computation.
-        raise FileNotFoundError(ENOENT, "the folder of --output must exist", str(output.parent))
     results: list[xr.DataTree] | dict[str, xr.DataTree]
+    study = None
     if all(Path(path).suffix in (".nc", ".zarr") for path in inputs):
+        if studied is not None:
+            raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
         results = [load(path) for path in inputs]
     else:
         calls = _calls(methods)
-        results = _rank_all(_read(inputs, selection), calls, draws, random_seed)
-    note(f"Wrote {write_report(results, output, title=title)}")
+        to_study = {} if studied is None else _calls(studied)
+        if len(to_study) > 1:
+            raise ValueError(f"prior-sensitivity must be one method; got {studied!r}")
+        data = read_responses(inputs, **selection)
+        results = _rank_all(data, calls, draws, random_seed)
+        for call, options in to_study.items():
+            study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
+    note(f"Wrote {write_report(results, output, title=title, prior_sensitivity=study)}")
 
 
 @click.command()
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path())
+@inputs_argument
 @click.option(
     "--method",
     "methods",
@@ -107,14 +128,14 @@ def check(inputs: tuple[str, ...], methods: str | None, **selection: Any) -> Non
 
     INPUT is evaluation logs as for `bayesrank rank`.
     """
-    from bayesrank.catalog import METHODS
+    from bayesrank.readers import read_responses
     from bayesrank.reporting.capabilities import capability
     from bayesrank.reporting.data_summary import summarize_responses
     from bayesrank.reporting.tables import Column
 
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or METHODS.values()
-    data = _read(inputs, selection)
+    data = read_responses(inputs, **selection)
     summary = summarize_responses(data)
     facts = summary.facts() | {"outcomes are": _kind(data)}
     lacking = summary.missing_by_system()
@@ -184,12 +205,6 @@ def _calls(methods: str) -> dict[str, dict[str, Any]]:
     return calls
 
 
-def _read(inputs: tuple[str, ...], selection: dict[str, Any]) -> "Responses":
-    from bayesrank.readers import read_responses
-
-    return read_responses(inputs, **selection)
-
-
 def _rank_all(
     data: "Responses",
     calls: dict[str, dict[str, Any]],
@@ -205,6 +220,16 @@ def _rank_all(
         with progress(name, preset.backend if preset else row.backends[0]):
             results[call] = rank(data, name, draws=draws, random_seed=random_seed, **options)
     return results
+
+
+def _study_priors(
+    data: "Responses", name: str, options: dict[str, Any], random_seed: int | None
+) -> "xr.Dataset":
+    from bayesrank.studies import prior_sensitivity
+
+    # ArviZ logs where to read about what the verdict says in words.
+    logging.getLogger("arviz_stats").setLevel(logging.ERROR)
+    return prior_sensitivity(data, name, random_seed=random_seed or 0, **options)
 
 
 def _kind(data: "Responses") -> str:

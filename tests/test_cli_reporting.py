@@ -1,40 +1,17 @@
 """The commands that report, check, cite and complete, and what all commands share."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from bayesrank.cli import main
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run() -> Run:
-    """Return a function that runs a command, checks its exit code, and keeps stderr apart."""
-
-    def invoke(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(each) for each in arguments])
-        assert result.exit_code == code, (result.stderr, result.exception)
-        return result
-
-    return invoke
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Write a log of three systems on six questions, with one outcome missing."""
-    lines = ["model,question,trial,outcome"]
-    for system, right in (("bad", 1), ("good", 3), ("fair", 2)):
-        for question in range(6):
-            lines += [f"{system},q{question},{trial},{int(trial < right)}" for trial in range(5)]
-    path = tmp_path / "log.csv"
-    path.write_text("\n".join(lines[:-1]))
-    return path
 
 
 def test_report_writes_one_page(run: Run, log: Path, tmp_path: Path) -> None:
@@ -89,6 +66,44 @@ def test_options_of_numbers_are_read(run: Run, log: Path, tmp_path: Path) -> Non
     methods = "threshold_metric(threshold_weights=0.5,0.5), g_pass_at_k_tau(k=3, tau=0.5)"
     run("report", log, "--methods", methods, "-o", page, "--draws", 20)
     assert "Leaderboard by threshold_metric(threshold_weights=0.5,0.5)" in page.read_text("utf-8")
+
+
+def test_report_studies_the_prior_on_request(run: Run, log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    run("report", log, "-o", page, "--draws", 20)
+    assert '<section id="sensitivity"' not in page.read_text("utf-8")
+    options = ("--prior-sensitivity", "bradley_terry", "--draws", 20)
+    assert run("report", log, *options, "-o", page, "--quiet").stderr == ""
+    text = page.read_text("utf-8")
+    assert "Ranked by bradley_terry under 6 priors. The prior" in text
+    table = text[text.index('id="priors-table"') :]
+    assert re.findall(r'data-key="(normal[^"]*)"', table)[:2] == ["normal(0, 1)", "normal(0, 0.5)"]
+    assert 'data-key="1.000"' in table  # tau-b of the first with itself
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("borda", "method must have a prior on its scores, or be bayes; got 'borda'"),
+        ("bayes,bradley_terry", "prior-sensitivity must be one method"),
+        ("elro", "did you mean elo?"),
+    ],
+)
+def test_priors_of_what_has_none_are_errors(
+    run: Run, log: Path, tmp_path: Path, method: str, message: str
+) -> None:
+    page = tmp_path / "r.html"
+    result = run("report", log, "--prior-sensitivity", method, "-o", page, "--draws", 20, code=2)
+    assert message in result.stderr.splitlines()[-1]
+    assert not page.exists()
+
+
+def test_priors_are_not_studied_without_logs(run: Run, log: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "result.nc"
+    run("rank", log, "--method", "avg", "--seed", 1, "-o", saved)
+    page = tmp_path / "r.html"
+    result = run("report", saved, "--prior-sensitivity", "bayes", "-o", page, code=2)
+    assert "--prior-sensitivity needs logs" in result.stderr
 
 
 def test_check_says_what_is_there_and_what_is_missing(run: Run, log: Path) -> None:

@@ -70,9 +70,7 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
         return None
     ci_prob, lcb = (frame.attrs.get(name, math.nan) for name in ("ci_prob", "lcb"))
     columns = frame_columns(frame, ci_prob=ci_prob, lcb=lcb)
-    # A notebook has no script that shows what the headers mean, but browsers show titles.
-    table = to_html(columns, name="", caption="Leaderboard", sortable=False)
-    return table.replace(" data-tip=", " title=")
+    return _table_html(columns, "Leaderboard")
 
 
 def _systems_html(data: "Responses") -> str:
@@ -88,4 +86,12 @@ def _systems_html(data: "Responses") -> str:
     ]
     rest = len(mean) - len(order)
     caption = "Systems by mean grade" + (f", and {rest} more" if rest else "")
-    return to_html(columns, name="", caption=caption, sortable=False)
+    return _table_html(columns, caption)
+
+
+def _table_html(columns: list[Column], caption: str) -> str:
+    """Return a table without the style sheet and the script of a page."""
+    table = to_html(columns, name="", caption=caption, sortable=False)
+    # Browsers show titles by themselves.
+    table = table.replace(" data-tip=", " title=")
+    return table.replace(' class="number"', ' style="text-align: right"')

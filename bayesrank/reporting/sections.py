@@ -24,7 +24,7 @@ from bayesrank.reporting.tables import (
     to_json,
     to_markdown,
 )
-from bayesrank.reporting.wording import settings, versions
+from bayesrank.reporting.wording import listing, settings, versions
 from bayesrank.results.leaderboard import leaderboard
 
 if TYPE_CHECKING:
@@ -126,13 +126,46 @@ def sensitivity_section(study: "xr.Dataset | None") -> Section | None:
     """Return how far the ranking depends on the prior, or None without a study of it."""
     if study is None:
         return None
-    verdict = study.attrs.get("verdict")
+    method, verdict = (study.attrs.get(name, "") for name in ("method", "verdict"))
+    text = (
+        f"Ranked by {method} under {study.sizes['prior']} priors. {verdict}" if method else verdict
+    )
     return Section(
         "sensitivity",
         "Sensitivity to the prior",
-        (str(verdict),) if verdict else (),
+        (text,) if text else (),
+        tables=_prior_tables(study),
         figures=(draw_sensitivity(study),),
     )
+
+
+def _prior_tables(study: "xr.Dataset") -> tuple[Table, ...]:
+    """Return what each prior changes of the ranking by the first, where the study says it."""
+    if not {"tau", "flips", "largest_shift"} <= set(study):
+        return ()
+    caption = "What each prior changes of the ranking under the first one"
+    columns = [
+        Column("prior", study["prior"].values.astype(str).tolist()),
+        Column(
+            "tau-b",
+            [f"{tau:.3f}" for tau in study["tau"].values],
+            True,
+            "Kendall's tau-b with the ranking under the first prior: 1 for the same order.",
+        ),
+        Column(
+            "pairs turned",
+            [f"{flips:g}" for flips in study["flips"].values],
+            True,
+            "Pairs of systems in another order; half a pair for a tie that breaks or forms.",
+        ),
+        Column(
+            "largest shift",
+            [f"{shift:.2f}" for shift in study["largest_shift"].values],
+            True,
+            "Farthest move of a score, in standard deviations of its posterior.",
+        ),
+    ]
+    return (Table(to_html(columns, name="priors-table", caption=caption), caption),)
 
 
 def data_section(results: "dict[str, xr.DataTree]") -> Section:
@@ -168,8 +201,12 @@ def check_section(results: "dict[str, xr.DataTree]") -> Section:
     from bayesrank.checking import check  # reports of saved results alone need not load it
 
     columns: dict[str, list[str]] = {"result": [], "topic": [], "verdict": [], "finding": []}
+    doubtful = []
     for name, tree in results.items():
-        for finding in check(tree):
+        found = check(tree)
+        if not found.trustworthy:
+            doubtful.append(name)
+        for finding in found:
             row = (name, finding.topic, finding.verdict, finding.sentence)
             for cells, cell in zip(columns.values(), row, strict=True):
                 cells.append(cell)
@@ -180,7 +217,12 @@ def check_section(results: "dict[str, xr.DataTree]") -> Section:
         caption=caption,
         sortable=False,
     )
-    return Section("checks", "Can this be trusted?", tables=(Table(table, caption),))
+    answer = (
+        f"Not without a look at what was found of {listing(doubtful)}."
+        if doubtful
+        else "Nothing that was checked speaks against it."
+    )
+    return Section("checks", "Can this be trusted?", (answer,), tables=(Table(table, caption),))
 
 
 def method_section(results: "dict[str, xr.DataTree]") -> Section:
@@ -220,8 +262,7 @@ def _how_to_read(result: "xr.DataTree") -> str:
     tail = f"{100 * ranking.attrs['lcb']:g} %"
     return (
         f"Sorted by the lower credible bound of the score, which the score is below with a "
-        f"probability of {tail}: a system stands high here only if it is surely good. "
-        "Headers explain themselves, and sort the table."
+        f"probability of {tail}: a system stands high here only if it is surely good."
     )
 
 

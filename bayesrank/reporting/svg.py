@@ -20,6 +20,7 @@ _THEME = {
     palette.BAND: "band",
     palette.BLUE: "blue",
     palette.ORANGE: "orange",
+    palette.PALE: "pale",
 }
 
 

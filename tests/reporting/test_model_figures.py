@@ -82,6 +82,12 @@ def test_difficulties_far_outside_do_not_crush_the_others(farthest: float, scale
     assert axes.get_xscale() == scale
 
 
+def test_difficulties_that_are_hardly_known_do_not_crush_the_others() -> None:
+    result = item_result(difficulty=[0.0, 1.0, 2.0])
+    result["posterior"]["difficulty"].values[0, 0, 2] = 90.0
+    assert plot_difficulty(result).axes[0].get_xscale() == "symlog"
+
+
 def test_results_without_difficulties_are_refused(three: xr.DataTree) -> None:
     with pytest.raises(ValueError, match="result must be of an item response model"):
         plot_difficulty(three)

@@ -20,6 +20,7 @@ def test_data_are_shown_with_what_is_missing() -> None:
 def test_systems_are_sorted_by_mean_grade_and_escaped() -> None:
     html = responses_html(DATA)
     assert re.findall(r'data-key="(0\.\d+)"', html) == ["0.750", "0.250"]
+    assert '<td style="text-align: right" data-key="0.750">0.750</td>' in html
     assert "&lt;bad&gt;" in html
     assert "<bad>" not in html
 

@@ -100,7 +100,7 @@ def count_along(axis: "Axis") -> None:
     axis : matplotlib.axis.Axis
         What counts something.
     """
-    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
 def shade_rows(axes: "Axes", groups: "Sequence[int]") -> None:

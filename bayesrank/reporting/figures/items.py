@@ -165,8 +165,10 @@ def plot_difficulty(
         markersize=9.0,
         label="systems",
     )
-    if np.ptp(middle) > _FAR * max(float(np.ptp(abilities)), 1.0):
-        # A question that hardly discriminates is at a place far outside, with all others in a line.
+    widest = max(float(np.ptp(middle)), float(np.nanmax(high) - np.nanmin(low)) / 2.0)
+    if widest > _FAR * max(float(np.ptp(abilities)), 1.0):
+        # A question that hardly discriminates is at a place far outside, or might be, and would
+        # leave all others in a line.
         axes.set_xscale("symlog", linthresh=2.0 * max(float(np.abs(abilities).max()), 0.5))
     axes.set_xlabel("difficulty, on the scale of abilities")
     if ax is None:

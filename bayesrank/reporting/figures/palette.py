@@ -16,6 +16,7 @@ GREEN = "#009e73"
 PURPLE = "#cc79a7"
 AMBER = "#e69f00"
 SKY = "#56b4e9"
+PALE = "#a6d4f2"  # SKY half way to white: a band behind what is BLUE
 
 INK = "#000000"
 MUTED = "#6b6b6b"  # text and lines that step back, with a contrast of 5 : 1 on white

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
-from bayesrank.reporting.figures.palette import BLUE, ORANGE, SKY
+from bayesrank.reporting.figures.palette import BLUE, ORANGE, PALE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +51,7 @@ def plot_rank_sets(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figur
     figure, axes = take_axes(ax, *row_size(labels))
     label_rows(axes, labels)
     for prefix, colour, width, text in (
-        ("joint_rank", SKY, 7.0, f"{prob} for all systems at once"),
+        ("joint_rank", PALE, 7.0, f"{prob} for all systems at once"),
         ("rank", BLUE, 2.5, f"{prob} for each system"),
     ):
         lower, upper = ranking[f"{prefix}_lower"].values, ranking[f"{prefix}_upper"].values

@@ -1,6 +1,6 @@
 """Agreement of rankings from few trials with a reference: means, distributions, trade-offs."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def plot_agreement(
     -------
     matplotlib.figure.Figure
         A line of means per group of methods that rank alike, named at its end; up to six groups
-        have bands.
+        have bands. Where no draw has a tau, line and band have a gap.
 
     Raises
     ------
@@ -68,12 +68,14 @@ def plot_agreement(
         axes.plot(counts, mean[group], "o-", markersize=3.0, color=colour, linewidth=1.4)
         if few:
             tails = (0.5 - ci_prob / 2, 0.5 + ci_prob / 2)
-            low, high = np.nanquantile(groups["tau"].values[group], tails, axis=-1)
+            low, high = _quantiles(groups["tau"].values[group], tails)
             axes.fill_between(counts, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_xlim(counts[0], counts[-1])
     bottom, top = axes.get_ylim()
     gap = (top - bottom) * _ROW_INCHES / (height - 1.0)
-    name_ends(axes, names, mean[:, -1], gap=gap, colours=colours)
+    # A line that no draw has a tau for is named all the same, at the bottom.
+    ends = np.where(np.isnan(mean[:, -1]), bottom, mean[:, -1])
+    name_ends(axes, names, ends, gap=gap, colours=colours)
     axes.set_ylim(bottom, top)
     count_along(axes.xaxis)
     axes.set_xlabel("trials")
@@ -171,10 +173,10 @@ def plot_tau_distribution(
     rows = [row for row, group in enumerate(order) if len(draws[group])]
     shown = [draws[order[row]] for row in rows]
     if shown:
-        parts = axes.violinplot(
+        bodies: Any = axes.violinplot(  # a list, which the stub takes for one collection
             shown, rows, orientation="horizontal", widths=0.85, showextrema=False
-        )
-        for body in parts["bodies"]:  # type: ignore[attr-defined]
+        )["bodies"]
+        for body in bodies:
             body.set(facecolor=BLUE, alpha=0.35, linewidth=0)
         axes.plot(list(map(np.median, shown)), rows, "|", color=INK, markersize=9.0, label="median")
         axes.plot(list(map(np.min, shown)), rows, ".", color=ORANGE, label="worst draw")
@@ -228,7 +230,8 @@ def plot_tradeoff(
         raise ValueError("gold and consistency must be of the same methods; got others")
     x, y = (_select(study, n_trials)["tau_mean"].values for study in (consistency, gold))
     front = _front(x, y)
-    figure, axes = take_axes(ax, 8.0, 4.8)
+    # The legend has a line per name, and nothing beside it may shrink for it.
+    figure, axes = take_axes(ax, 8.0, max(4.8, 0.6 + 0.19 * len(front)))
     behind = ~np.isin(np.arange(len(names)), [method for point in front for method in point])
     axes.plot(x[behind], y[behind], "o", color=MUTED, markersize=4.0, alpha=0.5)
     for number, (method, *others) in enumerate(front, start=1):
@@ -247,6 +250,16 @@ def plot_tradeoff(
         bbox_to_anchor=(1.0, 1.0),
     )
     return figure
+
+
+def _quantiles(values: NDArray[np.float64], shares: tuple[float, float]) -> NDArray[np.float64]:
+    """Return quantiles over the last axis of what is there, NaN where nothing is."""
+    found = np.full((len(shares), len(values)), np.nan)
+    for row, line in enumerate(values):
+        seen = line[~np.isnan(line)]
+        if len(seen):
+            found[:, row] = np.quantile(seen, shares)
+    return found
 
 
 def _groups(study: "xr.Dataset") -> "xr.Dataset":
