@@ -37,12 +37,13 @@ def read_long(frame: "pd.DataFrame") -> tuple[NDArray[np.float64], dict[str, Any
     DataError
         If a column is absent, a label is missing, or a (system, question, trial) occurs twice.
     """
+    if not hasattr(frame, "columns"):
+        raise DataError(f"frame must be a pandas.DataFrame; got {type(frame).__name__}")
     table = frame.rename(columns={"model": "system"}) if "system" not in frame else frame
     for column in ("system", "question", "outcome"):
         if column not in table:
-            raise DataError(
-                f"frame must have a column {column!r}; got {', '.join(map(str, frame.columns))}"
-            )
+            names = ", ".join(map(str, frame.columns)) or "none"
+            raise DataError(f"frame must have a column {column!r}; got {names}")
     if table.empty:
         raise DataError("frame must have at least one row; got none")
     if "trial" not in table:

@@ -108,6 +108,16 @@ def test_from_long_refuses_other_tables(changes, message):
         Responses.from_long(long_table(**changes))
 
 
+def test_from_long_refuses_other_types():
+    with pytest.raises(DataError, match=r"frame must be a pandas\.DataFrame; got list"):
+        Responses.from_long([1, 0])
+
+
+def test_from_long_refuses_a_table_without_columns():
+    with pytest.raises(DataError, match="frame must have a column 'system'; got none"):
+        Responses.from_long(pd.DataFrame())
+
+
 def test_from_long_refuses_an_empty_table():
     with pytest.raises(DataError, match="frame must have at least one row; got none"):
         Responses.from_long(long_table().iloc[:0])

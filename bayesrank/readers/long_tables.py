@@ -105,9 +105,14 @@ def _read_frame(path: Path) -> "pd.DataFrame":
         raise
     # The parsers of pandas and pyarrow raise subclasses; KeyError comes from damaged metadata.
     except (ValueError, OSError, KeyError) as error:
+        remedy = (
+            "save the file as text in UTF-8"
+            if isinstance(error, UnicodeDecodeError)
+            else "the file may be cut off, or not in the format that its name says"
+        )
         raise DataError(
             f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
-            "the file may be cut off, or not in the format that its name says"
+            f"{remedy}"
         ) from error
     names = [str(column).strip().lower() for column in frame.columns]
     if frame.empty:
@@ -157,9 +162,10 @@ def _find_columns(frame: "pd.DataFrame", path: Path) -> dict[str, str]:
         if present:
             columns[name] = present[0]
         elif name not in OPTIONAL:
+            remedy = ": separate the columns by commas" if len(frame.columns) == 1 else ""
             raise DataError(
                 f"paths must have a column for the {name}, called {' or '.join(aliases)}; got "
-                f"{', '.join(frame.columns)} in {path.name}"
+                f"{', '.join(frame.columns)} in {path.name}{remedy}"
             )
     return columns
 

@@ -19,6 +19,9 @@ from bayesrank.views import Comparisons
 
 logger = logging.getLogger("bayesrank")
 
+_NAME_IT = "pass format=..., on the command line --input-format"
+_COMPRESSED = frozenset({".bz2", ".gz", ".xz", ".zip", ".zst"})
+
 
 def read_responses(
     paths: PathLike | Iterable[PathLike],
@@ -155,7 +158,7 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Comparisons:
 def read_data(
     paths: PathLike | Iterable[PathLike], *, format: str | None = None, **options: Any
 ) -> Responses | Comparisons:
-    """Read evaluation logs or battles, whichever they are.
+    r"""Read evaluation logs or battles, whichever they are.
 
     Parameters
     ----------
@@ -172,6 +175,15 @@ def read_data(
     ------
     DataError
         As in :func:`read_responses` and :func:`read_battles`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "log.csv"
+    ...     _ = path.write_text("first,second,winner\na,b,first\n")
+    ...     read_data(path)
+    Comparisons(2 systems, 1 wins, 0 ties)
     """
     known = {name: value for name, value in options.items() if name != "weights"}
     reader, files = find_logs(paths, format, Selection(**known))
@@ -187,7 +199,7 @@ def _read_table(reader: Reader, files: list[Path], selection: Selection) -> LogT
     if reader.read is None:
         raise DataError(
             f"paths must hold outcomes of questions; got {reader.name} in {files[0].name}: read "
-            "them with read_battles"
+            "them with read_battles; on the command line, rank reads them"
         )
     return reader.read(files, selection)
 
@@ -251,14 +263,15 @@ def _recognise(named: list[Path], found: list[Path]) -> tuple[Reader, list[Path]
         if reader is not None:
             by_format.setdefault(reader.name, []).append(path)
         elif path in named:
+            remedy = "unpack it" if path.suffix.lower() in _COMPRESSED else _NAME_IT
             raise DataError(
                 f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
-                "(pass format=...)"
+                f"({remedy})"
             )
     if len(by_format) > 1:
         examples = ", ".join(f"{name} ({files[0].name})" for name, files in by_format.items())
         raise DataError(
-            f"paths must hold logs in one format; got {examples} (pass format=... or fewer paths)"
+            f"paths must hold logs in one format; got {examples} (name fewer paths, or {_NAME_IT})"
         )
     name, files = next(iter(by_format.items()), ("table", []))
     return READERS[name], files

@@ -187,7 +187,7 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
     [
         ("model,score\na,1\n", r"column for the question, called question or item .* got model, "),
         ("item,score\nq,1\n", r"column for the system, called system or model; got item, score"),
-        ("model;item;score\na;q;1\n", r"column for the system"),
+        ("model;item;score\na;q;1\n", r"column for the system.*: separate the columns by commas$"),
         (
             "model,item,reward,score\na,q,1,1\n",
             r"one column for the outcome; got score, reward in log\.csv: rename the right one",
@@ -211,6 +211,13 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
 def test_bad_table(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         read_responses(write(tmp_path, text))
+
+
+def test_a_table_in_another_encoding_says_which_one_is_read(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes("model,item,score\né,q,1\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"readable tables; got .*: save the file as text in UTF-8"):
+        read_responses(path)
 
 
 def test_trials_must_be_counted_alike_in_all_tables(tmp_path):

@@ -1,3 +1,4 @@
+import gzip
 import os
 import re
 from pathlib import Path
@@ -67,7 +68,16 @@ def test_folder_without_logs(tmp_path):
 def test_file_of_no_known_format(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("no log")
-    with pytest.raises(DataError, match=r"known format .* got 'notes\.txt' \(pass format=\.\.\.\)"):
+    with pytest.raises(
+        DataError, match=r"known format .* got 'notes\.txt' \(pass format=\.\.\., on"
+    ):
+        read_responses(path)
+
+
+def test_a_compressed_file_has_to_be_unpacked(tmp_path):
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(b"model,question,outcome\na,q,1\n"))
+    with pytest.raises(DataError, match=r"known format .* got 'log\.csv\.gz' \(unpack it\)"):
         read_responses(path)
 
 
