@@ -1,9 +1,13 @@
 """Fixtures shared by all tests."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+
+from bayesrank.cli import main
 
 # Real data, logs and reference values live beside the repository and are never copied into it.
 SHARED = Path(os.environ.get("BAYESRANK_SHARED", Path(__file__).parents[2] / "shared"))
@@ -15,3 +19,29 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the shared data folder {SHARED} is absent; set BAYESRANK_SHARED to its place")
     return SHARED
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Return a function that runs a command and keeps stdout and stderr apart."""
+
+    def invoke(*arguments: object, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [str(each) for each in arguments])
+        if result.exit_code not in (0, code) and result.exception is not None:
+            raise result.exception
+        assert result.exit_code == code, result.stderr
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Write a log of three systems, with 18, 12 and 6 right answers of 30, and one missing."""
+    path = tmp_path / "log.csv"
+    lines = ["model,question,trial,outcome"]
+    for system, right in (("bad", 1), ("good", 3), ("fair", 2)):
+        for question in range(6):
+            lines += [f"{system},q{question},{trial},{int(trial < right)}" for trial in range(5)]
+    path.write_text("\n".join(lines[:-1]))
+    return path

@@ -34,6 +34,8 @@ def build(source: Path, folder: Path, *kinds: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.fail(f"the build failed:\n{done.stdout}\n{done.stderr}")
+    # What setuptools says of files whose place in the wheel it doubts.
+    assert "would be ignored" not in done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
