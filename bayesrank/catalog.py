@@ -5,15 +5,53 @@ published configurations in :mod:`bayesrank.presets`.
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from bayesrank.catalog_likelihoods import LIKELIHOODS
 from bayesrank.catalog_rankers import RANKERS
-from bayesrank.method import Method
+from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
 
-__all__ = ["METHODS", "PRESETS"]
+__all__ = ["METHODS", "PRESETS", "find_method"]
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {row.name: row for row in (*RANKERS, *LIKELIHOODS)}
 )
+
+
+def find_method(name: str) -> tuple[Method, Preset | None]:
+    """Look up a method or a published configuration.
+
+    Parameters
+    ----------
+    name : str
+        A name in `PRESETS` or in `METHODS`, in this order.
+
+    Returns
+    -------
+    Method
+        The row of the catalog.
+    Preset or None
+        The published configuration, where `name` is one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name; the message says which come close.
+
+    Examples
+    --------
+    >>> row, preset = find_method("bradley_terry_map")
+    >>> row.name, preset.backend
+    ('bradley_terry', 'map')
+    """
+    if isinstance(name, str):
+        if name in PRESETS:
+            preset = PRESETS[name]
+            return METHODS[preset.method], preset
+        if name in METHODS:
+            return METHODS[name], None
+    close = get_close_matches(str(name), {**METHODS, **PRESETS})
+    hint = f"did you mean {' or '.join(close)}?" if close else "`bayesrank methods` lists them"
+    raise ValueError(f"method must be a name in METHODS or PRESETS; got {name!r} ({hint})")

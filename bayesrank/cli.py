@@ -5,26 +5,30 @@ and ranking by a NumPy method must not wait for PyMC or for Matplotlib.
 """
 
 import warnings
-from errno import ENOENT
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bayesrank.catalog import METHODS, PRESETS, find_method
 from bayesrank.console import (
     SELECTION,
     Commands,
+    ci_prob_option,
     complete_method,
     format_option,
+    inputs_argument,
     note,
     print_columns,
     print_leaderboard,
     progress,
+    result_option,
+    seed_option,
     selection_options,
 )
 from bayesrank.evaluation_commands import evaluate, plan
-from bayesrank.flags import MethodCommand, default_text, describe_options, find_method
+from bayesrank.flags import MethodCommand, default_text, describe_options
 from bayesrank.reporting_commands import check, cite, completion, report
 from bayesrank.studies_commands import study
 
@@ -42,7 +46,7 @@ def main() -> None:
 
 
 @main.command(cls=MethodCommand)
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path())
+@inputs_argument
 @click.option(
     "--method",
     default="bayes",
@@ -74,14 +78,7 @@ def main() -> None:
     metavar="Q",
     help="Quantile of the score that is its lower credible bound.",
 )
-@click.option(
-    "--ci-prob",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="P",
-    help="Probability that intervals hold.",
-)
+@ci_prob_option
 @click.option(
     "--draws",
     type=int,
@@ -89,15 +86,9 @@ def main() -> None:
     help="Draws per chain, of 4 chains; 0 for the point estimate alone.  "
     "[default: 1000 for nuts, else 500]",
 )
-@click.option("--seed", "random_seed", type=int, metavar="S", help="Seed of the draws.")
-@format_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the whole result as InferenceData: NetCDF (.nc) or Zarr (.zarr).",
-)
+@seed_option
+@format_option("latex")
+@result_option("the whole result")
 def rank(
     inputs: tuple[str, ...],
     output_format: str,
@@ -118,9 +109,6 @@ def rank(
     from bayesrank.readers import read_data
     from bayesrank.results.storage import save
 
-    if output is not None and not output.parent.is_dir():
-        # Said now rather than after the computation.
-        raise FileNotFoundError(ENOENT, "the folder of --output must exist", str(output.parent))
     selection = {name: settings.pop(name) for name in SELECTION}
     data = read_data(inputs, **selection)
     row, preset = find_method(settings["method"])
@@ -140,7 +128,6 @@ def rank(
 @click.option("--presets", is_flag=True, help="List the published configurations instead.")
 def methods(name: str | None, presets: bool) -> None:
     """List the methods, or say everything about the method NAME."""
-    from bayesrank.catalog import METHODS, PRESETS
     from bayesrank.reporting.tables import Column
 
     if name is not None:
@@ -173,7 +160,7 @@ def methods(name: str | None, presets: bool) -> None:
 
 @main.command()
 @click.argument("result", type=click.Path(path_type=Path))
-@format_option
+@format_option("latex")
 def show(result: Path, output_format: str) -> None:
     """Print the leaderboard of a saved RESULT."""
     from bayesrank.results.storage import load
@@ -224,7 +211,6 @@ def warmup(names: tuple[str, ...]) -> None:
     Runs every back end of the named methods, or of all, on a small example; the compiled code stays
     in the caches of PyTensor and Numba.
     """
-    from bayesrank.catalog import METHODS
     from bayesrank.datasets import load_olympiad
     from bayesrank.errors import ConvergenceWarning
     from bayesrank.ranking import rank as rank_systems

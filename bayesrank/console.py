@@ -10,6 +10,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import ENOENT
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,6 +71,63 @@ class Commands(click.Group):
             _LOGGER.removeHandler(handler)
 
 
+inputs_argument = click.argument(
+    "inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path()
+)
+ci_prob_option = click.option(
+    "--ci-prob",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="P",
+    help="Probability that intervals hold.",
+)
+seed_option = click.option(
+    "--seed", "random_seed", type=int, metavar="S", help="Seed of the draws."
+)
+
+
+def format_option(*more: str) -> Callable[..., Any]:
+    """Make the option that says how to print a table: one of `FORMATS` or of some more."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice([*FORMATS, *more]),
+        default="table",
+        show_default=True,
+        help="How to print the table.",
+    )
+
+
+def result_option(what: str) -> Callable[..., Any]:
+    """Make the option that names the file to write a result to."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        callback=_check_result_path,
+        help=f"Write {what} as InferenceData: NetCDF (.nc) or Zarr (.zarr).",
+    )
+
+
+def check_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file in a folder that does not exist now, rather than after the computation."""
+    if path is not None and not path.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "the folder of --output must exist", str(path.parent))
+    return path
+
+
+def _check_result_path(
+    ctx: click.Context, param: click.Parameter, path: Path | None
+) -> Path | None:
+    if path is not None:
+        from bayesrank.results.storage import check_ending
+
+        check_ending(path)
+    return check_folder(ctx, param, path)
+
+
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what to read, by the keywords of ``read_responses``."""
     for name in reversed(SELECTION[1:]):
@@ -80,16 +139,6 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME",
         help="Format of the logs, where it is not recognised.",
     )(command)
-
-
-format_option = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice([*FORMATS, "latex"]),
-    default="table",
-    show_default=True,
-    help="How to print the leaderboard.",
-)
 
 
 def complete_method(

@@ -4,13 +4,22 @@ Imports sit inside the functions that need them, as in :mod:`bayesrank.cli`.
 """
 
 import re
-from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesrank.console import FORMATS, SELECTION, note, print_columns, selection_options
+from bayesrank.console import (
+    SELECTION,
+    ci_prob_option,
+    format_option,
+    inputs_argument,
+    note,
+    print_columns,
+    result_option,
+    seed_option,
+    selection_options,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,18 +29,9 @@ if TYPE_CHECKING:
 # A comma that is not inside parentheses.
 _BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 
-_format_option = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print the table.",
-)
-
 
 @click.command()
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path())
+@inputs_argument
 @selection_options
 @click.option(
     "--metrics",
@@ -61,14 +61,7 @@ _format_option = click.option(
     show_default=True,
     help="Quantiles of the posterior, or the normal approximation cut at the range.",
 )
-@click.option(
-    "--ci-prob",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="P",
-    help="Probability that intervals hold.",
-)
+@ci_prob_option
 @click.option(
     "--draws",
     type=int,
@@ -77,15 +70,9 @@ _format_option = click.option(
     metavar="N",
     help="Draws per chain, of 4 chains, in --output.",
 )
-@click.option("--seed", "random_seed", type=int, metavar="S", help="Seed of the draws.")
-@_format_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write draws of all metrics as InferenceData: NetCDF (.nc) or Zarr (.zarr).",
-)
+@seed_option
+@format_option()
+@result_option("draws of all metrics")
 def evaluate(
     inputs: tuple[str, ...],
     metrics: tuple[str, ...],
@@ -106,8 +93,6 @@ def evaluate(
     from bayesrank.evaluation import evaluate as evaluate_systems
     from bayesrank.results.storage import save
 
-    if output is not None and not output.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "the folder of --output must exist", str(output.parent))
     data = _read(inputs, settings)
     names = [name for text in metrics for name in _BETWEEN_METRICS.split(text.strip())]
     if pairs:
@@ -121,7 +106,7 @@ def evaluate(
 
 
 @click.command()
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path())
+@inputs_argument
 @selection_options
 @click.option(
     "--budget",
@@ -154,7 +139,7 @@ def evaluate(
     metavar="Z",
     help="Separation of a pair that counts as enough.",
 )
-@_format_option
+@format_option()
 def plan(
     inputs: tuple[str, ...],
     budget: int | None,

@@ -9,11 +9,12 @@ import ast
 import inspect
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+
+from bayesrank.catalog import find_method
 
 if TYPE_CHECKING:
     from bayesrank.method import Method, Preset
@@ -86,38 +87,6 @@ class MethodCommand(click.Command):
                     and (name := (flag.name or "").removeprefix(_PREFIX))
                 ]
             )
-
-
-def find_method(name: str) -> "tuple[Method, Preset | None]":
-    """Look up a method or a published configuration.
-
-    Parameters
-    ----------
-    name : str
-        A name in `PRESETS` or in `METHODS`, in this order.
-
-    Returns
-    -------
-    Method
-        The row of the catalog.
-    Preset or None
-        The published configuration, where `name` is one.
-
-    Raises
-    ------
-    ValueError
-        If there is no such name; the message says which come close.
-    """
-    from bayesrank.catalog import METHODS, PRESETS
-
-    if name in PRESETS:
-        preset = PRESETS[name]
-        return METHODS[preset.method], preset
-    if name in METHODS:
-        return METHODS[name], None
-    close = get_close_matches(name, {**METHODS, **PRESETS}, n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`bayesrank methods` lists them"
-    raise ValueError(f"method must be a name in METHODS or PRESETS; got {name!r} ({hint})")
 
 
 def method_flags(row: "Method", preset: "Preset | None" = None) -> list[click.Option]:
@@ -294,7 +263,7 @@ def _plain(text: str) -> str:
 def _named_method(args: list[str]) -> str | None:
     """Return the value of ``--method``, before anything else can be parsed; the last one counts."""
     named = None
-    for argument, following in zip(args, [*args[1:], None], strict=True):
+    for argument, following in zip(args, [*args, None][1:], strict=True):
         if argument == "--":
             break
         if argument == "--method":

@@ -19,6 +19,7 @@ from bayesrank.counting import (
     count_observed,
 )
 from bayesrank.errors import DataError
+from bayesrank.events import Events, deduplicate_events
 from bayesrank.longtable import read_long, write_long
 from bayesrank.validation import (
     MISSING,
@@ -31,12 +32,7 @@ from bayesrank.validation import (
     validate_prior_outcomes,
     validate_weights,
 )
-from bayesrank.views import (
-    Ballots,
-    Comparisons,
-    Events,
-    deduplicate_events,
-)
+from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +99,8 @@ class Responses:
         paired: bool = True,
     ) -> None:
         values = validate_outcomes(outcomes)
+        if not isinstance(paired, bool | np.bool_):
+            raise DataError(f"paired must be True or False; got {paired!r}")
         n_systems, n_questions, _ = values.shape
         categorical = values.dtype == np.int8
         if not categorical and weights is not None:
@@ -163,10 +161,12 @@ class Responses:
         DataError
             If the dims are not these.
         """
+        if not hasattr(data, "dims"):
+            raise DataError(f"data must be an xarray.DataArray; got {type(data).__name__}")
         wanted = [dim for dim in ("system", "question", "trial") if dim in data.dims]
         if set(data.dims) != set(wanted) or wanted[:2] != ["system", "question"]:
             raise DataError(
-                f"data must have dims system, question and optionally trial; got {data.dims}"
+                f"data must have dims system, question and optionally trial; got {tuple(data.dims)}"
             )
         for keyword, dim in (("systems", "system"), ("questions", "question")):
             if dim in data.coords:

@@ -1,7 +1,10 @@
 """Checks that data pass once, on their way in; what comes out is a private, read-only array."""
 
+import math
+import reprlib
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.errors import DataError
 
 MISSING = -1
+
+# NumPy would drop the imaginary part of a complex number, and count the days of a date.
+_NO_NUMBERS = "cmM"
 
 
 def frozen[ArrayT: np.ndarray](array: ArrayT) -> ArrayT:
@@ -21,9 +27,26 @@ def frozen[ArrayT: np.ndarray](array: ArrayT) -> ArrayT:
 def numeric(values: Any, name: str) -> NDArray[np.float64]:
     """Return numbers as float64, or say which argument holds something else."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind in _NO_NUMBERS:
+            raise TypeError
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be numbers; got {values!r}") from error
+        got = reprlib.repr(values.tolist() if isinstance(values, np.ndarray) else values)
+        raise DataError(f"{name} must be numbers; got {got}") from error
+
+
+def check_between_0_and_1(value: Any, name: str) -> None:
+    """Raise unless an argument is a number between 0 and 1, neither of them."""
+    if not (isinstance(value, int | float | np.floating) and 0 < value < 1):
+        raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
+
+
+def checked_seed(random_seed: int | None) -> int | None:
+    """Return a seed that NumPy takes, None for another one every time."""
+    if random_seed is not None and (not isinstance(random_seed, Integral) or random_seed < 0):
+        raise ValueError(f"random_seed must be None or an integer >= 0; got {random_seed!r}")
+    return random_seed
 
 
 def validate_outcomes(outcomes: ArrayLike) -> NDArray[np.int8] | NDArray[np.float64]:
@@ -35,6 +58,8 @@ def validate_outcomes(outcomes: ArrayLike) -> NDArray[np.int8] | NDArray[np.floa
             "outcomes must have as many questions and trials for every system, with -1 or NaN "
             "where one is missing; got rows of different lengths"
         ) from error
+    if array.dtype.kind not in "biuf":
+        array = numeric(outcomes, "outcomes")
     if array.ndim == 2:
         array = array[..., np.newaxis]
     if array.ndim != 3 or 0 in array.shape:
@@ -42,8 +67,6 @@ def validate_outcomes(outcomes: ArrayLike) -> NDArray[np.int8] | NDArray[np.floa
             "outcomes must have shape (system, question, trial) or (system, question), all "
             f"positive; got shape {np.shape(outcomes)}"
         )
-    if array.dtype.kind not in "biuf":
-        array = numeric(array, "outcomes")
     if array.dtype.kind != "f":
         return _categories(array)
     missing = np.isnan(array)
@@ -75,7 +98,7 @@ def validate_groups(groups: Sequence[Hashable] | None, n_questions: int) -> tupl
     """Return one group label per question."""
     if groups is None:
         return None
-    names = _label_texts(groups, "groups")
+    names = label_texts(groups, "groups")
     if len(names) != n_questions:
         raise DataError(
             f"groups must have {n_questions} labels, one per question; got {len(names)}"
@@ -139,7 +162,7 @@ def unique_labels(
     """
     if labels is None:
         return _numbered(word, size)
-    names = _label_texts(labels, argument)
+    names = label_texts(labels, argument)
     if len(names) != size:
         raise DataError(f"{argument} must have {size} labels, one per {word}; got {len(names)}")
     if len(set(names)) != size:
@@ -153,7 +176,12 @@ def _numbered(word: str, size: int) -> tuple[str, ...]:
     return tuple(f"{word} {i + 1}" for i in range(size))
 
 
-def _label_texts(labels: Sequence[Hashable], argument: str) -> tuple[str, ...]:
+def label_texts(labels: Sequence[Hashable], argument: str) -> tuple[str, ...]:
+    """Return labels as text, or say which argument holds something else."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise DataError(f"{argument} must be a sequence of labels; got {labels!r}")
-    return tuple(str(label) for label in labels)
+    names = tuple(labels)
+    for name in names:
+        if name is None or (isinstance(name, float) and math.isnan(name)):
+            raise DataError(f"{argument} must hold a label in every place; got {name!r}")
+    return tuple(map(str, names))

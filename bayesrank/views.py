@@ -1,7 +1,7 @@
-"""Views of the data that rankers use: comparisons, ballots and events.
+"""Views of the data that rankers use: comparisons and ballots, and see :mod:`bayesrank.events`.
 
-Each is computed from :class:`~bayesrank.responses.Responses` in one vectorised pass, or, for
-comparisons and ballots, straight from battles and rankings. All arrays are read-only.
+Each is computed from :class:`~bayesrank.responses.Responses` in one vectorised pass, or straight
+from battles and rankings. All arrays are read-only.
 """
 
 import hashlib
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.validation import MISSING, frozen, label_systems, numeric
+from bayesrank.events import Events, deduplicate_events
+from bayesrank.validation import MISSING, frozen, label_systems, label_texts, numeric
 
 # How published battle logs name the outcome, by the side that won.
 _OUTCOMES = {
@@ -181,7 +182,7 @@ class Comparisons:
         >>> Comparisons.from_battles(["a", "a"], ["b", "b"], ["left", "tie"])
         Comparisons(2 systems, 1 wins, 1 ties)
         """
-        left, right = [str(name) for name in first], [str(name) for name in second]
+        left, right = label_texts(first, "first"), label_texts(second, "second")
         results = _battle_results(winner)
         weights = np.ones(len(left)) if weight is None else numeric(weight, "weight")
         if not len(left) == len(right) == len(results) == weights.size or not left:
@@ -196,7 +197,7 @@ class Comparisons:
                 f"{weights[invalid][0] if weights.ndim == 1 else weight}"
             )
         seen = dict.fromkeys(name for pair in zip(left, right, strict=True) for name in pair)
-        names = list(seen) if systems is None else label_systems(systems, len(systems))
+        names = _in_order(systems, seen)
         index = {name: i for i, name in enumerate(names)}
         unknown = [name for name in seen if name not in index]
         if unknown:
@@ -250,14 +251,35 @@ class Ballots:
 
     Parameters
     ----------
-    grades : numpy.ndarray of shape (system, question)
+    grades : array_like of shape (system, question)
         Higher is better; NaN where the voter did not see the system.
     systems : tuple of str
-        Labels.
+        Unique labels.
+
+    Raises
+    ------
+    DataError
+        If the grades are no table of numbers, or there is not one label per system.
+
+    Examples
+    --------
+    >>> Ballots([[2.0, 1.0], [1.0, 2.0]], ("a", "b"))
+    Ballots(2 systems, 2 ballots)
     """
 
     grades: NDArray[np.float64]
     systems: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        grades = numeric(self.grades, "grades")
+        if grades.ndim != 2 or not grades.size:
+            raise DataError(
+                f"grades must have shape (system, voter), all positive; got {grades.shape}"
+            )
+        if grades.flags.writeable:  # the caller's, which stays as it is
+            grades = frozen(grades.copy())
+        object.__setattr__(self, "grades", grades)
+        object.__setattr__(self, "systems", label_systems(self.systems, len(grades)))
 
     @classmethod
     def from_rankings(
@@ -294,8 +316,8 @@ class Ballots:
         >>> Ballots.from_rankings([["a", ["b", "c"]]]).grades[:, 0]
         array([2., 1., 1.])
         """
-        given = list(rankings)
-        if any(isinstance(ranking, str) for ranking in given):
+        given = list(rankings) if isinstance(rankings, Iterable) else [rankings]
+        if any(isinstance(each, str) or not isinstance(each, Iterable) for each in given):
             orders = []
         else:
             orders = [[_shared_place(place) for place in ranking] for ranking in given]
@@ -305,7 +327,7 @@ class Ballots:
                 f"empty; got {given}"
             )
         seen = dict.fromkeys(name for order in orders for place in order for name in place)
-        names = list(seen) if systems is None else label_systems(systems, len(systems))
+        names = _in_order(systems, seen)
         index = {name: i for i, name in enumerate(names)}
         grades = np.full((len(names), len(orders)), np.nan)
         for voter, order in enumerate(orders):
@@ -314,13 +336,13 @@ class Ballots:
                 raise DataError(f"rankings must name known systems once each; got {given[voter]}")
             for below, place in enumerate(reversed(order), start=1):
                 grades[[index[name] for name in place], voter] = below
-        return cls(frozen(grades), label_systems(names, len(names)))
+        return cls(frozen(grades), names)
 
     def __repr__(self) -> str:
         return f"Ballots({len(self.systems)} systems, {self.grades.shape[1]} ballots)"
 
     @cached_property
-    def events(self) -> "Events":
+    def events(self) -> Events:
         """The choices that make up the rankings: who took each place, out of whom.
 
         A place is taken by the best of those that are left, by several of them where they tie. The
@@ -346,66 +368,12 @@ class Ballots:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Distinct sets of right and wrong systems, each with how often it occurred.
-
-    Parameters
-    ----------
-    right, wrong : numpy.ndarray of bool and shape (event, system)
-        Who answered right and who answered wrong; a system in neither was not observed. Events in
-        which nobody was right or nobody was wrong carry no information and are left out.
-    multiplicity : numpy.ndarray of int and shape (event,)
-        Number of (question, trial) pairs with these sets.
-    systems : tuple of str
-        Labels.
-    """
-
-    right: NDArray[np.bool_]
-    wrong: NDArray[np.bool_]
-    multiplicity: NDArray[np.int64]
-    systems: tuple[str, ...]
-
-
-def deduplicate_events(outcomes: NDArray[np.int8], systems: tuple[str, ...]) -> Events:
-    """Collect the distinct (right, wrong) sets over questions and trials.
-
-    Parameters
-    ----------
-    outcomes : numpy.ndarray of int8 and shape (system, question, trial)
-        0, 1, or -1 for missing.
-    systems : tuple of str
-        Labels.
-
-    Returns
-    -------
-    Events
-    """
-    columns = outcomes.reshape(len(outcomes), -1)
-    right, wrong = columns == 1, columns == 0
-    informative = right.any(axis=0) & wrong.any(axis=0)
-    right, wrong = right[:, informative], wrong[:, informative]
-    # Without missing trials, who was right says who was wrong.
-    keys = right if columns.min() >= 0 else np.concatenate([right, wrong])
-    index, multiplicity = _distinct_columns(keys)
-    return Events(frozen(right.T[index]), frozen(wrong.T[index]), frozen(multiplicity), systems)
-
-
-def _distinct_columns(flags: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return where each distinct column first occurs, in ascending order, and how often it does.
-
-    Sorting words of 64 flags is much faster than ``numpy.unique`` with an axis.
-    """
-    packed = np.packbits(flags, axis=0)
-    words = np.zeros((flags.shape[1], -(-len(packed) // 8) * 8), dtype=np.uint8)
-    words[:, : len(packed)] = packed.T
-    keys = words.view(">u8").astype(np.uint64)  # words sort as their flags do, the first leading
-    order = np.lexsort(keys.T[::-1])
-    ordered = keys[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    starts = np.flatnonzero(new)
-    return order[starts], np.diff(starts, append=len(order))
+def _in_order(systems: Sequence[Hashable] | None, seen: Iterable[str]) -> tuple[str, ...]:
+    """Return the systems as they were ordered by hand, else as they first appeared."""
+    if systems is None:
+        return tuple(seen)
+    names = label_texts(systems, "systems")
+    return label_systems(names, len(names))
 
 
 def _shared_place(place: Place) -> list[str]:
@@ -416,7 +384,7 @@ def _shared_place(place: Place) -> list[str]:
 
 def _battle_results(winner: Sequence[Hashable]) -> NDArray[np.str_]:
     side = {alias: outcome for outcome, aliases in _OUTCOMES.items() for alias in aliases}
-    words = [str(word).strip().lower() for word in winner]
+    words = [word.strip().lower() for word in label_texts(winner, "winner")]
     unknown = [word for word in words if word not in side]
     if unknown:
         raise DataError(f"winner must be one of {', '.join(side)}; got {unknown[0]!r}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-SCRIPTS = ("fit.py", "nuts.py", "numpy_layer.py", "startup.py")
+SCRIPTS = ("fit.py", "nuts.py", "numpy_layer.py", "startup.py", "studies.py")
 
 # Three systems answer four questions, in as few calls as possible.
 SMALL = "3,4,8"
@@ -94,3 +94,9 @@ def test_every_published_configuration_has_a_name_in_the_peer():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=FOLDER
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_studies():
+    out = run("studies.py", "--studies", "convergence,numpy", "--draws", "1")
+    assert "stability of 48" in out
+    assert "100000 replicates, (20, 30, 80)" in out

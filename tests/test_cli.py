@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from bayesrank import METHODS, PRESETS, leaderboard, rank
 from bayesrank.cli import main
@@ -21,32 +21,6 @@ from bayesrank.results.leaderboard import COLUMNS
 from bayesrank.results.storage import load
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run() -> Run:
-    """Return a function that runs a command and keeps stdout and stderr apart."""
-
-    def invoke(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(each) for each in arguments])
-        if result.exit_code not in (0, code) and result.exception is not None:
-            raise result.exception
-        assert result.exit_code == code, result.stderr
-        return result
-
-    return invoke
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Write a log of three systems, with 18, 12 and 6 right answers of 30, and one missing."""
-    path = tmp_path / "log.csv"
-    lines = ["model,question,trial,outcome"]
-    for system, right in (("bad", 1), ("good", 3), ("fair", 2)):
-        for question in range(6):
-            lines += [f"{system},q{question},{trial},{int(trial < right)}" for trial in range(5)]
-    path.write_text("\n".join(lines[:-1]))
-    return path
 
 
 def test_rank_prints_a_leaderboard(run: Run, log: Path) -> None:
@@ -234,6 +208,7 @@ def test_functions_are_no_flags() -> None:
         (["--task", "x"], "Error: task must be left out"),
         (["--input-format", "x"], "Error: format must be one of"),
         (["-o", "nowhere/result.nc"], "Error: nowhere: the folder of --output must exist"),
+        (["-o", "result.txt"], "Error: path must end in .nc or .zarr; got 'result.txt'"),
     ],
 )
 def test_errors_are_one_line(run: Run, log: Path, options: list[str], message: str) -> None:
@@ -249,6 +224,10 @@ def test_unknown_options_list_the_known_ones(run: Run, log: Path) -> None:
     assert "of rank_centrality (--tie-handling, --smoothing, --teleport); got --ties" in (
         result.stderr
     )
+
+
+def test_a_command_without_input_says_so(run: Run) -> None:
+    assert "Error: Missing argument 'INPUT...'" in run("rank", code=2).stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x00\x01\x02"])

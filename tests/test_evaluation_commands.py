@@ -6,42 +6,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from bayesrank.cli import main
 from bayesrank.evaluation import compare, evaluate
 from bayesrank.planning import plan_pairs
 from bayesrank.readers import read_responses
 from bayesrank.results.storage import load
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run() -> Run:
-    """Return a function that runs a command and keeps stdout and stderr apart."""
-
-    def invoke(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(each) for each in arguments])
-        if result.exit_code not in (0, code) and result.exception is not None:
-            raise result.exception
-        assert result.exit_code == code, result.stderr
-        return result
-
-    return invoke
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Write a log of three systems, with 18, 12 and 6 right answers of 30."""
-    path = tmp_path / "log.csv"
-    lines = ["model,question,trial,outcome"]
-    for system, right in (("bad", 1), ("good", 3), ("fair", 2)):
-        for question in range(6):
-            lines += [f"{system},q{question},{trial},{int(trial < right)}" for trial in range(5)]
-    path.write_text("\n".join(lines))
-    return path
 
 
 def test_evaluate_prints_the_table_of_the_function(run: Run, log: Path):

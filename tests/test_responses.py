@@ -378,6 +378,11 @@ def test_from_dataarray_refuses_other_dims(dims):
         Responses.from_dataarray(array)
 
 
+def test_from_dataarray_refuses_other_types():
+    with pytest.raises(DataError, match=r"data must be an xarray\.DataArray; got ndarray"):
+        Responses.from_dataarray(np.zeros((2, 2)))
+
+
 # Fingerprints
 
 OUTCOMES = np.array([[[0, 1], [1, 1]], [[1, 0], [0, 0]]])

@@ -18,7 +18,11 @@ from bayesrank.errors import DataError
         (np.zeros((2, 3, 0)), r"all positive; got shape \(2, 3, 0\)"),
         ([], r"outcomes must have shape .*got shape \(0,\)"),
         ([[0, 1], [1]], "outcomes must have as many questions and trials for every system"),
-        ([["right", "wrong"]], "outcomes must be numbers; got"),
+        ([["right", "wrong"]], r"outcomes must be numbers; got \[\['right', 'wrong'\]\]"),
+        ([["a"] * 1000], r"outcomes must be numbers; got \[\['a', 'a', .*\.\.\.\]\]$"),
+        ({"a": [0, 1]}, r"outcomes must be numbers; got \{'a': \[0, 1\]\}"),
+        ([[0, 1j]], r"outcomes must be numbers; got \[\[0, 1j\]\]"),
+        (np.zeros((1, 2), dtype="datetime64[D]"), "outcomes must be numbers; got .*1970"),
         ([[-2, 1]], "outcomes must be categories 0..127, or -1 for a missing trial; got -2"),
         ([[-2.0, 1.0]], "outcomes must be categories 0..127, .* got -2"),
         ([[128, 1]], "outcomes must be categories 0..127, .* got 128"),
@@ -47,6 +51,8 @@ def test_outcomes_of_another_form_are_refused(outcomes, message):
         ("systems", [1, "1"], "systems must be unique; got '1' twice"),
         ("systems", "ab", "systems must be a sequence of labels; got 'ab'"),
         ("systems", 2, "systems must be a sequence of labels; got 2"),
+        ("systems", ["a", None], "systems must hold a label in every place; got None"),
+        ("systems", ["a", np.nan], "systems must hold a label in every place; got nan"),
         ("questions", ["p", "q"], "questions must have 3 labels, one per question; got 2"),
         ("questions", ["p", "q", "p"], "questions must be unique; got 'p' twice"),
         ("groups", ["g"], "groups must have 3 labels, one per question; got 1"),
@@ -98,6 +104,11 @@ def test_fractional_outcomes_take_no_weights():
 def test_prior_outcomes_of_another_form_are_refused(earlier, message):
     with pytest.raises(DataError, match=message):
         Responses([[0, 1, 1], [1, 0, 0]], prior_outcomes=earlier)
+
+
+def test_a_word_does_not_say_whether_trials_are_paired():
+    with pytest.raises(DataError, match="paired must be True or False; got 'no'"):
+        Responses([[0, 1]], paired="no")
 
 
 def test_a_data_error_is_a_value_error():

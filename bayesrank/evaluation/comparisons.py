@@ -16,6 +16,7 @@ from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
 from bayesrank.results.rank_sets import adjacent_z_ranks, simultaneous_rank_sets
 from bayesrank.results.ranks import rank_scores
+from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -85,8 +86,7 @@ def compare(
     wanted = _one_metric(metric)
     if len(responses.systems) < 2:
         raise ValueError(f"data must have two systems or more; got {len(responses.systems)}")
-    if not 0 < ci_prob < 1:
-        raise ValueError(f"ci_prob must be between 0 and 1; got {ci_prob!r}")
+    check_between_0_and_1(ci_prob, "ci_prob")
     weights = metric_weights(wanted, responses)
     if (weights == weights[0]).all():
         raise ValueError(f"weights must differ to compare systems; got {weights.tolist()}")

@@ -89,6 +89,6 @@ def _read_call(text: str) -> tuple[str, dict[str, Any]]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
             options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg is not None}
             return node.func.id, options
-    except (SyntaxError, ValueError):
+    except (SyntaxError, TypeError, ValueError):
         pass  # the error below says what is accepted
     raise ValueError(f"metrics must have the form name or name(option=value); got {text!r}")

@@ -15,6 +15,7 @@ from bayesrank.inference.arguments import point_arguments, prior_counts
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
+from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -90,8 +91,7 @@ def evaluate(
     """
     responses = as_responses(data)
     wanted = parse_metrics(metrics)
-    if not 0 < ci_prob < 1:
-        raise ValueError(f"ci_prob must be between 0 and 1; got {ci_prob!r}")
+    check_between_0_and_1(ci_prob, "ci_prob")
     if interval not in ("exact", "normal"):
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
     tails = np.array([0.5 - ci_prob / 2, 0.5 + ci_prob / 2] if interval == "exact" else [])

@@ -13,6 +13,7 @@ from bayesrank.evaluation.table import as_responses, evaluate, metric_weights, p
 from bayesrank.inference.estimate import N_CHAINS
 from bayesrank.responses import Responses
 from bayesrank.results.tree import data_groups
+from bayesrank.validation import checked_seed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -82,7 +83,7 @@ def evaluation_tree(
     counts = responses.counts.astype(np.float64)
     prior = prior_evidence(responses, prior_weight)
     step = max(1, _BATCH_SIZE // counts.size)
-    for chain, seed in enumerate(np.random.SeedSequence(random_seed).spawn(N_CHAINS)):
+    for chain, seed in enumerate(np.random.SeedSequence(checked_seed(random_seed)).spawn(N_CHAINS)):
         rng = np.random.default_rng(seed)
         for start in range(0, draws, step):
             size = min(step, draws - start)

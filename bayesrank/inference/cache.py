@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any
 
 # Each entry holds machine code and a graph, about a megabyte; the least recently used go first.
 LARGEST_CACHE = 128
@@ -39,7 +40,7 @@ class FunctionCache:
 
     def __init__(self, largest: int = LARGEST_CACHE) -> None:
         self._largest = largest
-        self._entries: OrderedDict[Hashable, object] = OrderedDict()
+        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.RLock()
         self._compilations = 0
         self._hits = 0
@@ -58,7 +59,7 @@ class FunctionCache:
                 self._compilations += 1
                 while len(self._entries) > self._largest:
                     self._entries.popitem(last=False)
-            return self._entries[key]  # type: ignore[return-value]
+            return self._entries[key]
 
     def __contains__(self, key: Hashable) -> bool:
         with self._lock:

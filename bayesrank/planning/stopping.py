@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from bayesrank.planning.crossed import DEFAULT, Components, CrossedPosterior
 from bayesrank.planning.goals import Goal, check_goal, unit_worths
 from bayesrank.responses import Responses
+from bayesrank.validation import check_between_0_and_1
 
 FloatArray = NDArray[np.float64]
 
@@ -82,8 +83,7 @@ def should_stop(
     StopDecision(stop=True, error=0.0, answer=('good',))
     """
     n_top = check_goal(goal, k, len(data.systems))
-    if not 0 < error < 1:
-        raise ValueError(f"error must be between 0 and 1; got {error!r}")
+    check_between_0_and_1(error, "error")
     posterior = CrossedPosterior(*unit_worths(data), components)
     order, wrong = decide(posterior, n_top)
     chosen = order if n_top == 0 else order[:n_top]

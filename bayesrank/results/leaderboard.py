@@ -35,7 +35,7 @@ class Leaderboard(pd.DataFrame):
     def _repr_html_(self) -> str | None:
         from bayesrank.reporting.notebook import leaderboard_html  # notebooks alone need it
 
-        return leaderboard_html(self) or super()._repr_html_()  # type: ignore[misc]
+        return leaderboard_html(self) or super()._repr_html_()
 
 
 def leaderboard(result: xr.DataTree) -> Leaderboard:
@@ -52,10 +52,10 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
         One row per system. ``rank`` is by the point estimate ``score``, equals sharing the best
         position; ``score_lower`` and ``score_upper`` bound the credible interval; ``lcb`` is the
         lower credible bound and ``lcb_rank`` the conservative rank by it; ``rank_lower`` and
-        ``rank_upper`` bound the rank; ``prob_best`` is the probability of being first and
-        ``expected_rank`` the posterior mean of the rank; ``tier`` numbers groups of neighbours
-        whose order is not resolved, and ``separated_from_next`` says whether the system is
-        resolved from the next one (if the first is not, do not declare a winner). Without draws
+        ``rank_upper`` bound the rank of each system by itself; ``prob_best`` is the probability of
+        being first and ``expected_rank`` the posterior mean of the rank; ``tier`` numbers groups of
+        neighbours whose order is not resolved, and ``separated_from_next`` says whether the system
+        is resolved from the next one (if the first is not, do not declare a winner). Without draws
         only the first three columns are there.
 
     Raises
@@ -116,6 +116,8 @@ def superiority(result: xr.DataTree) -> pd.DataFrame:
 
 
 def _ranking(result: xr.DataTree) -> xr.Dataset:
+    if not isinstance(result, xr.DataTree):
+        raise ValueError(f"result must be what rank() returned; got {type(result).__name__}")
     if "ranking" not in result.children:
         groups = ", ".join(result.children) or "none"
         raise ValueError(f"result must have a group 'ranking'; got groups {groups}")

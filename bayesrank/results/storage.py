@@ -32,8 +32,7 @@ def save(result: xr.DataTree, path: str | os.PathLike[str]) -> Path:
         If the folder does not exist.
     """
     target = Path(path)
-    if target.suffix not in _SUFFIXES:
-        raise ValueError(f"path must end in {' or '.join(_SUFFIXES)}; got {str(path)!r}")
+    check_ending(target)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must be in an existing folder; got {str(path)!r}")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bayesrank-") as folder:
@@ -48,6 +47,23 @@ def save(result: xr.DataTree, path: str | os.PathLike[str]) -> Path:
                 os.replace(target, Path(folder) / "replaced")
         os.replace(draft, target)
     return target
+
+
+def check_ending(path: Path) -> None:
+    """Raise unless the ending of a path says how to write a result there.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where a result is to be saved.
+
+    Raises
+    ------
+    ValueError
+        If the ending is none that :func:`save` knows.
+    """
+    if path.suffix not in _SUFFIXES:
+        raise ValueError(f"path must end in {' or '.join(_SUFFIXES)}; got {str(path)!r}")
 
 
 def load(path: str | os.PathLike[str]) -> xr.DataTree:

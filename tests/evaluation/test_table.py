@@ -191,6 +191,7 @@ def compare(row: pd.Series, key: str, value: float | list[float]) -> None:
         ("pass_at_k(n=2)", "options of pass_at_k must be among: k; got 'n'"),
         ("bayes(k=2)", "options of bayes must be among: weights; got 'k'"),
         ("pass_at_k(2)", "metrics must have the form"),
+        ([3], "metrics must have the form .*; got 3"),
         ("__import__('os')", "metrics must have the form"),
         ([], "metrics must be one or more different names"),
         (["avg", "avg"], "metrics must be one or more different names"),

@@ -36,3 +36,8 @@ def test_groups_and_seed():
 def test_no_draws_are_refused():
     with pytest.raises(ValueError, match="draws must be an integer of at least 1; got 0"):
         evaluation_tree(DATA, draws=0)
+
+
+def test_negative_seeds_are_refused():
+    with pytest.raises(ValueError, match="random_seed must be None or an integer >= 0; got -1"):
+        evaluation_tree(DATA, draws=1, random_seed=-1)
