@@ -143,11 +143,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _samplers(text: str) -> list[NutsSampler]:
+    known: dict[str, NutsSampler] = {name: name for name in get_args(NutsSampler)}
     chosen = text.split(",")
     for name in chosen:
-        if name not in get_args(NutsSampler):
-            raise ValueError(f"samplers must be among {get_args(NutsSampler)}; got {name!r}")
-    return chosen  # type: ignore[return-value]
+        if name not in known:
+            raise ValueError(f"samplers must be among {', '.join(known)}; got {name!r}")
+    return [known[name] for name in chosen]
 
 
 def _models() -> dict[str, tuple[str, Mapping[str, Any]]]:
