@@ -74,8 +74,8 @@ def draw_coverage(records: Sequence[Mapping[str, Any]], path: Path) -> None:
 def draw_rank_statistics(ranks: Mapping[tuple[str, str], Any], n_draws: int, path: Path) -> None:
     """Draw how far the distribution of rank statistics is from the uniform one.
 
-    An area spans the elements of a variable. The band is the simultaneous one, at 99 % over the
-    elements of the largest variable.
+    One area spans the elements of the score, the other those of everything else. The band is the
+    simultaneous one, at 99 % over the elements of the largest variable.
 
     Parameters
     ----------
@@ -107,11 +107,23 @@ def draw_rank_statistics(ranks: Mapping[tuple[str, str], Any], n_draws: int, pat
         tables = {
             variable: np.asarray(v) for (name, variable), v in ranks.items() if name == method
         }
-        for variable, table in tables.items():
-            below = (table[:, :, np.newaxis] <= points).mean(axis=0)
-            colour = _COLOURS["promised" if variable == "score" else "contrast"]
+        # What is drawn last is seen best.
+        for colour, some in (
+            ("contrast", [table for name, table in tables.items() if name != "score"]),
+            ("promised", [table for name, table in tables.items() if name == "score"]),
+        ):
+            if not some:
+                continue
+            below = np.stack(
+                [
+                    (element[:, np.newaxis] <= points).mean(axis=0)
+                    for table in some
+                    for element in table.T
+                ]
+            )
             ends = below.min(axis=0) - uniform, below.max(axis=0) - uniform
-            axes.fill_between(uniform, *ends, facecolor=colour, edgecolor=colour, alpha=0.4, lw=0.4)
+            style = {"facecolor": _COLOURS[colour], "edgecolor": _COLOURS[colour], "linewidth": 0.4}
+            axes.fill_between(uniform, *ends, alpha=0.4, **style)
         n_elements = max(table.shape[1] for table in tables.values())
         n_simulations = min(len(table) for table in tables.values())
         for end in band(n_simulations, n_draws, 0.01 / n_elements):

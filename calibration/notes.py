@@ -25,7 +25,8 @@ SBC_PREFACE = """\
 Ranks of parameters, drawn from the prior, among the draws of NUTS for data drawn from them, at 8
 systems, 12 questions and 4 trials, with default priors. A variable passes if the distribution
 functions of the ranks of its elements lie within their simultaneous band, at 99 % over all
-elements, or those of a repetition do. Seconds are of a processor, per simulation.
+elements, or those of a repetition do. In the figure they are blue for the score and orange for
+everything else. Seconds are of a processor, per simulation.
 """
 
 NOTES: dict[str, str] = {

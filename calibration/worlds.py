@@ -120,7 +120,10 @@ class World:
             return self._events(right, n_events * chance.mean(axis=1))
         kinds = rng.integers(0, self.chances.shape[1], _N_DRAWN_EVENTS)
         drawn = rng.random((_N_DRAWN_EVENTS, n_systems)) < self.chances[:, kinds].T
-        right, multiplicity = np.unique(drawn, axis=0, return_counts=True)
+        # As whole numbers, since rows are slow to sort.
+        bits = np.arange(n_systems)
+        sets, multiplicity = np.unique(drawn @ (1 << bits), return_counts=True)
+        right = (sets[:, np.newaxis] >> bits & 1).astype(bool)
         mixed = right.any(axis=1) & ~right.all(axis=1)
         return self._events(right[mixed], n_events / _N_DRAWN_EVENTS * multiplicity[mixed])
 

@@ -94,7 +94,7 @@ def prior_sensitivity(
     Examples
     --------
     >>> data = Responses([[[1, 1], [1, 1]], [[1, 0], [1, 0]], [[0, 0], [1, 0]]])
-    >>> study = prior_sensitivity(data, "bradley_terry", [1.0, 2.0], power_scaling=False)
+    >>> study = prior_sensitivity(data, "bradley_terry", [1.0, 1.1], power_scaling=False)
     >>> study.attrs["verdict"]
     'The prior does not change the ranking: all 2 priors give the same order.'
     """
