@@ -87,8 +87,10 @@ def _check_pairs(result: xr.DataTree) -> Iterator[Finding]:
     verdict: Verdict = "good"
     if misfit.share > _DOUBTFUL_SHARE:
         verdict = "bad" if misfit.share > _BAD_SHARE else "doubtful"
+    points = f"{100 * misfit.share:.1f}"
+    excess = "no more than chance explains" if points == "0.0" else f"{points} points beyond chance"
     sentence = (
-        f"Win rates differ from the model's by {100 * misfit.share:.1f} points beyond chance "
+        f"Win rates differ from the model's by {excess} "
         f"(root mean square over pairs), most for {misfit.first} against {misfit.second} "
         f"({100 * misfit.observed:.0f} % of decisive comparisons, {100 * misfit.expected:.0f} % "
         "by the model)"

@@ -37,11 +37,12 @@ def diverging() -> "LinearSegmentedColormap":
 
 
 def sequential() -> "LinearSegmentedColormap":
-    """Return a map from transparent to blue."""
+    """Return a map from transparent to blue, which shows small values on dark as well."""
     from matplotlib.colors import LinearSegmentedColormap
 
+    opacities = {0.0: 0.0, 0.1: 0.2, 0.5: 0.65, 1.0: 1.0}
     return LinearSegmentedColormap.from_list(
-        "sequential", [_with_alpha((BLUE, 0.0)), _with_alpha((BLUE, 1.0))]
+        "sequential", [(place, _with_alpha((BLUE, alpha))) for place, alpha in opacities.items()]
     )
 
 
