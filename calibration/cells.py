@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank import Responses
-from bayesrank.inference import bootstrap
+from bayesrank.inference import bootstrap, exact
+from bayesrank.inference.exact import draw_probabilities
 from bayesrank.inference.resampling import resample
 from bayesrank.ranking import draw_scores
 from bayesrank.results.rank_sets import simultaneous_rank_sets
@@ -91,8 +92,8 @@ class _Tally:
 def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str, Any]]:
     """Simulate a chunk of some cells of one setting.
 
-    All are given the same truths, tensors and resamples, so that configurations can be compared and
-    the resamples are drawn once. All seeds come from the setting and the number of the chunk:
+    All are given the same truths, tensors and random draws, so that configurations can be compared
+    and the draws are made once. All seeds come from the setting and the number of the chunk:
     what is found for a cell does not depend on the others.
 
     Parameters
@@ -109,7 +110,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
     list of dict
         For each cell the key and the chunk; ``simulations`` that were ranked, ``undefined`` ones
         that could not be, with an example of the ``error``; processor ``seconds`` per tensor,
-        without the shared resamples; and ``covered``: by quantity the sum over tensors of the share
+        without the shared draws; and ``covered``: by quantity the sum over tensors of the share
         that is covered, and the sum of its squares. A cell that was given up has neither
         simulations nor undefined ones.
     """
@@ -124,7 +125,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
         if world is None or setting.generator == "prior":
             world, truths = draw_world(*setting, world_rng, flat=flat), {}
         data = world.draw_responses(rng)
-        with _shared_resamples() as resampling_seconds:
+        with _shared_draws() as drawing_seconds:
             for cell, tally in zip(cells, tallies, strict=True):
                 if tally.given_up:
                     continue
@@ -136,9 +137,9 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
                 if isinstance(truth, str):
                     tally.failures.append(truth)
                     continue
-                before = time.process_time() - sum(resampling_seconds)
+                before = time.process_time() - sum(drawing_seconds)
                 found = _undefined_or(_coverage, cell, data, truth, seed)
-                tally.seconds.append(time.process_time() - sum(resampling_seconds) - before)
+                tally.seconds.append(time.process_time() - sum(drawing_seconds) - before)
                 if isinstance(found, str):
                     tally.failures.append(found)
                 else:
@@ -166,28 +167,43 @@ def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
 
 
 @contextmanager
-def _shared_resamples() -> Iterator[list[float]]:
-    """Let rankers of one tensor that resample it alike have the same resamples.
+def _shared_draws() -> Iterator[list[float]]:
+    """Let rankers of one tensor have the same resamples, and the same draws of its chances.
 
     Yields
     ------
     list of float
         Processor seconds of each drawing, which grows.
     """
-    drawn: dict[tuple[Any, ...], list[Any]] = {}
+    drawn: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     seconds: list[float] = []
 
-    def recall(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
+    def share(key: tuple[Any, ...], rng: np.random.Generator, draw: Callable[[], Any]) -> Any:
         # Chains differ by the state that their generators start in.
-        state = rng.bit_generator.state["state"]["state"]
-        key = (kind, *sorted(plan.items()), state)
+        key = (*key, rng.bit_generator.state["state"]["state"])
         if key not in drawn:
             started = time.thread_time()
-            drawn[key] = list(resample(data, kind, rng=rng, **plan))
+            drawn[key] = draw(), rng.bit_generator.state
             seconds.append(time.thread_time() - started)
-        return drawn[key]
+        found, rng.bit_generator.state = drawn[key]
+        return found
 
-    with patch.object(bootstrap, "resample", recall):
+    def resamples(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
+        return share(
+            (kind, *sorted(plan.items())), rng, lambda: list(resample(data, kind, rng=rng, **plan))
+        )
+
+    def chances(arguments: Any, earlier: Any, size: int, rng: np.random.Generator) -> Any:
+        if earlier is not None:
+            return draw_probabilities(arguments, earlier, size, rng)
+        # Of right answers alone, or of all categories.
+        key = ("chances", arguments[0].ndim, size)
+        return share(key, rng, lambda: draw_probabilities(arguments, None, size, rng))
+
+    with (
+        patch.object(bootstrap, "resample", resamples),
+        patch.object(exact, "draw_probabilities", chances),
+    ):
         yield seconds
 
 

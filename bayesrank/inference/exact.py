@@ -112,19 +112,33 @@ def _draw(
     earlier = prior_counts(run.data) if prior_weight and isinstance(run.data, Responses) else None
     if earlier is not None:
         earlier = prior_weight * earlier
-    return functional(*_probabilities(arguments, earlier, size, rng), **run.options)
+    return functional(*draw_probabilities(arguments, earlier, size, rng), **run.options)
 
 
-def _probabilities(
+def draw_probabilities(
     arguments: tuple[Any, ...],
     earlier: NDArray[np.floating] | None,
     size: int,
     rng: np.random.Generator,
 ) -> tuple[Any, ...]:
-    """Draw the probabilities of a functional, NaN where nothing was observed.
+    """Draw the probabilities of a functional under the uniform prior.
 
-    The prior is uniform; `earlier` holds pseudo-trials by category, of shape
-    (system or 1, question, category).
+    Parameters
+    ----------
+    arguments : tuple
+        Right answers and trials of shape (system, question), or counts by category and the worths.
+    earlier : numpy.ndarray of shape (system or 1, question, category), optional
+        Pseudo-trials.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    tuple
+        Arguments of the functional: probabilities with the draws first, NaN where nothing was
+        observed, and the worths of categories.
     """
     counts, other = arguments
     if counts.ndim == 2:

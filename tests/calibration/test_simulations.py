@@ -126,7 +126,16 @@ def test_a_chunk_is_computed_alike_every_time(monkeypatch):
 
 def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
     monkeypatch.setattr(cells, "CHUNK", 3)
-    names = ("borda", "copeland", "avg", "rank_centrality", "hodge_rank", "bradley_terry")
+    names = (
+        "borda",
+        "copeland",
+        "avg",
+        "pass_hat_k",
+        "pass_at_k",
+        "rank_centrality",
+        "hodge_rank",
+        "bradley_terry",
+    )
     together = [cells.Cell(find(name), ON_A_BENCHMARK) for name in names]
     rows = cells.measure(together, 0, np.inf)
     for cell, row in zip(together, rows, strict=True):
@@ -134,12 +143,13 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         assert {**alone, "seconds": 0} == {**row, "seconds": 0}
 
 
-def test_shared_resamples_give_the_draws_of_rank():
+@pytest.mark.parametrize("method", ["win_rate", "pass_hat_k_2"])
+def test_shared_draws_are_those_of_rank(method):
     data = small_world().draw_responses(np.random.default_rng(0))
-    alone = rank(data, "win_rate", draws=10, random_seed=1)["posterior"]["score"]
-    with cells._shared_resamples() as seconds:
+    alone = rank(data, method, draws=10, random_seed=1)["posterior"]["score"]
+    with cells._shared_draws() as seconds:
         for _ in range(2):
-            draws = draw_scores(data, "win_rate", draws=10, random_seed=1)
+            draws = draw_scores(data, method, draws=10, random_seed=1)
             np.testing.assert_array_equal(draws, alone)
     assert len(seconds) == 4  # once for each chain
 
