@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import settings
 
 from bayesrank.cli import main
+
+# A busy machine is no fault of the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 # Real data, logs and reference values live beside the repository and are never copied into it.
 SHARED = Path(os.environ.get("BAYESRANK_SHARED", Path(__file__).parents[2] / "shared"))

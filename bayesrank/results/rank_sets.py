@@ -58,10 +58,12 @@ def simultaneous_rank_sets(
     first, second = np.triu_indices(n_systems, 1)
     largest = np.zeros(len(draws))
     step = max(1, _BLOCK_SIZE // max(len(first), 1))
+    by_system = np.ascontiguousarray(deviations.T)
     for start in range(0, len(draws), step):
-        rows = deviations[start : start + step]
-        gaps = np.abs(rows[:, first] - rows[:, second]) / spread[first, second]
-        largest[start : start + step] = gaps.max(axis=1, initial=0.0)
+        some = by_system[:, start : start + step]
+        gaps = np.abs(some[first] - some[second])
+        gaps /= spread[first, second, np.newaxis]
+        largest[start : start + step] = gaps.max(axis=0, initial=0.0)
     critical = np.quantile(largest, ci_prob, method="higher")
     gap = mean[:, None] - mean
     above = gap > critical * spread
