@@ -182,6 +182,9 @@ def irt_3pl(
     priors are informative enough to leave one on real evaluations: discriminations within a factor
     of 1.5 and guessing between 0.08 and 0.2, each with 95 %.
 
+    A flat prior on abilities leaves no proper posterior: however low an ability, guesses stay
+    possible. There is a mode, but what chains of NUTS reach says little.
+
     Parameters
     ----------
     responses, prior, difficulty_prior, centred

@@ -120,8 +120,10 @@ def test_every_prior_can_be_sampled(uncompiled, data, name, prior):
     posterior = sampled["posterior"]["score"]
     assert np.isfinite(posterior).all()
     assert (posterior.std(("chain", "draw")) > 0).all()
-    rates = data.outcomes.mean(axis=(1, 2))
-    assert np.corrcoef(sampled["ranking"]["score"], rates)[0, 1] > 0.8
+    # However low an ability, guesses stay possible: that posterior is not proper.
+    if (name, prior) != ("irt_3pl", "flat"):
+        rates = data.outcomes.mean(axis=(1, 2))
+        assert np.corrcoef(sampled["ranking"]["score"], rates)[0, 1] > 0.8
 
 
 @pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
