@@ -176,7 +176,7 @@ def compare_samplers(
         for sampler in samplers:
             try:
                 run = _measure(method, chosen, shape, sampler, options)
-            except Exception as error:
+            except Exception as error:  # a sampler that is absent or fails is a result
                 print_row(
                     [name, sampler, f"{type(error).__name__}: {error}"[:100]], (*WIDTHS[:2], 1)
                 )
