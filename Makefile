@@ -11,6 +11,8 @@ VENV = .venv
 PIP_INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # One worker per core, and one thread per worker: nested thread pools only get in each other's way.
 PYTEST = OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --dist worksteal
+# Workers have a core each, and threads within them would wait for each other.
+SIMULATE = OMP_NUM_THREADS=1 PYTHON_CPU_COUNT=1 $(VENV)/bin/python -m
 
 .DEFAULT_GOAL := help
 .PHONY: help install dev demo test docs calibrate lint format types warmup clean
@@ -62,9 +64,9 @@ docs: $(VENV)/installed-docs
 # Exit code 5 is pytest's "no test was selected".
 calibrate: install
 	@$(PYTEST) -m slow $(PYTEST_ARGS) || { code=$$?; test $$code -eq 5 || exit $$code; }
-	@OMP_NUM_THREADS=1 $(VENV)/bin/python -m calibration.coverage $(CALIBRATE_ARGS)
-	@OMP_NUM_THREADS=1 $(VENV)/bin/python -m calibration.sbc $(SBC_ARGS)
-	@OMP_NUM_THREADS=1 $(VENV)/bin/python -m calibration.evaluation_intervals
+	@$(SIMULATE) calibration.coverage $(CALIBRATE_ARGS)
+	@$(SIMULATE) calibration.sbc $(SBC_ARGS)
+	@$(SIMULATE) calibration.evaluation_intervals
 
 lint: dev
 	@$(VENV)/bin/python -m ruff check
