@@ -8,7 +8,7 @@ listing them imports neither PyMC nor anything else that is slow.
 import ast
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -100,6 +100,10 @@ class Method:
     existence: str | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     smooth: bool = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was read from the source cannot all be pickled, and is read again where it is needed.
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def title(self) -> str:

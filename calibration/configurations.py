@@ -88,7 +88,7 @@ def configurations() -> list[Configuration]:
     found += [
         Configuration(name, name, row, row.backends[0], row.example)
         for name, row in METHODS.items()
-        if name not in PRESETS
+        if name not in PRESETS and not _is_preset(row)
     ]
     found += [
         Configuration(
@@ -104,3 +104,14 @@ def configurations() -> list[Configuration]:
     ]
     order = {name: position for position, name in enumerate(METHODS)}
     return sorted(found, key=lambda one: order[one.method.name])
+
+
+def _is_preset(row: Method) -> bool:
+    """Return whether a preset runs a method of the NumPy layer with its default options."""
+    options = {name: option.default for name, option in row.options.items()}
+    return row.backends[0] not in LIKELIHOOD_BACKENDS and any(
+        preset.method == row.name
+        and preset.backend == row.backends[0]
+        and {**options, **preset.options} == {**options, **row.example}
+        for preset in PRESETS.values()
+    )

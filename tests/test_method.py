@@ -1,5 +1,6 @@
 """Rows of the catalog: what they read from the source of their functions."""
 
+import pickle
 import sys
 from inspect import Parameter
 
@@ -65,6 +66,11 @@ def test_a_title_needs_no_full_stop_and_no_docstring(module):
 def test_options_cannot_be_changed(module):
     with pytest.raises(TypeError):
         row(f"{module}:ranker").options["k"] = None
+
+
+def test_a_row_can_be_pickled_after_its_options_were_read():
+    method = METHODS["borda"]
+    assert pickle.loads(pickle.dumps(method)).options == method.options  # noqa: S301
 
 
 def test_the_prior_of_a_factory_is_its_default(module):

@@ -130,10 +130,10 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         "borda",
         "copeland",
         "avg",
-        "pass_hat_k",
-        "pass_at_k",
-        "rank_centrality",
-        "hodge_rank",
+        "pass_hat_k_2",
+        "pass_at_k_2",
+        "rank_centrality_tie_half",
+        "hodge_rank_binary_total",
         "bradley_terry",
     )
     together = [cells.Cell(find(name), ON_A_BENCHMARK) for name in names]
@@ -207,6 +207,12 @@ def test_naive_posteriors_stand_beside_calibrated_ones():
     names = [one.name for one in configurations.configurations()]
     assert "bradley_terry (naive)" in names
     assert len(set(names)) == len(names)
+
+
+def test_a_method_is_left_out_where_a_preset_has_its_defaults():
+    names = {one.name for one in configurations.configurations()}
+    assert {"nanson_rank_ties_average", "davidson", "bradley_terry_davidson_map"} <= names
+    assert "nanson" not in names
 
 
 # The store
