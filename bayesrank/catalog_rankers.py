@@ -285,7 +285,6 @@ RANKERS = (
         "pairs",
         _NUMPY,
         ("balduzzi2018reevaluating",),
-        smooth=False,
     ),
     Method(
         "hodge_rank",

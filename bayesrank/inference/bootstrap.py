@@ -2,11 +2,11 @@
 
 Smooth functions of the data are drawn with Dirichlet weights, over the trials of each question for
 the benchmark target and over questions for the population target, and are corrected for the bias
-that the weights show: as far as draws are off the estimate on average, the estimate is off the
-truth. Scores that jump (voting, ratings) are computed on whole data sets drawn anew and recentred
-on the point estimate: they estimate the expected score of a new data set of the same design. Scores
-that count (majorities, levels, points) are spread evenly over the step between two counts, which
-leaves the order of different counts that do not vary as it is.
+that the weights show and for leverage that they hide. Scores that jump (voting, ratings) are
+computed on whole data sets drawn anew and recentred on the point estimate: they estimate the
+expected score of a new data set of the same design. Scores that count (majorities, levels, points)
+are spread evenly over the step between two counts, which leaves the order of different counts that
+do not vary as it is.
 """
 
 import math
@@ -20,9 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from bayesrank.inference.arguments import point_arguments
 from bayesrank.inference.clusters import clusters_of, warn_of_few_groups
+from bayesrank.inference.corrections import correct_bias, widen
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
 from bayesrank.inference.labels import split_scores
-from bayesrank.inference.resampling import resample
+from bayesrank.inference.resampling import leave_out_clusters, resample
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -42,10 +43,6 @@ _COUNTING = frozenset(
         "majority_judgment",
     }
 )
-
-# A mean of draws off the estimate by fewer standard errors is no sign of bias. Linear scores, which
-# have none, stay as they are, and so do the scores of equal systems.
-_CLEAR = 4.0
 
 
 def bootstrap(run: Run) -> Estimate:
@@ -98,44 +95,17 @@ def bootstrap(run: Run) -> Estimate:
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         draws = np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
     if run.method.smooth:
+        if run.target == "population" and isinstance(data, Responses):
+            without = [
+                split_scores(ranker(*batch, **options))[0]
+                for batch in leave_out_clusters(data, run.method.data)
+            ]
+            draws = widen(draws, np.concatenate(without)) if without else draws
         return Estimate(score, correct_bias(score, draws), point=parameters)
     recentred = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     if step > 0.0:
         recentred += step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
     return Estimate(score, recentred, point=parameters)
-
-
-def correct_bias(score: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move draws by twice the bias that they show, where there is any beyond their noise.
-
-    Parameters
-    ----------
-    score : numpy.ndarray of shape (system,)
-        Estimate on the data.
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores of resampled data.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        Within the range of the draws of a system, beyond which a score may not exist.
-
-    References
-    ----------
-    .. [1] B. Efron and R. J. Tibshirani. An Introduction to the Bootstrap (1993), chapter 10.
-       https://doi.org/10.1201/9780429246593
-
-    Examples
-    --------
-    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
-    >>> float(correct_bias(np.array([0.4]), draws).mean().round(2))
-    0.32
-    """
-    flat = draws.reshape(-1, draws.shape[-1])
-    bias = flat.mean(axis=0) - score
-    noise = flat.std(axis=0) / math.sqrt(len(flat))
-    bias[np.abs(bias) <= _CLEAR * noise] = 0.0
-    return np.clip(draws - 2.0 * bias, flat.min(axis=0), flat.max(axis=0))
 
 
 def _step(run: Run, n_systems: int) -> float:

@@ -23,6 +23,7 @@ from bayesrank.counting import compare_cells, compare_trials, count_categories
 from bayesrank.errors import DataError
 from bayesrank.inference.arguments import point_arguments
 from bayesrank.inference.clusters import clusters_of
+from bayesrank.inference.corrections import FEWEST_LEFT_OUT, MOST_LEFT_OUT
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
@@ -97,7 +98,7 @@ def _plan(
         return lambda n: battles(data, n, rng), data.wins.size
     n_systems, n_questions, n_trials = data.shape
     if target == "population":
-        per_resample = max(n_systems**2, n_questions * n_trials)
+        per_resample = _per_sample_of_questions(data)
         if smooth:
             draw = _question_arguments(data, kind)
             return lambda n: draw(question_weights(data, n, rng)), per_resample
@@ -166,6 +167,29 @@ def question_weights(
     concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
     gammas = rng.standard_gamma(concentration, (size, n_clusters))[:, clusters]
     return gammas / gammas.mean(axis=1, keepdims=True)
+
+
+def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
+    """Yield batches of arguments without the questions of each cluster.
+
+    Nothing if there are too few clusters, or so many that none has much leverage.
+    """
+    clusters = _question_clusters(data)
+    n_clusters = int(clusters.max()) + 1
+    if not FEWEST_LEFT_OUT <= n_clusters <= MOST_LEFT_OUT:
+        return
+    weights = (clusters != np.arange(n_clusters)[:, np.newaxis]).astype(np.float64)
+    weights /= weights.mean(axis=1, keepdims=True)
+    draw = _question_arguments(data, kind)
+    step = max(1, _BATCH_SIZE // _per_sample_of_questions(data))
+    for start in range(0, n_clusters, step):
+        yield draw(weights[start : start + step])
+
+
+def _per_sample_of_questions(data: Responses) -> int:
+    """Return the doubles that one sample of questions takes."""
+    n_systems, n_questions, n_trials = data.shape
+    return max(n_systems**2, n_questions * n_trials)
 
 
 def _with_shuffled(

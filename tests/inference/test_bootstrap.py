@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from bayesrank import Comparisons, Responses, rank
+from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference import bootstrap as module
 from bayesrank.inference import resampling
-from bayesrank.inference.bootstrap import correct_bias
+from bayesrank.inference.corrections import correct_bias, widen
+from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
 
 
@@ -93,11 +94,21 @@ def test_a_bias_is_corrected_by_twice_what_the_draws_show():
     np.testing.assert_array_equal(corrected[..., 1], draws[..., 1])
 
 
+def test_a_bias_is_the_same_on_any_scale():
+    draws = np.random.default_rng(0).normal(0.3, 1.0, (4, 500, 1))
+    corrected = correct_bias(np.array([0.0]), draws)
+    of_odds = correct_bias(np.array([1.0]), np.exp(draws))
+    np.testing.assert_allclose(np.median(of_odds), np.exp(np.median(corrected)), rtol=1e-3)
+
+
 def test_a_correction_leaves_no_range():
     draws = np.random.default_rng(0).beta(1, 9, (4, 1000, 1))
     corrected = correct_bias(np.array([0.0]), draws)
     assert corrected.min() == draws.min()
     assert 0 < corrected.max() < draws.max()
+    # The draws keep their order, and with it how systems vary together.
+    order = np.argsort(draws.ravel())
+    assert (np.diff(corrected.ravel()[order]) >= 0).all()
 
 
 def test_accuracy_by_rare_answers_is_corrected():
@@ -114,9 +125,49 @@ def test_accuracy_by_rare_answers_is_corrected():
             )
         ]
     )
-    bias = raw.mean(axis=0) - score
-    assert np.abs(bias).max() > 0.1 * raw.std(axis=0).max()
-    np.testing.assert_allclose(draws.mean(axis=0) - score, -bias, atol=0.1 * raw.std(axis=0).max())
+    too_small = (raw < score).mean(axis=0)
+    assert too_small.min() > 0.6
+    np.testing.assert_allclose((draws > score).mean(axis=0), too_small, atol=0.03)
+
+
+def test_draws_are_no_wider_where_no_question_has_leverage():
+    data = simulate((4, 30, 6), seed=1)
+    for method in ("avg", "spectral"):
+        weighted = [
+            load_function(METHODS[method].function)(*batch)
+            for batch in resampling.leave_out_clusters(data, METHODS[method].data)
+        ]
+        _, draws = draws_of(data, method, target="population")
+        chains = draws.reshape(4, -1, 4)
+        np.testing.assert_array_equal(widen(chains, np.concatenate(weighted)), chains)
+
+
+def test_one_question_with_leverage_widens_the_draws():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(0.0, 1.0, (4, 500, 2))
+    # Without any of 19 questions nothing changes; without the last one the second score does.
+    left_out = np.zeros((20, 2))
+    left_out[:, 0] = rng.normal(0.0, 0.1, 20)
+    left_out[-1, 1] = 5.0
+    widened = widen(draws, left_out)
+    np.testing.assert_array_equal(widened[..., 0], draws[..., 0])
+    assert widened[..., 1].std() > 2.0 * draws[..., 1].std()
+    assert np.abs(widened).max() <= np.abs(draws).max()
+
+
+@pytest.mark.parametrize(("n_questions", "expected"), [(4, 0), (5, 5), (501, 0)])
+def test_a_jackknife_needs_some_questions_and_not_too_many(n_questions, expected):
+    data = simulate((2, n_questions, 2))
+    batches = resampling.leave_out_clusters(data, "grades")
+    assert sum(len(weights) for _, weights in batches) == expected
+
+
+def test_clusters_are_left_out_whole():
+    data = simulate((2, 12, 2), groups=list("aabbccddeeff"))
+    ((_, weights),) = resampling.leave_out_clusters(data, "grades")
+    np.testing.assert_allclose(weights.sum(axis=1), 12.0)
+    np.testing.assert_array_equal((weights == 0.0).sum(axis=1), 2)
+    np.testing.assert_array_equal(np.flatnonzero(weights[2] == 0.0), [4, 5])
 
 
 def test_battles_are_weighted():
