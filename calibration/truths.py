@@ -5,6 +5,8 @@ configuration          true score
 ====================== ===========================================================================
 likelihood             the maximiser for the expected counts of a tensor, prior included
 item model, population the limit for many questions of the same trials, each with its parameters
+item model that        the expected score of a new tensor, by simulation: default priors, marginal
+shrinks                likelihoods; on a benchmark those too that take trials for times
 closed form            the functional of the true chances
 bayes, population      the expected score, shrunk as the estimate is
 smooth NumPy ranker    the score of the expected data; where questions are weighed by the answers
@@ -13,12 +15,14 @@ other NumPy rankers    the expected score of a new data set of the same design, 
 ====================== ===========================================================================
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank import PRESETS, point_estimate, rank
+from bayesrank.errors import NoFiniteEstimate
 from bayesrank.method import load_function
 from bayesrank.priors import Normal, as_prior
 from bayesrank.results.ranks import rank_scores
@@ -44,8 +48,8 @@ _WEIGHING = frozenset({"inverse_difficulty", "rankllm"})
 # Penalties on parameters of systems, which are to weigh as much against them as against one tensor.
 _SYSTEM_PENALTIES = frozenset({"slope_reg", "state_reg"})
 
-# Simulated fits where each costs a millisecond, or a tenth of a second.
-N_MARGINAL_FITS, N_GRAPH_FITS = 100, 20
+# Simulated fits where each costs milliseconds, or a tenth of a second.
+N_KERNEL_FITS, N_GRAPH_FITS = 100, 20
 
 
 def true_score(configuration: Configuration, world: World, rng: np.random.Generator) -> Array:
@@ -64,8 +68,13 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
     -------
     numpy.ndarray of shape (system,)
     """
-    if configuration.method.family == "item response" and world.target == "population":
-        return _limit(configuration, world, rng)
+    if configuration.method.family == "item response":
+        if _is_shrunken(configuration):
+            return _mean_estimate(configuration, world, rng)
+        if world.target == "population":
+            return _limit(configuration, world, rng)
+        if _has_ordered_trials(configuration):
+            return _mean_estimate(configuration, world, rng)
     if configuration.method.data in ("comparisons", "responses"):
         return _maximiser(configuration, world, rng)
     if configuration.backend == "exact":
@@ -103,31 +112,56 @@ def _maximiser(configuration: Configuration, world: World, rng: np.random.Genera
     return np.asarray(result["ranking"].to_dataset()["score"])
 
 
+def _ranker_of_ability(configuration: Configuration) -> tuple[str, dict[str, Any]]:
+    """Return ranker and options, without the quantile that mml may score by: it draws abilities."""
+    if configuration.backend != "mml":
+        return configuration.ranker, dict(configuration.options)
+    options = {**_method_options(configuration), **configuration.options}
+    options.pop("quantile", None)
+    return configuration.method.name, options
+
+
+def _is_shrunken(configuration: Configuration) -> bool:
+    """Return whether the scale of the scores depends on how much data there are.
+
+    Default priors learn theirs from the data, and abilities of a marginal likelihood are shrunk.
+    """
+    return configuration.backend == "mml" or configuration.ranker not in PRESETS
+
+
+def _has_ordered_trials(configuration: Configuration) -> bool:
+    """Return whether a model takes the trials for times, so that their counts would not do."""
+    if configuration.method.name != "dynamic_irt":
+        return False
+    options = configuration.method.options
+    return _method_options(configuration).get("variant", options["variant"].default) != "linear"
+
+
+def _mean_estimate(configuration: Configuration, world: World, rng: np.random.Generator) -> Array:
+    """Return the mean of estimates from new tensors that have one."""
+    backend = "map" if configuration.backend == "nuts" else configuration.backend
+    ranker, options = _ranker_of_ability(configuration)
+    fast = configuration.ranker in PRESETS or backend == "mml"  # a kernel fits it
+    scores = []
+    for _ in range(N_KERNEL_FITS if fast else N_GRAPH_FITS):
+        data = world.draw_responses(rng)
+        with suppress(NoFiniteEstimate):
+            scores.append(point_estimate(data, ranker, backend=backend, **options))
+    return np.mean(scores, axis=0)
+
+
 def _limit(configuration: Configuration, world: World, rng: np.random.Generator) -> Array:
     """Return the score that questions of a population lead to.
 
     Every question brings parameters of its own, estimated from few answers, so that the expected
-    answers would not do. Where a kernel is fast, the score is the limit for many questions, with a
-    prior that weighs as much against them as it does against a tensor's; else, and where abilities
-    have a distribution of their own, the mean over new tensors.
+    answers would not do. The score is the limit for many questions, with a prior that weighs as
+    much against them as it does against a tensor's.
     """
     backend = "map" if configuration.backend == "nuts" else configuration.backend
-    preset = PRESETS.get(configuration.ranker)
-    if backend == "mml" or preset is None:
-        n_tensors = N_MARGINAL_FITS if backend == "mml" else N_GRAPH_FITS
-        scores = [
-            point_estimate(
-                world.draw_responses(rng),
-                configuration.ranker,
-                backend=backend,
-                **configuration.options,
-            )
-            for _ in range(n_tensors)
-        ]
-        return np.mean(scores, axis=0)
+    prior = PRESETS[configuration.ranker].prior
     options = dict(configuration.options)
-    if preset.prior is not None and backend == "map":
-        mean, precision = as_prior(preset.prior).quadratic() or (0.0, 0.0)
+    if prior is not None and backend == "map":
+        mean, precision = as_prior(prior).quadratic() or (0.0, 0.0)
         options["prior"] = Normal(float(mean), float((N_TENSORS * precision) ** -0.5))
     for name in _SYSTEM_PENALTIES.intersection(configuration.method.options):
         options[name] = N_TENSORS * configuration.method.options[name].default
