@@ -147,6 +147,8 @@ def _mean_estimate(configuration: Configuration, world: World, rng: np.random.Ge
         data = world.draw_responses(rng)
         with suppress(NoFiniteEstimate):
             scores.append(point_estimate(data, ranker, backend=backend, **options))
+    if not scores:
+        raise ValueError("no simulated tensor has a finite estimate")
     return np.mean(scores, axis=0)
 
 

@@ -3,6 +3,8 @@
 Both corrections leave the draws of scores that are nearly linear in the data as they are.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,17 +55,21 @@ def correct_bias(score: Array, draws: Array) -> Array:
     >>> float(np.median(correct_bias(np.array([0.4]), draws)).round(2))
     0.31
     """
-    from scipy.special import ndtr, ndtri  # SciPy takes long to load, and not all methods need it
-
     flat = draws.reshape(-1, draws.shape[-1])
     n = len(flat)
     slack = _ROUNDING * np.abs(score)
     below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
-    standard_error = np.sqrt(np.pi / (2.0 * n))  # of a median, in standard deviations
+    standard_error = math.sqrt(math.pi / (2.0 * n))  # of a median, in standard deviations
+    least = max(_LEAST_BIAS, _CLEAR * standard_error)
+    biased = np.flatnonzero(np.abs(below - 0.5) > 0.5 * math.erf(least / math.sqrt(2.0)))
+    if not biased.size:
+        return draws
+    from scipy.special import ndtr, ndtri  # SciPy takes long to load, and linear scores end here
+
     bias = np.clip(ndtri(below), -_LARGEST_BIAS, _LARGEST_BIAS)
     corrected = flat.copy()
     normal = ndtri((np.arange(n) + 0.5) / n)
-    for system in np.flatnonzero(np.abs(bias) > max(_LEAST_BIAS, _CLEAR * standard_error)):
+    for system in biased:
         order = np.argsort(flat[:, system], kind="stable")
         place = n * ndtr(normal + 2.0 * bias[system]) - 0.5
         corrected[order, system] = np.interp(place, np.arange(n), flat[order, system])
