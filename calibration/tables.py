@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from calibration.figures import draw_coverage, draw_rank_statistics
 from calibration.notes import NOTES, PREFACE, SBC_PREFACE
 from calibration.store import COVERAGE, SBC, Store
 from calibration.uniformity import uniformity
+from calibration.worlds import DESIGNS, Generator, Target
 
 # Two-sided 99 % of a normal distribution.
 _Z = 2.5758293035489004
@@ -306,10 +307,11 @@ def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
     judged = [record for record in records if record["pass"] != ""]
     failed = [record for record in judged if not record["pass"]]
     sizes = [record["n_simulations"] for record in records] or [0]
+    cells = {tuple(record[name] for name in COLUMNS[1:5]) for record in records}
     lines = [
         PREFACE,
-        f"This table: {min(sizes)} to {max(sizes)} simulated tensors per cell; "
-        f"{len(judged) - len(failed)} of {len(judged)} judged coverages pass.",
+        f"This table: {len(cells)} of {_n_cells()} cells, {min(sizes)} to {max(sizes)} simulated "
+        f"tensors each; {len(judged) - len(failed)} of {len(judged)} judged coverages pass.",
         "",
         "![Coverage of 95 % intervals by method](calibration.svg)",
         "",
@@ -322,6 +324,17 @@ def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
         "",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _n_cells() -> int:
+    """Return the number of cells of a whole table."""
+    return sum(
+        one.has(target, generator, design.n_trials)
+        for one in configurations()
+        for design in DESIGNS
+        for target in get_args(Target)
+        for generator in get_args(Generator)
+    )
 
 
 def _sbc_part(uniform: Sequence[Mapping[str, Any]]) -> str:
