@@ -203,6 +203,8 @@ def _expected_arguments(kind: str, world: World) -> tuple[Any, ...]:
     trials = np.full(chances.shape, float(n_trials))
     if kind == "grades":
         return chances, world.weights
+    if kind == "grouped grades":
+        return chances, None, world.weights
     if kind == "binary":
         return trials * chances, trials, world.weights
     if kind == "counts":
