@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from bayesrank import METHODS, PRESETS
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
-from calibration.worlds import Generator, Target
+from calibration.worlds import DESIGNS, Generator, Target
 
 # Scores that take few values (counts of majorities, places, levels of a partial order, the worst
 # defeat, at the ends of which most systems may lie): their intervals cannot have 95 %, so they must
@@ -104,6 +104,17 @@ def configurations() -> list[Configuration]:
     ]
     order = {name: position for position, name in enumerate(METHODS)}
     return sorted(found, key=lambda one: order[one.method.name])
+
+
+def n_cells() -> int:
+    """Return the number of cells of a whole table."""
+    return sum(
+        one.has(target, generator, design.n_trials)
+        for one in configurations()
+        for design in DESIGNS
+        for target in get_args(Target)
+        for generator in get_args(Generator)
+    )
 
 
 def _is_preset(row: Method) -> bool:

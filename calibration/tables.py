@@ -8,17 +8,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from calibration.configurations import Configuration, configurations
+from calibration.configurations import Configuration, configurations, n_cells
 from calibration.factories import FACTORIES
 from calibration.figures import draw_coverage, draw_rank_statistics
 from calibration.notes import NOTES, PREFACE, SBC_PREFACE
 from calibration.store import COVERAGE, SBC, Store
 from calibration.uniformity import uniformity
-from calibration.worlds import DESIGNS, Generator, Target
 
 # Two-sided 99 % of a normal distribution.
 _Z = 2.5758293035489004
@@ -310,7 +309,7 @@ def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
     cells = {tuple(record[name] for name in COLUMNS[1:5]) for record in records}
     lines = [
         PREFACE,
-        f"This table: {len(cells)} of {_n_cells()} cells, {min(sizes)} to {max(sizes)} simulated "
+        f"This table: {len(cells)} of {n_cells()} cells, {min(sizes)} to {max(sizes)} simulated "
         f"tensors each; {len(judged) - len(failed)} of {len(judged)} judged coverages pass.",
         "",
         "![Coverage of 95 % intervals by method](calibration.svg)",
@@ -324,17 +323,6 @@ def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
         "",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _n_cells() -> int:
-    """Return the number of cells of a whole table."""
-    return sum(
-        one.has(target, generator, design.n_trials)
-        for one in configurations()
-        for design in DESIGNS
-        for target in get_args(Target)
-        for generator in get_args(Generator)
-    )
 
 
 def _sbc_part(uniform: Sequence[Mapping[str, Any]]) -> str:
