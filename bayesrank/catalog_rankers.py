@@ -278,6 +278,7 @@ RANKERS = (
         ("fogel2016spectral",),
         smooth=False,
     ),
+    # Nash jumps where the equilibrium changes hands; draws by weights keep their coverage even so.
     Method(
         "nash",
         "graph",

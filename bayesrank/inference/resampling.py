@@ -37,6 +37,10 @@ _BATCH_SIZE = 2**22
 # Smaller ones would underflow to weights that are all zero.
 _LEAST_CONCENTRATION = 0.02
 
+# Weight of what is left out: of next to no influence, but there is no score at all without the only
+# question of a system, or the only one that links two.
+_LEFT_OUT = 1e-6
+
 
 def resample(
     data: Responses | Comparisons,
@@ -178,7 +182,7 @@ def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
     n_clusters = int(clusters.max()) + 1
     if not FEWEST_LEFT_OUT <= n_clusters <= MOST_LEFT_OUT:
         return
-    weights = (clusters != np.arange(n_clusters)[:, np.newaxis]).astype(np.float64)
+    weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
     draw = _question_arguments(data, kind)
     step = max(1, _BATCH_SIZE // _per_sample_of_questions(data))
