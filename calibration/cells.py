@@ -4,7 +4,7 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -15,6 +15,9 @@ from bayesrank import Responses
 from bayesrank.inference import bootstrap, exact
 from bayesrank.inference.exact import draw_probabilities
 from bayesrank.inference.resampling import resample
+from bayesrank.methods import condorcet, elimination, preferences, voting
+from bayesrank.methods.partial_orders import score_by_component
+from bayesrank.methods.preferences import preference_counts
 from bayesrank.ranking import draw_scores
 from bayesrank.results.rank_sets import simultaneous_rank_sets
 from bayesrank.results.ranks import rank_range
@@ -93,7 +96,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
     """Simulate a chunk of some cells of one setting.
 
     All are given the same truths, tensors and random draws, so that configurations can be compared
-    and the draws are made once. All seeds come from the setting and the number of the chunk:
+    and what they share is done once. All seeds come from the setting and the number of the chunk:
     what is found for a cell does not depend on the others.
 
     Parameters
@@ -110,7 +113,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
     list of dict
         For each cell the key and the chunk; ``simulations`` that were ranked, ``undefined`` ones
         that could not be, with an example of the ``error``; processor ``seconds`` per tensor,
-        without the shared draws; and ``covered``: by quantity the sum over tensors of the share
+        without what is shared; and ``covered``: by quantity the sum over tensors of the share
         that is covered, and the sum of its squares. A cell that was given up has neither
         simulations nor undefined ones.
     """
@@ -125,7 +128,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
         if world is None or setting.generator == "prior":
             world, truths = draw_world(*setting, world_rng, flat=flat), {}
         data = world.draw_responses(rng)
-        with _shared_draws() as drawing_seconds:
+        with _shared_work() as shared_seconds:
             for cell, tally in zip(cells, tallies, strict=True):
                 if tally.given_up:
                     continue
@@ -137,9 +140,9 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
                 if isinstance(truth, str):
                     tally.failures.append(truth)
                     continue
-                before = time.process_time() - sum(drawing_seconds)
+                before = time.process_time() - sum(shared_seconds)
                 found = _undefined_or(_coverage, cell, data, truth, seed)
-                tally.seconds.append(time.process_time() - sum(drawing_seconds) - before)
+                tally.seconds.append(time.process_time() - sum(shared_seconds) - before)
                 if isinstance(found, str):
                     tally.failures.append(found)
                 else:
@@ -167,29 +170,34 @@ def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
 
 
 @contextmanager
-def _shared_draws() -> Iterator[list[float]]:
-    """Let rankers of one tensor have the same resamples, and the same draws of its chances.
+def _shared_work() -> Iterator[list[float]]:
+    """Let rankers of one tensor share resamples, draws of its chances, and what they count in them.
 
     Yields
     ------
     list of float
-        Processor seconds of each drawing, which grows.
+        Processor seconds of each piece of shared work, which grows.
     """
-    drawn: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    done: dict[tuple[Any, ...], Any] = {}
     seconds: list[float] = []
 
-    def share(key: tuple[Any, ...], rng: np.random.Generator, draw: Callable[[], Any]) -> Any:
-        # Chains differ by the state that their generators start in.
-        key = (*key, rng.bit_generator.state["state"]["state"])
-        if key not in drawn:
+    def share(key: tuple[Any, ...], work: Callable[[], Any]) -> Any:
+        if key not in done:
             started = time.thread_time()
-            drawn[key] = draw(), rng.bit_generator.state
+            done[key] = work()
             seconds.append(time.thread_time() - started)
-        found, rng.bit_generator.state = drawn[key]
+        return done[key]
+
+    def draw(key: tuple[Any, ...], rng: np.random.Generator, work: Callable[[], Any]) -> Any:
+        # Chains differ by the state that their generators start in.
+        state = rng.bit_generator.state["state"]["state"]
+        found, rng.bit_generator.state = share(
+            (*key, state), lambda: (work(), rng.bit_generator.state)
+        )
         return found
 
     def resamples(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
-        return share(
+        return draw(
             (kind, *sorted(plan.items())), rng, lambda: list(resample(data, kind, rng=rng, **plan))
         )
 
@@ -198,11 +206,28 @@ def _shared_draws() -> Iterator[list[float]]:
             return draw_probabilities(arguments, earlier, size, rng)
         # Of right answers alone, or of all categories.
         key = ("chances", arguments[0].ndim, size)
-        return share(key, rng, lambda: draw_probabilities(arguments, None, size, rng))
+        return draw(key, rng, lambda: draw_probabilities(arguments, None, size, rng))
+
+    def counts(*grades: Any) -> Array:
+        # The grades are kept with what is counted, so that no others can be in their place.
+        key = ("counts", *map(id, grades))
+        return share(key, lambda: (preference_counts(*grades), grades))[0]
+
+    def orders(strength: Array, solve: Any) -> Array:
+        # Which victories are locked depends on their order, which most rules for ties agree on.
+        order = np.unique(strength, return_inverse=True)[1]
+        key = (solve, order.astype(np.int32).tobytes())
+        return share(key, lambda: score_by_component(strength, solve))
 
     with (
+        # What runs the chunks has limited the threads; to look for libraries again takes long.
+        patch.object(bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
         patch.object(bootstrap, "resample", resamples),
         patch.object(exact, "draw_probabilities", chances),
+        patch.object(condorcet, "score_by_component", orders),
+        patch.object(elimination, "preference_counts", counts),
+        patch.object(preferences, "preference_counts", counts),
+        patch.object(voting, "preference_counts", counts),
     ):
         yield seconds
 

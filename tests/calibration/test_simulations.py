@@ -143,15 +143,23 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         assert {**alone, "seconds": 0} == {**row, "seconds": 0}
 
 
-@pytest.mark.parametrize("method", ["win_rate", "pass_hat_k_2"])
-def test_shared_draws_are_those_of_rank(method):
+# Resamples or draws for each of four chains; counts in them and in the data; orders of victories.
+@pytest.mark.parametrize(
+    ("method", "variants", "n_shared"),
+    [
+        ("pass_hat_k_2", [{}, {}], 4),
+        ("win_rate", [{}, {}], 4 + 5),
+        ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 5 + 5),
+    ],
+)
+def test_shared_work_leaves_the_draws_as_they_are(method, variants, n_shared):
     data = small_world().draw_responses(np.random.default_rng(0))
-    alone = rank(data, method, draws=10, random_seed=1)["posterior"]["score"]
-    with cells._shared_draws() as seconds:
-        for _ in range(2):
-            draws = draw_scores(data, method, draws=10, random_seed=1)
-            np.testing.assert_array_equal(draws, alone)
-    assert len(seconds) == 4  # once for each chain
+    alone = [rank(data, method, draws=10, random_seed=1, **options) for options in variants]
+    with cells._shared_work() as seconds:
+        for options, result in zip(variants, alone, strict=True):
+            draws = draw_scores(data, method, draws=10, random_seed=1, **options)
+            np.testing.assert_array_equal(draws, result["posterior"]["score"])
+    assert len(seconds) == n_shared
 
 
 def test_what_cannot_be_ranked_is_counted(monkeypatch):
