@@ -23,7 +23,7 @@ from bayesrank.results.rank_sets import simultaneous_rank_sets
 from bayesrank.results.ranks import rank_range
 from calibration.configurations import Configuration
 from calibration.truths import true_score
-from calibration.worlds import Design, Generator, Target, World, derive_seed, draw_world
+from calibration.worlds import Design, Generator, Prior, Target, World, derive_seed, draw_world
 
 Array = NDArray[np.float64]
 
@@ -77,9 +77,9 @@ class Cell(NamedTuple):
         return (self.configuration.name, *map(str, self.setting))
 
     @property
-    def flat(self) -> bool:
-        """Whether a system has one chance for all questions, as Thompson sampling supposes."""
-        return self.setting.generator == "prior" and self.configuration.method.name == "thompson"
+    def prior(self) -> Prior | None:
+        """Where the truths come from, if it is the prior of the configuration."""
+        return self.configuration.prior if self.setting.generator == "prior" else None
 
 
 @dataclasses.dataclass
@@ -102,7 +102,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
     Parameters
     ----------
     cells : sequence of Cell
-        What to simulate, all with the same setting and `Cell.flat`.
+        What to simulate, all with the same setting and `Cell.prior`.
     chunk : int
         Number of the chunk; each has a truth of its own.
     slowest : float
@@ -117,7 +117,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
         that is covered, and the sum of its squares. A cell that was given up has neither
         simulations nor undefined ones.
     """
-    setting, flat = cells[0].setting, cells[0].flat
+    setting, prior = cells[0].setting, cells[0].prior
     seeds = [derive_seed(kind, *map(str, setting), chunk) for kind in ("data", "truth", "ranker")]
     rng, world_rng = (np.random.default_rng(seed) for seed in seeds[:2])
     truth_seed, *ranker_seeds = seeds[2].generate_state(1 + CHUNK).tolist()
@@ -126,7 +126,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
     truths: dict[tuple[str, ...], Any] = {}
     for seed in ranker_seeds:
         if world is None or setting.generator == "prior":
-            world, truths = draw_world(*setting, world_rng, flat=flat), {}
+            world, truths = draw_world(*setting, world_rng, prior=prior), {}
         data = world.draw_responses(rng)
         with _shared_work() as shared_seconds:
             for cell, tally in zip(cells, tallies, strict=True):

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from bayesrank import METHODS, PRESETS
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
-from calibration.worlds import DESIGNS, Generator, Target
+from calibration.worlds import DESIGNS, Generator, Prior, Target
 
 # Scores that take few values (counts of majorities, places, levels of a partial order, the worst
 # defeat, at the ends of which most systems may lie): their intervals cannot have 95 %, so they must
@@ -65,14 +65,26 @@ class Configuration:
         is_likelihood = self.backend in LIKELIHOOD_BACKENDS
         if target == "population" and is_likelihood and self.method.gradient is None:
             return False
-        # The prior of the closed forms is one of chances, question by question.
-        return generator != "prior" or (self.backend == "exact" and target == "benchmark")
+        return generator != "prior" or (self.prior is not None and target == "benchmark")
+
+    @property
+    def prior(self) -> Prior | None:
+        """Where truths of its own prior come from, None where it supposes no prior of the answers.
+
+        It shrinks towards that prior, so that its intervals have their level over such truths and
+        not at a fixed one: closed forms, and the walk, whose steps have a given variance.
+        """
+        if self.name == "dynamic_irt_state_space":
+            return "walk"
+        if self.backend != "exact":
+            return None
+        return "systems" if self.method.name == "thompson" else "cells"
 
     def rule(self, quantity: str, target: Target, generator: Generator) -> str:
         """Return what the coverage of a quantity is held to: see the README."""
         if self.naive:
             return "contrast"
-        if self.backend == "exact" and target == "benchmark" and generator != "prior":
+        if self.prior is not None and target == "benchmark" and generator != "prior":
             return "fixed truth"
         few = not {self.name, self.method.name}.isdisjoint(FEW_VALUES | CONSERVATIVE)
         return "at least" if few or quantity == "joint ranks" else "nominal"

@@ -25,7 +25,7 @@ from calibration.cells import CHUNK, Cell, Setting, measure
 from calibration.configurations import Configuration, configurations
 from calibration.store import COVERAGE, Store
 from calibration.tables import publish
-from calibration.worlds import DESIGNS, Generator, Target
+from calibration.worlds import DESIGNS, Generator, Prior, Target
 
 HERE = Path(__file__).parent
 
@@ -122,11 +122,11 @@ def _missing(
     most = SIMULATIONS if options.simulations is None else options.simulations
     for chunk in range(-(-most // CHUNK)):
         for _, group in groupby(cells, key=lambda cell: cell.setting):
-            # Thompson sampling goes on its own where its truths are others.
-            together: defaultdict[bool, list[Cell]] = defaultdict(list)
+            # Priors differ, and the truths with them.
+            together: defaultdict[Prior | None, list[Cell]] = defaultdict(list)
             for cell in group:
                 if cell.key not in too_slow and _is_wanted(cell, chunk, store):
-                    together[cell.flat].append(cell)
+                    together[cell.prior].append(cell)
             for some in together.values():
                 yield some, chunk
 

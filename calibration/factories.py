@@ -113,7 +113,7 @@ def template(kind: Kind) -> Any:
             sizes = rng.integers(2, n_systems + 1, n_questions * n_trials)
             rankings = [rng.permutation(n_systems)[:size].tolist() for size in sizes]
             return Ballots.from_rankings(rankings, systems=range(n_systems))
-    world = draw_world(DESIGN, "benchmark", "rasch", rng, flat=False)
+    world = draw_world(DESIGN, "benchmark", "rasch", rng)
     outcomes = world.draw_outcomes(rng, 1)[0]
     groups = [f"group {1 + 3 * m // n_questions}" for m in range(n_questions)]
     responses = Responses(outcomes, groups=groups if kind == "groups" else None)

@@ -12,9 +12,9 @@ is in [calibration/README.md](../calibration/README.md).
 which the joint rank sets hold all true ranks. **Bold** fails: the 99 % simulation interval misses
 93.5 to 96.5 %, or lies below 93.5 % for scores that take few values, for `avg` and for joint ranks,
 of which no more is promised. (Brackets) are held to nothing: the naive posterior of a composite
-likelihood, there for contrast, and closed-form posteriors at a fixed truth, which they shrink away
-from; they are held to truths from their own prior, generator `prior`. Few tensors
-make a wide simulation interval, so that a pass says little.
+likelihood, there for contrast, and, at a fixed truth, closed-form posteriors and the random walk of
+`dynamic_irt_state_space`, which shrink away from it; they are held to truths from their own prior,
+generator `prior`. Few tensors make a wide simulation interval, so that a pass says little.
 
 Five presets are exceptions, named before the run with the reasons given at the end:
 `inverse_difficulty`, `rasch_2pl`, `rasch_2pl_map`, `rasch_3pl` and `rasch_3pl_map`.

@@ -3,6 +3,7 @@
 ====================== ===========================================================================
 configuration          true score
 ====================== ===========================================================================
+own prior, a walk      the ability at the last trial
 likelihood             the maximiser for the expected counts of a tensor, prior included
 item model, population the limit for many questions of the same trials, each with its parameters
 item model that        the expected score of a new tensor, by simulation: default priors, marginal
@@ -27,7 +28,7 @@ from bayesrank.method import load_function
 from bayesrank.priors import Normal, as_prior
 from bayesrank.results.ranks import rank_scores
 from calibration.configurations import Configuration
-from calibration.worlds import World
+from calibration.worlds import Walk, World
 
 Array = NDArray[np.float64]
 
@@ -68,6 +69,8 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
     -------
     numpy.ndarray of shape (system,)
     """
+    if isinstance(world, Walk):
+        return world.ability[:, -1]
     if configuration.method.family == "item response":
         if _is_shrunken(configuration):
             return _mean_estimate(configuration, world, rng)

@@ -13,12 +13,16 @@ from bayesrank.views import Events
 Array = NDArray[np.float64]
 Target = Literal["benchmark", "population"]
 Generator = Literal["rasch", "beta", "prior"]
+Prior = Literal["cells", "systems", "walk"]
 
 # Kinds of questions in a population, from which those of a tensor are drawn with replacement.
 N_KINDS = 1000
 
 # Strength of the Beta noise around the chances of the Rasch model, see "beta" below.
 BETA_STRENGTH = 5.0
+
+# Variance of a walk from its first trial to its last: that of the default penalty of the model.
+WALK_VARIANCE = 0.5
 
 # Up to here all sets of right systems are enumerated; above, this many trials are drawn instead.
 _MOST_ENUMERATED = 12
@@ -151,8 +155,34 @@ class World:
         return Events(right, ~right, cast("NDArray[np.int64]", expected), systems)
 
 
+@dataclass(frozen=True, eq=False)
+class Walk(World):
+    """The truth behind tensors whose trials are times: Rasch models with abilities that walk.
+
+    Attributes
+    ----------
+    ability : numpy.ndarray of shape (system, trial)
+        Beside difficulties with mean 0.
+    difficulty : numpy.ndarray of shape (question,)
+        Difficulties. `chances` are means over the trials.
+    """
+
+    ability: Array
+    difficulty: Array
+
+    def draw_responses(self, rng: np.random.Generator, size: int = 1) -> Responses:
+        """Return the data of some evaluations of the same questions."""
+        chances = np.tile(_rasch_chances(self.ability, self.difficulty), (1, size, 1))
+        return Responses((rng.random(chances.shape) < chances).astype(np.int8))
+
+
 def draw_world(
-    design: Design, target: Target, generator: Generator, rng: np.random.Generator, *, flat: bool
+    design: Design,
+    target: Target,
+    generator: Generator,
+    rng: np.random.Generator,
+    *,
+    prior: Prior | None = None,
 ) -> World:
     """Draw what tensors come from.
 
@@ -164,23 +194,42 @@ def draw_world(
         Whether its questions are fixed or drawn.
     generator : {"rasch", "beta", "prior"}
         "rasch": the logit of a chance is ability minus difficulty, both standard normal. "beta":
-        each chance c of these is replaced by one drawn from Beta(5 c, 5 (1 - c)). "prior": the
-        uniform prior of the exact posteriors.
+        each chance c of these is replaced by one drawn from Beta(5 c, 5 (1 - c)). "prior": what a
+        posterior supposes.
     rng : numpy.random.Generator
         Source of randomness.
-    flat : bool
-        Under "prior", whether a system has one chance for all questions instead of one for each.
+    prior : {"cells", "systems", "walk"}, optional
+        Under "prior": uniform chances, of each system at each question or of each system at all of
+        them, or a random walk of abilities.
 
     Returns
     -------
     World
     """
     n_kinds = design.n_questions if target == "benchmark" else N_KINDS
+    if generator == "prior" and prior == "walk":
+        return _draw_walk(design, target, rng)
     if generator == "prior":
-        chances = rng.random((design.n_systems, 1 if flat else n_kinds))
+        chances = rng.random((design.n_systems, 1 if prior == "systems" else n_kinds))
         return World(design, target, np.broadcast_to(chances, (design.n_systems, n_kinds)))
     ability = rng.normal(size=(design.n_systems, 1))
     chances = 1.0 / (1.0 + np.exp(rng.normal(size=n_kinds) - ability))
     if generator == "beta":
         chances = rng.beta(BETA_STRENGTH * chances, BETA_STRENGTH * (1.0 - chances))
     return World(design, target, chances)
+
+
+def _draw_walk(design: Design, target: Target, rng: np.random.Generator) -> Walk:
+    n_steps = design.n_trials - 1
+    steps = rng.normal(size=(design.n_systems, n_steps)) * (WALK_VARIANCE / n_steps) ** 0.5
+    first = rng.normal(size=(design.n_systems, 1))
+    ability = np.concatenate([first, first + np.cumsum(steps, axis=1)], axis=1)
+    difficulty = rng.normal(size=design.n_questions)
+    difficulty -= difficulty.mean()
+    chances = _rasch_chances(ability, difficulty).mean(axis=-1)
+    return Walk(design, target, chances, ability, difficulty)
+
+
+def _rasch_chances(ability: Array, difficulty: Array) -> Array:
+    """Return chances of shape (system, question, trial)."""
+    return 1.0 / (1.0 + np.exp(difficulty[:, np.newaxis] - ability[:, np.newaxis]))

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("calibration", reason="the harness stays in the repository: run from its root")
 
-from bayesrank import rank
+from bayesrank import METHODS, rank
 from bayesrank.ranking import draw_scores
 from calibration import cells, configurations, coverage, tables, truths, uniformity, worlds
 from calibration.store import COVERAGE, Store
@@ -19,7 +19,7 @@ ON_A_BENCHMARK = cells.Setting(SMALL, "benchmark", "rasch")
 
 def small_world(target="benchmark", generator="rasch", design=SMALL):
     rng = np.random.default_rng(0)
-    return worlds.draw_world(design, target, generator, rng, flat=False)
+    return worlds.draw_world(design, target, generator, rng)
 
 
 def find(name):
@@ -182,6 +182,29 @@ def test_benchmarks_need_two_trials_and_priors_a_closed_form():
     assert not find("avg").has("benchmark", "prior", 8)
 
 
+def test_a_walk_is_held_to_its_own_prior():
+    walk = find("dynamic_irt_state_space")
+    assert walk.has("benchmark", "prior", 8)
+    assert walk.rule("score", "benchmark", "rasch") == "fixed truth"
+    assert walk.rule("score", "benchmark", "prior") == "nominal"
+    assert walk.rule("score", "population", "rasch") == "nominal"
+    assert 1 / (2 * METHODS["dynamic_irt"].options["state_reg"].default) == worlds.WALK_VARIANCE
+
+
+def test_abilities_walk_over_the_trials():
+    rng = np.random.default_rng(0)
+    design = worlds.Design(2000, 20, 11)
+    world = worlds.draw_world(design, "benchmark", "prior", rng, prior="walk")
+    assert isinstance(world, worlds.Walk)
+    assert np.diff(world.ability).var() * 10 == pytest.approx(worlds.WALK_VARIANCE, rel=0.05)
+    np.testing.assert_array_equal(
+        truths.true_score(find("dynamic_irt_state_space"), world, rng), world.ability[:, -1]
+    )
+    early, late = world.draw_responses(rng).outcomes[..., [0, -1]].mean(axis=1).T
+    assert np.corrcoef(late, world.ability[:, -1])[0, 1] > 0.6
+    assert np.corrcoef(late - early, world.ability[:, -1] - world.ability[:, 0])[0, 1] > 0.5
+
+
 def test_a_population_needs_draws_that_know_of_it():
     assert find("bradley_terry").has("population", "rasch", 8)
     assert find("rasch").has("population", "rasch", 8)
@@ -271,7 +294,7 @@ def test_configurations_share_the_tensors_of_a_setting(tmp_path):
     pieces = list(coverage._missing(options, chosen, Store(tmp_path / COVERAGE), set()))
     assert sum(len(some) for some, _ in pieces) == len(chosen)
     for some, _ in pieces:
-        assert len({(cell.setting, cell.flat) for cell in some}) == 1
+        assert len({(cell.setting, cell.prior) for cell in some}) == 1
     # Where chances come from the prior, Thompson sampling has others.
     assert len(pieces) == len({cell.setting for cell in chosen}) + 2
 
