@@ -252,7 +252,7 @@ def _coverage(cell: Cell, data: Responses, truth: Array, seed: int) -> dict[str,
         target=cell.setting.target,
         draws=DRAWS,
         random_seed=seed,
-        **configuration.options,
+        **configuration.options_for(cell.setting.target, cell.setting.generator),
     ).reshape(-1, len(truth))
     lower, upper = simultaneous_rank_sets(draws, ci_prob=CI_PROB)
     best, worst = rank_range(truth)

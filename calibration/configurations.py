@@ -67,6 +67,37 @@ class Configuration:
             return False
         return generator != "prior" or (self.prior is not None and target == "benchmark")
 
+    def options_for(self, target: Target, generator: Generator) -> Mapping[str, Any]:
+        """Return the options of a cell: with the sandwich for item models that are wrong.
+
+        Over questions and for composite likelihoods it is the default; trials that are times do not
+        repeat one another.
+        """
+        if target != "benchmark" or generator != "beta" or not self._can_be_calibrated:
+            return self.options
+        return {**self.options, "calibration": "sandwich"}
+
+    @property
+    def _can_be_calibrated(self) -> bool:
+        """Whether it is no default on a benchmark, but to be had."""
+        fits = self.backend in LIKELIHOOD_BACKENDS and self.method.gradient is not None
+        return fits and not (self.method.composite or self.has_ordered_trials)
+
+    @property
+    def has_ordered_trials(self) -> bool:
+        """Whether a model takes the trials for times."""
+        if self.method.name != "dynamic_irt":
+            return False
+        variant = self.method_options.get("variant", self.method.options["variant"].default)
+        return variant != "linear"
+
+    @property
+    def method_options(self) -> dict[str, Any]:
+        """Options of the method, those of a preset included."""
+        preset = PRESETS.get(self.ranker)
+        given = {**(preset.options if preset else {}), **self.options}
+        return {name: value for name, value in given.items() if name in self.method.options}
+
     @property
     def prior(self) -> Prior | None:
         """Where truths of its own prior come from, None where it supposes no prior of the answers.

@@ -76,7 +76,8 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
             return _mean_estimate(configuration, world, rng)
         if world.target == "population":
             return _limit(configuration, world, rng)
-        if _has_ordered_trials(configuration):
+        # The counts of trials that are times would not do.
+        if configuration.has_ordered_trials:
             return _mean_estimate(configuration, world, rng)
     if configuration.method.data in ("comparisons", "responses"):
         return _maximiser(configuration, world, rng)
@@ -93,14 +94,8 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
 def _scores(configuration: Configuration, *arguments: Any) -> Array:
     """Call the ranker of a configuration."""
     function = load_function(configuration.method.function)
-    result = function(*arguments, **_method_options(configuration))
+    result = function(*arguments, **configuration.method_options)
     return np.asarray(result[0] if isinstance(result, tuple) else result)
-
-
-def _method_options(configuration: Configuration) -> dict[str, Any]:
-    preset = PRESETS.get(configuration.ranker)
-    given = {**(preset.options if preset else {}), **configuration.options}
-    return {name: value for name, value in given.items() if name in configuration.method.options}
 
 
 def _maximiser(configuration: Configuration, world: World, rng: np.random.Generator) -> Array:
@@ -119,7 +114,7 @@ def _ranker_of_ability(configuration: Configuration) -> tuple[str, dict[str, Any
     """Return ranker and options, without the quantile that mml may score by: it draws abilities."""
     if configuration.backend != "mml":
         return configuration.ranker, dict(configuration.options)
-    options = {**_method_options(configuration), **configuration.options}
+    options = {**configuration.method_options, **configuration.options}
     options.pop("quantile", None)
     return configuration.method.name, options
 
@@ -130,14 +125,6 @@ def _is_shrunken(configuration: Configuration) -> bool:
     Default priors learn theirs from the data, and abilities of a marginal likelihood are shrunk.
     """
     return configuration.backend == "mml" or configuration.ranker not in PRESETS
-
-
-def _has_ordered_trials(configuration: Configuration) -> bool:
-    """Return whether a model takes the trials for times, so that their counts would not do."""
-    if configuration.method.name != "dynamic_irt":
-        return False
-    options = configuration.method.options
-    return _method_options(configuration).get("variant", options["variant"].default) != "linear"
 
 
 def _mean_estimate(configuration: Configuration, world: World, rng: np.random.Generator) -> Array:
@@ -181,7 +168,7 @@ def _functional(configuration: Configuration, world: World) -> Array:
         # Linear in the counts, so that those expected have the expected score: that of other
         # questions is shrunk as the estimate is.
         shares = np.stack([1.0 - world.chances, world.chances], axis=-1)
-        options = {**_method_options(configuration), "quantile": None}
+        options = {**configuration.method_options, "quantile": None}
         arguments = (world.design.n_trials * shares, np.array([0.0, 1.0]), shares, world.weights)
         return load_function(method.function)(*arguments, **options)
     if method.name == "thompson":
@@ -194,7 +181,7 @@ def _functional(configuration: Configuration, world: World) -> Array:
     else:
         arguments = (chances,)
     functional = load_function(method.functional)
-    return functional(*arguments, world.weights, **_method_options(configuration))
+    return functional(*arguments, world.weights, **configuration.method_options)
 
 
 def _expected_arguments(kind: str, world: World) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ from bayesrank.inference.influence import (
     Mode,
     question_covariance,
     spread_of_sums,
+    spread_over_runs,
     trial_covariance,
 )
 from bayesrank.inference.jackknife import jackknife_covariance
@@ -52,6 +53,7 @@ from bayesrank.responses import Responses
 from bayesrank.views import Comparisons, Events
 
 if TYPE_CHECKING:
+    from bayesrank.inference.kernels.mml import MarginalFit
     from bayesrank.inference.optimize import ModelFit
 
 Array = NDArray[np.float64]
@@ -269,8 +271,10 @@ def calibrate(
 
 def _kernel_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses."""
-    if run.backend == "mml":
+    if run.backend == "mml" and run.target == "population":
         return jackknife_covariance(run)
+    if run.backend == "mml":
+        return spread_over_runs(cast("MarginalFit", fit).slopes(), cast("Responses", run.data))
     information, constraints = fit.curvature()
     return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack))
 

@@ -26,6 +26,7 @@ from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.kernels.laplace import constrained_steps
 from bayesrank.inference.resampling import require_two_trials
 from bayesrank.inference.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
+from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
 
@@ -224,7 +225,29 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
             "to trial, so that trials do not repeat one another; got 'sandwich'"
         )
     log_odds = cast("Callable[[Named], Array]", model.log_odds)
-    lean = mode.slopes(log_odds, data.trials.size, same_questions=True)
+    return spread_over_runs(mode.slopes(log_odds, data.trials.size, same_questions=True), data)
+
+
+def spread_over_runs(lean: Array, data: Responses) -> Array:
+    """Return the covariance over trials of scores that are about linear in the numbers right.
+
+    Parameters
+    ----------
+    lean : numpy.ndarray of shape (score, system, question)
+        How much each score rises with the number right in each cell.
+    data : Responses
+        Right or wrong answers.
+
+    Returns
+    -------
+    numpy.ndarray of shape (score, score)
+
+    Raises
+    ------
+    DataError
+        If an observed cell has one trial.
+    """
+    require_two_trials(data)
     correct, trials = data.binary_counts
     few = np.maximum(trials - 1, 1)
     if not data.paired:

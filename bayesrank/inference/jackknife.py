@@ -1,13 +1,13 @@
 """The covariance of scores over questions from estimates that leave some out."""
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.estimate import Run
 from bayesrank.inference.influence import spread_of_sums
-from bayesrank.inference.resampling import require_two_trials
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 
@@ -23,30 +23,18 @@ def jackknife_covariance(run: Run) -> Array:
     Parameters
     ----------
     run : Run
-        With responses and a method that has a kernel without a prior, for the population target.
+        With responses and a method that has a kernel without a prior.
 
     Returns
     -------
     numpy.ndarray of shape (system, system)
         With the widening of Student's t for few clusters.
 
-    Raises
-    ------
-    DataError
-        If the target is the benchmark, or there are fewer than two questions.
-
     References
     ----------
     .. [1] P. S. Kott. The delete-a-group jackknife. Journal of Official Statistics 17 (2001).
     """
-    data = run.data
-    if not isinstance(data, Responses) or run.target != "population":
-        if isinstance(data, Responses):
-            require_two_trials(data)
-        raise DataError(
-            f"calibration must be 'none' for {run.method.name} with backend {run.backend!r} and "
-            f"target {run.target!r}; got 'sandwich'"
-        )
+    data = cast("Responses", run.data)  # likelihoods of responses alone come here
     fit = load_function(run.method.kernel or "")
     parts = _parts(data)
     scores = [

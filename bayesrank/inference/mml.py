@@ -19,8 +19,10 @@ def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
     run : Run
         With a method of normally distributed abilities.
     calibration : {"sandwich", "none"}, optional
-        Whether the draws of the abilities are given the covariance of the estimates over questions
-        (by the jackknife, which needs ``target="population"``); by default for that target.
+        Whether the draws of the abilities are given the covariance of the estimates, of the items
+        too: over questions by the jackknife, the default for ``target="population"``, else over
+        trials, of which every observed cell needs two. Over trials the abilities of systems that
+        answer nearly all questions alike then seem better known than they are.
 
     Returns
     -------

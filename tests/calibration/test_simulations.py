@@ -182,6 +182,25 @@ def test_benchmarks_need_two_trials_and_priors_a_closed_form():
     assert not find("avg").has("benchmark", "prior", 8)
 
 
+@pytest.mark.parametrize(
+    ("name", "sandwich"),
+    [
+        ("rasch_map", True),
+        ("rasch_mml", True),
+        ("dynamic_irt_linear", True),
+        ("dynamic_irt_growth", False),  # its trials are times
+        ("bradley_terry", False),  # by default
+        ("avg", False),
+    ],
+)
+def test_item_models_that_do_not_fit_have_the_sandwich(name, sandwich):
+    options = find(name).options_for("benchmark", "beta")
+    assert (options.get("calibration") == "sandwich") == sandwich
+    assert "calibration" not in find(name).options_for("benchmark", "rasch")
+    assert "calibration" not in find(name).options_for("population", "beta")
+    assert find("bradley_terry (naive)").options_for("benchmark", "beta")["calibration"] == "none"
+
+
 def test_a_walk_is_held_to_its_own_prior():
     walk = find("dynamic_irt_state_space")
     assert walk.has("benchmark", "prior", 8)

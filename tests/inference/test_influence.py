@@ -14,10 +14,12 @@ from bayesrank.inference.influence import (
     Mode,
     question_covariance,
     spread_of_sums,
+    spread_over_runs,
     trial_covariance,
 )
 from bayesrank.inference.jackknife import jackknife_covariance
 from bayesrank.inference.kernel_fits import bradley_terry_luce, davidson_luce
+from bayesrank.inference.kernels import mml
 from bayesrank.inference.kernels.bradley_terry_luce import fit_bradley_terry_luce
 from bayesrank.inference.kernels.davidson_luce import fit_davidson_luce
 from bayesrank.inference.kernels.growth import fit_growth
@@ -252,10 +254,55 @@ def test_the_jackknife_agrees_with_influences_where_both_are_known():
     np.testing.assert_allclose(ratio, 1.0, atol=0.25)
 
 
-def test_the_jackknife_is_for_populations():
+# Marginal likelihoods over trials
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("irt_2pl_mml", {}),
+        ("rasch_mml", {}),
+        ("rasch_mml", {"ability_mean": 0.0}),
+        ("rasch_mml", {"ability_mean": 0.0, "ability_sd": 1.0}),
+        ("rasch_mml", {"ability_sd": 0.7}),
+    ],
+)
+def test_scores_of_marginal_likelihoods_rise_with_answers_as_their_slopes_say(method, options):
+    correct, trials = simulate((5, 7, 8)).binary_counts
+    correct, trials = correct.astype(float), trials.astype(float)
+    correct[:, 6] = trials[:, 6]  # of no influence
+    trials[0, 1] += 3.0
+    fit = getattr(mml, f"fit_{method}")
+    slopes = fit(correct, trials, **options).slopes()
+    assert slopes.shape == (5, 5, 7)
+    assert not slopes[..., 6].any()
+    for cell in np.ndindex(5, 6):
+        ends = []
+        for move in (1e-4, -1e-4):
+            moved = correct.copy()
+            moved[cell] += move
+            ends.append(fit(moved, trials, **options).score)
+        np.testing.assert_allclose(
+            slopes[(slice(None), *cell)], (ends[0] - ends[1]) / 2e-4, atol=1e-6
+        )
+
+
+def test_slopes_keep_the_resample_axes():
+    correct, trials = simulate((5, 7, 8)).binary_counts
+    both = mml.fit_rasch_mml(np.stack([correct, trials - correct]), trials)
+    for fit, slopes in zip((correct, trials - correct), both.slopes(), strict=True):
+        np.testing.assert_allclose(slopes, mml.fit_rasch_mml(fit, trials).slopes())
+
+
+def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     data = simulate((4, 8, 4))
-    with pytest.raises(DataError, match="calibration must be 'none' for rasch_mml"):
-        rank(data, "rasch_mml", target="benchmark", calibration="sandwich", draws=10)
+    options = {"target": "benchmark", "draws": 200, "random_seed": 0, "calibration": "sandwich"}
+    draws = rank(data, "rasch_mml", ability_mean=None, ability_sd=1.0, **options)["posterior"]
+    slopes = mml.fit_rasch_mml(*data.binary_counts, ability_sd=1.0).slopes()
+    found = np.cov(draws["score"].values.reshape(-1, 4).T)
+    np.testing.assert_allclose(found, spread_over_runs(slopes, data), atol=1e-12)
+    with pytest.raises(DataError, match="trials must be two or more"):
+        rank(Responses(data.outcomes[..., :1]), "rasch_mml", **options)
 
 
 # Through rank()

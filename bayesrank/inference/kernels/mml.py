@@ -1,5 +1,6 @@
 """Item parameters by marginal likelihood, abilities from their exact posteriors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +13,7 @@ from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.items import item_counts, known, limited
 from bayesrank.inference.kernels.laplace import zero_sum
 from bayesrank.inference.kernels.marginal import MarginalItems
+from bayesrank.inference.kernels.marginal_response import score_slopes
 from bayesrank.inference.kernels.newton import smoothed_log_odds
 from bayesrank.inference.kernels.penalty import Array, checked_precision
 from bayesrank.inference.kernels.symmetry import interchangeable
@@ -25,9 +27,13 @@ class MarginalFit(Fit):
     ----------
     posteriors : tuple of AbilityPosterior
         One per resample, in the order of the flattened resample axes.
+    slopes : callable
+        Returns how much each score rises with the number right in each cell, of shape
+        (..., system of the score, system, question). The items follow the answers.
     """
 
     posteriors: tuple[AbilityPosterior, ...]
+    slopes: Callable[[], Array]
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (..., system).
@@ -245,6 +251,7 @@ def _fit(problem: MarginalItems, ability_mean: float | None) -> MarginalFit:
         log_likelihood=partial(_log_likelihood, problem, point),
         curvature=partial(_curvature, problem, point),
         posteriors=posteriors,
+        slopes=partial(_slopes, problem, point, ability_mean),
     )
 
 
@@ -312,6 +319,12 @@ def _unpack(
         "ability_mean": mean,
         "ability_sd": sd,
     }
+
+
+def _slopes(problem: MarginalItems, point: Array, ability_mean: float | None) -> Array:
+    centred = ability_mean is None
+    found = [score_slopes(problem, row, one, centred=centred) for row, one in enumerate(point)]
+    return np.stack(found).reshape(*problem.data.lead, *found[0].shape)
 
 
 def _log_likelihood(problem: MarginalItems, point: Array) -> Array:
