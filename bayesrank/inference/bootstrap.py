@@ -143,11 +143,15 @@ def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float
 
 
 def _widening(run: Run) -> float:
-    """Return the factor for deviations over n clusters of questions drawn with replacement.
+    """Return the factor for deviations over n units drawn with replacement.
 
-    Their mean varies by (n - 1) / n of what it should.
+    Units are clusters of questions, or the trials of a stream; other outcomes are drawn from shares
+    that allow for it. Their mean varies by (n - 1) / n of what it should.
     """
-    if run.target != "population":
+    if run.target == "population":
+        n = int(clusters_of(cast("Responses", run.data)).max()) + 1
+    elif run.method.data == "stream":
+        n = cast("Responses", run.data).shape[2]
+    else:
         return 1.0
-    n_clusters = int(clusters_of(cast("Responses", run.data)).max()) + 1
-    return math.sqrt(n_clusters / (n_clusters - 1))
+    return math.sqrt(n / (n - 1))

@@ -104,7 +104,7 @@ def _plan(
     if target == "population":
         per_resample = _per_sample_of_questions(data)
         if smooth:
-            draw = _question_arguments(data, kind)
+            draw = _question_arguments(data, kind, rng)
             return lambda n: draw(question_weights(data, n, rng)), per_resample
         clusters, asked = _question_clusters(data), data
         n_clusters = int(clusters.max()) + 1
@@ -115,7 +115,7 @@ def _plan(
             clusters = np.concatenate([clusters, clusters + n_clusters])
             chances = np.append(chances, shuffled / n_clusters * chances)
             per_resample *= 2
-        draw = _question_arguments(asked, kind)
+        draw = _question_arguments(asked, kind, rng)
         return (
             lambda n: draw(_question_draws(clusters, chances, n_questions, size=n, rng=rng)),
             per_resample,
@@ -184,7 +184,7 @@ def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
         return
     weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
-    draw = _question_arguments(data, kind)
+    draw = _question_arguments(data, kind, np.random.default_rng(0))  # weights leave no order open
     step = max(1, _BATCH_SIZE // _per_sample_of_questions(data))
     for start in range(0, n_clusters, step):
         yield draw(weights[start : start + step])
@@ -243,7 +243,9 @@ def _question_draws(
     return drawn
 
 
-def _question_arguments(data: Responses, kind: str) -> Callable[[NDArray[Any]], Arguments]:
+def _question_arguments(
+    data: Responses, kind: str, rng: np.random.Generator
+) -> Callable[[NDArray[Any]], Arguments]:
     """Return what turns weights of questions, of shape (resample, question), into arguments."""
     if kind == "pairs":
         by_question = np.stack([question_pairs(data, m) for m in range(data.shape[1])])
@@ -251,14 +253,23 @@ def _question_arguments(data: Responses, kind: str) -> Callable[[NDArray[Any]], 
         shape = by_question.shape[1:]
         return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
     if kind == "stream":
-        n_questions, n_trials = data.shape[1:]
-        starts = n_questions * np.arange(n_trials)[:, np.newaxis]
-        return lambda weights: (
-            data.stream,
-            np.stack([(starts + np.repeat(np.arange(n_questions), w)).ravel() for w in weights]),
-        )
+        return lambda weights: (data.stream, _question_order(data, weights, rng))
     point = point_arguments(data, kind)
     return lambda weights: (*point, weights)
+
+
+def _question_order(
+    data: Responses, drawn: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Order the questions drawn at random, alike in all trials, of shape (resample, event).
+
+    Ratings may remember little but the end of a stream, where another sample has any question.
+    """
+    n_questions, n_trials = data.shape[1:]
+    questions = np.repeat(np.tile(np.arange(n_questions), len(drawn)), drawn.ravel())
+    questions = rng.permuted(questions.reshape(len(drawn), -1), axis=1)
+    starts = n_questions * np.arange(n_trials)[:, np.newaxis]
+    return (starts + questions[:, np.newaxis]).reshape(len(drawn), -1)
 
 
 def question_pairs(data: Responses, question: int) -> tuple[FloatArray, FloatArray]:

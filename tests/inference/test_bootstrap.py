@@ -84,6 +84,15 @@ def test_borda_over_questions_has_the_standard_error_of_a_sum():
     np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.03)
 
 
+def test_ratings_over_trials_have_the_standard_error_of_a_sum():
+    outcomes = np.random.default_rng(0).integers(0, 2, (2, 40, 3))
+    # With next to nothing at stake a rating adds up half the differences of the answers.
+    result = rank(outcomes, "elo", K=1e-3, target="benchmark", draws=2000, random_seed=0)
+    lead = (outcomes[0] - outcomes[1]) * 1e-3 / 2
+    expected = np.sqrt((3 * lead.var(axis=1, ddof=1)).sum())
+    assert result["posterior"]["score"][..., 0].std() == pytest.approx(expected, rel=0.03)
+
+
 def test_a_bias_is_corrected_by_twice_what_the_draws_show():
     rng = np.random.default_rng(0)
     score = np.array([0.6, 0.4])

@@ -377,6 +377,12 @@ def test_a_stream_repeats_whole_questions():
         np.testing.assert_array_equal(block, questions[:, :4])
 
 
+def test_any_question_may_end_a_stream():
+    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, shuffled=0.0)
+    last = np.bincount(order[:, -1] % 4) / len(order)
+    np.testing.assert_allclose(last, 0.25, atol=0.04)
+
+
 # Battles
 
 
