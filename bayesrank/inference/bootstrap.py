@@ -145,13 +145,14 @@ def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float
 def _widening(run: Run) -> float:
     """Return the factor for deviations over n units drawn with replacement.
 
-    Units are clusters of questions, or the trials of a stream; other outcomes are drawn from shares
-    that allow for it. Their mean varies by (n - 1) / n of what it should.
+    The variance of their mean is (n - 1) / n of what it should be; over clusters of questions, of
+    which there may be few, Student's t adds (n - 1) / (n - 3). The trials of a stream are few too,
+    but of many questions; other trials are drawn from shares that allow for it.
     """
     if run.target == "population":
         n = int(clusters_of(cast("Responses", run.data)).max()) + 1
-    elif run.method.data == "stream":
+        return math.sqrt(n / max(n - 3, 1))
+    if run.method.data == "stream":
         n = cast("Responses", run.data).shape[2]
-    else:
-        return 1.0
-    return math.sqrt(n / (n - 1))
+        return math.sqrt(n / (n - 1))
+    return 1.0
