@@ -14,7 +14,7 @@ MinimaxVariant = Literal["margin", "winning_votes"]
 VictoryStrength = Literal["margin", "winning_votes"]
 
 # From so many on, loading compiled code costs less than it saves.
-_MANY_VICTORIES = 100_000
+_MANY_VICTORIES = 30_000
 
 
 def minimax(
@@ -178,19 +178,19 @@ def ranked_pairs(
     margin = votes - np.swapaxes(votes, -1, -2)
     size = margin if strength == "margin" else votes
     victories = np.where(margin > 0.0, size, 0.0)
-    many = np.count_nonzero(victories) > _MANY_VICTORIES
-    return score_by_component(victories, _lock_many if many else _lock_victories)
+    if np.count_nonzero(victories) > _MANY_VICTORIES:
+        return score_compiled(victories)
+    return score_by_component(victories, _lock_victories)
 
 
-def _lock_many(strength: FloatArray) -> Precedence:
-    """Do as :func:`_lock_victories`, compiled."""
+def score_compiled(strength: FloatArray) -> FloatArray:
+    """Score systems of many elections by ranked pairs, from the strengths of their victories."""
     # Imported here, since Numba takes longer to load than most elections to decide.
-    from bayesrank.methods.order_kernels import as_integers, lock_victories
+    from bayesrank.methods.order_kernels import levels_by_locking
 
-    winner, loser = np.nonzero(strength)
-    size = strength[winner, loser]
-    order = np.argsort(-size)
-    return as_integers(lock_victories(winner[order], loser[order], size[order], len(strength)))
+    n_systems = strength.shape[-1]
+    levels = levels_by_locking(strength.reshape(-1, n_systems, n_systems))
+    return (n_systems - levels).astype(np.float64).reshape(strength.shape[:-1])
 
 
 def _lock_victories(strength: FloatArray) -> Precedence:

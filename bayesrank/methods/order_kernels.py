@@ -37,30 +37,70 @@ def _add_edge(reach, start, end):
 
 
 @njit(cache=True, nogil=True)
-def lock_victories(winner, loser, strength, n_nodes):
+def _lock_victories(strength):
     """Lock victories in from the strongest down, equally strong ones together.
 
-    `winner`, `loser` and `strength` are sorted by falling strength. Returns the reachability, of
-    shape (node, word).
+    Takes strengths of shape (node, node), 0 where there is no victory, and returns who can be
+    reached from whom, of shape (node, word).
     """
+    n_nodes = len(strength)
+    winner, loser = np.nonzero(strength)
+    size = np.empty(len(winner))
+    for edge in range(len(winner)):
+        size[edge] = strength[winner[edge], loser[edge]]
+    order = np.argsort(-size)
     reach = np.zeros((n_nodes, 1 + (n_nodes - 1) // _WORD), dtype=np.uint64)
+    before = np.empty_like(reach)
+    on_no_cycle = np.empty(len(order), dtype=np.bool_)
     start = 0
-    while start < len(strength):
+    while start < len(order):
         end = start + 1
-        while end < len(strength) and strength[end] == strength[start]:
+        while end < len(order) and size[order[end]] == size[order[start]]:
             end += 1
-        together = reach.copy()
-        for edge in range(start, end):
-            _add_edge(together, winner[edge], loser[edge])
-        free = reach.copy()
-        n_free = 0
-        for edge in range(start, end):
-            if not _has(together[loser[edge]], winner[edge]):  # it lies on no cycle
-                _add_edge(free, winner[edge], loser[edge])
-                n_free += 1
-        reach = together if n_free == end - start else free
+        before[:] = reach
+        for edge in order[start:end]:
+            _add_edge(reach, winner[edge], loser[edge])
+        for place in range(start, end):
+            edge = order[place]
+            on_no_cycle[place] = not _has(reach[loser[edge]], winner[edge])
+        if not on_no_cycle[start:end].all():
+            reach[:] = before
+            for edge in order[start:end][on_no_cycle[start:end]]:
+                _add_edge(reach, winner[edge], loser[edge])
         start = end
     return reach
+
+
+@njit(cache=True, nogil=True)
+def _peel_levels(below):
+    """Return the level of each node of an acyclic relation, 0 for those that nobody precedes."""
+    level = np.full(len(below), -1)
+    preceded = np.empty(below.shape[1], dtype=np.uint64)
+    n_left, current = len(below), 0
+    while n_left:
+        preceded[:] = 0
+        for node in range(len(below)):
+            if level[node] < 0:
+                preceded |= below[node]
+        for node in range(len(below)):
+            if level[node] < 0 and not _has(preceded, node):
+                level[node] = current
+                n_left -= 1
+        current += 1
+    return level
+
+
+@njit(cache=True, nogil=True)
+def levels_by_locking(strength):
+    """Lock the victories of many elections in.
+
+    Takes strengths of shape (election, node, node), 0 where there is no victory, and returns the
+    level of each node, of shape (election, node), 0 for those that nobody precedes.
+    """
+    levels = np.empty(strength.shape[:2], dtype=np.int64)
+    for election in range(len(strength)):
+        levels[election] = _peel_levels(_lock_victories(strength[election]))
+    return levels
 
 
 @njit(cache=True, nogil=True)
