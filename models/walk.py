@@ -157,5 +157,6 @@ def _dist(
     return scale * roots * pm.Normal.dist(size=shape)
 
 
-def _at_zero(rv: Any, *_: Any) -> Any:
-    return pt.zeros_like(rv)
+def _at_zero(_rv: Any, _size: Any, _scale: Any, roots: Any, information: Any, *_: Any) -> Any:
+    # Without mention of the variable, whose operation is of a class of its own in every model.
+    return pt.zeros(pt.concatenate([information.shape, roots.shape]))

@@ -126,8 +126,13 @@ class BoundModel:
         dict of str to numpy.ndarray
             Constrained values of shape (point, ...), by name.
         """
-        graphs = self.flat.named(var_names)
-        structure = abstract(list(graphs.values()), self.flat.parameters)
+        graphs, structure = self.flat.named, self.flat.named_structure
+        if var_names is not None:
+            unknown = sorted(set(var_names).difference(graphs))
+            if unknown:
+                raise ValueError(f"var_names must be among {sorted(graphs)}; got {unknown}")
+            graphs = {name: graph for name, graph in graphs.items() if name in set(var_names)}
+            structure = abstract(list(graphs.values()), self.flat.parameters)
         function = FUNCTIONS.get(
             (structure.key, "named"),
             lambda: compile_named(list(graphs.values()), self.flat, structure.sources),

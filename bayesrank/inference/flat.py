@@ -14,7 +14,7 @@ from pymc.initial_point import make_initial_point_expression
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import graph_inputs
 
-from bayesrank.inference.structure import abstract, placeholder, rebuild
+from bayesrank.inference.structure import Abstraction, abstract, placeholder, rebuild
 
 Kind = Literal["mle", "map", "nuts"]
 KINDS: tuple[Kind, ...] = ("mle", "map", "nuts")
@@ -135,18 +135,13 @@ class FlatModel:
         where = {rv: i for i, rv in enumerate(self.model.free_RVs)}
         return [expressions[where[rv]] for rv in self.free_rvs]
 
-    def named(self, var_names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return free variables and deterministics as graphs of the parameters, by name.
+    @cached_property
+    def named(self) -> dict[str, Any]:
+        """Free variables and deterministics as graphs of the parameters, by name.
 
         A deterministic of a variable that is not among the parameters is left out.
         """
         variables = [*self.free_rvs, *self.model.deterministics]
-        if var_names is not None:
-            known = {v.name for v in variables}
-            unknown = sorted(set(var_names) - known)
-            if unknown:
-                raise ValueError(f"var_names must be among {sorted(known)}; got {unknown}")
-            variables = [v for v in variables if v.name in set(var_names)]
         graphs = self.model.replace_rvs_by_values(variables)
         missing = set(self.model.value_vars) - set(self.parameters)
         return {
@@ -154,6 +149,11 @@ class FlatModel:
             for v, graph in zip(variables, graphs, strict=True)
             if missing.isdisjoint(graph_inputs([graph]))
         }
+
+    @cached_property
+    def named_structure(self) -> Abstraction:
+        """Structure and data of the graphs of `named`."""
+        return abstract(list(self.named.values()), self.parameters)
 
 
 def substitute(outputs: Sequence[Variable], inputs: FlatInputs) -> list[Any]:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.engine import bind_model
 from bayesrank.inference.influence import Mode
 from bayesrank.inference.optimize import ModelFit
 from bayesrank.inference.unit_likelihoods import QUESTION_PARAMETERS
@@ -28,11 +27,10 @@ def graph_mode(fit: ModelFit, data: Responses) -> Mode:
     -------
     Mode
     """
-    bound = bind_model(fit.model, fit.kind)
     kept = np.isin(data.questions, fit.model.coords.get("question") or data.questions)
 
     def unpack(points: Array) -> dict[str, Array]:
-        named: dict[str, Array] = bound.named(points)
+        named: dict[str, Array] = fit.bound.named(points)
         return {name: _spread_out(name, values, kept) for name, values in named.items()}
 
     return Mode(

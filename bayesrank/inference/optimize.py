@@ -65,6 +65,8 @@ class ModelFit:
         Steps taken.
     gradient_norm : float
         Largest absolute gradient on the unconstrained scale.
+    bound : BoundModel
+        The model's compiled functions.
     """
 
     model: pm.Model
@@ -76,7 +78,7 @@ class ModelFit:
     converged: bool
     iterations: int
     gradient_norm: float
-    _bound: BoundModel = field(repr=False)
+    bound: BoundModel = field(repr=False)
 
     @cached_property
     def log_likelihood(self) -> float:
@@ -84,7 +86,7 @@ class ModelFit:
         if self.kind == "mle":
             return self.logp
         likelihood = bind_model(self.model, "mle")
-        where = self._bound.slices()
+        where = self.bound.slices()
         x = np.concatenate([self.x[where[name]] for name in likelihood.slices()])
         return likelihood.logp_and_gradient(x)[0]
 
@@ -136,7 +138,7 @@ class ModelFit:
         """
         rng = np.random.default_rng(random_seed)
         noise = rng.standard_normal((chains * draws, self.x.size))
-        values = self._bound.named(self.x + noise @ self._inverse_root().T, var_names)
+        values = self.bound.named(self.x + noise @ self._inverse_root().T, var_names)
         return label(self.model, values, {"chain": chains, "draw": draws})
 
     def _inverse_root(self) -> Array:
@@ -149,7 +151,7 @@ class ModelFit:
         root = positive_definite_root(-self.hessian)
         if root is None:
             values, vectors = np.linalg.eigh(-self.hessian)
-            worst = self._bound.name_of(int(np.abs(vectors[:, 0]).argmax()))
+            worst = self.bound.name_of(int(np.abs(vectors[:, 0]).argmax()))
             raise ValueError(
                 f"model must be identified at the optimum for Laplace draws; got curvature "
                 f"{values[0]:.3g} along {worst}. Give it a proper prior, or use NUTS"
@@ -219,7 +221,7 @@ def fit(
         converged=minimum.converged,
         iterations=spent + minimum.iterations,
         gradient_norm=float(np.abs(minimum.gradient).max()),
-        _bound=bound,
+        bound=bound,
     )
     if not result.converged:
         warnings.warn(

@@ -9,7 +9,7 @@ import pytest
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference import nuts
-from bayesrank.inference.engine import bind_model
+from bayesrank.inference.engine import bind_model, cache_info
 from bayesrank.inference.likelihood import STRENGTH_FAMILIES
 from bayesrank.inference.optimize import fit
 from bayesrank.method import load_function
@@ -74,6 +74,18 @@ def test_every_prior_has_a_density_and_a_mode(data, name, prior):
     if METHODS[name].family in STRENGTH_FAMILIES:
         assert found.converged
         assert found.point["score"].sum().item() == pytest.approx(0, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "prior", [pytest.param(p, marks=[] if p in USUAL else pytest.mark.slow) for p in PRIORS]
+)
+@pytest.mark.parametrize("name", FACTORIES)
+def test_other_outcomes_compile_nothing(data, name, prior):
+    fit(build(name, data, PRIORS[prior]), "map", backend="python")
+    before = cache_info().compilations
+    other = Responses(1 - data.outcomes, prior_outcomes=data.prior_outcomes)
+    fit(build(name, other, PRIORS[prior]), "map", backend="python")
+    assert cache_info().compilations == before
 
 
 # What PyMC and Numba say of flat distributions and of potentials before the draws are refused.
