@@ -200,8 +200,11 @@ def draw_scores(
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
     seed = np.random.SeedSequence(checked_seed(random_seed))
     run, _ = _plan(data, method, backend, None, target, draws, seed, options)
+    backend_options = dict(run.backend_options)
+    if run.backend == "nuts":
+        backend_options.setdefault("log_likelihood", False)
     # They are None without draws alone.
-    return cast("NDArray[np.float64]", BACKENDS[run.backend](run, **run.backend_options).draws)
+    return cast("NDArray[np.float64]", BACKENDS[run.backend](run, **backend_options).draws)
 
 
 def _plan(

@@ -79,11 +79,11 @@ def nuts(
         progressbar=progressbar,
     )
     posterior = groups.pop("posterior")
-    whole, model = model, single_observations(run, data, prior, model)
-    n_units = sum(_n_units(model, variable) for variable in model.observed_RVs)
-    wanted = run.size * n_units <= _LARGEST_LOG_LIKELIHOOD
-    if wanted if log_likelihood is None else log_likelihood:
-        groups |= log_densities(model, posterior)
+    if log_likelihood is not False:
+        single = single_observations(run, data, prior, model)
+        n_units = sum(_n_units(single, variable) for variable in single.observed_RVs)
+        if log_likelihood or run.size * n_units <= _LARGEST_LOG_LIKELIHOOD:
+            groups |= log_densities(single, posterior)
     score = posterior["score"]
     quantile = run.options.get("quantile")
     point = (
@@ -100,7 +100,7 @@ def nuts(
     )
     if calibration == "none":
         return estimate
-    return calibrate(run, estimate, data, prior, find_mode=lambda: _fit_mode(whole))
+    return calibrate(run, estimate, data, prior, find_mode=lambda: _fit_mode(model))
 
 
 def _fit_mode(model: "pm.Model") -> "ModelFit":
