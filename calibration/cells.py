@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank import Responses
-from bayesrank.inference import bootstrap, exact
+from bayesrank.inference import bootstrap, exact, resampling
 from bayesrank.inference.exact import draw_probabilities
-from bayesrank.inference.resampling import resample
-from bayesrank.methods import condorcet, elimination, preferences, voting
+from bayesrank.inference.resampling import draw_counts, draw_trial_weights, resample
+from bayesrank.methods import bayes, condorcet, elimination, preferences, voting
+from bayesrank.methods.bayes import draw_worths
+from bayesrank.methods.condorcet import score_compiled
 from bayesrank.methods.partial_orders import score_by_component
 from bayesrank.methods.preferences import preference_counts
 from bayesrank.ranking import draw_scores
@@ -208,6 +210,16 @@ def _shared_work() -> Iterator[list[float]]:
         key = ("chances", arguments[0].ndim, size)
         return draw(key, rng, lambda: draw_probabilities(arguments, None, size, rng))
 
+    def worths(shapes: Array, weights: Array, size: int, rng: np.random.Generator) -> Array:
+        key = ("worths", shapes.tobytes(), weights.tobytes(), size)
+        return draw(key, rng, lambda: draw_worths(shapes, weights, size, rng))
+
+    def of_data(function: Callable[..., Any]) -> Callable[..., Any]:
+        def drawn(data: Any, size: int, rng: np.random.Generator) -> Any:
+            return draw((function, size), rng, lambda: function(data, size, rng))
+
+        return drawn
+
     def counts(*grades: Any) -> Array:
         # The grades are kept with what is counted, so that no others can be in their place.
         key = ("counts", *map(id, grades))
@@ -219,12 +231,20 @@ def _shared_work() -> Iterator[list[float]]:
         key = (solve, order.astype(np.int32).tobytes())
         return share(key, lambda: score_by_component(strength, solve))
 
+    def compiled(strength: Array) -> Array:
+        # To find the order of so many takes longer than to lock them.
+        return share(("locked", strength.tobytes()), lambda: score_compiled(strength))
+
     with (
         # What runs the chunks has limited the threads; to look for libraries again takes long.
         patch.object(bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
         patch.object(bootstrap, "resample", resamples),
+        patch.object(resampling, "draw_counts", of_data(draw_counts)),
+        patch.object(resampling, "draw_trial_weights", of_data(draw_trial_weights)),
         patch.object(exact, "draw_probabilities", chances),
+        patch.object(bayes, "draw_worths", worths),
         patch.object(condorcet, "score_by_component", orders),
+        patch.object(condorcet, "score_compiled", compiled),
         patch.object(elimination, "preference_counts", counts),
         patch.object(preferences, "preference_counts", counts),
         patch.object(voting, "preference_counts", counts),

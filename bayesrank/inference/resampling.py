@@ -287,13 +287,8 @@ def _trial_concentration(n: NDArray[np.int64]) -> FloatArray:
 
 
 def _weighted_trials(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
-    """Weight trial t of a question alike for all systems."""
-    # Systems with fewer trials of a question than others set its concentration, so that no
-    # interval is too narrow.
-    fewest = np.where(data.trials > 0, data.trials, data.shape[2]).min(axis=0)
-    concentration = _trial_concentration(fewest)[:, np.newaxis]
-    shape = (size, *data.shape[1:])
-    gammas = rng.standard_gamma(concentration, shape if data.paired else (size, *data.shape))
+    """Weight trial t of a question alike for all systems if they are paired."""
+    gammas = draw_trial_weights(data, size, rng)
     if kind == "pairs":
         return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
     if data.scores is not None:
@@ -306,6 +301,16 @@ def _weighted_trials(data: Responses, kind: str, size: int, rng: np.random.Gener
     if data.scores is not None:
         return shares[0], *point_arguments(data, kind)[1:]
     return _cell_arguments(data, kind, np.stack([1.0 - sum(shares), *shares], axis=-1))
+
+
+def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
+    """Draw a Gamma variable for each trial of a question, and of each system unless paired."""
+    # Systems with fewer trials of a question than others set its concentration, so that no
+    # interval is too narrow.
+    fewest = np.where(data.trials > 0, data.trials, data.shape[2]).min(axis=0)
+    concentration = _trial_concentration(fewest)[:, np.newaxis]
+    shape = (size, *data.shape[1:])
+    return rng.standard_gamma(concentration, shape if data.paired else (size, *data.shape))
 
 
 def _weighted_sum(weights: FloatArray, values: FloatArray) -> FloatArray:
@@ -333,18 +338,22 @@ def _redrawn_cells(data: Responses, kind: str, size: int, rng: np.random.Generat
     """Draw every cell anew, from its observed shares moved a little towards equal ones."""
     if data.scores is not None:
         return _redrawn_scores(data, kind, data.scores, size, rng)
-    n = data.trials
-    if data.n_categories == 2:
-        right = rng.binomial(n, (data.counts[..., 1] + 0.5) / (n + 1), (size, *n.shape))
-        counts = np.stack([n - right, right], axis=-1)
-    else:
-        chances = (data.counts + 1 / data.n_categories) / (n + 1)[..., np.newaxis]
-        counts = rng.multinomial(n, chances, (size, *n.shape))
+    counts = draw_counts(data, size, rng)
     if kind == "pairs":
         level = data.category_levels
         return compare_cells(counts @ np.eye(level.max() + 1)[level])
     with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        return _cell_arguments(data, kind, counts / n[..., np.newaxis])
+        return _cell_arguments(data, kind, counts / data.trials[..., np.newaxis])
+
+
+def draw_counts(data: Responses, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw the outcomes of every cell by category, from shares moved a little to equal ones."""
+    n = data.trials
+    if data.n_categories == 2:
+        right = rng.binomial(n, (data.counts[..., 1] + 0.5) / (n + 1), (size, *n.shape))
+        return np.stack([n - right, right], axis=-1)
+    chances = (data.counts + 1 / data.n_categories) / (n + 1)[..., np.newaxis]
+    return rng.multinomial(n, chances, (size, *n.shape))
 
 
 def _redrawn_scores(

@@ -120,8 +120,15 @@ def bayes_draws(
             counts, category_weights, prior_counts, weights, use_prior_outcomes=use_prior_outcomes
         )
     shapes = dirichlet_shapes(counts, prior_counts, use_prior_outcomes=use_prior_outcomes)
+    return question_mean(draw_worths(shapes, category_weights, size, rng), None)
+
+
+def draw_worths(
+    shapes: FloatArray, category_weights: FloatArray, size: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw expected worths, of shape (size, system, question), from Dirichlet posteriors."""
     draws = rng.standard_gamma(shapes, (size, *shapes.shape))
-    return question_mean(draws @ category_weights / draws.sum(axis=-1), None)
+    return draws @ category_weights / draws.sum(axis=-1)
 
 
 def dirichlet_shapes(

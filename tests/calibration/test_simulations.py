@@ -143,13 +143,15 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         assert {**alone, "seconds": 0} == {**row, "seconds": 0}
 
 
-# Resamples or draws for each of four chains; counts in them and in the data; orders of victories.
+# Draws and resamples for each of four chains; counts in them and in the data; orders of victories.
 @pytest.mark.parametrize(
     ("method", "variants", "n_shared"),
     [
         ("pass_hat_k_2", [{}, {}], 4),
-        ("win_rate", [{}, {}], 4 + 5),
-        ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 5 + 5),
+        ("bayes", [{}, {"quantile": 0.1}], 4),
+        ("avg", [{}, {}], 4 + 4),
+        ("win_rate", [{}, {}], 4 + 4 + 5),
+        ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
     ],
 )
 def test_shared_work_leaves_the_draws_as_they_are(method, variants, n_shared):
