@@ -272,7 +272,7 @@ def calibrate(
 def _kernel_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses."""
     if run.backend == "mml" and run.target == "population":
-        return jackknife_covariance(run)
+        return jackknife_covariance(cast("MarginalFit", fit), cast("Responses", run.data))
     if run.backend == "mml":
         return spread_over_runs(cast("MarginalFit", fit).slopes(), cast("Responses", run.data))
     information, constraints = fit.curvature()

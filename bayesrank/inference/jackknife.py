@@ -1,15 +1,16 @@
 """The covariance of scores over questions from estimates that leave some out."""
 
-from typing import cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.clusters import clusters_of
-from bayesrank.inference.estimate import Run
 from bayesrank.inference.influence import spread_of_sums
-from bayesrank.method import load_function
 from bayesrank.responses import Responses
+
+if TYPE_CHECKING:
+    from bayesrank.inference.kernels.mml import MarginalFit
 
 Array = NDArray[np.float64]
 
@@ -17,13 +18,15 @@ Array = NDArray[np.float64]
 _MOST_PARTS = 50
 
 
-def jackknife_covariance(run: Run) -> Array:
-    """Return the covariance of a kernel's scores by the delete-a-group jackknife.
+def jackknife_covariance(fit: "MarginalFit", data: Responses) -> Array:
+    """Return the covariance of a marginal fit's scores by the delete-a-group jackknife.
 
     Parameters
     ----------
-    run : Run
-        With responses and a method that has a kernel without a prior.
+    fit : MarginalFit
+        Not batched.
+    data : Responses
+        What was fitted.
 
     Returns
     -------
@@ -34,12 +37,8 @@ def jackknife_covariance(run: Run) -> Array:
     ----------
     .. [1] P. S. Kott. The delete-a-group jackknife. Journal of Official Statistics 17 (2001).
     """
-    data = cast("Responses", run.data)  # likelihoods of responses alone come here
-    fit = load_function(run.method.kernel or "")
     parts = _parts(data)
-    scores = [
-        fit(_without(data, parts == part), **run.options).score for part in range(parts.max() + 1)
-    ]
+    scores = [fit.without(parts == part) for part in range(parts.max() + 1)]
     n = len(scores)
     # Leaving out one of n parts moves a mean by 1 / (n - 1) of what the part differs from it.
     return spread_of_sums((n - 1) / n * np.stack(scores))
@@ -55,8 +54,3 @@ def _parts(data: Responses) -> NDArray[np.intp]:
         joined = np.random.default_rng(0).permutation(n_parts) % _MOST_PARTS
         parts[asked] = joined[parts[asked]]
     return parts
-
-
-def _without(data: Responses, left_out: NDArray[np.bool_]) -> Responses:
-    names = [name for name, gone in zip(data.questions, left_out, strict=True) if not gone]
-    return Responses(data.outcomes[:, ~left_out], systems=data.systems, questions=names)

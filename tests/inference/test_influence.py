@@ -9,7 +9,6 @@ from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
 from bayesrank.inference import unit_likelihoods
 from bayesrank.inference.clusters import clusters_of
-from bayesrank.inference.estimate import Run
 from bayesrank.inference.influence import (
     Mode,
     question_covariance,
@@ -236,22 +235,23 @@ def test_few_groups_are_no_clusters():
 
 def test_the_jackknife_agrees_with_influences_where_both_are_known():
     data = simulate((6, 200, 4))
-    run = Run(
-        method=METHODS["rasch_mml"],
-        data=data,
-        backend="mml",
-        target="population",
-        prior=None,
-        draws=100,
-        seed=np.random.SeedSequence(0),
-        options={"ability_sd": 3.0},
-    )
-    found = jackknife_covariance(run)
+    found = jackknife_covariance(mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0), data)
     fit = fit_rasch(*data.binary_counts, ability_precision=1 / 9)
     expected = question_covariance(mode_of(fit), unit_likelihoods.rasch(data))
     ratio = np.sqrt(np.diag(found) / np.diag(expected))
     # Fifty parts tell a standard deviation to a tenth.
     np.testing.assert_allclose(ratio, 1.0, atol=0.25)
+
+
+@pytest.mark.parametrize("method", ["rasch_mml", "irt_2pl_mml"])
+def test_a_marginal_fit_without_questions_is_the_fit_to_the_others(method):
+    correct, trials = simulate((6, 12, 4)).binary_counts
+    correct = correct.copy()
+    correct[:, 5] = trials[:, 5]  # of no influence
+    left_out = np.isin(np.arange(12), [2, 7, 8])
+    fit = getattr(mml, f"fit_{method}")
+    expected = fit(correct[:, ~left_out], trials[:, ~left_out]).score
+    np.testing.assert_allclose(fit(correct, trials).without(left_out), expected, atol=1e-6)
 
 
 # Marginal likelihoods over trials

@@ -1,11 +1,11 @@
 """Item parameters by marginal likelihood, abilities from their exact posteriors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.kernels.ability_posterior import AbilityPosterior
 from bayesrank.inference.kernels.climbing import climb
@@ -30,10 +30,14 @@ class MarginalFit(Fit):
     slopes : callable
         Returns how much each score rises with the number right in each cell, of shape
         (..., system of the score, system, question). The items follow the answers.
+    without : callable
+        Given the questions to leave out, of shape (question,), returns the scores of the others,
+        fitted again from where this fit ended.
     """
 
     posteriors: tuple[AbilityPosterior, ...]
     slopes: Callable[[], Array]
+    without: Callable[[NDArray[np.bool_]], Array]
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (..., system).
@@ -224,9 +228,11 @@ def fit_irt_2pl_mml(
     return _fit(problem, 0.0)
 
 
-def _fit(problem: MarginalItems, ability_mean: float | None) -> MarginalFit:
+def _fit(
+    problem: MarginalItems, ability_mean: float | None, start: Array | None = None
+) -> MarginalFit:
     data = problem.data
-    optimum = climb(problem, _first_point(problem))
+    optimum = climb(problem, _first_point(problem) if start is None else start)
     point = optimum.point
     limit = None if data.limit is None else data.limit.reshape(*data.lead, -1)
     weights = data.weights.reshape(*data.lead, -1)
@@ -252,6 +258,7 @@ def _fit(problem: MarginalItems, ability_mean: float | None) -> MarginalFit:
         curvature=partial(_curvature, problem, point),
         posteriors=posteriors,
         slopes=partial(_slopes, problem, point, ability_mean),
+        without=partial(_without, problem, point, ability_mean),
     )
 
 
@@ -325,6 +332,16 @@ def _slopes(problem: MarginalItems, point: Array, ability_mean: float | None) ->
     centred = ability_mean is None
     found = [score_slopes(problem, row, one, centred=centred) for row, one in enumerate(point)]
     return np.stack(found).reshape(*problem.data.lead, *found[0].shape)
+
+
+def _without(
+    problem: MarginalItems, point: Array, ability_mean: float | None, left_out: NDArray[np.bool_]
+) -> Array:
+    kept, data = ~left_out, problem.data
+    counts = item_counts(data.right * kept, data.trials * kept, None, drop=True)
+    weights = data.weights * ~counts.left_out
+    fewer = replace(problem, data=replace(counts, weights=weights, lead=data.lead))
+    return _fit(fewer, ability_mean, point).score
 
 
 def _log_likelihood(problem: MarginalItems, point: Array) -> Array:
