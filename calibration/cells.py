@@ -114,10 +114,10 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
     -------
     list of dict
         For each cell the key and the chunk; ``simulations`` that were ranked, ``undefined`` ones
-        that could not be, with an example of the ``error``; processor ``seconds`` per tensor,
-        without what is shared; and ``covered``: by quantity the sum over tensors of the share
-        that is covered, and the sum of its squares. A cell that was given up has neither
-        simulations nor undefined ones.
+        that could not be, with an example of the ``error``; processor ``seconds`` of a posterior
+        alone, measured in the first chunk; and ``covered``: by quantity the sum over tensors of
+        the share that is covered, and the sum of its squares. A cell that was given up has
+        neither simulations nor undefined ones.
     """
     setting, prior = cells[0].setting, cells[0].prior
     seeds = [derive_seed(kind, *map(str, setting), chunk) for kind in ("data", "truth", "ranker")]
@@ -151,7 +151,32 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
                     tally.shares.append(found)
                 # The first call imports and compiles.
                 tally.given_up = len(tally.seconds) == 3 and min(tally.seconds[1:]) > slowest
-    return [_row(cell, chunk, tally) for cell, tally in zip(cells, tallies, strict=True)]
+    rows = [_row(cell, chunk, tally) for cell, tally in zip(cells, tallies, strict=True)]
+    if chunk == 0:
+        data = draw_world(*setting, world_rng, prior=prior).draw_responses(rng)
+        for cell, row in zip(cells, rows, strict=True):
+            row["seconds"] = posterior_seconds(cell, data) if row["simulations"] else 0.0
+    return rows
+
+
+def posterior_seconds(cell: Cell, data: Responses) -> float:
+    """Return the processor seconds that a posterior costs as users get it, with default draws.
+
+    Parameters
+    ----------
+    cell : Cell
+        One that has been measured, so that everything is imported and compiled.
+    data : Responses
+        A tensor of its setting.
+
+    Returns
+    -------
+    float
+        Zero where the tensor cannot be ranked.
+    """
+    started = time.process_time()
+    found = _undefined_or(_draw, cell, data, 0)
+    return 0.0 if isinstance(found, str) else round(time.process_time() - started, 4)
 
 
 def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
@@ -166,7 +191,7 @@ def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
         "simulations": len(shares),
         "undefined": len(failures),
         "error": failures[0] if failures else "",
-        "seconds": round(float(np.median(tally.seconds)), 4) if tally.seconds else 0.0,
+        "seconds": 0.0,
         "covered": {name: [float(x.sum()), float((x**2).sum())] for name, x in table.items()},
     }
 
@@ -264,16 +289,7 @@ def _undefined_or(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _coverage(cell: Cell, data: Responses, truth: Array, seed: int) -> dict[str, float]:
     """Rank one tensor and return the share of each quantity that is covered."""
-    configuration = cell.configuration
-    draws = draw_scores(
-        data,
-        configuration.ranker,
-        backend=configuration.backend,
-        target=cell.setting.target,
-        draws=DRAWS,
-        random_seed=seed,
-        **configuration.options_for(cell.setting.target, cell.setting.generator),
-    ).reshape(-1, len(truth))
+    draws = _draw(cell, data, seed, draws=DRAWS).reshape(-1, len(truth))
     lower, upper = simultaneous_rank_sets(draws, ci_prob=CI_PROB)
     best, worst = rank_range(truth)
     slack = _ROUNDING * max(float(np.abs(truth).max()), 1.0)
@@ -286,6 +302,20 @@ def _coverage(cell: Cell, data: Responses, truth: Array, seed: int) -> dict[str,
         "lcb 95": float((_quantiles(scores, (LCB,))[0] <= truth + slack).mean()),
         "joint ranks 95": float(((lower <= best) & (worst <= upper)).all()),
     }
+
+
+def _draw(cell: Cell, data: Responses, seed: int, draws: int | None = None) -> Array:
+    """Draw scores of shape (chain, draw, system), by default as many as users get."""
+    configuration = cell.configuration
+    return draw_scores(
+        data,
+        configuration.ranker,
+        backend=configuration.backend,
+        target=cell.setting.target,
+        draws=draws,
+        random_seed=seed,
+        **configuration.options_for(cell.setting.target, cell.setting.generator),
+    )
 
 
 def _intervals(name: str, values: Array, truth: Array, slack: float) -> dict[str, float]:

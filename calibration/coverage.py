@@ -30,7 +30,8 @@ from calibration.worlds import DESIGNS, Generator, Prior, Target
 
 HERE = Path(__file__).parent
 
-# Tensors per cell of the full run, and of cells where one takes longer than a quarter of a second.
+# Tensors per cell of the full run, and of cells where a posterior takes longer than a quarter of a
+# second.
 SIMULATIONS, SLOW_SIMULATIONS, SLOW_SECONDS = 4000, 400, 0.25
 
 
