@@ -92,6 +92,11 @@ class Configuration:
         return variant != "linear"
 
     @property
+    def is_slow(self) -> bool:
+        """Whether it samples, or goes through the comparisons one by one."""
+        return self.backend == "nuts" or self.method.family == "ratings"
+
+    @property
     def method_options(self) -> dict[str, Any]:
         """Options of the method, those of a preset included."""
         preset = PRESETS.get(self.ranker)

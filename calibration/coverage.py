@@ -30,8 +30,8 @@ from calibration.worlds import DESIGNS, Generator, Prior, Target
 
 HERE = Path(__file__).parent
 
-# Tensors per cell of the full run, and of cells where a posterior takes longer than a quarter of a
-# second.
+# Tensors per cell of the full run, and of slow cells: NUTS, sequential ratings, and wherever a
+# posterior takes longer than a quarter of a second.
 SIMULATIONS, SLOW_SIMULATIONS, SLOW_SECONDS = 4000, 400, 0.25
 
 
@@ -140,7 +140,7 @@ def _is_wanted(cell: Cell, chunk: int, store: Store) -> bool:
     first = store.rows.get((*cell.key, 0))
     if first is None:
         return True
-    slow = first["seconds"] > SLOW_SECONDS
+    slow = cell.configuration.is_slow or first["seconds"] > SLOW_SECONDS
     return bool(first["simulations"]) and not (slow and chunk * CHUNK >= SLOW_SIMULATIONS)
 
 

@@ -348,6 +348,15 @@ def test_slow_cells_get_fewer_tensors(tmp_path):
     assert len(list(coverage._missing(options, [cell], store, set()))) == 4000 // 20 - 1
 
 
+@pytest.mark.parametrize("method", ["elo", "trueskill", "bayesian_mcmc"])
+def test_sequential_ratings_and_nuts_are_slow_on_any_machine(method, tmp_path):
+    store = Store(tmp_path / COVERAGE)
+    options = coverage._parse(["--methods", method, "--designs", "10x30x8"])
+    (cell, *_) = coverage._select(options)
+    store.add({**row(0), "key": list(cell.key), "seconds": 0.01})
+    assert len(list(coverage._missing(options, [cell], store, set()))) == 400 // 20 - 1
+
+
 def test_unknown_methods_are_refused():
     with pytest.raises(SystemExit, match="methods must be in the catalog; got bordar"):
         coverage._select(coverage._parse(["--methods", "bordar"]))
