@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank import Responses
-from bayesrank.inference import bootstrap, exact, resampling
+from bayesrank.inference import bootstrap, exact, redrawing, resampling
 from bayesrank.inference.exact import draw_probabilities
-from bayesrank.inference.resampling import draw_counts, draw_trial_weights, resample
+from bayesrank.inference.redrawing import draw_cells
+from bayesrank.inference.resampling import draw_trial_weights, resample, resample_twice
 from bayesrank.methods import bayes, condorcet, elimination, preferences, voting
 from bayesrank.methods.bayes import draw_worths
 from bayesrank.methods.condorcet import score_compiled
@@ -223,10 +224,12 @@ def _shared_work() -> Iterator[list[float]]:
         )
         return found
 
-    def resamples(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
-        return draw(
-            (kind, *sorted(plan.items())), rng, lambda: list(resample(data, kind, rng=rng, **plan))
-        )
+    def of_kind(function: Callable[..., Any]) -> Callable[..., Any]:
+        def drawn(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
+            key = (function, kind, *sorted(plan.items()))
+            return draw(key, rng, lambda: list(function(data, kind, rng=rng, **plan)))
+
+        return drawn
 
     def chances(arguments: Any, earlier: Any, size: int, rng: np.random.Generator) -> Any:
         if earlier is not None:
@@ -263,8 +266,9 @@ def _shared_work() -> Iterator[list[float]]:
     with (
         # What runs the chunks has limited the threads; to look for libraries again takes long.
         patch.object(bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
-        patch.object(bootstrap, "resample", resamples),
-        patch.object(resampling, "draw_counts", of_data(draw_counts)),
+        patch.object(bootstrap, "resample", of_kind(resample)),
+        patch.object(bootstrap, "resample_twice", of_kind(resample_twice)),
+        patch.object(redrawing, "draw_cells", of_data(draw_cells)),
         patch.object(resampling, "draw_trial_weights", of_data(draw_trial_weights)),
         patch.object(exact, "draw_probabilities", chances),
         patch.object(bayes, "draw_worths", worths),

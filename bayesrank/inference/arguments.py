@@ -1,4 +1,4 @@
-"""The arrays that a NumPy ranker is called with, from the data as they are.
+"""The arrays that a NumPy ranker is called with, from the data as they are or as they might be.
 
 What a row of the catalog calls its data decides the positional arguments of its function:
 
@@ -58,6 +58,21 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple
     if kind == "evidence":
         return data.counts, data.category_weights, prior_counts(data)
     return (data.stream,)
+
+
+def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> tuple[Any, ...]:
+    """Return the positional arguments for other shares of the categories in the cells.
+
+    The shares are of shape (resample, system, question, category), NaN where unobserved; the
+    arguments have a leading axis of resamples. Not for pairs and streams.
+    """
+    if kind in ("grades", "grouped grades"):
+        return shares @ data.category_weights, *point_arguments(data, kind)[1:]
+    counts = np.nan_to_num(shares) * data.trials[..., np.newaxis]
+    if kind == "binary":
+        point_arguments(data, kind)  # raises unless outcomes are right or wrong
+        return counts[..., 1], np.broadcast_to(data.trials, counts.shape[:-1])
+    return counts, *point_arguments(data, kind)[1:]
 
 
 def prior_counts(data: Responses) -> NDArray[np.int64] | None:

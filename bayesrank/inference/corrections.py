@@ -1,6 +1,6 @@
-"""What draws of a bootstrap do not show by themselves: their bias, and leverage of few questions.
+"""What draws of a bootstrap do not show by themselves: bias, leverage of few questions, and jumps.
 
-Both corrections leave the draws of scores that are nearly linear in the data as they are.
+All corrections leave the draws of scores that are nearly linear in the data as they are.
 """
 
 import math
@@ -125,3 +125,43 @@ def widen(draws: Array, left_out: Array) -> Array:
         factor = np.sqrt(variance * freedom / (freedom - 2.0)) / spread
         widened = mean + factor * (draws - mean)
     return np.where(wider, np.clip(widened, flat.min(axis=0), flat.max(axis=0)), draws)
+
+
+def iterate(draws: Array, again: Array) -> Array:
+    """Scale draws by as much as their spread changes from resamples to resamples of those.
+
+    Where a score jumps inside a question, the data at hand may lie beside the jump, and resamples
+    vary less than new data would; where data hardly ever lie beside one, they vary more. Whatever
+    factor lies between the spread of the score and that of its resamples, about the same lies
+    between that and the spread of their resamples.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores of resampled data.
+    again : numpy.ndarray of shape (2, pair, system)
+        Scores of data resampled from resampled data, two from the same.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        With the mean of the draws.
+
+    References
+    ----------
+    .. [1] P. Hall and M. A. Martin. On bootstrap resampling and iteration. Biometrika 75 (1988).
+       https://doi.org/10.1093/biomet/75.4.661
+
+    Examples
+    --------
+    >>> draws = np.array([-2.0, 0.0, 2.0]).reshape(1, 3, 1)
+    >>> again = np.array([[1.0, 3.0, 0.0], [-1.0, 1.0, 2.0]]).reshape(2, 3, 1)
+    >>> iterate(draws, again).ravel().round(2)
+    array([-2.31,  0.  ,  2.31])
+    """
+    mean, variance = draws.mean(axis=(0, 1)), draws.var(axis=(0, 1))
+    next_variance = ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
+    ratio = np.divide(
+        variance, next_variance, out=np.ones_like(variance), where=next_variance > 0.0
+    )
+    return mean + np.sqrt(ratio) * (draws - mean)

@@ -7,10 +7,8 @@ Dirichlet weights with concentration c per unit give the mean of n units the var
 Student's t. Where c would not be positive it is small: the weight falls on one unit at random, with
 98 % of the standard deviation wanted.
 
-Whole data sets are drawn from shares that are moved a little towards equal ones, since an outcome
-that was never seen is not impossible: by half a trial of each of two outcomes, as in Jeffreys'
-prior. Samples of questions may do the same by one more question, an observed one with its systems
-shuffled, which is half a question won and half a question lost for every pair.
+Samples of whole questions may be drawn with one more question beside the observed ones, one of them
+with its systems shuffled, which is half a question won and half a question lost for every pair.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +19,10 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import compare_cells, compare_trials, count_categories
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import point_arguments
+from bayesrank.inference.arguments import cell_arguments, point_arguments
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.corrections import FEWEST_LEFT_OUT, MOST_LEFT_OUT
+from bayesrank.inference.redrawing import redraw, redraw_twice
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
@@ -124,13 +123,30 @@ def _plan(
     if kind == "stream":
         return lambda n: (data.stream, _trial_order(data, n, rng)), n_questions * n_trials
     if not smooth:
-        return lambda n: _redrawn_cells(data, kind, n, rng), n_systems * n_questions
+        return lambda n: redraw(data, kind, n, rng), _per_redrawn(data)
     if data.paired or data.scores is not None:
         values = n_systems * (data.n_categories if data.scores is None else 1)
         weights = n_trials if data.paired else n_systems * n_trials
         size = n_questions * max(values, weights)
         return lambda n: _weighted_trials(data, kind, n, rng), size
     return lambda n: _weighted_cells(data, kind, n, rng), data.counts.size
+
+
+def resample_twice(
+    data: Responses, kind: str, *, size: int, rng: np.random.Generator
+) -> Iterator[tuple[Arguments, Arguments]]:
+    """Yield batches of arguments of data sets drawn from resamples over trials, two from each.
+
+    Parameters are those of :func:`resample`, as for scores that jump.
+    """
+    step = max(1, _BATCH_SIZE // _per_redrawn(data))
+    for start in range(0, size, step):
+        yield redraw_twice(data, kind, min(step, size - start), rng)
+
+
+def _per_redrawn(data: Responses) -> int:
+    """Return the doubles that one data set takes whose cells are drawn anew."""
+    return data.counts.size if data.scores is None else data.scores.size
 
 
 def require_two_trials(data: Responses) -> None:
@@ -300,7 +316,7 @@ def _weighted_trials(data: Responses, kind: str, size: int, rng: np.random.Gener
         shares = [_weighted_sum(gammas, part) / total for part in worth]
     if data.scores is not None:
         return shares[0], *point_arguments(data, kind)[1:]
-    return _cell_arguments(data, kind, np.stack([1.0 - sum(shares), *shares], axis=-1))
+    return cell_arguments(data, kind, np.stack([1.0 - sum(shares), *shares], axis=-1))
 
 
 def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
@@ -331,56 +347,7 @@ def _weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Genera
     if kind == "pairs":
         counted = np.nan_to_num(shares) * data.trials[..., np.newaxis]
         return compare_cells(counted, data.trials)
-    return _cell_arguments(data, kind, shares)
-
-
-def _redrawn_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
-    """Draw every cell anew, from its observed shares moved a little towards equal ones."""
-    if data.scores is not None:
-        return _redrawn_scores(data, kind, data.scores, size, rng)
-    counts = draw_counts(data, size, rng)
-    if kind == "pairs":
-        level = data.category_levels
-        return compare_cells(counts @ np.eye(level.max() + 1)[level])
-    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        return _cell_arguments(data, kind, counts / data.trials[..., np.newaxis])
-
-
-def draw_counts(data: Responses, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw the outcomes of every cell by category, from shares moved a little to equal ones."""
-    n = data.trials
-    if data.n_categories == 2:
-        right = rng.binomial(n, (data.counts[..., 1] + 0.5) / (n + 1), (size, *n.shape))
-        return np.stack([n - right, right], axis=-1)
-    chances = (data.counts + 1 / data.n_categories) / (n + 1)[..., np.newaxis]
-    return rng.multinomial(n, chances, (size, *n.shape))
-
-
-def _redrawn_scores(
-    data: Responses, kind: str, scores: FloatArray, size: int, rng: np.random.Generator
-) -> Arguments:
-    """Draw the fractional scores of every cell with replacement."""
-    # Observed trials first, so that the first n of a cell are the ones to choose from.
-    order = np.argsort(~data.observed, axis=-1, kind="stable")
-    packed = np.take_along_axis(np.nan_to_num(scores), order, axis=-1)
-    grades = np.zeros((size, *data.trials.shape))
-    for trial in range(data.shape[2]):
-        pick = (rng.random(grades.shape) * data.trials).astype(np.intp)
-        drawn = np.take_along_axis(packed[np.newaxis], pick[..., np.newaxis], axis=-1)[..., 0]
-        grades += np.where(trial < data.trials, drawn, 0.0)
-    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        return grades / data.trials, *point_arguments(data, kind)[1:]
-
-
-def _cell_arguments(data: Responses, kind: str, shares: FloatArray) -> Arguments:
-    """Arrange shares of the categories, of shape (resample, system, question, category)."""
-    if kind in ("grades", "grouped grades"):
-        return shares @ data.category_weights, *point_arguments(data, kind)[1:]
-    counts = np.nan_to_num(shares) * data.trials[..., np.newaxis]
-    if kind == "binary":
-        point_arguments(data, kind)  # raises unless outcomes are right or wrong
-        return counts[..., 1], np.broadcast_to(data.trials, counts.shape[:-1])
-    return counts, *point_arguments(data, kind)[1:]
+    return cell_arguments(data, kind, shares)
 
 
 def _trial_order(data: Responses, size: int, rng: np.random.Generator) -> NDArray[np.int64]:

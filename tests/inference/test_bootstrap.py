@@ -1,5 +1,7 @@
 """The bootstrap back end: intervals of methods that have no likelihood."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference import bootstrap as module
 from bayesrank.inference import resampling
-from bayesrank.inference.corrections import correct_bias, widen
+from bayesrank.inference.corrections import correct_bias, iterate, widen
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
 
@@ -91,6 +93,26 @@ def test_ratings_over_trials_have_the_standard_error_of_a_sum():
     lead = (outcomes[0] - outcomes[1]) * 1e-3 / 2
     expected = np.sqrt((3 * lead.var(axis=1, ddof=1)).sum())
     assert result["posterior"]["score"][..., 0].std() == pytest.approx(expected, rel=0.03)
+
+
+def test_draws_are_scaled_as_their_spread_changes_from_one_resampling_to_the_next():
+    rng = np.random.default_rng(0)
+    draws = rng.normal([0.0, 5.0, 7.0], [1.0, 2.0, 0.0], (4, 20_000, 3))
+    shared = rng.normal(size=(20_000, 3))
+    again = shared + rng.normal(size=(2, 20_000, 3)) * [0.5, 4.0, 0.0]
+    found = iterate(draws, again)
+    np.testing.assert_allclose(found.mean(axis=(0, 1)), draws.mean(axis=(0, 1)), rtol=1e-12)
+    np.testing.assert_allclose(found.std(axis=(0, 1)), [2.0, 1.0, 0.0], rtol=0.02)
+
+
+def test_jumps_inside_questions_hide_less_of_the_spread():
+    rng = np.random.default_rng(0)
+    tensors = rng.integers(0, 2, (60, 2, 40, 8))  # equal chances: every question is next to a jump
+    results = [rank(one, "borda", draws=500, random_seed=i) for i, one in enumerate(tensors)]
+    spread = np.mean([result["posterior"]["score"].values.var(axis=(0, 1)) for result in results])
+    tie = math.comb(16, 8) / 2**16
+    # 1, 0 or 1/2 of each question, of which resamples have 2/3 of the variance; and the step.
+    assert 0.8 < (spread - 1 / 12) / (40 * (1 - tie) / 4) < 1.0
 
 
 def test_a_bias_is_corrected_by_twice_what_the_draws_show():

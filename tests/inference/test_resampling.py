@@ -8,7 +8,12 @@ import pytest
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
 from bayesrank.inference import resampling
-from bayesrank.inference.resampling import question_weights, require_two_trials, resample
+from bayesrank.inference.resampling import (
+    question_weights,
+    require_two_trials,
+    resample,
+    resample_twice,
+)
 
 SIZE = 60_000
 
@@ -229,6 +234,39 @@ def test_redrawn_scores_are_drawn_with_replacement():
     assert np.isnan(grades[:, 1, 1]).all()
     for cell in ((0, 0), (0, 1), (1, 0)):
         assert_moments(grades[:, *cell], mean[cell], variance[cell])
+
+
+@pytest.mark.parametrize("kind", ["grades", "pairs"])
+def test_data_sets_drawn_twice_share_what_was_drawn_first(kind):
+    data = simulate(4, seed=1)
+    rng = np.random.default_rng(0)
+    pairs = list(resample_twice(data, kind, size=SIZE, rng=rng))
+    one, other = (np.concatenate([pair[which][0] for pair in pairs]) for which in (0, 1))
+    (first,) = draw(data, "grades", smooth=False)
+    if kind == "pairs":
+        assert one.shape == other.shape == (SIZE, 3, 3)
+        return
+    p = (4 * first + 0.5) / 5
+    for values in (one, other):
+        assert_moments(values, p.mean(axis=0), p.var(axis=0) + (p * (1 - p) / 4).mean(axis=0))
+    shared = ((one - one.mean(axis=0)) * (other - other.mean(axis=0))).mean(axis=0)
+    np.testing.assert_allclose(shared, p.var(axis=0), atol=1e-3)
+
+
+def test_scores_drawn_twice_are_scores_that_were_seen():
+    scores = np.random.default_rng(0).random((2, 2, 4))
+    scores[0, 0, 1] = np.nan
+    scores[1, 1, :] = np.nan
+    ((((one,), (other,)),)) = resample_twice(
+        Responses(scores), "grades", size=SIZE, rng=np.random.default_rng(1)
+    )
+    assert np.isnan(one[:, 1, 1]).all()
+    seen = scores[0, 0, [0, 2, 3]]
+    # Of n trials drawn twice with replacement a mean has 1 - (1 - 1/n)^2 of the variance of one.
+    for values in (one, other):
+        assert_moments(values[:, 0, 0], seen.mean(), seen.var() * (1 - (2 / 3) ** 2))
+    shared = np.cov(one[:, 0, 0], other[:, 0, 0])[0, 1]
+    assert shared == pytest.approx(seen.var() / 3, rel=0.05)
 
 
 def test_redrawn_pairs_compare_the_redrawn_cells():
