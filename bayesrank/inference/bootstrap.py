@@ -2,12 +2,12 @@
 
 Smooth functions of the data are drawn with Dirichlet weights, over the trials of each question for
 the benchmark target and over questions for the population target, and are corrected for the bias
-that the weights show and for leverage that they hide. Scores that jump (voting, ratings) are
-computed on whole data sets drawn anew and recentred on the point estimate: they estimate the
-expected score of a new data set of the same design. Where they jump inside questions and add up
-over those, their spread is that of an iterated bootstrap. Scores that count (majorities, levels,
-points) are spread evenly over the step between two counts, which leaves the order of different
-counts that do not vary as it is.
+that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
+ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
+estimate the expected score of a new data set of the same design. Where they jump inside questions
+and add up over those, their spread is that of an iterated bootstrap. Scores that count (majorities,
+levels, points) are spread evenly over the step between two counts, which leaves the order of
+different counts that do not vary as it is.
 """
 
 import math
@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 
 from bayesrank.inference.arguments import point_arguments
 from bayesrank.inference.clusters import clusters_of, warn_of_few_groups
-from bayesrank.inference.corrections import correct_bias, iterate, widen
+from bayesrank.inference.corrections import correct_bias, correct_over_questions, iterate
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
 from bayesrank.inference.labels import split_scores
-from bayesrank.inference.resampling import leave_out_clusters, resample, resample_twice
+from bayesrank.inference.resampling import resample, resample_twice
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -116,8 +116,7 @@ def bootstrap(run: Run) -> Estimate:
         draws = iterate(draws, again.result())
     if run.method.smooth:
         if run.target == "population" and isinstance(data, Responses):
-            without = [score_of(batch) for batch in leave_out_clusters(data, run.method.data)]
-            draws = widen(draws, np.concatenate(without)) if without else draws
+            draws = correct_over_questions(draws, data, run.method.data, score_of)
         return Estimate(score, correct_bias(score, draws), point=parameters)
     recentred = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     if step > 0.0:

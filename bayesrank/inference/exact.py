@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from bayesrank.errors import DataError
 from bayesrank.inference.arguments import point_arguments, prior_counts
 from bayesrank.inference.clusters import warn_of_few_groups
+from bayesrank.inference.corrections import correct_over_questions
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resampling import question_weights
@@ -52,13 +53,21 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
     score, parameters = split_scores(ranker(*arguments, **run.ranker_options))
     if run.draws == 0:
         return Estimate(score, None, point=parameters)
+    draws = np.stack(
+        [
+            _draw_chain(run, arguments, np.random.default_rng(seed), prior_weight)
+            for seed in run.seed.spawn(N_CHAINS)
+        ]
+    )
     if run.target == "population" and isinstance(run.data, Responses):
         warn_of_few_groups(run.data)
-    chains = [
-        _draw_chain(run, arguments, np.random.default_rng(seed), prior_weight)
-        for seed in run.seed.spawn(N_CHAINS)
-    ]
-    return Estimate(score, np.stack(chains), point=parameters)
+        draws = correct_over_questions(
+            draws,
+            run.data,
+            run.method.data,
+            lambda without: split_scores(ranker(*without, **run.ranker_options))[0],
+        )
+    return Estimate(score, draws, point=parameters)
 
 
 def _check_prior_weight(run: Run, prior_weight: float) -> None:

@@ -21,7 +21,6 @@ from bayesrank.counting import compare_cells, compare_trials, count_categories
 from bayesrank.errors import DataError
 from bayesrank.inference.arguments import cell_arguments, point_arguments
 from bayesrank.inference.clusters import clusters_of
-from bayesrank.inference.corrections import FEWEST_LEFT_OUT, MOST_LEFT_OUT
 from bayesrank.inference.redrawing import redraw, redraw_twice
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -39,6 +38,8 @@ _LEAST_CONCENTRATION = 0.02
 # Weight of what is left out: of next to no influence, but there is no score at all without the only
 # question of a system, or the only one that links two.
 _LEFT_OUT = 1e-6
+# Fewer clusters than these tell no kurtosis; more leave none of them much leverage.
+_FEWEST_LEFT_OUT, _MOST_LEFT_OUT = 5, 500
 
 
 def resample(
@@ -196,7 +197,7 @@ def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
     """
     clusters = _question_clusters(data)
     n_clusters = int(clusters.max()) + 1
-    if not FEWEST_LEFT_OUT <= n_clusters <= MOST_LEFT_OUT:
+    if not _FEWEST_LEFT_OUT <= n_clusters <= _MOST_LEFT_OUT:
         return
     weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
