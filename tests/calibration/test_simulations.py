@@ -143,14 +143,15 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         assert {**alone, "seconds": 0} == {**row, "seconds": 0}
 
 
-# Draws and resamples for each of four chains; counts in them and in the data; orders of victories.
+# Draws and resamples for each of four chains; counts in them and in the data; orders of victories,
+# or draws, resamples and counts of pairs of resamples from resamples.
 @pytest.mark.parametrize(
     ("method", "variants", "n_shared"),
     [
         ("pass_hat_k_2", [{}, {}], 4),
         ("bayes", [{}, {"quantile": 0.1}], 4),
         ("avg", [{}, {}], 4 + 4),
-        ("win_rate", [{}, {}], 4 + 4 + 5),
+        ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),
         ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
     ],
 )
