@@ -78,7 +78,9 @@ def bootstrap(run: Run) -> Estimate:
     step = _step(run, len(score))
     # Where few questions decide a majority, another one may turn it; sums hardly notice.
     turns = step > 0.0 and run.method.name != "borda"
-    iterated = not (run.method.smooth or turns) and _redraws_cells(run)
+    # Ratings hang on the order of the answers.
+    adds_up = not turns and run.method.data != "stream"
+    iterated = adds_up and not run.method.smooth and run.target == "benchmark"
 
     def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
         return split_scores(ranker(*arguments, **options))[0]
@@ -114,19 +116,15 @@ def bootstrap(run: Run) -> Estimate:
         draws = np.stack(list(chains))
     if again is not None:
         draws = iterate(draws, again.result())
+    if not run.method.smooth:
+        draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+    if run.target == "population" and isinstance(data, Responses) and adds_up:
+        draws = correct_over_questions(draws, data, run.method.data, score_of)
     if run.method.smooth:
-        if run.target == "population" and isinstance(data, Responses):
-            draws = correct_over_questions(draws, data, run.method.data, score_of)
-        return Estimate(score, correct_bias(score, draws), point=parameters)
-    recentred = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+        draws = correct_bias(score, draws)
     if step > 0.0:
-        recentred += step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
-    return Estimate(score, recentred, point=parameters)
-
-
-def _redraws_cells(run: Run) -> bool:
-    """Return whether data sets are drawn anew from the trials of each cell."""
-    return run.target == "benchmark" and run.method.data != "stream"
+        draws = draws + step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
+    return Estimate(score, draws, point=parameters)
 
 
 def _step(run: Run, n_systems: int) -> float:
