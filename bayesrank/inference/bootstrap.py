@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesrank.inference.arguments import point_arguments
+from bayesrank.inference.boundary import loosen
 from bayesrank.inference.clusters import clusters_of, warn_of_few_groups
 from bayesrank.inference.corrections import correct_bias, correct_over_questions, iterate
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
@@ -122,6 +123,15 @@ def bootstrap(run: Run) -> Estimate:
         draws = correct_over_questions(draws, data, run.method.data, score_of)
     if run.method.smooth:
         draws = correct_bias(score, draws)
+    if isinstance(data, Responses) and adds_up and step == 0.0:
+        draws = loosen(
+            draws,
+            data,
+            run.method.data,
+            target=run.target,
+            score_of=score_of,
+            rng=np.random.default_rng(run.seed.spawn(1)[0]),
+        )
     if step > 0.0:
         draws = draws + step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
     return Estimate(score, draws, point=parameters)

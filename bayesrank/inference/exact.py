@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.inference.arguments import point_arguments, prior_counts
+from bayesrank.inference.boundary import loosen
 from bayesrank.inference.clusters import warn_of_few_groups
 from bayesrank.inference.corrections import correct_over_questions
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
@@ -61,11 +62,18 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
     )
     if run.target == "population" and isinstance(run.data, Responses):
         warn_of_few_groups(run.data)
-        draws = correct_over_questions(
+
+        def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
+            return split_scores(ranker(*arguments, **run.ranker_options))[0]
+
+        draws = correct_over_questions(draws, run.data, run.method.data, score_of)
+        draws = loosen(
             draws,
             run.data,
             run.method.data,
-            lambda without: split_scores(ranker(*without, **run.ranker_options))[0],
+            target=run.target,
+            score_of=score_of,
+            rng=np.random.default_rng(run.seed.spawn(1)[0]),
         )
     return Estimate(score, draws, point=parameters)
 

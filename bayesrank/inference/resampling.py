@@ -30,7 +30,7 @@ Arguments = tuple[Any, ...]
 Draw = Callable[[int], Arguments]
 
 # Doubles per batch and array: 32 MB.
-_BATCH_SIZE = 2**22
+BATCH_SIZE = 2**22
 
 # Smaller ones would underflow to weights that are all zero.
 _LEAST_CONCENTRATION = 0.02
@@ -83,7 +83,7 @@ def resample(
         If there are too few units to show any variation.
     """
     draw, per_resample = _plan(data, kind, target, smooth, shuffled, rng)
-    step = max(1, _BATCH_SIZE // per_resample)
+    step = max(1, BATCH_SIZE // per_resample)
     for start in range(0, size, step):
         yield draw(min(step, size - start))
 
@@ -102,9 +102,9 @@ def _plan(
         return lambda n: battles(data, n, rng), data.wins.size
     n_systems, n_questions, n_trials = data.shape
     if target == "population":
-        per_resample = _per_sample_of_questions(data)
+        per_resample = per_sample_of_questions(data)
         if smooth:
-            draw = _question_arguments(data, kind, rng)
+            draw = question_arguments(data, kind, rng)
             return lambda n: draw(question_weights(data, n, rng)), per_resample
         clusters, asked = _question_clusters(data), data
         n_clusters = int(clusters.max()) + 1
@@ -115,7 +115,7 @@ def _plan(
             clusters = np.concatenate([clusters, clusters + n_clusters])
             chances = np.append(chances, shuffled / n_clusters * chances)
             per_resample *= 2
-        draw = _question_arguments(asked, kind, rng)
+        draw = question_arguments(asked, kind, rng)
         return (
             lambda n: draw(_question_draws(clusters, chances, n_questions, size=n, rng=rng)),
             per_resample,
@@ -140,7 +140,7 @@ def resample_twice(
 
     Parameters are those of :func:`resample`, as for scores that jump.
     """
-    step = max(1, _BATCH_SIZE // _per_redrawn(data))
+    step = max(1, BATCH_SIZE // _per_redrawn(data))
     for start in range(0, size, step):
         yield redraw_twice(data, kind, min(step, size - start), rng)
 
@@ -201,13 +201,13 @@ def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
         return
     weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
-    draw = _question_arguments(data, kind, np.random.default_rng(0))  # weights leave no order open
-    step = max(1, _BATCH_SIZE // _per_sample_of_questions(data))
+    draw = question_arguments(data, kind, np.random.default_rng(0))  # weights leave no order open
+    step = max(1, BATCH_SIZE // per_sample_of_questions(data))
     for start in range(0, n_clusters, step):
         yield draw(weights[start : start + step])
 
 
-def _per_sample_of_questions(data: Responses) -> int:
+def per_sample_of_questions(data: Responses) -> int:
     """Return the doubles that one sample of questions takes."""
     n_systems, n_questions, n_trials = data.shape
     return max(n_systems**2, n_questions * n_trials)
@@ -260,7 +260,7 @@ def _question_draws(
     return drawn
 
 
-def _question_arguments(
+def question_arguments(
     data: Responses, kind: str, rng: np.random.Generator
 ) -> Callable[[NDArray[Any]], Arguments]:
     """Return what turns weights of questions, of shape (resample, question), into arguments."""

@@ -297,7 +297,7 @@ def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, cores):
 def test_small_batches_give_as_many_draws(monkeypatch):
     data = simulate()
     _, expected = draws_of(data, "avg", draws=20)
-    monkeypatch.setattr(resampling, "_BATCH_SIZE", 100)
+    monkeypatch.setattr(resampling, "BATCH_SIZE", 100)
     _, found = draws_of(data, "avg", draws=20)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -323,4 +323,6 @@ def test_few_questions_keep_ragged_scores_in_range(n_questions):
     _, draws = draws_of(Responses(outcomes), "avg", target="population", draws=500)
     assert draws.min() >= 0
     assert draws.max() <= 1
-    np.testing.assert_allclose(draws[:, 0], outcomes[0, 0].mean(), rtol=1e-12)
+    # One question says next to nothing; half of the draws are of the score as it is.
+    assert (np.abs(draws[:, 0] - outcomes[0, 0].mean()) < 1e-12).mean() == 0.5
+    assert np.ptp(draws[:, 0]) > 0.9

@@ -1,0 +1,105 @@
+"""Scores that no resample moves: systems that are always right, or always wrong."""
+
+import numpy as np
+import pytest
+
+from bayesrank import Responses, rank
+from bayesrank.inference import boundary
+from bayesrank.methods.accuracy import avg
+
+N_QUESTIONS, N_TRIALS = 40, 5
+
+
+def outcomes(*chances, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.binomial(1, np.reshape(chances, (-1, 1, 1)), (len(chances), N_QUESTIONS, N_TRIALS))
+
+
+def draws_of(data, method="avg", **options):
+    result = rank(data, method, draws=2_000, random_seed=1, **options)
+    return result["posterior"]["score"].values.reshape(-1, result["posterior"].sizes["system"])
+
+
+@pytest.mark.parametrize(
+    ("target", "n", "tolerance"),
+    [("benchmark", N_QUESTIONS * N_TRIALS, 0.1), ("population", N_QUESTIONS, 0.15)],
+)
+def test_bounds_follow_the_rule_of_three(target, n, tolerance):
+    draws = draws_of(outcomes(1.0, 0.5, 0.0), target=target)
+    right, wrong = draws[:, 0], draws[:, 2]
+    assert n * (1.0 - np.quantile(right, 0.05)) == pytest.approx(np.log(10), rel=tolerance)
+    assert n * (1.0 - np.quantile(right, 0.025)) == pytest.approx(np.log(20), rel=tolerance)
+    assert n * np.quantile(wrong, 0.975) == pytest.approx(np.log(20), rel=tolerance)
+    assert (right == 1.0).mean() == (wrong == 0.0).mean() == 0.5
+    assert right.max() == 1.0
+    assert wrong.min() == 0.0
+
+
+@pytest.mark.parametrize("method", ["avg", "bayes", "win_rate", "pass_hat_k", "simple_rank"])
+def test_no_question_missed_is_no_certainty(method):
+    options = {"k": 2} if method == "pass_hat_k" else {}
+    result = rank(outcomes(1.0, 0.7), method, target="population", random_seed=1, **options)
+    score, lcb = (result["ranking"][name].values for name in ("score", "lcb"))
+    assert lcb[0] < score[0] - 0.01
+    assert result["posterior"]["score"].values[..., 0].max() == pytest.approx(score[0])
+
+
+def test_systems_that_are_always_right_stay_tied():
+    result = rank(outcomes(1.0, 1.0, 0.5), "avg", random_seed=1)
+    assert result["ranking"]["superiority"].values[0, 1] == 0.5
+
+
+def test_the_unit_is_that_of_the_questions_a_system_had():
+    data = outcomes(1.0, 1.0, 0.5)
+    data[0, 4:] = -1
+    draws = draws_of(data, target="population")
+    # Of four questions, and of forty.
+    assert np.quantile(draws[:, 0], 0.05) < 0.65
+    assert np.quantile(draws[:, 1], 0.05) > 0.9
+
+
+def test_the_worst_answers_become_the_best():
+    values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
+    data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
+    both = boundary._with_reversed(data)
+    # By worth the categories are 1, 0, 2.
+    np.testing.assert_array_equal(both.outcomes[:, 1], [[0, 2, 1, -1], [1, 1, 2, 0]])
+    np.testing.assert_array_equal(both.outcomes[:, :1], values)
+    assert both.groups == ("a", "a")
+    np.testing.assert_array_equal(both.prior_outcomes, [[0], [0]])
+    scores = np.array([[[0.25, np.nan]], [[1.0, 0.0]]])
+    both = boundary._with_reversed(Responses(scores))
+    np.testing.assert_array_equal(both.scores[:, 1], [[0.75, np.nan], [0.0, 1.0]])
+
+
+def test_scores_that_vary_are_left_as_they_are():
+    data = Responses(outcomes(0.5, 0.6))
+    draws = np.random.default_rng(0).random((4, 5, 2))
+    found = boundary.loosen(
+        draws,
+        data,
+        "grades",
+        target="benchmark",
+        score_of=lambda _: pytest.fail("nothing is to be drawn"),
+        rng=np.random.default_rng(0),
+    )
+    assert found is draws
+
+
+def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
+    data = Responses(outcomes(1.0, 0.5))
+    monkeypatch.setattr(boundary, "BATCH_SIZE", 3 * 2 * N_QUESTIONS * N_TRIALS)
+    sizes = []
+
+    def score_of(arguments):
+        sizes.append(len(arguments[1]))
+        return avg(*arguments)
+
+    draws = np.ones((4, 5, 2))
+    draws[..., 1] = np.random.default_rng(0).random((4, 5))
+    found = boundary.loosen(
+        draws, data, "grades", target="population", score_of=score_of, rng=np.random.default_rng(0)
+    )
+    assert sizes == [3, 3, 3, 1]
+    assert (found[..., 0] < 1.0).sum() == 10
+    np.testing.assert_array_equal(found[..., 1], draws[..., 1])
