@@ -1,9 +1,9 @@
 """Draws of scores that no resample moves, such as that of a system that is always right.
 
 That no answer was ever wrong is no certainty that none ever will be. In half of the draws one more
-unit, a trial or a question, stands beside the observed ones, on which the worst answers are the
-best; in the other half the score stays where it is. After n right answers the lower bound at 5 % is
-about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
+unit (a trial, a question or a group of them) stands beside the observed ones, on which the worst
+answers are the best; in the other half the score stays where it is. After n right answers the lower
+bound at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.resampling import (
     BATCH_SIZE,
     per_sample_of_questions,
@@ -47,7 +48,7 @@ def loosen(
     kind : str
         What the ranker reads, see :mod:`bayesrank.inference.arguments`; not a stream.
     target : {"benchmark", "population"}
-        Whether the unit is a trial or a question.
+        Whether the unit is a trial, or a question or cluster of questions.
     score_of : callable
         Scores (resample, system) by arguments of the ranker.
     rng : numpy.random.Generator
@@ -88,7 +89,8 @@ def _weights(
     """
     n_questions, n_trials = data.shape[1:]
     if target == "population":
-        unit, observed = 1.0, question_weights(data, size, rng)
+        unit = n_questions / (int(clusters_of(data).max()) + 1)
+        observed = question_weights(data, size, rng)
     else:
         unit, observed = 1.0 / n_trials, np.ones((size, n_questions))
     turned = unit * rng.standard_gamma(1.0 / n_observed, observed.shape)

@@ -58,6 +58,12 @@ def test_the_unit_is_that_of_the_questions_a_system_had():
     assert np.quantile(draws[:, 1], 0.05) > 0.9
 
 
+def test_the_unit_is_a_cluster_where_questions_have_groups():
+    data = Responses(outcomes(1.0, 0.5), groups=list(np.repeat(list("abcdefghij"), 4)))
+    draws = draws_of(data, target="population")
+    assert 10 * (1.0 - np.quantile(draws[:, 0], 0.05)) == pytest.approx(np.log(10), rel=0.25)
+
+
 def test_the_worst_answers_become_the_best():
     values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
     data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
