@@ -36,9 +36,9 @@ NOTES: dict[str, str] = {
     "inverse_difficulty": (
         "population of some 30 questions alone: the weights 1 / p leave the score to the few that "
         "hardly anyone solves, an effective number of about five. A sample without them has both a "
-        "high score and a small spread, so that lower bounds are too high in about 10 % instead of "
-        "5 %. Neither a jackknife covariance, nor BCa, nor Satterthwaite's degrees of freedom "
-        "mended it."
+        "high score and a small spread, so that lower bounds are too high in about 9 % instead of "
+        "5 %. Neither the spread of the jackknife nor its acceleration, nor Satterthwaite's "
+        "degrees of freedom mend that."
     ),
     "irt_2pl": (
         "with one trial a question has as many parameters as five systems can hardly tell: "
