@@ -1,9 +1,9 @@
 """Draws of scores that no resample moves, such as that of a system that is always right.
 
-That no answer was ever wrong is no certainty that none ever will be. In half of the draws one more
-unit (a trial, a question or a group of them) stands beside the observed ones, on which the worst
-answers are the best; in the other half the score stays where it is. After n right answers the lower
-bound at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
+That no answer was ever wrong is no certainty that none ever will be. One more unit (a trial, a
+question or a group of them) stands beside the observed ones, on which the system alone gives the
+worst answers in half of the draws and the best in the others. After n right answers the lower bound
+at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
 """
 
 from collections.abc import Callable
@@ -67,53 +67,67 @@ def loosen(
     stuck = np.flatnonzero(np.ptp(flat, axis=0) <= _ROUNDING * np.abs(flat).max(axis=0))
     if not stuck.size:
         return draws
-    arguments = question_arguments(_with_reversed(data), kind, rng)
-    n_observed = np.count_nonzero(data.trials[stuck], axis=1)
+    seed = rng.integers(2**63)
     loosened = flat.copy()
-    step = max(1, BATCH_SIZE // (2 * per_sample_of_questions(data)))
-    for start in range(0, len(flat), 2 * step):
-        moved = loosened[start : start + 2 * step : 2]
-        for n in np.unique(n_observed):
-            alike = stuck[n_observed == n]
-            weights = _weights(data, target, n, len(moved), rng)
-            moved[:, alike] = score_of(arguments(weights))[:, alike]
+    step = max(1, BATCH_SIZE // (3 * per_sample_of_questions(data)))
+    for system in stuck.tolist():
+        # The same for all systems, so that equal ones stay tied.
+        same = np.random.default_rng(seed)
+        arguments = question_arguments(_with_extremes(data, system), kind, same)
+        n_observed = int(np.count_nonzero(data.trials[system]))
+        for start in range(0, len(flat), step):
+            places = np.arange(start, min(start + step, len(flat)))
+            weights = _weights(data, target, n_observed, places, same)
+            loosened[places, system] = score_of(arguments(weights))[:, system]
     return loosened.reshape(draws.shape)
 
 
 def _weights(
-    data: Responses, target: str, n_observed: int, size: int, rng: np.random.Generator
+    data: Responses,
+    target: str,
+    n_observed: int,
+    places: NDArray[np.intp],
+    rng: np.random.Generator,
 ) -> Array:
-    """Draw the weights of the questions and of their reversed copies, (size, 2 questions).
+    """Draw weights of the questions and of their two copies, of shape (place, 3 questions).
 
-    The copies of `n_observed` questions weigh as much as one unit.
+    Either copy of `n_observed` questions weighs as much as one unit in every other draw.
     """
     n_questions, n_trials = data.shape[1:]
+    shape = (len(places), n_questions)
     if target == "population":
         unit = n_questions / (int(clusters_of(data).max()) + 1)
-        observed = question_weights(data, size, rng)
+        observed = question_weights(data, len(places), rng)
     else:
-        unit, observed = 1.0 / n_trials, np.ones((size, n_questions))
-    turned = unit * rng.standard_gamma(1.0 / n_observed, observed.shape)
-    weights = np.concatenate([observed, turned], axis=1)
+        unit, observed = 1.0 / n_trials, np.ones(shape)
+    extra = unit * rng.standard_gamma(1.0 / n_observed, shape)
+    is_worst = (places % 2 == 0)[:, np.newaxis]
+    weights = np.concatenate([observed, is_worst * extra, ~is_worst * extra], axis=1)
     return n_questions * weights / weights.sum(axis=1, keepdims=True)
 
 
-def _with_reversed(data: Responses) -> Responses:
-    """Return data with a copy of every question after them, on which the worst is the best."""
-    if data.scores is not None:
-        values, opposite = data.scores, 1.0 - data.scores
+def _with_extremes(data: Responses, system: int) -> Responses:
+    """Return data with two copies of every question after them.
+
+    On the first the system alone gives the worst answers, on the second the best.
+    """
+    if data.scores is None:
+        values, missing = data.outcomes, np.int8(MISSING)
+        level = data.category_levels
+        worst, best = np.int8(level.argmin()), np.int8(level.argmax())
     else:
-        values = data.outcomes
-        order = np.argsort(data.category_levels, kind="stable")
-        mirror = np.empty_like(order)
-        mirror[order] = order[::-1]
-        opposite = np.where(data.observed, mirror[values], MISSING)
+        values, missing, worst, best = data.scores, np.nan, 0.0, 1.0
+    alone = (np.arange(len(values)) == system)[:, np.newaxis, np.newaxis]
+    copies = [
+        np.where(data.observed, np.where(alone, one, other), missing)
+        for one, other in ((worst, best), (best, worst))
+    ]
     earlier = data.prior_outcomes
     return Responses(
-        np.concatenate([values, opposite], axis=1),
+        np.concatenate([values, *copies], axis=1),
         systems=data.systems,
         weights=data.weights,
-        groups=None if data.groups is None else 2 * data.groups,
-        prior_outcomes=None if earlier is None else np.concatenate([earlier, earlier], axis=-2),
+        groups=None if data.groups is None else 3 * data.groups,
+        prior_outcomes=None if earlier is None else np.concatenate(3 * [earlier], axis=-2),
         paired=data.paired,
     )

@@ -64,18 +64,36 @@ def test_the_unit_is_a_cluster_where_questions_have_groups():
     assert 10 * (1.0 - np.quantile(draws[:, 0], 0.05)) == pytest.approx(np.log(10), rel=0.25)
 
 
-def test_the_worst_answers_become_the_best():
+def test_a_score_in_the_middle_may_lie_off_to_either_side():
+    data = np.full((3, 6, 2), -1)
+    data[:2] = outcomes(0.5, 0.7)[:, :6, :2]
+    data[2, 0] = [0, 1]  # half right on its only question
+    draws = draws_of(data, target="population")[:, 2]
+    assert np.quantile(draws, 0.05) < 0.2
+    assert np.quantile(draws, 0.95) > 0.8
+
+
+@pytest.mark.parametrize("method", ["spectral", "avg"])
+def test_equal_systems_are_tied_and_yet_uncertain(method):
+    result = rank(np.ones((3, 8, 4), dtype=int), method, random_seed=1)
+    assert (result["ranking"]["superiority"].values[0, 1:] == 0.5).all()
+    assert (result["ranking"]["lcb"] < result["ranking"]["score"] - 0.01).all()
+
+
+def test_a_system_is_alone_with_the_worst_answers_and_with_the_best():
     values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
     data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
-    both = boundary._with_reversed(data)
+    more = boundary._with_extremes(data, 0)
     # By worth the categories are 1, 0, 2.
-    np.testing.assert_array_equal(both.outcomes[:, 1], [[0, 2, 1, -1], [1, 1, 2, 0]])
-    np.testing.assert_array_equal(both.outcomes[:, :1], values)
-    assert both.groups == ("a", "a")
-    np.testing.assert_array_equal(both.prior_outcomes, [[0], [0]])
-    scores = np.array([[[0.25, np.nan]], [[1.0, 0.0]]])
-    both = boundary._with_reversed(Responses(scores))
-    np.testing.assert_array_equal(both.scores[:, 1], [[0.75, np.nan], [0.0, 1.0]])
+    np.testing.assert_array_equal(more.outcomes[:, :1], values)
+    np.testing.assert_array_equal(more.outcomes[:, 1], [[1, 1, 1, -1], [2, 2, 2, 2]])
+    np.testing.assert_array_equal(more.outcomes[:, 2], [[2, 2, 2, -1], [1, 1, 1, 1]])
+    assert more.groups == ("a", "a", "a")
+    np.testing.assert_array_equal(more.prior_outcomes, [[0], [0], [0]])
+    more = boundary._with_extremes(Responses(np.array([[[0.25, np.nan]], [[1.0, 0.5]]])), 1)
+    np.testing.assert_array_equal(
+        more.scores[:, 1:], [[[1, np.nan], [0, np.nan]], [[0, 0], [1, 1]]]
+    )
 
 
 def test_scores_that_vary_are_left_as_they_are():
@@ -94,7 +112,7 @@ def test_scores_that_vary_are_left_as_they_are():
 
 def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     data = Responses(outcomes(1.0, 0.5))
-    monkeypatch.setattr(boundary, "BATCH_SIZE", 3 * 2 * N_QUESTIONS * N_TRIALS)
+    monkeypatch.setattr(boundary, "BATCH_SIZE", 7 * 3 * N_QUESTIONS * N_TRIALS)
     sizes = []
 
     def score_of(arguments):
@@ -106,6 +124,6 @@ def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     found = boundary.loosen(
         draws, data, "grades", target="population", score_of=score_of, rng=np.random.default_rng(0)
     )
-    assert sizes == [3, 3, 3, 1]
+    assert sizes == [7, 7, 6]
     assert (found[..., 0] < 1.0).sum() == 10
     np.testing.assert_array_equal(found[..., 1], draws[..., 1])
