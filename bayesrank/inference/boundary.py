@@ -67,19 +67,34 @@ def loosen(
     stuck = np.flatnonzero(np.ptp(flat, axis=0) <= _ROUNDING * np.abs(flat).max(axis=0))
     if not stuck.size:
         return draws
-    seed = rng.integers(2**63)
     loosened = flat.copy()
-    step = max(1, BATCH_SIZE // (3 * per_sample_of_questions(data)))
+    answers = data.outcomes if data.scores is None else data.scores
+    done: dict[bytes, Array] = {}
     for system in stuck.tolist():
-        # The same for all systems, so that equal ones stay tied.
-        same = np.random.default_rng(seed)
-        arguments = question_arguments(_with_extremes(data, system), kind, same)
-        n_observed = int(np.count_nonzero(data.trials[system]))
-        for start in range(0, len(flat), step):
-            places = np.arange(start, min(start + step, len(flat)))
-            weights = _weights(data, target, n_observed, places, same)
-            loosened[places, system] = score_of(arguments(weights))[:, system]
+        # Systems with the same answers have the same draws, so that they stay tied.
+        key = answers[system].tobytes()
+        if key not in done:
+            done[key] = _draw(data, kind, system, len(flat), target, score_of, rng)
+        loosened[:, system] = done[key]
     return loosened.reshape(draws.shape)
+
+
+def _draw(
+    data: Responses,
+    kind: str,
+    system: int,
+    size: int,
+    target: str,
+    score_of: Callable[[tuple[Any, ...]], Array],
+    rng: np.random.Generator,
+) -> Array:
+    """Draw the score of a system with one unit more."""
+    arguments = question_arguments(_with_extremes(data, system), kind, rng)
+    n_observed = int(np.count_nonzero(data.trials[system]))
+    step = max(1, BATCH_SIZE // (3 * per_sample_of_questions(data)))
+    places = np.split(np.arange(size), range(step, size, step))
+    weights = (_weights(data, target, n_observed, part, rng) for part in places)
+    return np.concatenate([score_of(arguments(one))[:, system] for one in weights])
 
 
 def _weights(
