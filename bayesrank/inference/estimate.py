@@ -101,4 +101,4 @@ class Estimate:
 
 def by_chain(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """Split draws of shape (size, ...) into chains of shape (chain, draw, ...)."""
-    return draws.reshape(N_CHAINS, -1, *draws.shape[1:])
+    return draws.reshape(N_CHAINS, len(draws) // N_CHAINS, *draws.shape[1:])

@@ -126,3 +126,13 @@ def test_modes_always_exist(name, case):
         assert result["ranking"]["rank"].sel(system="c") == 5
     else:
         assert score[:2].min() > score[2:].max()
+
+
+@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
+def test_single_trials_are_ranked_over_questions(name):
+    data, _ = simulate((8, 60, 1), seed=3)
+    draws = rank(data, name, draws=20, random_seed=0)["posterior"]["score"].values
+    assert draws.shape == (4, 20, 8)
+    assert np.isfinite(draws).all()
+    assert (draws.std(axis=(0, 1)) > 0.0).all()
