@@ -44,7 +44,14 @@ def gaussian_draws(
     """
     normals = rng.standard_normal((n_draws, *information.shape[:-1]))
     matrix = anchored(information, constraints)
-    root = np.linalg.cholesky(matrix)
+    try:
+        root = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(
+            "model must be identified at the optimum for draws around it; its curvature is not "
+            "positive there. Give it a proper prior, use backend='nuts', or draws=0 for the "
+            "estimate alone"
+        ) from error
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
     draws = np.linalg.solve(np.swapaxes(root, -1, -2), np.moveaxis(normals, 0, -1))
     return np.moveaxis(_held(draws, matrix, constraints), -1, 0)
