@@ -205,9 +205,9 @@ def calibrate(
 ) -> Estimate:
     """Give the draws of the scores of an estimate the sandwich covariance.
 
-    The covariance is that of a fit to the same data: of a kernel for comparisons, of the model's
-    own graph for responses. Parameters other than scores and strengths keep the draws that they
-    have.
+    The covariance is that of a fit to the same data: of a kernel for comparisons, and where it
+    fits again without questions; else of the model's own graph. Parameters other than scores and
+    strengths keep the draws that they have.
 
     Parameters
     ----------
@@ -242,6 +242,8 @@ def calibrate(
     if isinstance(data, Comparisons) or find_mode is None:
         drawn = sandwich_draws(run, _reference_fit(run, data, prior))["score"]
         covariance = _covariance(drawn)
+    elif (found := _jackknife(run, _kernel_fit(run, data, prior))) is not None:
+        covariance = found
     else:
         fit = find_mode()
         if not fit.converged:
@@ -271,12 +273,20 @@ def calibrate(
 
 def _kernel_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses."""
-    if run.backend == "mml" and run.target == "population":
-        return jackknife_covariance(cast("MarginalFit", fit), cast("Responses", run.data))
+    covariance = _jackknife(run, fit)
+    if covariance is not None:
+        return covariance
     if run.backend == "mml":
         return spread_over_runs(cast("MarginalFit", fit).slopes(), cast("Responses", run.data))
     information, constraints = fit.curvature()
     return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack))
+
+
+def _jackknife(run: Run, fit: Fit | None) -> Array | None:
+    """Return the covariance over questions from fits without some, where the kernel has those."""
+    if run.target != "population" or fit is None or fit.without is None:
+        return None
+    return jackknife_covariance(fit.without, cast("Responses", run.data))
 
 
 def _responses_covariance(run: Run, mode: Mode) -> Array:
@@ -325,18 +335,25 @@ def _covariance(draws: Array) -> Array:
     return np.atleast_2d(np.cov(draws, rowvar=False))
 
 
+def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:
+    """Fit by the kernel, where there is one that covers the prior."""
+    if run.method.kernel is None or prior is None:
+        return None
+    return load_function(run.method.kernel)(data, prior, **run.options)
+
+
 def _reference_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit:
     """Fit by the kernel, with the prior where it covers it and the nearest one where not."""
     if run.method.kernel is None:
         raise ValueError(f"method must have a kernel for the sandwich; got {run.method.name}")
-    fit = load_function(run.method.kernel)
     options = dict(run.options)
     if run.method.data == "comparisons" and "centred" in options:
         # Comparisons tell of contrasts alone, of which a prior of independent scores says the same
         # whether they are centred or not.
         options["centred"] = True
+    run = replace(run, options=options)
     for candidate in (prior, Flat(), Normal(0.0, 1.0)):
-        found = None if candidate is None else fit(data, candidate, **options)
+        found = _kernel_fit(run, data, candidate)
         if found is not None and bool(found.converged):
             return found
     raise DataError(

@@ -1,6 +1,6 @@
 """The covariance of scores over questions from estimates that leave some out."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,39 +9,39 @@ from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.influence import spread_of_sums
 from bayesrank.responses import Responses
 
-if TYPE_CHECKING:
-    from bayesrank.inference.kernels.mml import MarginalFit
-
 Array = NDArray[np.float64]
 
 # More clusters are joined at random into so many: each part costs a fit.
 _MOST_PARTS = 50
 
 
-def jackknife_covariance(fit: "MarginalFit", data: Responses) -> Array:
-    """Return the covariance of a marginal fit's scores by the delete-a-group jackknife.
+def jackknife_covariance(
+    scores_without: Callable[[NDArray[np.bool_]], Array], data: Responses
+) -> Array | None:
+    """Return the covariance of a fit's scores by the delete-a-group jackknife.
 
     Parameters
     ----------
-    fit : MarginalFit
-        Not batched.
+    scores_without : callable
+        Scores of fits that leave questions out, see :class:`bayesrank.inference.kernels.fit.Fit`.
     data : Responses
         What was fitted.
 
     Returns
     -------
     numpy.ndarray of shape (system, system)
-        With the widening of Student's t for few clusters.
+        With the widening of Student's t for few clusters; None where some questions cannot be
+        spared for an estimate.
 
     References
     ----------
     .. [1] P. S. Kott. The delete-a-group jackknife. Journal of Official Statistics 17 (2001).
     """
     parts = _parts(data)
-    scores = [fit.without(parts == part) for part in range(parts.max() + 1)]
-    n = len(scores)
+    n = int(parts.max()) + 1
+    scores = scores_without(parts == np.arange(n)[:, np.newaxis])
     # Leaving out one of n parts moves a mean by 1 / (n - 1) of what the part differs from it.
-    return spread_of_sums((n - 1) / n * np.stack(scores))
+    return spread_of_sums((n - 1) / n * scores) if np.isfinite(scores).all() else None
 
 
 def _parts(data: Responses) -> NDArray[np.intp]:

@@ -6,6 +6,8 @@ then goes to the compiled graph of the factory; and ``require(data, **options)``
 NoFiniteEstimate where the maximum-likelihood estimate does not exist.
 """
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,17 @@ from bayesrank.inference.kernels.davidson import fit_davidson
 from bayesrank.inference.kernels.davidson_luce import fit_davidson_luce
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.rao_kupper import fit_rao_kupper
-from bayesrank.inference.set_sizes import have_common_set, set_statistics, with_set_sizes
+from bayesrank.inference.set_sizes import (
+    have_common_set,
+    question_set_statistics,
+    set_statistics,
+    with_set_sizes,
+)
 from bayesrank.priors import Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
+
+Array = NDArray[np.float64]
 
 
 def bradley_terry(
@@ -124,7 +133,29 @@ def davidson_luce(
         return None  # the factory says what is wrong
     mean, precision = quadratic
     fit = fit_davidson_luce(shares, n_sets, prior_mean=mean, prior_precision=precision)
+    if isinstance(data, Responses):
+        without = partial(_davidson_luce_without, data, fit.score, mean, precision)
+        fit = replace(fit, without=without)
     return with_set_sizes(fit, n_sets)
+
+
+def _davidson_luce_without(
+    data: Responses, start: Array, mean: Array, precision: float, left_out: NDArray[np.bool_]
+) -> Array:
+    """Return scores without some questions, for many such sets; see :class:`Fit`."""
+    shares, n_sets = question_set_statistics(data)
+    kept = 1.0 - left_out
+    # A prior that weighed as much against fewer questions would pull harder.
+    asked = data.trials.any(axis=0)
+    weight = kept[:, asked].mean(axis=1)
+    fit = fit_davidson_luce(
+        kept @ shares,
+        kept @ n_sets,
+        prior_mean=mean,
+        prior_precision=precision * weight,
+        start=start,
+    )
+    return np.where(fit.converged[:, np.newaxis], fit.score, np.nan)
 
 
 def require_bradley_terry(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:

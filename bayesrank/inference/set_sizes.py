@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.winner_sets import winner_sets
+from bayesrank.responses import Responses
 from bayesrank.views import Events
 
 Array = NDArray[np.float64]
@@ -44,6 +45,40 @@ def set_statistics(events: Events) -> tuple[Array, Array]:
     shares = (events.multiplicity / size) @ events.right
     n_sets = np.bincount(size, weights=events.multiplicity, minlength=events.right.shape[1])
     return shares, n_sets[1:]
+
+
+def question_set_statistics(data: Responses) -> tuple[Array, Array]:
+    """Summarise the winner sets of each question, out of one common comparison set.
+
+    Parameters
+    ----------
+    data : Responses
+        Right or wrong answers.
+
+    Returns
+    -------
+    shares : numpy.ndarray of shape (question, system)
+        As :func:`set_statistics`, of the trials of a question.
+    n_sets : numpy.ndarray of shape (question, system - 1)
+        Likewise.
+
+    Examples
+    --------
+    >>> data = Responses([[[1, 1], [1, 1]], [[0, 1], [0, 1]], [[0, 0], [0, 1]]])
+    >>> shares, n_sets = question_set_statistics(data)
+    >>> shares.tolist(), n_sets.tolist()
+    ([[1.5, 0.5, 0.0], [1.0, 0.0, 0.0]], [[1.0, 1.0], [1.0, 0.0]])
+    """
+    right = data.outcomes == 1
+    n_systems, n_questions, _ = right.shape
+    size = np.where(data.observed.all(axis=0), right.sum(axis=0), 0)
+    # A set of all systems says as little as an empty one.
+    size[size == n_systems] = 0
+    shares = np.divide(1.0, size, out=np.zeros(size.shape), where=size > 0)
+    place = np.arange(n_questions)[:, np.newaxis] * n_systems + size
+    n_sets = np.bincount(place.ravel(), minlength=n_questions * n_systems)
+    by_size = n_sets.reshape(n_questions, n_systems).astype(np.float64)
+    return np.einsum("lmn,mn->ml", right, shares), by_size[:, 1:]
 
 
 def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:

@@ -26,7 +26,7 @@ from bayesrank.inference.kernels.irt import fit_irt_2pl, fit_irt_3pl
 from bayesrank.inference.kernels.rasch import fit_rasch
 from bayesrank.inference.kernels.state_space import fit_state_space
 from bayesrank.method import load_function
-from bayesrank.priors import Normal
+from bayesrank.priors import Flat, Normal
 
 SHAPE = (8, 25, 12)
 
@@ -235,7 +235,8 @@ def test_few_groups_are_no_clusters():
 
 def test_the_jackknife_agrees_with_influences_where_both_are_known():
     data = simulate((6, 200, 4))
-    found = jackknife_covariance(mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0), data)
+    marginal = mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0)
+    found = jackknife_covariance(marginal.without, data)
     fit = fit_rasch(*data.binary_counts, ability_precision=1 / 9)
     expected = question_covariance(mode_of(fit), unit_likelihoods.rasch(data))
     ratio = np.sqrt(np.diag(found) / np.diag(expected))
@@ -251,7 +252,49 @@ def test_a_marginal_fit_without_questions_is_the_fit_to_the_others(method):
     left_out = np.isin(np.arange(12), [2, 7, 8])
     fit = getattr(mml, f"fit_{method}")
     expected = fit(correct[:, ~left_out], trials[:, ~left_out]).score
-    np.testing.assert_allclose(fit(correct, trials).without(left_out), expected, atol=1e-6)
+    found = fit(correct, trials).without(left_out[np.newaxis])
+    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+
+
+def test_davidson_luce_without_questions_is_the_fit_to_the_others():
+    outcomes = simulate().outcomes.copy()
+    outcomes[:, 4] = 1  # of no influence, but for the weight of the prior
+    data, left_out = Responses(outcomes), np.isin(np.arange(25), [2, 7, 8, 11, 12])
+    fit = davidson_luce(data, Normal(0.0, 1.0))
+    fewer = Responses(outcomes[:, ~left_out])
+    expected = davidson_luce(fewer, Normal(0.0, (25 / 20) ** 0.5)).score
+    found = fit.without(np.stack([left_out, np.zeros_like(left_out)]))
+    np.testing.assert_allclose(found, [expected, fit.score], atol=1e-6)
+
+
+@pytest.mark.parametrize("log_likelihood", [False, True])
+def test_davidson_luce_over_questions_has_the_spread_of_the_jackknife(log_likelihood):
+    data = simulate()
+    options = {"backend": "map", "prior": 1.0, "log_likelihood": log_likelihood}
+    result = rank(data, "davidson_luce", target="population", **options, draws=50, random_seed=0)
+    fit = davidson_luce(data, Normal(0.0, 1.0))
+    refits = [fit.without(np.arange(25)[np.newaxis] == m)[0] for m in range(25)]
+    deviations = refits - np.mean(refits, axis=0)
+    # (n - 1) / n for the jackknife, (n - 1) / (n - 3) for the variance of Student's t.
+    expected = 24 / 25 * 24 / 22 * deviations.T @ deviations
+    draws = result["posterior"]["score"].values.reshape(-1, SHAPE[0])
+    np.testing.assert_allclose(np.cov(draws.T), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_influences_stand_in_where_a_question_cannot_be_spared():
+    # Question 0 alone has the last system right where others are wrong.
+    outcomes = simulate((4, 8, 6), seed=1).outcomes.copy()
+    outcomes[-1] = 0
+    outcomes[:, 0] = 0
+    outcomes[-1, 0] = [1, 1, 1, 0, 0, 0]
+    data = Responses(outcomes)
+    fit = davidson_luce(data, Flat())
+    assert bool(fit.converged)
+    assert jackknife_covariance(fit.without, data) is None
+    result = rank(data, "davidson_luce", backend="mle", target="population", random_seed=0)
+    expected = question_covariance(mode_of(fit), unit_likelihoods.davidson_luce(data))
+    draws = result["posterior"]["score"].values.reshape(-1, 4)
+    np.testing.assert_allclose(np.cov(draws.T), expected, rtol=1e-6, atol=1e-8)
 
 
 # Marginal likelihoods over trials

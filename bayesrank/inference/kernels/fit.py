@@ -44,6 +44,10 @@ class Fit:
     displace : callable, default numpy.add
         Moves the optimum by Gaussian deviations; a coordinate with a lower end is moved so that it
         stays above it.
+    without : callable, optional
+        Given which questions to leave out, of shape (part, question), returns the scores of the
+        others, of shape (part, system), fitted again from where this fit ended; NaN where they
+        have no finite estimate. For likelihoods whose influences of questions tell too little.
     """
 
     score: Array
@@ -56,6 +60,7 @@ class Fit:
     log_likelihood: Callable[[], Array]
     curvature: Callable[[], tuple[Array, Array]]
     displace: Callable[[Array, Array], Array] = np.add
+    without: Callable[[NDArray[np.bool_]], Array] | None = None
 
     @cached_property
     def loglik(self) -> Array:

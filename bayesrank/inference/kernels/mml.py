@@ -30,14 +30,10 @@ class MarginalFit(Fit):
     slopes : callable
         Returns how much each score rises with the number right in each cell, of shape
         (..., system of the score, system, question). The items follow the answers.
-    without : callable
-        Given the questions to leave out, of shape (question,), returns the scores of the others,
-        fitted again from where this fit ended.
     """
 
     posteriors: tuple[AbilityPosterior, ...]
     slopes: Callable[[], Array]
-    without: Callable[[NDArray[np.bool_]], Array]
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (..., system).
@@ -337,11 +333,13 @@ def _slopes(problem: MarginalItems, point: Array, ability_mean: float | None) ->
 def _without(
     problem: MarginalItems, point: Array, ability_mean: float | None, left_out: NDArray[np.bool_]
 ) -> Array:
-    kept, data = ~left_out, problem.data
-    counts = item_counts(data.right * kept, data.trials * kept, None, drop=True)
-    weights = data.weights * ~counts.left_out
-    fewer = replace(problem, data=replace(counts, weights=weights, lead=data.lead))
-    return _fit(fewer, ability_mean, point).score
+    data, found = problem.data, []
+    for kept in ~left_out:
+        counts = item_counts(data.right * kept, data.trials * kept, None, drop=True)
+        weights = data.weights * ~counts.left_out
+        fewer = replace(problem, data=replace(counts, weights=weights, lead=data.lead))
+        found.append(_fit(fewer, ability_mean, point).score)
+    return np.stack(found)
 
 
 def _log_likelihood(problem: MarginalItems, point: Array) -> Array:
