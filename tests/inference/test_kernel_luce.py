@@ -173,6 +173,15 @@ def test_batched_bradley_terry_luce_fits_equal_looped_ones():
         np.testing.assert_allclose(together.score[index], alone.score, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_batch_may_have_a_row_without_single_winners():
+    shares = [[2.5, 1.5, 1.0, 1.0], [1.0, 1.0, 0.5, 0.5]]
+    fit = fit_davidson_luce(shares, [[4.0, 2.0, 0.0], [0.0, 2.0, 1.0]])
+    assert fit.converged.all()
+    assert fit.parameters["tie_prevalence"][0, 2] == 0.0
+    assert np.isinf(fit.parameters["tie_prevalence"][1]).all()
+
+
 def test_equal_shares_tie_exactly_under_davidson_luce():
     fit = fit_davidson_luce([2.5, 2.5, 1.0, 4.0], [6.0, 4.0, 0.0])
     assert fit.score[0] == fit.score[1]

@@ -273,7 +273,8 @@ def _tie_prevalence(problem: WinnerSetCounts, point: Array, n_sizes: int) -> Arr
     top = point.max(axis=-1)
     log_first = np.log(np.exp(point - top[:, None]).sum(axis=-1)) + top
     single = problem.n_sets[:, problem.sizes == 1].sum(axis=-1)
-    with np.errstate(divide="ignore", over="ignore"):
+    # Sizes of other rows of the batch, and rows without single winners.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_share = np.log(problem.n_sets) - np.log(single)[:, None]
         prevalence[:, problem.sizes - 1] = np.exp(log_share + log_first[:, None] - log_normaliser)
     prevalence[single == 0.0] = np.inf
