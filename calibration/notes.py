@@ -40,12 +40,6 @@ NOTES: dict[str, str] = {
         "5 %. Neither the spread of the jackknife nor its acceleration, nor Satterthwaite's "
         "degrees of freedom mend that."
     ),
-    "glicko": (
-        "where only right answers draw (`correct_draw_only`), the common level of the ratings hangs "
-        "on the order of the questions, with a long lower tail. Draws have it on their lower side, "
-        "where the error of an estimate has it on the upper: lower bounds are too low, and so are "
-        "7 % of the upper ends. Differences hold."
-    ),
     "irt_2pl": (
         "with one trial a question has as many parameters as five systems can hardly tell: "
         "estimates of discriminations run to their penalty or stop at other maxima, so that no "

@@ -4,10 +4,10 @@ Smooth functions of the data are drawn with Dirichlet weights, over the trials o
 the benchmark target and over questions for the population target, and are corrected for the bias
 that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
 ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
-estimate the expected score of a new data set of the same design. Where they jump inside questions
-and add up over those, their spread is that of an iterated bootstrap. Scores that count (majorities,
-levels, points) are spread evenly over the step between two counts, which leaves the order of
-different counts that do not vary as it is.
+estimate the expected score of a new data set of the same design. The level that ratings share is
+turned around. Where scores jump inside questions and add up over those, their spread is that of an
+iterated bootstrap. Scores that count (majorities, levels, points) are spread evenly over the step
+between two counts, which leaves the order of different counts that do not vary as it is.
 """
 
 import math
@@ -119,6 +119,8 @@ def bootstrap(run: Run) -> Estimate:
         draws = iterate(draws, again.result())
     if not run.method.smooth:
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+    if run.method.data == "stream":
+        draws = _reflect_level(draws)
     if run.target == "population" and isinstance(data, Responses) and adds_up:
         draws = correct_over_questions(draws, data, run.method.data, score_of)
     if run.method.smooth:
@@ -145,6 +147,18 @@ def _step(run: Run, n_systems: int) -> float:
         # Signs of victories put systems about equally far apart on a vector of norm one.
         return math.sqrt(12.0 / max(n_systems * (n_systems**2 - 1), 1))
     return 0.0
+
+
+def _reflect_level(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return draws with the deviations of the level that all systems share turned around.
+
+    Ratings rise and fall together with the order of the questions, by amounts that do not depend
+    on who is better and may be skewed. An estimate that came out low by much has its expectation
+    far above, not far below: the truth is the estimate less its error (the basic bootstrap; Davison
+    and Hinkley 1997, section 5.2, doi:10.1017/CBO9780511802843). Differences do not change.
+    """
+    level = draws.mean(axis=-1, keepdims=True)
+    return draws - 2.0 * (level - level.mean())
 
 
 def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:

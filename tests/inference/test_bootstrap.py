@@ -99,6 +99,28 @@ def test_ratings_over_trials_have_the_standard_error_of_a_sum():
     assert result["posterior"]["score"][..., 0].std() == pytest.approx(expected, rel=0.03)
 
 
+def test_bounds_of_a_skewed_level_hold():
+    # Where only right answers draw, the level of Glicko's ratings has a long lower tail. With draws
+    # that have it too, the upper bound is too low in 10 % of the cases, and the lower one always.
+    rng = np.random.default_rng(0)
+    shape = (150, 10, 30, 2)
+    estimate, bounds = [], []
+    for tensor in rng.binomial(1, rng.beta(2, 2, (150, 1, 30, 1)), shape):
+        draws = draw_scores(
+            tensor,
+            "glicko",
+            tie_policy="correct_draw_only",
+            target="population",
+            draws=100,
+            random_seed=1,
+        ).mean(axis=-1)
+        estimate.append(draws.mean())
+        bounds.append(np.quantile(draws, [0.05, 0.95]))
+    lower, upper = np.transpose(bounds)
+    assert 0.01 < np.mean(lower > np.mean(estimate)) < 0.08
+    assert 0.01 < np.mean(upper < np.mean(estimate)) < 0.08
+
+
 def test_draws_are_scaled_as_their_spread_changes_from_one_resampling_to_the_next():
     rng = np.random.default_rng(0)
     draws = rng.normal([0.0, 5.0, 7.0], [1.0, 2.0, 0.0], (4, 20_000, 3))
