@@ -20,6 +20,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bayesrank.errors import DataError
 from bayesrank.inference.clusters import clusters_of
@@ -207,25 +208,32 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
     Raises
     ------
     DataError
-        If an observed cell has one trial, or trials are no replications of one another.
+        If an observed cell has one trial.
     """
     data = model.data
     require_two_trials(data)
     n_trials = data.shape[2]
-    if model.log_odds(mode.unpack(mode.point[np.newaxis])) is None:
+    at_mode = model.log_odds(mode.unpack(mode.point[np.newaxis]))
+    if at_mode is None:
         size = data.outcomes.size
         by_trial = cast("Callable[[Named], Array]", model.by_trial)  # models have one or the other
         moved = mode.slopes(by_trial, size, same_questions=True)
         moved = moved - moved.mean(axis=-1, keepdims=True)
         moved = moved.reshape(len(moved), -1)
         return n_trials / (n_trials - 1) * moved @ moved.T
-    if _by_trial(mode, model):
-        raise DataError(
-            "calibration must be 'none' for target='benchmark' where abilities change from trial "
-            "to trial, so that trials do not repeat one another; got 'sandwich'"
-        )
     log_odds = cast("Callable[[Named], Array]", model.log_odds)
-    return spread_over_runs(mode.slopes(log_odds, data.trials.size, same_questions=True), data)
+    if at_mode.ndim == 3:
+        return spread_over_runs(mode.slopes(log_odds, data.trials.size, same_questions=True), data)
+    noise = _noise(data, expit(at_mode[0]))
+
+    def lean(named: Named) -> Array:
+        # A question that nobody was asked has no difficulty.
+        each = np.where(data.observed, log_odds(named), 0.0) * noise
+        return each.sum(axis=1) if data.paired else each
+
+    runs = mode.slopes(lean, data.outcomes.size, same_questions=True)
+    runs = runs.reshape(len(runs), -1)
+    return runs @ runs.T
 
 
 def spread_over_runs(lean: Array, data: Responses) -> Array:
@@ -248,18 +256,28 @@ def spread_over_runs(lean: Array, data: Responses) -> Array:
         If an observed cell has one trial.
     """
     require_two_trials(data)
-    correct, trials = data.binary_counts
-    few = np.maximum(trials - 1, 1)
     if not data.paired:
-        each = lean * np.sqrt(correct * (trials - correct) / few)
+        correct, trials = data.binary_counts
+        each = lean * np.sqrt(correct * (trials - correct) / np.maximum(trials - 1, 1))
         each = each.reshape(len(each), -1)
         return each @ each.T
     # Answers of one run of all systems may hang together, so that the run is the unit.
-    rate = correct / np.maximum(trials, 1)
-    residual = np.where(data.observed, data.outcomes - rate[..., np.newaxis], 0.0)
-    residual *= np.sqrt(trials / few)[..., np.newaxis]
-    runs = np.einsum("slm,lmn->smn", lean, residual).reshape(len(lean), -1)
+    noise = _noise(data, np.zeros(data.shape))
+    runs = np.einsum("slm,lmn->smn", lean, noise).reshape(len(lean), -1)
     return runs @ runs.T
+
+
+def _noise(data: Responses, chance: Array) -> Array:
+    """Return how far answers are from their expectations, of shape (system, question, trial).
+
+    What the trials of a cell have in common says how far the chances are off there, and is no
+    noise; how chances change from trial to trial only the model can tell.
+    """
+    trials = data.trials[..., np.newaxis]
+    residual = np.where(data.observed, data.outcomes - chance, 0.0)
+    residual -= residual.sum(axis=-1, keepdims=True) / np.maximum(trials, 1)
+    residual *= np.sqrt(trials / np.maximum(trials - 1, 1))
+    return np.where(data.observed, residual, 0.0)
 
 
 def _by_trial(mode: Mode, model: UnitModel) -> bool:

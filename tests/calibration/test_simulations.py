@@ -191,7 +191,7 @@ def test_benchmarks_need_two_trials_and_priors_a_closed_form():
         ("rasch_map", True),
         ("rasch_mml", True),
         ("dynamic_irt_linear", True),
-        ("dynamic_irt_growth", False),  # its trials are times
+        ("dynamic_irt_growth", True),
         ("bradley_terry", False),  # by default
         ("avg", False),
     ],

@@ -187,11 +187,53 @@ def test_events_of_a_question_vary_around_their_mean():
     np.testing.assert_allclose(found, 6 / 5 * rows @ rows.T, rtol=1e-4, atol=1e-8)
 
 
-def test_ordered_trials_do_not_repeat_one_another():
+@pytest.mark.parametrize("paired", [True, False])
+def test_ordered_trials_without_growth_are_those_of_the_rasch_model(paired):
+    data = simulate((3, 6, 5), paired=paired)
+    found = [
+        trial_covariance(mode_of(fit), unit_model(data))
+        for fit, unit_model in (
+            (fit_growth(data.outcomes, slope_reg=1e9), unit_likelihoods.dynamic_irt),
+            (fit_rasch(*data.binary_counts), unit_likelihoods.rasch),
+        )
+    ]
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-9)
+
+
+def test_scores_of_ordered_trials_vary_as_their_covariance_says():
+    rng = np.random.default_rng(0)
+    ability, growth, difficulty = rng.normal(size=(3, 20))
+    log_odds = ability[:4, np.newaxis] + np.outer(growth[:4], np.linspace(-0.5, 0.5, 10))
+    # Chances of the cells are off the model's, as much as its abilities differ.
+    log_odds = log_odds[:, np.newaxis] - difficulty[:, np.newaxis] + rng.normal(size=(4, 20, 1))
+    scores, found = [], []
+    for _ in range(400):
+        data = Responses((rng.random((4, 20, 10)) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int))
+        fit = fit_growth(data.outcomes)
+        scores.append(fit.score)
+        found.append(trial_covariance(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
+    expected = np.cov(np.transpose(scores))
+    np.testing.assert_allclose(np.diag(np.mean(found, axis=0)), np.diag(expected), rtol=0.2)
+
+
+@pytest.mark.parametrize("variant", ["linear", "growth", "state_space"])
+def test_a_question_that_nobody_was_asked_has_no_trials_to_vary(variant):
     data = simulate((3, 6, 5))
-    fit = fit_growth(data.outcomes, ability_precision=1.0)
-    with pytest.raises(DataError, match="abilities change from trial to trial"):
-        trial_covariance(mode_of(fit), unit_likelihoods.dynamic_irt(data))
+    outcomes = np.insert(data.outcomes, 2, -1, axis=1)
+    results = [
+        rank(
+            one,
+            f"dynamic_irt_{variant}",
+            target="benchmark",
+            calibration="sandwich",
+            random_seed=1,
+            draws=50,
+        )
+        for one in (data, Responses(outcomes))
+    ]
+    np.testing.assert_allclose(
+        *(result["posterior"]["score"].values.std(axis=(0, 1)) for result in results), rtol=1e-5
+    )
 
 
 # Clusters
