@@ -7,8 +7,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from calibration.figures import draw_coverage, draw_rank_statistics
 from calibration.notes import NOTES, PREFACE, SBC_PREFACE
 from calibration.store import COVERAGE, SBC, Store
 from calibration.uniformity import uniformity
+from calibration.worlds import DESIGNS, Generator, Target
 
 # Two-sided 99 % of a normal distribution.
 _Z = 2.5758293035489004
@@ -132,7 +134,7 @@ def measured(total: float, squares: float, size: int, *, nominal: float, rule: s
 
 
 def summarize(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one record per cell and quantity, in the order of the catalog.
+    """Return one record per cell and quantity, in the order of the catalog and of the designs.
 
     Parameters
     ----------
@@ -149,8 +151,8 @@ def summarize(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if row["simulations"]:
             chunks[tuple(row["key"])].append(row)
     known = {one.name: one for one in configurations()}
-    order = {name: position for position, name in enumerate(known)}
-    cells = sorted((key for key in chunks if key[0] in known), key=lambda key: order[key[0]])
+    order = product(known, map(str, DESIGNS), get_args(Target), get_args(Generator))
+    cells = [key for key in order if key in chunks]
     return [record for key in cells for record in _records(known[key[0]], key, chunks[key])]
 
 

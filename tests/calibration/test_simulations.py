@@ -274,7 +274,7 @@ def test_a_method_is_left_out_where_a_preset_has_its_defaults():
 def row(chunk, total=1.8, name="avg", size=2):
     covered = {quantity: [total, total**2 / size] for quantity in tables.QUANTITIES}
     return {
-        "key": [name, "4x5x3", "benchmark", "rasch"],
+        "key": [name, "10x30x8", "benchmark", "rasch"],
         "chunk": chunk,
         "simulations": size,
         "undefined": 0,
@@ -406,7 +406,7 @@ def test_tables_say_what_fails(tmp_path):
     assert "**80.0**" in page
     assert "**95.0**" not in page
     failures = page.split("## What fails")[1]
-    assert "avg 4x5x3 benchmark rasch: score 80.0" in failures
+    assert "avg 10x30x8 benchmark rasch: score 80.0" in failures
     assert "borda" not in failures
     assert (tmp_path / "docs" / "calibration.svg").read_text().startswith("<?xml")
 
