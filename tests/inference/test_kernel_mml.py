@@ -192,6 +192,23 @@ def test_batched_mml_fits_equal_looped_ones():
     assert together.quantile(0.5).shape == (2, 6)
 
 
+@pytest.mark.parametrize("fit", [fit_rasch_mml, fit_irt_2pl_mml])
+def test_questions_answered_alike_are_fitted_as_one_of_their_number(fit):
+    _, correct, trials = simulated_counts(4, (5, 8), n_trials=4)
+    alike = np.random.default_rng(4).integers(0, 8, size=60)
+    many = fit(correct[:, alike], trials[:, alike])
+    some = fit(correct, trials, np.bincount(alike, minlength=8))
+    np.testing.assert_allclose(many.score, some.score, atol=1e-9)
+    for name in ("difficulty", "discrimination"):
+        if name in some.parameters:
+            found = many.parameters[name]
+            np.testing.assert_allclose(found, some.parameters[name][alike], atol=1e-7)
+    left_out = alike == np.array([[2], [5]])
+    fewer = [fit(correct[:, alike[~left]], trials[:, alike[~left]]).score for left in left_out]
+    np.testing.assert_allclose(many.without(left_out), fewer, atol=1e-9)
+    assert many.curvature()[0].shape[-1] == many.free.shape[-1] > 60
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -67,6 +67,19 @@ class ItemCounts:
             limit=None if self.limit is None else self.limit[index],
         )
 
+    def merge(self, questions: NDArray[np.intp], counts: Array) -> Self:
+        """Return the counts of some questions, each as many times as others are like it."""
+        return replace(
+            self,
+            right=self.right[..., questions] * counts,
+            trials=self.trials[..., questions] * counts,
+            by_question=self.by_question[:, questions] * counts,
+            asked=self.asked[:, questions] * counts,
+            weights=self.weights[:, questions] * counts,
+            left_out=self.left_out[:, questions],
+            limit=None if self.limit is None else self.limit[:, questions],
+        )
+
 
 def item_counts(
     correct: ArrayLike, trials: ArrayLike, weights: ArrayLike | None, *, drop: bool

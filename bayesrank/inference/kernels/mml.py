@@ -14,7 +14,7 @@ from bayesrank.inference.kernels.items import item_counts, known, limited
 from bayesrank.inference.kernels.laplace import zero_sum
 from bayesrank.inference.kernels.marginal import MarginalItems
 from bayesrank.inference.kernels.marginal_response import score_slopes
-from bayesrank.inference.kernels.newton import smoothed_log_odds
+from bayesrank.inference.kernels.newton import Optimum, smoothed_log_odds
 from bayesrank.inference.kernels.penalty import Array, checked_precision
 from bayesrank.inference.kernels.symmetry import interchangeable
 
@@ -228,7 +228,7 @@ def _fit(
     problem: MarginalItems, ability_mean: float | None, start: Array | None = None
 ) -> MarginalFit:
     data = problem.data
-    optimum = climb(problem, _first_point(problem) if start is None else start)
+    optimum = _climb(problem, _first_point(problem) if start is None else start)
     point = optimum.point
     limit = None if data.limit is None else data.limit.reshape(*data.lead, -1)
     weights = data.weights.reshape(*data.lead, -1)
@@ -256,6 +256,28 @@ def _fit(
         slopes=partial(_slopes, problem, point, ability_mean),
         without=partial(_without, problem, point, ability_mean),
     )
+
+
+def _climb(problem: MarginalItems, start: Array) -> Optimum:
+    """Climb with one question in the place of all that were answered alike."""
+    data = problem.data
+    columns = np.concatenate([data.right, data.trials, data.weights[:, None, :]], axis=1)
+    flat = columns.reshape(-1, columns.shape[-1])
+    _, first, alike, counts = np.unique(
+        flat, axis=1, return_index=True, return_inverse=True, return_counts=True
+    )
+    if len(first) == len(alike):
+        return climb(problem, start)
+    n_questions = len(alike)
+    some, every = first, alike
+    if problem.slopes == "each":
+        some = np.concatenate([first, n_questions + first])
+        every = np.concatenate([alike, len(first) + alike])
+    elif problem.slopes == "common":
+        some, every = np.append(first, n_questions), np.append(alike, len(first))
+    merged = replace(problem, data=data.merge(first, counts.astype(np.float64)))
+    optimum = climb(merged, start[:, some])
+    return replace(optimum, point=optimum.point[:, every])
 
 
 def _first_point(problem: MarginalItems) -> Array:
