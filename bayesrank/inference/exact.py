@@ -67,13 +67,14 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
             return split_scores(ranker(*arguments, **run.ranker_options))[0]
 
         draws = correct_over_questions(draws, run.data, run.method.data, score_of)
+        rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = loosen(
             draws,
             run.data,
             run.method.data,
             target=run.target,
-            score_of=score_of,
-            rng=np.random.default_rng(run.seed.spawn(1)[0]),
+            score_of=lambda weighted: _draw_weighted(run, weighted[:-1], weighted[-1], rng),
+            rng=rng,
         )
     return Estimate(score, draws, point=parameters)
 
@@ -115,14 +116,11 @@ def _draw(
     prior_weight: float,
 ) -> NDArray[np.float64]:
     """Draw scores of shape (size, system)."""
-    weights = None
     if run.target == "population" and isinstance(run.data, Responses):
-        weights = question_weights(run.data, size, rng)
+        return _draw_weighted(run, arguments, question_weights(run.data, size, rng), rng)
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
-        return sampler(*arguments, weights, size=size, rng=rng, **run.options)
-    if weights is not None:
-        return load_function(run.method.function)(*arguments, weights, **run.options)
+        return sampler(*arguments, None, size=size, rng=rng, **run.options)
     if run.method.functional is None:
         raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'exact'")
     functional = load_function(run.method.functional)
@@ -130,6 +128,16 @@ def _draw(
     if earlier is not None:
         earlier = prior_weight * earlier
     return functional(*draw_probabilities(arguments, earlier, size, rng), **run.options)
+
+
+def _draw_weighted(
+    run: Run, arguments: tuple[Any, ...], weights: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw scores of weighted questions, of shape (draw, system)."""
+    if run.method.exact is not None:
+        sampler = load_function(run.method.exact)
+        return sampler(*arguments, weights, size=len(weights), rng=rng, **run.options)
+    return load_function(run.method.function)(*arguments, weights, **run.options)
 
 
 def draw_probabilities(

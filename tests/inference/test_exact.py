@@ -63,6 +63,14 @@ def test_thompson_draws_are_minus_ranks():
     np.testing.assert_allclose(draws.mean(axis=0), score, atol=0.03)
 
 
+def test_thompson_draws_of_a_clear_winner_are_ranks():
+    outcomes = np.random.default_rng(2).integers(0, 2, size=(3, 12, 6))
+    outcomes[0], outcomes[2] = 1, 0
+    _, draws = draws_of(outcomes, "thompson", target="population", draws=500)
+    assert set(np.unique(draws)) <= {-3.0, -2.0, -1.0}
+    np.testing.assert_allclose(draws.mean(axis=0), [-1.0, -2.0, -3.0], atol=0.02)
+
+
 def test_max_at_k_draws_from_dirichlet_probabilities():
     data = Responses([[[0, 1, 2, 2]], [[0, 0, 1, 0]]], weights=[0, 0.5, 1])
     _, draws = draws_of(data, "max_at_k", k=1, draws=4_000)
