@@ -13,7 +13,8 @@ gradients :math:`g_b`, and
 
 are draws with that covariance, the small-sample corrections of the resampling included. For
 likelihoods of responses the covariance comes from :mod:`bayesrank.inference.influence`, or from
-estimates that leave out one cluster of questions at a time, and the draws are given it.
+estimates that leave out one cluster of questions, or some trials, at a time, and the draws are
+given it.
 
 References
 ----------
@@ -44,7 +45,7 @@ from bayesrank.inference.influence import (
     spread_over_runs,
     trial_covariance,
 )
-from bayesrank.inference.jackknife import jackknife_covariance
+from bayesrank.inference.jackknife import jackknife_covariance, refit_covariance
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.resampling import question_pairs, require_two_trials, resample
 from bayesrank.method import load_function
@@ -145,7 +146,10 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
     if run.method.data == "responses":
         drawn = fit.draw(run.size, rng)
         covariance = _kernel_covariance(run, fit)
-        drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
+        if fit.refit is None:
+            drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
+        else:  # the curvature may hold still what other fits do not
+            drawn["score"] = fit.score + _draw_gaussian(covariance, run.size, rng)
         return drawn
     function = load_function(run.method.gradient)
 
@@ -156,9 +160,9 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if isinstance(run.data, Responses):
         if run.target == "population":
-            return fit.move(_draw_gradients(_question_variance(run.data, gradient), run.size, rng))
+            return fit.move(_draw_gaussian(_question_variance(run.data, gradient), run.size, rng))
         if run.data.paired:
-            return fit.move(_draw_gradients(_trial_variance(run.data, gradient), run.size, rng))
+            return fit.move(_draw_gaussian(_trial_variance(run.data, gradient), run.size, rng))
     batches = resample(run.data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng)
     drawn = np.concatenate([gradient(*batch) for batch in batches])
     counts = (part[np.newaxis] for part in point_arguments(run.data, "pairs"))
@@ -188,7 +192,7 @@ def _trial_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
     return np.asarray(variance)
 
 
-def _draw_gradients(variance: Array, size: int, rng: np.random.Generator) -> Array:
+def _draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
     """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
     values, vectors = np.linalg.eigh(variance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -283,10 +287,13 @@ def _kernel_covariance(run: Run, fit: Fit) -> Array:
 
 
 def _jackknife(run: Run, fit: Fit | None) -> Array | None:
-    """Return the covariance over questions from fits without some, where the kernel has those."""
+    """Return the covariance from fits to parts of the data, where the kernel has those."""
+    data = cast("Responses", run.data)
+    if fit is not None and fit.refit is not None:
+        return refit_covariance(fit.refit, data, run.target)
     if run.target != "population" or fit is None or fit.without is None:
         return None
-    return jackknife_covariance(fit.without, cast("Responses", run.data))
+    return jackknife_covariance(fit.without, data)
 
 
 def _responses_covariance(run: Run, mode: Mode) -> Array:

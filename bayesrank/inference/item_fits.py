@@ -7,6 +7,7 @@ the factory, where None means that the compiled graph of the factory does it; an
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 
 Named = dict[str, NDArray[np.float64]]
+
+# What has not settled by then is on its way to infinity, where dozens of fits would not follow.
+_REFIT_ITERATIONS = 100
 
 
 def rasch(
@@ -49,13 +53,13 @@ def irt_2pl(
     normal = prior.quadratic()
     if normal is None or centred or not _is_flat(difficulty_prior, discrimination_prior):
         return None
-    fit = fit_irt_2pl(
-        *data.binary_counts,
+    fit_counts = partial(
+        fit_irt_2pl,
         ability_mean=normal[0],
         ability_precision=normal[1],
         reg_discrimination=reg_discrimination,
     )
-    return _with_free_variables(fit, _log_discrimination)
+    return _with_free_variables(_with_refits(fit_counts, data), _log_discrimination)
 
 
 def irt_3pl(
@@ -76,8 +80,8 @@ def irt_3pl(
     flat = _is_flat(difficulty_prior, discrimination_prior, guessing_prior)
     if normal is None or centred or not flat:
         return None
-    fit = fit_irt_3pl(
-        *data.binary_counts,
+    fit_counts = partial(
+        fit_irt_3pl,
         ability_mean=normal[0],
         ability_precision=normal[1],
         reg_discrimination=reg_discrimination,
@@ -92,7 +96,7 @@ def irt_3pl(
         share = named["guessing"] / guessing_upper
         return _log_discrimination(named) | {"guessing_logit": np.log(share) - np.log1p(-share)}
 
-    return _with_free_variables(fit, free)
+    return _with_free_variables(_with_refits(fit_counts, data), free)
 
 
 def dynamic_irt(
@@ -173,6 +177,15 @@ def require_items(data: Responses, **_: Any) -> None:
         questions=data.questions,
         method="an item response model",
     )
+
+
+def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
+    """Fit the counts of the data, and any others in the same way."""
+
+    def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
+        return fit_counts(right, trials, max_iterations=_REFIT_ITERATIONS).score
+
+    return replace(fit_counts(*data.binary_counts), refit=refit)
 
 
 def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:

@@ -1,4 +1,4 @@
-"""The covariance of scores over questions from estimates that leave some out."""
+"""The covariance of scores from estimates that leave some questions or trials out."""
 
 from collections.abc import Callable
 
@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.influence import spread_of_sums
+from bayesrank.inference.resampling import require_two_trials
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
 
 # More clusters are joined at random into so many: each part costs a fit.
 _MOST_PARTS = 50
+
+# Parts that the trials of each question are divided into, as often as there is time for.
+_TRIAL_PARTS = 10
 
 
 def jackknife_covariance(
@@ -42,6 +46,73 @@ def jackknife_covariance(
     scores = scores_without(parts == np.arange(n)[:, np.newaxis])
     # Leaving out one of n parts moves a mean by 1 / (n - 1) of what the part differs from it.
     return spread_of_sums((n - 1) / n * scores) if np.isfinite(scores).all() else None
+
+
+def refit_covariance(
+    refit: Callable[[Array, Array], Array], data: Responses, target: str
+) -> Array | None:
+    """Return the covariance of the scores of fits to parts of the data.
+
+    Parameters
+    ----------
+    refit : callable
+        Scores fitted to numbers right and of trials, see
+        :class:`bayesrank.inference.kernels.fit.Fit`.
+    data : Responses
+        What was fitted.
+    target : {"benchmark", "population"}
+        Whether trials are left out, or questions.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        None where some questions cannot be spared for an estimate.
+
+    Raises
+    ------
+    DataError
+        If the trials vary and an observed cell has one.
+    """
+    if target == "benchmark":
+        return _trial_covariance(refit, data)
+    right, trials = (counts.astype(float) for counts in data.binary_counts)
+
+    def without(left_out: NDArray[np.bool_]) -> Array:
+        kept = ~left_out[:, np.newaxis, :]
+        return refit(right * kept, trials * kept)
+
+    return jackknife_covariance(without, data)
+
+
+def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -> Array:
+    """Return the mean of what several divisions of the trials into parts say."""
+    require_two_trials(data)
+    rng = np.random.default_rng(0)
+    n_parts = min(_TRIAL_PARTS, data.shape[2])
+    n_divisions = _MOST_PARTS // n_parts
+    covariance = np.zeros((data.shape[0], data.shape[0]))
+    for _ in range(n_divisions):
+        scores = refit(*_counts_of_parts(data, n_parts, rng))
+        deviations = scores - scores.mean(axis=0)
+        covariance += (n_parts - 1) / n_parts * deviations.T @ deviations
+    freedom = n_divisions * (n_parts - 1)
+    # Draws have the variance of Student's t.
+    return freedom / (freedom - 2) / n_divisions * covariance
+
+
+def _counts_of_parts(
+    data: Responses, n_parts: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return numbers right and of trials without each part, of shape (part, system, question)."""
+    if data.paired:  # answers of one run of all systems may hang together
+        places = rng.random(data.shape[1:])
+    else:
+        places = np.where(data.observed, rng.random(data.shape), 1.0)  # missing ones come last
+    # Cells with fewer trials than parts begin at any of these.
+    order = places.argsort(axis=-1).argsort(axis=-1)
+    order += rng.integers(n_parts, size=(*order.shape[:-1], 1))
+    kept = data.observed & (order % n_parts != np.arange(n_parts).reshape(-1, 1, 1, 1))
+    return (kept & (data.outcomes == 1)).sum(axis=-1, dtype=float), kept.sum(axis=-1, dtype=float)
 
 
 def _parts(data: Responses) -> NDArray[np.intp]:

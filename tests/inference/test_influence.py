@@ -16,7 +16,7 @@ from bayesrank.inference.influence import (
     spread_over_runs,
     trial_covariance,
 )
-from bayesrank.inference.jackknife import jackknife_covariance
+from bayesrank.inference.jackknife import jackknife_covariance, refit_covariance
 from bayesrank.inference.kernel_fits import bradley_terry_luce, davidson_luce
 from bayesrank.inference.kernels import mml
 from bayesrank.inference.kernels.bradley_terry_luce import fit_bradley_terry_luce
@@ -337,6 +337,61 @@ def test_influences_stand_in_where_a_question_cannot_be_spared():
     expected = question_covariance(mode_of(fit), unit_likelihoods.davidson_luce(data))
     draws = result["posterior"]["score"].values.reshape(-1, 4)
     np.testing.assert_allclose(np.cov(draws.T), expected, rtol=1e-6, atol=1e-8)
+
+
+# Fits to parts of the data
+
+
+def mean_rates(right, trials):
+    return (right / trials).mean(axis=-1)
+
+
+@pytest.mark.parametrize("n_trials", [2, 7, 40])
+def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
+    outcomes = simulate((32, 60, n_trials)).outcomes.copy()
+    outcomes[:16, :, 4:] = -1
+    data = Responses(outcomes, paired=False)
+    right, trials = data.binary_counts
+    expected = (right * (trials - right) / trials**2 / (trials - 1)).sum(axis=1) / 60**2
+    n_parts, n_left = min(n_trials, 10), min(n_trials, 4)
+    freedom = 50 // n_parts * (n_parts - 1)
+    widened = freedom / (freedom - 2) * expected
+    ratio = np.diag(refit_covariance(mean_rates, data, "benchmark")) / widened
+    np.testing.assert_allclose(ratio[16:].mean(), 1.0, atol=0.15)
+    # Of n trials in k parts, n < k, one at a time has (k - 1) n / (k (n - 1)) times the variance.
+    excess = (n_parts - 1) * n_left / (n_parts * (n_left - 1))
+    np.testing.assert_allclose(ratio[:16].mean(), excess, atol=0.15)
+
+
+def test_runs_of_all_systems_are_left_out_together():
+    outcomes = simulate((3, 40, 9)).outcomes.copy()
+    outcomes[1] = outcomes[0]
+    found = refit_covariance(mean_rates, Responses(outcomes), "benchmark")
+    np.testing.assert_allclose(found[0], found[1])
+    assert found[0, 0] > 2.0 * abs(found[0, 2])
+
+
+@pytest.mark.parametrize("preset", ["rasch_2pl", "rasch_3pl_map"])
+def test_published_item_models_vary_over_questions_as_fits_without_one(preset):
+    data = simulate((6, 12, 8), seed=2)
+    options = {"target": "population", "random_seed": 0}
+    result = rank(data, preset, draws=5_000, **options)
+    without = [
+        rank(Responses(np.delete(data.outcomes, m, axis=1)), preset, draws=0, random_seed=0)
+        for m in range(12)
+    ]
+    scores = np.array([one["ranking"]["score"].values for one in without])
+    expected = spread_of_sums(11 / 12 * scores)
+    draws = result["posterior"]["score"].values.reshape(-1, 6)
+    np.testing.assert_allclose(draws.mean(axis=0), result["ranking"]["score"], atol=0.1)
+    np.testing.assert_allclose(np.cov(draws.T), expected, atol=0.05 * np.trace(expected))
+
+
+def test_published_item_models_need_two_trials_on_a_benchmark():
+    data = simulate((4, 8, 1))
+    options = {"target": "benchmark", "draws": 50, "random_seed": 0, "calibration": "sandwich"}
+    with pytest.raises(DataError, match="trials must be two or more"):
+        rank(data, "rasch_2pl_map", **options)
 
 
 # Marginal likelihoods over trials

@@ -85,7 +85,7 @@ def climb(problem: SmoothProblem, start: Array, *, max_iterations: int = MAX_ITE
         The batch.
     start : numpy.ndarray of shape (resample, p)
         Where to begin; the maximum reached is never below it.
-    max_iterations : int, default 300
+    max_iterations : int, default 500
         Iterations after which a resample is given up and flagged.
 
     Returns

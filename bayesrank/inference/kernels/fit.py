@@ -48,6 +48,10 @@ class Fit:
         Given which questions to leave out, of shape (part, question), returns the scores of the
         others, of shape (part, system), fitted again from where this fit ended; NaN where they
         have no finite estimate. For likelihoods whose influences of questions tell too little.
+    refit : callable, optional
+        Given other numbers right and numbers of trials, both of shape (part, system, question),
+        returns the scores fitted to them as to these, of shape (part, system). For models with
+        several maxima, among which small changes of the data decide, as no influence tells.
     """
 
     score: Array
@@ -61,6 +65,7 @@ class Fit:
     curvature: Callable[[], tuple[Array, Array]]
     displace: Callable[[Array, Array], Array] = np.add
     without: Callable[[NDArray[np.bool_]], Array] | None = None
+    refit: Callable[[Array, Array], Array] | None = None
 
     @cached_property
     def loglik(self) -> Array:

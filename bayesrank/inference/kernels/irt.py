@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from bayesrank.inference.kernels.climbing import climb
+from bayesrank.inference.kernels.climbing import MAX_ITERATIONS, climb
 from bayesrank.inference.kernels.connectivity import linked_both_ways
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.item_cells import Guessing
@@ -55,6 +55,7 @@ def fit_irt_2pl(
     ability_mean: ArrayLike = 0.0,
     ability_precision: ArrayLike = 0.0,
     reg_discrimination: float = 0.01,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> Fit:
     r"""Fit the two-parameter logistic model, P(l is right on m) = sigma(a_m (theta_l - b_m)).
 
@@ -74,6 +75,8 @@ def fit_irt_2pl(
         Precision of that prior; 0 for none.
     reg_discrimination : float, default 0.01
         Weight of the sum of squared log discriminations.
+    max_iterations : int, default 500
+        Iterations after which a fit is given up and flagged.
 
     Returns
     -------
@@ -107,7 +110,8 @@ def fit_irt_2pl(
             ability_mean=ability_mean,
             ability_precision=ability_precision,
             reg_discrimination=reg_discrimination,
-        )
+        ),
+        max_iterations,
     )
 
 
@@ -162,6 +166,7 @@ def fit_irt_3pl(
     reg_guessing: float = 0.1,
     guessing: float | None = None,
     guessing_upper: float = 0.5,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> Fit:
     r"""Fit the three-parameter logistic model, P = c_m + (1 - c_m) sigma(a_m (theta_l - b_m)).
 
@@ -188,6 +193,8 @@ def fit_irt_3pl(
         A known guessing probability for all questions; estimated when omitted.
     guessing_upper : float, default 0.5
         Upper limit u of estimated guessing probabilities.
+    max_iterations : int, default 500
+        Iterations after which a fit is given up and flagged.
 
     Returns
     -------
@@ -225,7 +232,8 @@ def fit_irt_3pl(
             reg_guessing=reg_guessing,
             guessing=guessing,
             guessing_upper=guessing_upper,
-        )
+        ),
+        max_iterations,
     )
 
 
@@ -257,10 +265,10 @@ def _problem(
     )
 
 
-def _fit(problem: LogisticItems) -> Fit:
+def _fit(problem: LogisticItems, max_iterations: int) -> Fit:
     data = problem.data
     n_systems = data.by_system.shape[-1]
-    optimum = climb(problem, _first_point(problem))
+    optimum = climb(problem, _first_point(problem), max_iterations=max_iterations)
     optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
     held = problem.held(optimum.point)
     exists = problem.ability_precision > 0.0
