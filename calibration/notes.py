@@ -64,8 +64,8 @@ NOTES: dict[str, str] = {
     "mirt": (
         "loadings are shrunk towards a reference that comes from the data. Its spread is more than "
         "a third of the variance of the scores, and the draws and the sandwich leave it out: "
-        "intervals hold about 90 % with eight trials, 70 % with one, and 75 % with eighty where two "
-        "factors are not enough."
+        "intervals hold about 90 % with eight trials, 70 % with one, and 75 % with eighty where "
+        "two factors are not enough."
     ),
     "irt_2pl_mml": (
         "draws of the abilities have the items at their estimates, which differ from one tensor to "
