@@ -46,10 +46,10 @@ NOTES: dict[str, str] = {
         "parts of the data show how far estimates jump between them, not how far those are off. "
         "Over questions the origin, the mean difficulty, hangs on the questions that hardly "
         "discriminate, and scores with a prior on the abilities alone are farther from their limit "
-        "than they vary; differences are not. With one trial a question has as many parameters as "
-        "five systems can hardly tell, and intervals are too wide. On a benchmark the posterior is "
-        "the default, too wide where the model holds. Give the discriminations a prior, or centre "
-        "the abilities."
+        "than they vary; differences of scores are less so. With one trial a question has as many "
+        "parameters as five systems can hardly tell, and intervals are too wide or too narrow. On a "
+        "benchmark the posterior is the default, too wide where the model holds. Give the "
+        "discriminations a prior, or centre the abilities."
     ),
     "irt_3pl": (
         "as the 2PL; with one trial, or few systems, guessing and discrimination stand in for each "
