@@ -47,8 +47,8 @@ NOTES: dict[str, str] = {
         "Over questions the origin, the mean difficulty, hangs on the questions that hardly "
         "discriminate, and scores with a prior on the abilities alone are farther from their limit "
         "than they vary; differences of scores are less so. With one trial a question has as many "
-        "parameters as five systems can hardly tell, and intervals are too wide or too narrow. On a "
-        "benchmark the posterior is the default, too wide where the model holds. Give the "
+        "parameters as five systems can hardly tell, and intervals are too wide or too narrow. On "
+        "a benchmark the posterior is the default, too wide where the model holds. Give the "
         "discriminations a prior, or centre the abilities."
     ),
     "irt_3pl": (
