@@ -21,6 +21,7 @@ from bayesrank.reporting.page import report
 webdriver = pytest.importorskip(
     "selenium.webdriver", reason="the browser test needs Selenium: pip install selenium"
 )
+waiting = pytest.importorskip("selenium.webdriver.support.wait")
 
 AXE = Path(
     os.environ.get(
@@ -37,6 +38,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+HEADERS = "#leaderboard-table thead button"
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 
 
@@ -75,7 +77,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def opened(browser: Any, page: Path) -> Any:
     """Open the report at the size of a desktop."""
     set_size(browser, *SIZES["desktop"])
-    browser.get(page.as_uri())
+    # On a busy machine a window starts without the focus, and a page may still load when the driver
+    # goes on; a blank page between two tests keeps it from taking the last one for the next.
+    browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
+    for address, has_headers in (("about:blank", False), (page.as_uri(), True)):
+        browser.get(address)
+        waiting.WebDriverWait(browser, 60).until(
+            lambda b, expected=has_headers: (
+                bool(b.find_elements("css selector", HEADERS)) == expected
+            )
+        )
     return browser
 
 
@@ -99,8 +110,7 @@ def column(browser: Any, position: int) -> list[str]:
 
 
 def header(browser: Any, position: int) -> Any:
-    buttons = browser.find_elements("css selector", "#leaderboard-table thead button")
-    return buttons[position]
+    return browser.find_elements("css selector", HEADERS)[position]
 
 
 def show(browser: Any, element: Any) -> None:
