@@ -131,6 +131,7 @@ LIKELIHOODS = (
         "responses",
         ("map", "nuts"),
         ("reckase2009multidimensional",),
+        kernel="bayesrank.inference.item_fits:mirt",
         gradient="bayesrank.inference.unit_likelihoods:mirt",
     ),
     Method(

@@ -6,6 +6,7 @@ direction is left to a few of them.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,16 +32,21 @@ class FactorReference:
     ----------
     loading : numpy.ndarray of shape (question, factor)
         Reference loadings, with mean squares of 1 over the questions as the data weight them.
-    directions : numpy.ndarray of shape (question, question - factor)
-        Orthonormal directions in which loadings may leave the reference: orthogonal to it, as the
-        data weight questions.
+    held : numpy.ndarray of shape (question, factor)
+        The reference as the data weight questions, whose products with what loadings differ from
+        the reference are zero.
     anchors : numpy.ndarray of shape (factor,)
         Questions whose loadings differ most from one another.
     """
 
     loading: Array
-    directions: Array
+    held: Array
     anchors: NDArray[np.intp]
+
+    @cached_property
+    def directions(self) -> Array:
+        """Orthonormal directions in which loadings may leave the reference, in columns."""
+        return null_space(self.held.T)
 
 
 def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorReference:
@@ -132,5 +138,5 @@ def _normalised(ability: Array, loading: Array, weight: Array) -> FactorReferenc
     axes = axes * np.where((axes * root).sum(axis=0) < 0.0, -1.0, 1.0)
     pivots: Any = qr(axes.T, mode="r", pivoting=True)
     reference = axes / root
-    directions = null_space((by_question[:, np.newaxis] * reference).T)
-    return FactorReference(reference, directions, pivots[1][:n_factors])
+    held = by_question[:, np.newaxis] * reference
+    return FactorReference(reference, held, pivots[1][:n_factors])

@@ -21,16 +21,20 @@ from pymc.distributions.transforms import ZeroSumTransform
 from pytensor.graph.basic import Variable
 
 from bayesrank.models.score_priors import free_variable, zero_sum_score
-from bayesrank.priors import Cauchy, Custom, Flat, Laplace, Normal, Prior, PriorLike, as_prior
+from bayesrank.priors import (
+    LEVEL_SD,
+    POOLED_DF,
+    Cauchy,
+    Custom,
+    Flat,
+    Laplace,
+    Normal,
+    Prior,
+    PriorLike,
+    as_prior,
+)
 
 HIERARCHICAL = "hierarchical"
-
-# With two degrees of freedom the scale is known within a factor of 12 (95 % from 0.52 s to 6.3 s),
-# so that a handful of questions is enough to learn it.
-POOLED_DF = 2.0
-# Standard deviation of the mean easiness of all questions, in logits: mean accuracies from 0.7 % to
-# 99.3 % are within two of them.
-LEVEL_SD = 2.5
 
 
 def pooled_zero_sum(name: str, *, dims: str | Sequence[str], scale: float = 1.0) -> Any:

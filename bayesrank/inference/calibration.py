@@ -148,8 +148,8 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         covariance = _kernel_covariance(run, fit)
         if fit.refit is None:
             drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
-        else:  # the curvature may hold still what other fits do not
-            drawn["score"] = fit.score + _draw_gaussian(covariance, run.size, rng)
+        else:
+            drawn["score"] = _redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
     function = load_function(run.method.gradient)
 
@@ -327,14 +327,31 @@ def adjust(draws: Array, covariance: Array) -> Array:
     """
     flat = draws.reshape(-1, draws.shape[-1])
     mean = flat.mean(axis=0)
-    values, vectors = np.linalg.eigh(covariance)
-    axes = vectors[:, values > _NO_SPREAD * values[-1]]
+    axes = _axes(covariance)
     deviations = draws - mean
     along = deviations @ axes
     now = np.linalg.cholesky(axes.T @ _covariance(flat) @ axes)
     wanted = np.linalg.cholesky(axes.T @ covariance @ axes)
     moved = along @ np.linalg.solve(now.T, wanted.T)
     return mean + deviations + (moved - along) @ axes.T
+
+
+def _redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generator) -> Array:
+    """Draw scores anew where a covariance lets them vary.
+
+    Unlike an affine map of the draws, this needs no spread of theirs: the curvature may hold still
+    what other fits do not. Where those do not vary either, as with systems that are always right,
+    the draws are all that is known.
+    """
+    axes, deviations = _axes(covariance), draws - score
+    held = deviations - deviations @ axes @ axes.T
+    return score + held + _draw_gaussian(covariance, len(draws), rng)
+
+
+def _axes(covariance: Array) -> Array:
+    """Return orthonormal directions in which a covariance has spread, in columns."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors[:, values > _NO_SPREAD * values[-1]]
 
 
 def _covariance(draws: Array) -> Array:

@@ -8,7 +8,7 @@ the factory, where None means that the compiled graph of the factory does it; an
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from bayesrank.inference.existence import check_items
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.growth import fit_growth
 from bayesrank.inference.kernels.irt import fit_irt_2pl, fit_irt_3pl
+from bayesrank.inference.kernels.mirt import Score, fit_mirt
 from bayesrank.inference.kernels.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.kernels.rasch import fit_rasch
 from bayesrank.inference.kernels.state_space import fit_state_space
@@ -147,6 +148,42 @@ def dynamic_irt(
         fit = fit_state_space(data.outcomes, state_reg=state_reg, **times, **abilities)
         return _with_free_variables(fit, _increments)
     return None
+
+
+def mirt(
+    data: Responses,
+    prior: Prior,
+    *,
+    n_factors: int = 2,
+    score: Score = "mean_slope",
+    difficulty_prior: PriorLike = "hierarchical",
+    loading_prior: PriorLike = "normal(0, 0.3)",
+) -> Fit | None:
+    """Fit the multidimensional model with normal abilities and hierarchical intercepts."""
+    normal, loadings = prior.quadratic(), as_prior(loading_prior).quadratic()
+    if normal is None or loadings is None or difficulty_prior != "hierarchical":
+        return None
+    enough = 1 <= n_factors < min(data.shape[:2]) and score in get_args(Score)
+    if not enough or loadings[0] != 0.0 or min(normal[1], loadings[1]) == 0.0:
+        return None
+    fit_counts = partial(
+        fit_mirt,
+        n_factors=n_factors,
+        ability_mean=normal[0],
+        ability_precision=normal[1],
+        loading_precision=loadings[1],
+        score=score,
+    )
+
+    def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = np.full(right.shape[:2], np.nan)
+        for part, (answers, asked) in enumerate(zip(right, trials, strict=True)):
+            kept = asked.any(axis=0)
+            if kept.sum() > n_factors:
+                scores[part] = fit_counts(answers[:, kept], asked[:, kept]).score
+        return scores
+
+    return replace(fit_counts(*data.binary_counts), refit=refit)
 
 
 def rasch_mml(

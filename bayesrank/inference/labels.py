@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
-# Dims by parameter; one that is not named here is a single number.
+# Dims by parameter, without its number where there are several; one that is not named here is a
+# single number.
 _DIMS = {
     "ability": ("system",),
     "competency": ("system",),
+    "coordinate": ("system",),
+    "deviation": ("direction",),
     "difficulty": ("question",),
     "discrimination": ("question",),
     "guessing": ("question",),
     "guessing_logit": ("question",),
     "increment": ("system", "step"),
+    "intercept": ("question",),
+    "loading": ("question",),
     "log_discrimination": ("question",),
     "rating_deviation": ("system",),
     "slope": ("system",),
@@ -64,7 +69,7 @@ def label_parameters(
         logarithms = {f"log_{n}": np.log(values[n]) for n in _FREE_LOGARITHMS if n in values}
     values = {**values, **logarithms}
     variables = {
-        name: ((*leading, *_DIMS.get(name, ())), np.asarray(v)) for name, v in values.items()
+        name: (_dims(name, np.ndim(v), leading), np.asarray(v)) for name, v in values.items()
     }
     sizes = {dim: n for dims, v in variables.values() for dim, n in zip(dims, v.shape, strict=True)}
     labels = {"system": data.systems, "question": getattr(data, "questions", ())}
@@ -73,14 +78,20 @@ def label_parameters(
     }
     if "size" in sizes and not isinstance(data, Comparisons):
         coords["size"] = np.unique(data.events.right.sum(axis=1))
-    # Trials are numbered from 1; a step leads to the trial of its number.
+    # Numbers begin at 1; a step leads to the trial of its number.
     coords |= {
         dim: np.arange(first, first + sizes[dim])
-        for dim, first in (("trial", 1), ("step", 2))
+        for dim, first in (("trial", 1), ("step", 2), ("factor", 1), ("direction", 1))
         if dim in sizes
     }
     coords |= {dim: np.arange(sizes[dim]) for dim in leading if dim in sizes}
     return xr.Dataset(variables, coords)
+
+
+def _dims(name: str, ndim: int, leading: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the dims of a parameter, a last one for factors where there is one more axis."""
+    dims = (*leading, *_DIMS.get(name.rstrip("_0123456789"), ()))
+    return dims if len(dims) == ndim else (*dims, "factor")
 
 
 def split_scores(result: Any) -> tuple[NDArray[np.float64], dict[str, Any]]:

@@ -6,7 +6,7 @@ objective itself, with ``value``, ``gradient`` and ``information`` at points of 
 
 - pairs: ``bradley_terry``, ``rao_kupper``, ``davidson``;
 - winner sets: ``bradley_terry_luce``, ``davidson_luce``;
-- items: ``rasch``, ``irt`` (2PL and 3PL), ``mml`` (marginal likelihood);
+- items: ``rasch``, ``irt`` (2PL and 3PL), ``mml`` (marginal likelihood), ``mirt`` (one table);
 - ordered trials: ``growth``, ``state_space``.
 
 Nothing is imported here: a fit of pairs should not wait for what items need.

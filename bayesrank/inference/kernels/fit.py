@@ -50,8 +50,9 @@ class Fit:
         have no finite estimate. For likelihoods whose influences of questions tell too little.
     refit : callable, optional
         Given other numbers right and numbers of trials, both of shape (part, system, question),
-        returns the scores fitted to them as to these, of shape (part, system). For models with
-        several maxima, among which small changes of the data decide, as no influence tells.
+        returns the scores fitted to them as to these, of shape (part, system). For what no
+        influence tells: small changes of the data that decide among several maxima, or that move
+        a reference.
     """
 
     score: Array

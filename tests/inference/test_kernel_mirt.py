@@ -1,0 +1,163 @@
+"""The kernel of the multidimensional model against its graph, and what it is for: many refits."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bayesrank import Responses, rank
+from bayesrank.inference.item_fits import mirt as fit_responses
+from bayesrank.inference.kernels.laplace import constrained_steps
+from bayesrank.inference.kernels.mirt import Point, fit_mirt, mirt_problem
+from bayesrank.inference.optimize import fit as fit_graph
+from bayesrank.models import mirt
+from bayesrank.priors import Empirical, Laplace, Normal
+
+
+def simulate(shape=(6, 14, 5), seed=0):
+    """Simulate two abilities, with a cell and some trials missing."""
+    rng = np.random.default_rng(seed)
+    ability, loading = rng.normal(size=(shape[0], 2)), rng.normal([1.0, 0.0], 0.5, (shape[1], 2))
+    chance = expit(ability @ loading.T + rng.normal(size=shape[1]))
+    outcomes = (rng.random(shape) < chance[..., None]).astype(int)
+    outcomes[1, 2], outcomes[0, 3, 2:] = -1, -1
+    return Responses(outcomes)
+
+
+def problem_at_a_point(seed=1):
+    """Return an objective and parameters that are no optimum, but as they are held."""
+    problem = mirt_problem(*simulate().binary_counts, ability_mean=np.arange(6.0))
+    n_free = problem.free(Point(np.zeros((6, 2)), problem.reference.loading, np.zeros(14))).size
+    free = 0.4 * np.random.default_rng(seed).normal(size=n_free)
+    for start in (0, 6):
+        free[start : start + 6] -= free[start : start + 6].mean()
+    return problem, free
+
+
+def test_derivatives_are_those_of_the_objective():
+    problem, free = problem_at_a_point()
+    np.testing.assert_allclose(problem.free(problem.point(free)), free, atol=1e-14)
+    step = 1e-5
+    shifts = step * np.eye(free.size)
+    slopes = [
+        (problem.value(problem.point(free + s)) - problem.value(problem.point(free - s))) / 2 / step
+        for s in shifts
+    ]
+    np.testing.assert_allclose(problem.gradient(problem.point(free)), slopes, atol=1e-6)
+    bends = [
+        (problem.gradient(problem.point(free - s)) - problem.gradient(problem.point(free + s)))
+        / (2 * step)
+        for s in shifts
+    ]
+    np.testing.assert_allclose(problem.information(problem.point(free)), bends, atol=1e-6)
+
+
+def test_newton_steps_solve_the_whole_system():
+    problem, free = problem_at_a_point()
+    point = problem.point(free)
+    held = np.zeros((free.size, 2))
+    held[:6, 0], held[6:12, 1] = 1.0, 1.0
+    gradient, information = problem.gradient(point), problem.information(point)
+    step = problem.free(point.plus(problem.newton(point, 0.0))) - free
+    expected = constrained_steps(information, held, gradient[np.newaxis])[0]
+    np.testing.assert_allclose(step, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n_factors": 1},
+        {"n_factors": 3, "score": "norm"},
+        {"prior": Normal(1.0, 0.7), "loading_prior": 0.5},
+        {"prior": Empirical(np.arange(24).reshape(6, 4, 1) % 3 % 2)},
+    ],
+    ids=["default", "one", "norm", "normal", "empirical"],
+)
+def test_the_optimum_and_the_draws_are_those_of_the_graph(options):
+    data = simulate()
+    graph = fit_graph(mirt(data, **options), "map")
+    kernel = fit_responses(data, options.get("prior", Normal(0.0, 1.0)), **without(options))
+    assert kernel is not None
+    assert bool(kernel.converged)
+    np.testing.assert_allclose(kernel.score, graph.point["score"], atol=1e-10)
+    drawn, expected = kernel.draw(8000, np.random.default_rng(0)), graph.draws(draws=2000)
+    assert set(drawn) == set(graph.point.data_vars)
+    for name, values in kernel.parameters.items():
+        np.testing.assert_allclose(values, graph.point[name], atol=1e-9, err_msg=name)
+        spread = expected[name].std(("chain", "draw"))
+        # A loading above the diagonal of the triangle is zero.
+        np.testing.assert_allclose(
+            drawn[name].std(axis=0), spread, rtol=0.06, atol=1e-9, err_msg=name
+        )
+
+
+def without(options):
+    return {name: value for name, value in options.items() if name != "prior"}
+
+
+def test_what_the_kernel_does_not_cover_goes_to_the_graph():
+    data, normal = simulate(), Normal(0.0, 1.0)
+    assert fit_responses(data, Laplace(0.0, 1.0)) is None
+    assert fit_responses(data, normal, difficulty_prior="normal(0, 2)") is None
+    assert fit_responses(data, normal, loading_prior="normal(1, 0.3)") is None
+    assert fit_responses(data, normal, loading_prior="flat") is None
+    with pytest.raises(ValueError, match="n_factors must be"):
+        rank(data, "mirt", n_factors=6)
+    with pytest.raises(ValueError, match="score must be one of"):
+        rank(data, "mirt", score="length")
+
+
+def test_equal_systems_tie_and_keep_a_spread():
+    outcomes = simulate().outcomes.copy()
+    outcomes[3] = outcomes[5]
+    fit = fit_mirt(*Responses(outcomes).binary_counts)
+    assert fit.score[3] == fit.score[5]
+    # No part of these data moves any score, and yet the scores are not known exactly.
+    alike = Responses(np.tile([[[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 1]]], (4, 1, 1)))
+    result = rank(alike, "mirt", target="benchmark", calibration="sandwich", random_seed=0)
+    assert (result["ranking"]["score"] == 0.0).all()
+    assert (result["ranking"]["score_lower"] < -0.3).all()
+
+
+def test_a_norm_needs_factors():
+    with pytest.raises(ValueError, match="NaN"):
+        rank(Responses(np.ones((4, 5, 2), int)), "mirt", score="norm")
+
+
+def test_refits_are_fits_of_what_is_left():
+    data = simulate()
+    fit = fit_responses(data, Normal(0.0, 1.0))
+    assert fit is not None
+    assert fit.refit is not None
+    right, trials = (counts.astype(float) for counts in data.binary_counts)
+    keep = np.arange(14) != 4
+    scores = fit.refit(np.stack([right, right * keep]), np.stack([trials, trials * keep]))
+    np.testing.assert_array_equal(scores[0], fit.score)
+    less = fit_responses(
+        Responses(data.outcomes[:, keep]),
+        Normal(0.0, 1.0),
+    )
+    assert less is not None
+    np.testing.assert_allclose(scores[1], less.score, atol=1e-12)
+    two = trials * (np.arange(14) < 2)
+    assert np.isnan(fit.refit(right[None] * (two > 0), two[None])).all()
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_the_reference_adds_to_the_spread(target):
+    # The sandwich at the optimum, which normal intercepts get, holds the reference still.
+    rng = np.random.default_rng(3)
+    chance = rng.beta(2.0, 2.0, (8, 25, 1))
+    data = Responses((rng.random((8, 25, 8)) < chance).astype(int))
+    spreads = [
+        rank(
+            data,
+            "mirt",
+            target=target,
+            calibration="sandwich",
+            random_seed=0,
+            difficulty_prior=prior,
+        )["posterior"]["score"].var(("chain", "draw"))
+        for prior in ("hierarchical", "normal(0, 1)")
+    ]
+    assert float(spreads[0].mean()) > 1.1 * float(spreads[1].mean())
