@@ -390,3 +390,16 @@ def test_the_graph_engine_gets_the_sandwich_of_the_likelihood():
         tree["posterior"]["score"].std(("chain", "draw")).values for tree in (calibrated, naive)
     ]
     assert (spreads[0] > spreads[1]).all()
+
+
+@pytest.mark.parametrize("method", ["rasch_2pl_map", "rasch_3pl_map", "mirt"])
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_scores_that_no_refit_moves_keep_a_spread(method, target):
+    # Whatever is left out, these systems tie, and yet they are not known to be equal.
+    alike = Responses(np.tile([[[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 1]]], (4, 1, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # four questions
+        result = rank(alike, method, target=target, calibration="sandwich", random_seed=0)
+    score = result["posterior"]["score"].transpose("chain", "draw", "system").values
+    assert np.diff(score, axis=-1).std(axis=(0, 1)).min() > 0.15
+    assert (result["ranking"]["tie_group"] == 1).all()
