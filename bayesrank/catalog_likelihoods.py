@@ -133,6 +133,7 @@ LIKELIHOODS = (
         ("reckase2009multidimensional",),
         kernel="bayesrank.inference.item_fits:mirt",
         gradient="bayesrank.inference.unit_likelihoods:mirt",
+        empirical=True,
     ),
     Method(
         "hierarchical_binomial",

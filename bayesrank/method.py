@@ -73,6 +73,8 @@ class Method:
         :mod:`bayesrank.inference.unit_likelihoods`, where they are responses.
     composite : bool
         Whether the likelihood is a composite one, whose draws need calibration.
+    empirical : bool
+        Whether the factory takes a part of the prior from the data, whose draws need it as well.
     correlated : bool
         Whether the posterior is so correlated that NUTS should adapt to its correlations.
     existence : str, optional
@@ -96,6 +98,7 @@ class Method:
     functional: str | None = None
     gradient: str | None = None
     composite: bool = False
+    empirical: bool = False
     correlated: bool = False
     existence: str | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -104,6 +107,11 @@ class Method:
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the draws are calibrated by default, whatever the target."""
+        return self.composite or self.empirical
 
     @property
     def title(self) -> str:

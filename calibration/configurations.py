@@ -70,7 +70,7 @@ class Configuration:
     def options_for(self, target: Target, generator: Generator) -> Mapping[str, Any]:
         """Return the options of a cell: with the sandwich for item models that are wrong.
 
-        Over questions and for composite likelihoods it is the default.
+        Over questions and for some methods it is the default.
         """
         if target != "benchmark" or generator != "beta" or not self._can_be_calibrated:
             return self.options
@@ -80,7 +80,7 @@ class Configuration:
     def _can_be_calibrated(self) -> bool:
         """Whether it is no default on a benchmark, but to be had."""
         fits = self.backend in LIKELIHOOD_BACKENDS and self.method.gradient is not None
-        return fits and not self.method.composite
+        return fits and not self.method.is_calibrated
 
     @property
     def has_ordered_trials(self) -> bool:

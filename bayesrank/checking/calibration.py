@@ -60,6 +60,14 @@ def _naive(result: xr.DataTree) -> Finding | None:
             "The draws are for these questions alone, and not calibrated for "
             "target='population': intervals are too narrow; leave calibration at its default.",
         )
+    if method.empirical:
+        return Finding(
+            "calibration",
+            "doubtful",
+            f"A part of the prior of {method.name} comes from the data, and its draws are not "
+            "calibrated: intervals leave out how much that part varies; leave calibration at its "
+            "default.",
+        )
     return None
 
 

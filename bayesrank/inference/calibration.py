@@ -67,8 +67,9 @@ _NO_SPREAD = 1e-12
 def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
     """Return the calibration of a run: the one asked for, or the default.
 
-    The default is the sandwich for composite likelihoods, and for all likelihoods that have a
-    gradient where the questions vary; none for battles, which are independent observations.
+    The default is the sandwich for composite likelihoods, for priors that the data have a part in,
+    and for all likelihoods that have a gradient where the questions vary; none for battles, which
+    are independent observations.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     if calibration == "sandwich" and run.method.gradient is None:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
-        wanted = run.method.composite or run.target == "population"
+        wanted = run.method.is_calibrated or run.target == "population"
         fits = run.method.gradient is not None and run.target != "battles"
         calibration = "sandwich" if wanted and fits else "none"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):

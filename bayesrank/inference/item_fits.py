@@ -13,6 +13,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.errors import DataError
 from bayesrank.inference.existence import check_items
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.growth import fit_growth
@@ -159,7 +160,13 @@ def mirt(
     difficulty_prior: PriorLike = "hierarchical",
     loading_prior: PriorLike = "normal(0, 0.3)",
 ) -> Fit | None:
-    """Fit the multidimensional model with normal abilities and hierarchical intercepts."""
+    """Fit the multidimensional model with normal abilities and hierarchical intercepts.
+
+    Raises
+    ------
+    DataError
+        If the score is a norm of abilities in which systems do not differ.
+    """
     normal, loadings = prior.quadratic(), as_prior(loading_prior).quadratic()
     if normal is None or loadings is None or difficulty_prior != "hierarchical":
         return None
@@ -183,7 +190,13 @@ def mirt(
                 scores[part] = fit_counts(answers[:, kept], asked[:, kept]).score
         return scores
 
-    return replace(fit_counts(*data.binary_counts), refit=refit)
+    fit = fit_counts(*data.binary_counts)
+    if np.isnan(fit.score).any():
+        raise DataError(
+            f"outcomes must tell systems apart by n_factors={n_factors} abilities for "
+            "score='norm'; got outcomes that do not; use score='mean_slope'"
+        )
+    return replace(fit, refit=refit)
 
 
 def rasch_mml(

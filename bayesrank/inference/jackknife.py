@@ -66,7 +66,7 @@ def refit_covariance(
     Returns
     -------
     numpy.ndarray of shape (system, system)
-        None where some questions cannot be spared for an estimate.
+        None where some questions, or trials, cannot be spared for an estimate.
 
     Raises
     ------
@@ -84,8 +84,11 @@ def refit_covariance(
     return jackknife_covariance(without, data)
 
 
-def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -> Array:
-    """Return the mean of what several divisions of the trials into parts say."""
+def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -> Array | None:
+    """Return the mean of what several divisions of the trials into parts say.
+
+    None where some parts leave nothing to estimate.
+    """
     require_two_trials(data)
     rng = np.random.default_rng(0)
     n_parts = min(_TRIAL_PARTS, data.shape[2])
@@ -93,6 +96,8 @@ def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -
     covariance = np.zeros((data.shape[0], data.shape[0]))
     for _ in range(n_divisions):
         scores = refit(*_counts_of_parts(data, n_parts, rng))
+        if not np.isfinite(scores).all():
+            return None
         deviations = scores - scores.mean(axis=0)
         covariance += (n_parts - 1) / n_parts * deviations.T @ deviations
     freedom = n_divisions * (n_parts - 1)

@@ -116,6 +116,15 @@ def test_naive_composite_posteriors_are_bad(method):
     assert not report.trustworthy
 
 
+def test_a_naive_prior_from_the_data_is_doubtful():
+    options = {"target": "benchmark", "random_seed": 0}
+    assert check(rank(simulate(), "mirt", **options)).verdict("calibration") == "good"
+    naive = rank(simulate(), "mirt", calibration="none", **options)
+    assert check(naive).verdict("calibration") == "doubtful"
+    other = rank(simulate(), "mirt", calibration="none", target="population", random_seed=0)
+    assert check(other).verdict("calibration") == "bad"
+
+
 def test_naive_posteriors_of_the_population_are_bad():
     options = {"target": "population", "random_seed": 0}
     assert check(rank(simulate(), "rasch_map", **options)).verdict("calibration") == "good"

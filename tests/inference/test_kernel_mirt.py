@@ -5,7 +5,9 @@ import pytest
 from scipy.special import expit
 
 from bayesrank import Responses, rank
+from bayesrank.errors import DataError
 from bayesrank.inference.item_fits import mirt as fit_responses
+from bayesrank.inference.jackknife import refit_covariance
 from bayesrank.inference.kernels.laplace import constrained_steps
 from bayesrank.inference.kernels.mirt import Point, fit_mirt, mirt_problem
 from bayesrank.inference.optimize import fit as fit_graph
@@ -115,7 +117,7 @@ def test_equal_systems_tie():
 
 
 def test_a_norm_needs_factors():
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(DataError, match="must tell systems apart by n_factors=2 abilities"):
         rank(Responses(np.ones((4, 5, 2), int)), "mirt", score="norm")
 
 
@@ -139,20 +141,24 @@ def test_refits_are_fits_of_what_is_left():
 
 
 @pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_parts_without_an_estimate_give_no_covariance(target):
+    data = simulate((4, 10, 4))
+    data = Responses(np.where(data.outcomes < 0, 0, data.outcomes))
+    assert refit_covariance(lambda right, _: right.sum(axis=-1), data, target) is not None
+    assert refit_covariance(lambda right, _: right[..., 0] * np.nan, data, target) is None
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
 def test_the_reference_adds_to_the_spread(target):
     # The sandwich at the optimum, which normal intercepts get, holds the reference still.
     rng = np.random.default_rng(3)
     chance = rng.beta(2.0, 2.0, (8, 25, 1))
     data = Responses((rng.random((8, 25, 8)) < chance).astype(int))
+    priors = ("hierarchical", "normal(0, 1)")
     spreads = [
-        rank(
-            data,
-            "mirt",
-            target=target,
-            calibration="sandwich",
-            random_seed=0,
-            difficulty_prior=prior,
-        )["posterior"]["score"].var(("chain", "draw"))
-        for prior in ("hierarchical", "normal(0, 1)")
+        rank(data, "mirt", target=target, random_seed=0, difficulty_prior=prior)["posterior"][
+            "score"
+        ].var(("chain", "draw"))
+        for prior in priors
     ]
     assert float(spreads[0].mean()) > 1.1 * float(spreads[1].mean())
