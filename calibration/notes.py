@@ -17,9 +17,9 @@ likelihood, there for contrast, and, at a fixed truth, closed-form posteriors an
 generator `prior`. Few tensors make a wide simulation interval, so that a pass says little.
 
 Five presets are exceptions, named before the run with the reasons given at the end:
-`inverse_difficulty`, `rasch_2pl`, `rasch_2pl_map`, `rasch_3pl` and `rasch_3pl_map`. Three methods
-that no preset runs were added when smaller runs had shown that they fall short: `rankllm`, `mirt`
-and `irt_2pl_mml`.
+`inverse_difficulty`, `rasch_2pl`, `rasch_2pl_map`, `rasch_3pl` and `rasch_3pl_map`. Two methods
+that no preset runs were added when smaller runs had shown that they fall short: `rankllm` and
+`irt_2pl_mml`.
 """
 
 SBC_PREFACE = """\
@@ -60,12 +60,6 @@ NOTES: dict[str, str] = {
         "scores are shares of the largest: the best system has 100 whatever the data, and those "
         "next to it are pressed against that end, where neither a shift of the draws nor a wider "
         "spread describes how they vary. With eight trials intervals hold about 92 %."
-    ),
-    "mirt": (
-        "loadings are shrunk towards a reference that comes from the data. Its spread is more than "
-        "a third of the variance of the scores, and the draws and the sandwich leave it out: "
-        "intervals hold about 90 % with eight trials, 70 % with one, and 75 % with eighty where "
-        "two factors are not enough."
     ),
     "irt_2pl_mml": (
         "draws of the abilities have the items at their estimates, which differ from one tensor to "
