@@ -41,6 +41,10 @@ def mirt(
     unit variance, and loadings that are lower-triangular with a positive diagonal in the anchor
     questions, one per factor, which are chosen so that their loadings differ most.
 
+    The posterior takes the reference for given, and so is narrower than estimates vary from data to
+    data. :func:`bayesrank.rank` therefore calibrates the draws by default, from fits to parts of
+    the data that have references of their own.
+
     Parameters
     ----------
     responses : Responses
