@@ -1,11 +1,12 @@
 """Factory of the item response model with several abilities per system."""
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesrank.inference.kernels.mirt import Score
 from bayesrank.models.cells import cells_of
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.factor_reference import factor_reference
@@ -13,8 +14,6 @@ from bayesrank.models.pooled_priors import effect, is_flat
 from bayesrank.models.score_priors import free_variable, zero_sum_score
 from bayesrank.priors import Normal, PriorLike, as_prior
 from bayesrank.responses import Responses
-
-Score = Literal["mean_slope", "norm"]
 
 
 def mirt(

@@ -8,8 +8,9 @@ from bayesrank import Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.item_fits import mirt as fit_responses
 from bayesrank.inference.jackknife import refit_covariance
+from bayesrank.inference.kernels.factor_items import Point
 from bayesrank.inference.kernels.laplace import constrained_steps
-from bayesrank.inference.kernels.mirt import Point, fit_mirt, mirt_problem
+from bayesrank.inference.kernels.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.optimize import fit as fit_graph
 from bayesrank.models import mirt
 from bayesrank.priors import Empirical, Laplace, Normal
