@@ -142,6 +142,7 @@ LIKELIHOODS = (
         "responses",
         ("map", "nuts"),
         ("gelman2005analysis",),
+        kernel="bayesrank.inference.item_fits:hierarchical_binomial",
         gradient="bayesrank.inference.unit_likelihoods:hierarchical_binomial",
     ),
     Method(

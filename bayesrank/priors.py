@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from bayesrank.responses import Responses
 
-# The hierarchical prior of questions, see :mod:`bayesrank.models.pooled_priors`.
+# The hierarchical prior of questions, see :mod:`bayesrank.models.pooled_priors`: what it is called.
+HIERARCHICAL = "hierarchical"
 # With two degrees of freedom the scale is known within a factor of 12 (95 % from 0.52 s to 6.3 s),
 # so that a handful of questions is enough to learn it.
 POOLED_DF = 2.0

@@ -7,9 +7,9 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesrank.models.latent_priors import laplace, zero_sum
-from bayesrank.models.pooled_priors import HIERARCHICAL, pooled, zero_sum_effect
+from bayesrank.models.pooled_priors import pooled, zero_sum_effect
 from bayesrank.models.score_priors import custom_variable, free_variable
-from bayesrank.priors import Cauchy, Custom, Laplace, Prior, PriorLike
+from bayesrank.priors import HIERARCHICAL, Cauchy, Custom, Laplace, Prior, PriorLike
 
 
 def crossed_effects(

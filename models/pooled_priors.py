@@ -22,6 +22,7 @@ from pytensor.graph.basic import Variable
 
 from bayesrank.models.score_priors import free_variable, zero_sum_score
 from bayesrank.priors import (
+    HIERARCHICAL,
     LEVEL_SD,
     POOLED_DF,
     Cauchy,
@@ -33,8 +34,6 @@ from bayesrank.priors import (
     PriorLike,
     as_prior,
 )
-
-HIERARCHICAL = "hierarchical"
 
 
 def pooled_zero_sum(name: str, *, dims: str | Sequence[str], scale: float = 1.0) -> Any:

@@ -18,12 +18,15 @@ from bayesrank.inference.existence import check_items
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.growth import fit_growth
 from bayesrank.inference.kernels.irt import fit_irt_2pl, fit_irt_3pl
+from bayesrank.inference.kernels.item_cells import Guessing
 from bayesrank.inference.kernels.mirt import Score, fit_mirt
 from bayesrank.inference.kernels.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.kernels.pooled_irt import fit_pooled_items
+from bayesrank.inference.kernels.pooled_items import NormalPrior, PooledItems
 from bayesrank.inference.kernels.rasch import fit_rasch
 from bayesrank.inference.kernels.state_space import fit_state_space
 from bayesrank.inference.time_axis import ScoreTarget, Variant, check_time_axis
-from bayesrank.priors import Flat, Prior, PriorLike, as_prior
+from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 
 Named = dict[str, NDArray[np.float64]]
@@ -35,11 +38,23 @@ _REFIT_ITERATIONS = 100
 def rasch(
     data: Responses, prior: Prior, *, difficulty_prior: PriorLike = "hierarchical"
 ) -> Fit | None:
-    """Fit the Rasch model with a normal or flat prior on abilities and free difficulties."""
+    """Fit the Rasch model with a normal prior on abilities, or free difficulties."""
     normal = prior.quadratic()
-    if normal is None or not _is_flat(difficulty_prior):
+    if normal is None:
         return None
-    return fit_rasch(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
+    if _is_flat(difficulty_prior):
+        return fit_rasch(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
+    if difficulty_prior != HIERARCHICAL or normal[1] == 0.0:
+        return None
+    mean, precision = normal
+    problem = PooledItems.of(
+        *data.binary_counts,
+        ability_mean=mean,
+        ability_precision=precision,
+        level=float(np.mean(mean)),
+        level_sd=(precision * data.shape[0]) ** -0.5,
+    )
+    return _uncentred(fit_pooled_items(problem))
 
 
 def irt_2pl(
@@ -51,9 +66,13 @@ def irt_2pl(
     centred: bool = True,
     reg_discrimination: float = 0.01,
 ) -> Fit | None:
-    """Fit the published form of the 2PL model: free item parameters with a penalty."""
+    """Fit the default form of the 2PL model, or the published one with free item parameters."""
     normal = prior.quadratic()
-    if normal is None or centred or not _is_flat(difficulty_prior, discrimination_prior):
+    if normal is None:
+        return None
+    if centred and difficulty_prior == HIERARCHICAL:
+        return _fit_lines(data, normal, discrimination_prior)
+    if centred or not _is_flat(difficulty_prior, discrimination_prior):
         return None
     fit_counts = partial(
         fit_irt_2pl,
@@ -77,10 +96,23 @@ def irt_3pl(
     reg_discrimination: float = 0.01,
     reg_guessing: float = 0.1,
 ) -> Fit | None:
-    """Fit the published form of the 3PL model: free item parameters with penalties."""
+    """Fit the default form of the 3PL model, or the published one with free item parameters."""
     normal = prior.quadratic()
+    if normal is None:
+        return None
+    if centred and difficulty_prior == HIERARCHICAL:
+        given = as_prior(guessing_prior).quadratic()
+        if given is None or given[1] == 0.0:
+            return None
+        return _fit_lines(
+            data,
+            normal,
+            discrimination_prior,
+            guessing=Guessing(guessing, guessing_upper),
+            guess_prior=NormalPrior(float(given[0]), given[1]),
+        )
     flat = _is_flat(difficulty_prior, discrimination_prior, guessing_prior)
-    if normal is None or centred or not flat:
+    if centred or not flat:
         return None
     fit_counts = partial(
         fit_irt_3pl,
@@ -135,13 +167,13 @@ def dynamic_irt(
             f"has the penalty state_reg; got {walk_prior!r}: increments and their scale vanish "
             "together at the mode, so estimate the scale with backend='nuts'"
         )
+    if variant == "linear":
+        return rasch(data, prior, difficulty_prior=difficulty_prior)
     normal = prior.quadratic()
     if normal is None or not _is_flat(difficulty_prior):
         return None
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
     abilities: dict[str, Any] = {"ability_mean": normal[0], "ability_precision": normal[1]}
-    if variant == "linear":
-        return fit_rasch(*data.binary_counts, **abilities)
     times: dict[str, Any] = {"time_points": time_points, "score_target": score_target}
     if variant == "growth" and _is_flat(slope_prior) and slope_reg > 0:
         return fit_growth(data.outcomes, slope_reg=slope_reg, **times, **abilities)
@@ -168,7 +200,7 @@ def mirt(
         If the score is a norm of abilities in which systems do not differ.
     """
     normal, loadings = prior.quadratic(), as_prior(loading_prior).quadratic()
-    if normal is None or loadings is None or difficulty_prior != "hierarchical":
+    if normal is None or loadings is None or difficulty_prior != HIERARCHICAL:
         return None
     enough = 1 <= n_factors < min(data.shape[:2]) and score in get_args(Score)
     if not enough or loadings[0] != 0.0 or min(normal[1], loadings[1]) == 0.0:
@@ -197,6 +229,17 @@ def mirt(
             "score='norm'; got outcomes that do not; use score='mean_slope'"
         )
     return replace(fit, refit=refit)
+
+
+def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
+    """Fit the model of one benchmark with normal abilities, which has no interactions."""
+    normal = prior.quadratic()
+    if normal is None or normal[1] == 0.0 or len(set(data.groups or ())) > 1:
+        return None
+    problem = PooledItems.of(
+        *data.binary_counts, ability_mean=normal[0], ability_precision=normal[1]
+    )
+    return _with_free_variables(fit_pooled_items(problem), _spread_of_difficulties)
 
 
 def rasch_mml(
@@ -229,6 +272,44 @@ def require_items(data: Responses, **_: Any) -> None:
     )
 
 
+def _fit_lines(
+    data: Responses,
+    ability_prior: tuple[NDArray[np.float64], float],
+    discrimination_prior: PriorLike,
+    **guessing: Any,
+) -> Fit | None:
+    """Fit questions of normal log discriminations and hierarchical intercepts."""
+    slopes = as_prior(discrimination_prior).quadratic()
+    if slopes is None or min(slopes[1], ability_prior[1]) == 0.0:
+        return None
+    # A common factor of the discriminations is the scale of the abilities, and has no prior.
+    problem = PooledItems.of(
+        *data.binary_counts,
+        ability_mean=ability_prior[0],
+        ability_precision=ability_prior[1],
+        slope_prior=NormalPrior(0.0, slopes[1]),
+        **guessing,
+    )
+    return fit_pooled_items(problem)
+
+
+def _uncentred(fit: Fit) -> Fit:
+    """Measure abilities from the mean difficulty instead of from the mean ability."""
+
+    def unpack(free: NDArray[np.float64]) -> Named:
+        named = fit.unpack(free)
+        contrast, intercept = named["score"], named["intercept"]
+        level = intercept.mean(axis=-1, keepdims=True)
+        return named | {
+            "score": contrast + level,
+            "contrast": contrast,
+            "difficulty": level - intercept,
+        }
+
+    named = unpack(fit.free)
+    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack)
+
+
 def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
     """Fit the counts of the data, and any others in the same way."""
 
@@ -239,9 +320,9 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
 
 
 def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
-    """Add the factory's free variables to those of a kernel.
+    """Add variables of the factory to those of a kernel.
 
-    PyMC would draw what is missing from its prior when it predicts from a result.
+    PyMC would draw free ones that are missing from their prior when it predicts from a result.
     """
 
     def unpack(free: NDArray[np.float64]) -> Named:
@@ -255,9 +336,13 @@ def _log_discrimination(named: Named) -> Named:
     return {"log_discrimination": np.log(named["discrimination"])}
 
 
+def _spread_of_difficulties(named: Named) -> Named:
+    return {"difficulty": -named["intercept"], "difficulty_sd": named["intercept"].std(axis=-1)}
+
+
 def _increments(named: Named) -> Named:
     return {"increment": np.diff(named["trajectory"], axis=-1)}
 
 
 def _is_flat(*priors: PriorLike) -> bool:
-    return all(prior != "hierarchical" and isinstance(as_prior(prior), Flat) for prior in priors)
+    return all(prior != HIERARCHICAL and isinstance(as_prior(prior), Flat) for prior in priors)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from bayesrank.inference.kernels.arrow import one_or_nan, solve_or_nan
+from bayesrank.inference.kernels.arrow import solve_by_blocks
 from bayesrank.inference.kernels.penalty import Array
+from bayesrank.inference.kernels.pooled_intercepts import PooledPrior
 from bayesrank.models.factor_reference import FactorReference
-from bayesrank.priors import LEVEL_SD, POOLED_DF
 
 
 class Point(NamedTuple):
@@ -36,16 +36,6 @@ class Point(NamedTuple):
     def plus(self, step: "Point") -> "Point":
         """Return the point one step away."""
         return Point(*(here + move for here, move in zip(self, step, strict=True)))
-
-
-class _InterceptPrior(NamedTuple):
-    """The hierarchical prior near a point: gradient, and precision t I + U diag(s) U'."""
-
-    value: float
-    gradient: Array
-    precision: float
-    columns: Array
-    shares: Array
 
 
 @dataclass(frozen=True)
@@ -107,7 +97,7 @@ class FactorItems:
         abilities = ((point.ability - self.ability_mean[:, np.newaxis]) ** 2).sum()
         loadings = ((point.loading - self.reference.loading) ** 2).sum()
         penalty = 0.5 * (self.ability_precision * abilities + self.loading_precision * loadings)
-        return self.loglik(point) + _intercept_prior(point.intercept).value - penalty
+        return self.loglik(point) + float(PooledPrior.at(point.intercept).value) - penalty
 
     def gradient(self, point: Point) -> Array:
         """Return the gradient in the free coordinates, of shape (p,)."""
@@ -141,7 +131,7 @@ class FactorItems:
         full[second, third] = np.einsum(
             "mi,lm,la->aim", directions, weight, ability, optimize=True
         ).reshape(size[0], n_questions)
-        prior = _intercept_prior(intercept)
+        prior = PooledPrior.at(intercept)
         full[third, third] = np.diag(weight.sum(axis=0) + prior.precision)
         full[third, third] += (prior.columns * prior.shares) @ prior.columns.T
         return np.triu(full) + np.triu(full, 1).T
@@ -152,7 +142,7 @@ class FactorItems:
         NaN where the Hessian is singular.
         """
         residual, weight = self._derivatives(point)
-        slope, prior = self._gradient(point, residual), _intercept_prior(point.intercept)
+        slope, prior = self._gradient(point, residual), PooledPrior.at(point.intercept)
         (n_systems, n_factors), n_questions = point.ability.shape, len(point.loading)
         design = np.column_stack([point.ability, np.ones(n_systems)])
         each, last = np.arange(n_factors), n_factors
@@ -186,15 +176,14 @@ class FactorItems:
         total = np.tile(np.eye(n_factors), (n_systems, 1))
         corner[:n_abilities, -n_factors:], corner[-n_factors:, :n_abilities] = total, total.T
 
-        sides = np.column_stack([slope.loading, slope.intercept])[..., np.newaxis]
-        inner = solve_or_nan(blocks, np.concatenate([border, sides], axis=-1))
-        border[:, last, sums] *= prior.shares  # its rows are not its columns
-        eliminated = np.tensordot(border, inner, axes=((0, 1), (0, 1)))
-        corner -= eliminated[:, :-1]
-        right = np.zeros(len(corner)) - eliminated[:, -1]
-        right[:n_abilities] += slope.ability.ravel()
-        outer = one_or_nan(corner, right)
-        steps = inner[..., -1] - inner[..., :-1] @ outer
+        rows = border.copy()
+        rows[:, last, sums] *= prior.shares
+        sides = np.column_stack([slope.loading, slope.intercept])
+        right = np.zeros(len(corner))
+        right[:n_abilities] = slope.ability.ravel()
+        parts = blocks, border, rows, corner, sides, right
+        inner, outer = solve_by_blocks(*(part[np.newaxis] for part in parts))
+        steps, outer = inner[0], outer[0]
         abilities = outer[:n_abilities].reshape(n_systems, n_factors)
         return Point(abilities, steps[:, :last], steps[:, last])
 
@@ -215,23 +204,5 @@ class FactorItems:
         return Point(
             residual @ point.loading - self.ability_precision * above,
             residual.T @ point.ability - self.loading_precision * beside,
-            residual.sum(axis=0) + _intercept_prior(point.intercept).gradient,
+            residual.sum(axis=0) + PooledPrior.at(point.intercept).gradient,
         )
-
-
-def _intercept_prior(intercept: Array) -> _InterceptPrior:
-    """Expand the hierarchical prior, a normal mean and Student's t around it."""
-    n = len(intercept)
-    mean = intercept.mean()
-    deviation = intercept - mean
-    freedom = POOLED_DF + n - 1.0
-    squares = POOLED_DF + deviation @ deviation
-    precision = float(freedom / squares)
-    of_mean = LEVEL_SD**-2 / n
-    return _InterceptPrior(
-        value=float(-0.5 * (mean / LEVEL_SD) ** 2 - 0.5 * freedom * np.log(squares)),
-        gradient=-precision * deviation - of_mean * mean,
-        precision=precision,
-        columns=np.column_stack([np.ones(n), deviation]),
-        shares=np.array([(of_mean - precision) / n, -2.0 * precision**2 / freedom]),
-    )

@@ -142,10 +142,6 @@ def irt_3pl_problem(
         The free coordinates are the abilities, offsets, log discriminations and, where guessing is
         estimated, its logits.
     """
-    if guessing is not None and not 0.0 <= guessing < 1.0:
-        raise ValueError(f"guessing must be at least 0 and below 1; got {guessing!r}")
-    if not 0.0 < guessing_upper <= 1.0:
-        raise ValueError(f"guessing_upper must be above 0 and at most 1; got {guessing_upper!r}")
     checked_precision("reg_guessing", reg_guessing)
     if guessing is None and reg_guessing == 0.0:
         raise ValueError("reg_guessing must be positive where guessing is estimated; got 0")

@@ -28,11 +28,22 @@ class Guessing:
         Upper limit of estimated guessing probabilities.
     penalty : float, default 0
         Weight of the sum of squared logits of guessing over its limit.
+
+    Raises
+    ------
+    ValueError
+        If a probability is out of range.
     """
 
     fixed: float | None = 0.0
     upper: float = 0.5
     penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.fixed is not None and not 0.0 <= self.fixed < 1.0:
+            raise ValueError(f"guessing must be at least 0 and below 1; got {self.fixed!r}")
+        if not 0.0 < self.upper <= 1.0:
+            raise ValueError(f"guessing_upper must be above 0 and at most 1; got {self.upper!r}")
 
     @property
     def absent(self) -> bool:
@@ -44,6 +55,64 @@ class Guessing:
         if logit is None:
             return np.full(shape, self.fixed)
         return self.upper * expit(logit)
+
+
+NO_GUESSING = Guessing()
+
+
+def loglik(data: ItemCounts, guessing: Guessing, x: Array, logit: Array | None) -> Array:
+    """Return the log-likelihood of log-odds x, of shape (resample,).
+
+    Parameters
+    ----------
+    data : ItemCounts
+        Weighted counts.
+    guessing : Guessing
+        How guessing is treated.
+    x : numpy.ndarray of shape (resample, system, question)
+        Log-odds of being right without a guess.
+    logit : numpy.ndarray of shape (resample, question), or None
+        Logits of guessing where it is estimated.
+
+    Returns
+    -------
+    numpy.ndarray of shape (resample,)
+    """
+    right, trials = data.right, data.trials
+    total = trials * np.logaddexp(0.0, x)
+    if guessing.absent:
+        return (right * x - total).sum(axis=(-1, -2))
+    guess = guessing.probability(logit, data.weights.shape)
+    # P = (c + e^x) / (1 + e^x) and 1 - P = (1 - c) / (1 + e^x).
+    with np.errstate(divide="ignore"):
+        gained = right * np.logaddexp(np.log(guess)[:, None, :], x)
+    missed = (trials - right) * np.log1p(-guess)[:, None, :]
+    return (gained + missed - total).sum(axis=(-1, -2))
+
+
+def positive_definite(blocks: Array) -> NDArray[np.bool_]:
+    """Say which symmetric blocks are positive definite.
+
+    Parameters
+    ----------
+    blocks : numpy.ndarray of shape (resample, k, k, group)
+        The blocks, k up to 3.
+
+    Returns
+    -------
+    numpy.ndarray of bool and shape (resample, group)
+    """
+    first = blocks[:, 0, 0]
+    if blocks.shape[1] == 1:
+        return first > 0.0
+    second = first * blocks[:, 1, 1] - blocks[:, 0, 1] ** 2
+    definite = (first > 0.0) & (second > 0.0)
+    if blocks.shape[1] == 2:
+        return definite
+    a, b, c = blocks[:, 0, 2], blocks[:, 1, 2], blocks[:, 2, 2]
+    third = c * second - a * (a * blocks[:, 1, 1] - b * blocks[:, 0, 1])
+    third += b * (a * blocks[:, 0, 1] - b * first)
+    return definite & (third > 0.0)
 
 
 @dataclass(frozen=True)
@@ -59,13 +128,14 @@ class ItemCells:
     ability : numpy.ndarray of shape (resample, system)
         Abilities.
     slope, stretch, guess : numpy.ndarray of shape (resample, question)
-        Discriminations, 1 + a, and guessing probabilities.
+        Discriminations, the derivatives of x by the offset (1 + a) or the intercept (1), and
+        guessing probabilities.
     guessing : Guessing
         How guessing is treated.
     lean : numpy.ndarray
-        a (theta + e), the derivative of x by log a.
+        a (theta + e), or a theta with intercepts: the derivative of x by log a.
     x : numpy.ndarray
-        a theta + (1 + a) e.
+        a theta + (1 + a) e, or a theta with the intercept added.
     chance : numpy.ndarray
         sigma(x).
     total, ratio : numpy.ndarray
@@ -97,11 +167,40 @@ class ItemCells:
         log_slope: Array,
         logit: Array | None,
     ) -> Self:
-        """Evaluate the cells at a point."""
+        """Evaluate the cells at a point whose difficulties are given by offsets."""
         slope = np.exp(log_slope)
-        stretch = 1.0 + slope
         lean = (ability[:, :, None] + offset[:, None, :]) * slope[:, None, :]
         x = lean + offset[:, None, :]
+        return cls._from_log_odds(data, guessing, ability, slope, 1.0 + slope, lean, x, logit)
+
+    @classmethod
+    def at_intercepts(
+        cls,
+        data: ItemCounts,
+        guessing: Guessing,
+        ability: Array,
+        intercept: Array,
+        log_slope: Array,
+        logit: Array | None,
+    ) -> Self:
+        """Evaluate the cells at a point of intercepts -a b, which the derivatives are by."""
+        slope = np.exp(log_slope)
+        lean = ability[:, :, None] * slope[:, None, :]
+        x, stretch = lean + intercept[:, None, :], np.ones_like(slope)
+        return cls._from_log_odds(data, guessing, ability, slope, stretch, lean, x, logit)
+
+    @classmethod
+    def _from_log_odds(
+        cls,
+        data: ItemCounts,
+        guessing: Guessing,
+        ability: Array,
+        slope: Array,
+        stretch: Array,
+        lean: Array,
+        x: Array,
+        logit: Array | None,
+    ) -> Self:
         chance = expit(x)
         guess = guessing.probability(logit, slope.shape)
         first = (data, ability, slope, stretch, guess, guessing, lean, x, chance)
@@ -113,7 +212,7 @@ class ItemCells:
         return cls(*first, total, ratio, chance * (ratio - data.trials))
 
     def gradient(self) -> list[Array]:
-        """Return the derivatives by abilities, offsets, log slopes and guessing logits."""
+        """Return the derivatives by abilities, difficulties, log slopes and guessing logits."""
         parts = [
             (self.pull @ self.slope[:, :, None])[:, :, 0],
             self.stretch * self.pull.sum(axis=-2),

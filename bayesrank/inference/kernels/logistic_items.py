@@ -22,7 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.kernels.arrow import Arrow
-from bayesrank.inference.kernels.item_cells import FLOOR, Guessing, ItemCells
+from bayesrank.inference.kernels.item_cells import (
+    FLOOR,
+    Guessing,
+    ItemCells,
+    loglik,
+    positive_definite,
+)
 from bayesrank.inference.kernels.items import ItemCounts
 from bayesrank.inference.kernels.penalty import Array
 
@@ -98,17 +104,7 @@ class LogisticItems:
         """Return the log-likelihood, of shape (resample,)."""
         ability, offset, log_slope, logit = self.split(point)
         leaning = np.exp(log_slope)[:, None, :] * (ability[:, :, None] + offset[:, None, :])
-        x = leaning + offset[:, None, :]
-        right, trials = self.data.right, self.data.trials
-        total = trials * np.logaddexp(0.0, x)
-        if self.guessing.absent:
-            return (right * x - total).sum(axis=(-1, -2))
-        guess = self.guessing.probability(logit, self.data.weights.shape)
-        # P = (c + e^x) / (1 + e^x) and 1 - P = (1 - c) / (1 + e^x).
-        with np.errstate(divide="ignore"):
-            gained = right * np.logaddexp(np.log(guess)[:, None, :], x)
-        missed = (trials - right) * np.log1p(-guess)[:, None, :]
-        return (gained + missed - total).sum(axis=(-1, -2))
+        return loglik(self.data, self.guessing, leaning + offset[:, None, :], logit)
 
     def value(self, point: Array) -> Array:
         """Return the penalised objective, of shape (resample,)."""
@@ -244,7 +240,7 @@ class LogisticItems:
         diagonal, blocks, border = cells.curvature(by_question)
         self._add_question_penalties(blocks)
         if exact and guarded:
-            by_question = _positive_definite(blocks)
+            by_question = positive_definite(blocks)
             if not by_question.all():
                 diagonal, blocks, border = cells.curvature(by_question)
                 self._add_question_penalties(blocks)
@@ -316,16 +312,3 @@ class LogisticItems:
         slopes = slice(n_systems + n_questions, n_systems + 2 * n_questions)
         rescaled[:, slopes] -= shift[:, None] * asked
         return rescaled
-
-
-def _positive_definite(blocks: Array) -> NDArray[np.bool_]:
-    """Say which blocks are positive definite, of shape (resample, group)."""
-    first = blocks[:, 0, 0]
-    second = first * blocks[:, 1, 1] - blocks[:, 0, 1] ** 2
-    definite = (first > 0.0) & (second > 0.0)
-    if blocks.shape[1] == 2:
-        return definite
-    a, b, c = blocks[:, 0, 2], blocks[:, 1, 2], blocks[:, 2, 2]
-    third = c * second - a * (a * blocks[:, 1, 1] - b * blocks[:, 0, 1])
-    third += b * (a * blocks[:, 0, 1] - b * first)
-    return definite & (third > 0.0)
