@@ -195,6 +195,27 @@ def test_batched_item_fits_equal_looped_ones(name, precision):
         np.testing.assert_allclose(together.loglik[index], alone.loglik, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "precision"), [("irt_2pl", 0.0), ("irt_2pl", 1.0), ("irt_3pl", 1.0)]
+)
+def test_hard_and_easy_resamples_climb_side_by_side(name, precision):
+    # Answers that do not follow the model take many damped steps, in numbers of their own; the
+    # batch does not fit into one piece.
+    rng = np.random.default_rng(3)
+    trials = np.full((10, 30), 8.0)
+    chance = expit(rng.normal(size=(7, 10, 1)) - rng.normal(size=(7, 1, 30)))
+    correct = rng.binomial(8, rng.beta(5.0 * chance, 5.0 * (1.0 - chance))).astype(float)
+    correct[3] = 4.0
+    tiled = np.concatenate([correct] * 17)
+    together = FITS[name](tiled, trials, ability_precision=precision)
+    assert np.ptp(together.iterations) > 5
+    for row in range(7):
+        alone = FITS[name](correct[row], trials, ability_precision=precision)
+        assert abs(together.iterations[row] - alone.iterations) <= 2  # rounding decides the last
+        for same in (row, row + 7 * 16):
+            np.testing.assert_allclose(together.score[same], alone.score, atol=1e-7)
+
+
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("precision", [0.0, 1.0], ids=["mle", "map"])
 def test_a_weight_of_two_is_a_question_asked_twice(name, precision):
@@ -357,6 +378,10 @@ def test_item_draws_have_the_constrained_covariance(name):
         (lambda k, n: fit_irt_3pl(k, n, guessing=1.0), "guessing must be at least 0 and below 1"),
         (lambda k, n: fit_irt_3pl(k, n, guessing_upper=0.0), "guessing_upper must be above 0"),
         (lambda k, n: fit_irt_3pl(k, n, reg_guessing=0.0), "reg_guessing must be positive"),
+        (
+            lambda k, n: fit_irt_2pl(np.stack([k, k]), n, ability_precision=[0.0, 1.0]),
+            "for all resamples or for none",
+        ),
     ],
 )
 def test_impossible_item_options_are_refused(call, message):

@@ -67,12 +67,25 @@ class Arrow:
             return self._without_blocks(diagonal_side, block_side)
         return self._without_diagonal(diagonal_side, block_side)
 
-    def damped(self, share: float, reference: "Arrow") -> "Arrow":
-        """Return the matrices with a share of a reference's diagonal added to theirs."""
+    def take(self, index: NDArray[np.intp]) -> "Arrow":
+        """Return the matrices of some resamples: themselves, where these are all."""
+        if len(index) == len(self.diagonal):
+            return self
+        return Arrow(
+            self.diagonal[index],
+            self.blocks[index],
+            self.border[index],
+            on_diagonal=None if self.on_diagonal is None else self.on_diagonal[index],
+            on_blocks=None if self.on_blocks is None else self.on_blocks[index],
+        )
+
+    def damped(self, shares: Array, reference: "Arrow") -> "Arrow":
+        """Return the matrices with shares of a reference's diagonals added to theirs."""
+        each = shares[:, np.newaxis]
         blocks = self.blocks.copy()
         for row in range(blocks.shape[1]):
-            blocks[:, row, row] += share * _floored(reference.blocks[:, row, row])
-        diagonal = self.diagonal + share * _floored(reference.diagonal)
+            blocks[:, row, row] += each * _floored(reference.blocks[:, row, row])
+        diagonal = self.diagonal + each * _floored(reference.diagonal)
         return replace(self, diagonal=diagonal, blocks=blocks)
 
     def dense(self) -> Array:

@@ -88,7 +88,8 @@ def fit_irt_2pl(
     Raises
     ------
     ValueError
-        If a precision or penalty is negative, or nothing fixes the scale.
+        If a precision or penalty is negative, nothing fixes the scale, or some resamples alone
+        have a prior.
 
     References
     ----------
@@ -202,8 +203,8 @@ def fit_irt_3pl(
     Raises
     ------
     ValueError
-        If a precision, penalty or guessing probability is out of range, or nothing fixes the
-        scale.
+        If a precision, penalty or guessing probability is out of range, nothing fixes the scale,
+        or some resamples alone have a prior.
 
     References
     ----------
@@ -248,6 +249,10 @@ def _problem(
         raise ValueError(
             "reg_discrimination must be positive where abilities have no prior, since nothing "
             "else fixes their scale; got 0"
+        )
+    if (precision > 0.0).any() and not (precision > 0.0).all():
+        raise ValueError(
+            f"ability_precision must be positive for all resamples or for none; got {precision!r}"
         )
     data = item_counts(correct, trials, weights, drop=True)
     n_systems = data.by_system.shape[-1]

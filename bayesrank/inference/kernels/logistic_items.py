@@ -94,6 +94,11 @@ class LogisticItems:
         logit = None if self.guessing.fixed is not None else point[:, second:]
         return point[:, :n_systems], point[:, n_systems:first], point[:, first:second], logit
 
+    @property
+    def cells(self) -> int:
+        """Cells per resample."""
+        return self.data.trials[0].size
+
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient, of shape (resample,)."""
         slope = np.exp(self.split(point)[2])
@@ -117,13 +122,13 @@ class LogisticItems:
             value -= self.guessing.penalty * (weights * logit**2).sum(axis=-1)
         return value
 
-    def cells(self, point: Array) -> ItemCells:
+    def _cells(self, point: Array) -> ItemCells:
         """Return the derivatives per system and question."""
         return ItemCells.at(self.data, self.guessing, *self.split(point))
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective, of shape (resample, p)."""
-        return self._gradient(point, self.cells(point))
+        return self._gradient(point, self._cells(point))
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the Lagrangian, of shape (resample, p, p).
@@ -132,7 +137,7 @@ class LogisticItems:
         held; without a prior the multiplier is 0 and this is the objective's own Hessian.
         """
         return self._arrow(
-            point, self.cells(point), self.held(point), exact=True, guarded=False
+            point, self._cells(point), self.held(point), exact=True, guarded=False
         ).dense()
 
     def constraint(self, point: Array) -> Array:
@@ -145,10 +150,10 @@ class LogisticItems:
         held[:, n_systems + n_questions : n_systems + 2 * n_questions] = -share * flat * offset
         return held
 
-    def system(self, point: Array) -> tuple[Array, Callable[[float], Array]]:
-        """Return the gradient, and a function from the damping to the step."""
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from the damping of some resamples to their steps."""
         batch, n_systems, n_questions = self.data.trials.shape
-        cells = self.cells(point)
+        cells = self._cells(point)
         gradient = self._gradient(point, cells)
         held = None
         if self.has_floor:
@@ -157,14 +162,14 @@ class LogisticItems:
         by_question = gradient[:, n_systems:].reshape(batch, -1, n_questions)
         arrows = [self._arrow(point, cells, held)]
 
-        def step(damping: float) -> Array:
-            arrow = arrows[0]
-            if damping:
+        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+            arrow = arrows[0].take(rows)
+            if damping.any():
                 if len(arrows) == 1:
                     arrows.append(self._arrow(point, cells, held, exact=False))
-                arrow = arrow.damped(damping, arrows[1])
-            ability, other = arrow.solve(gradient[:, :n_systems], by_question)
-            return np.concatenate([ability, other.reshape(batch, -1)], axis=-1)
+                arrow = arrow.damped(damping, arrows[1].take(rows))
+            ability, other = arrow.solve(gradient[rows, :n_systems], by_question[rows])
+            return np.concatenate([ability, other.reshape(len(rows), -1)], axis=-1)
 
         return gradient, step
 
@@ -172,7 +177,7 @@ class LogisticItems:
         """Say which coordinates have their maximum at infinity, of shape (resample, p)."""
         if not self.has_floor:
             return np.zeros(point.shape, dtype=bool)
-        cells = self.cells(point)
+        cells = self._cells(point)
         return cells.held(self._gradient(point, cells))
 
     def restore(self, point: Array) -> Array:

@@ -44,7 +44,7 @@ class MarginalItems:
     Attributes
     ----------
     data : ItemCounts
-        Weighted counts; one resample at a time is evaluated.
+        Weighted counts.
     slopes : {"each", "common", "fixed"}
         Whether every question has its slope, all share one, or it is known.
     fixed_slope : float, default 1
@@ -61,6 +61,11 @@ class MarginalItems:
     def take(self, index: slice | NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         return replace(self, data=self.data.take(index))
+
+    @property
+    def cells(self) -> int:
+        """Cells per resample: those of the matrix of its Newton steps."""
+        return (2 * self.data.weights.shape[-1]) ** 2
 
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient, of shape (resample,)."""
@@ -91,18 +96,24 @@ class MarginalItems:
             matrices.append(_decoupled(matrix, held[row] | self._left_out(row)))
         return np.stack(matrices)
 
-    def system(self, point: Array) -> tuple[Array, Callable[[float], Array]]:
-        """Return the gradient, and a function from the damping to the step."""
-        gradient, matrix, expected = self._derivatives(0, point[0])
-        fixed = self.held(point, gradient[None])[0] | self._left_out(0)
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from the damping of some resamples to their steps."""
+        found = [self._derivatives(row, one) for row, one in enumerate(point)]
+        gradient = np.stack([parts[0] for parts in found])
+        fixed = self.held(point, gradient)
+        fixed |= np.stack([self._left_out(row) for row in range(len(point))])
         gradient[fixed] = 0.0
-        matrix = _decoupled(matrix, fixed)
+        pairs = zip(found, fixed, strict=True)
+        matrix = np.stack([_decoupled(parts[1], some) for parts, some in pairs])
+        expected = np.where(fixed, 0.0, np.stack([parts[2] for parts in found]))
 
-        def step(damping: float) -> Array:
-            damped = matrix + damping * np.diag(np.where(fixed, 0.0, expected))
-            return solve_or_nan(damped[None], gradient[None, :, None])[:, :, 0]
+        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+            damped = matrix[rows]
+            index = np.arange(damped.shape[-1])
+            damped[:, index, index] += damping[:, np.newaxis] * expected[rows]
+            return solve_or_nan(damped, gradient[rows, :, np.newaxis])[:, :, 0]
 
-        return gradient[None], step
+        return gradient, step
 
     def held(self, point: Array, gradient: Array | None = None) -> NDArray[np.bool_]:
         """Say which log slopes run to minus infinity, of shape (resample, p)."""

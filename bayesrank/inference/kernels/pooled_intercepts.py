@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesrank.inference.kernels.penalty import Array
 from bayesrank.priors import LEVEL_SD, POOLED_DF
@@ -65,3 +66,9 @@ class PooledPrior(NamedTuple):
             columns=np.stack([np.ones_like(deviation), deviation], axis=-1),
             shares=np.stack([(of_mean - precision) / n, -2.0 * precision**2 / freedom], axis=-1),
         )
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the expansions of some resamples: themselves, where these are all."""
+        if len(index) == len(self.precision):
+            return self
+        return type(self)(*(part[index] for part in self))

@@ -150,6 +150,11 @@ class PooledItems:
             blocks.append(slice(n_systems + n_questions, n_systems + 2 * n_questions))
         return zero_sum(n_systems + self._n_kinds * n_questions, *blocks)
 
+    @property
+    def cells(self) -> int:
+        """Cells per resample."""
+        return self.data.trials[0].size
+
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient, of shape (resample,)."""
         slope = np.exp(self.split(point)[2])
@@ -185,18 +190,18 @@ class PooledItems:
         full[:, intercepts, intercepts] += scaled @ prior.columns.transpose(0, 2, 1)
         return full
 
-    def system(self, point: Array) -> tuple[Array, Callable[[float], Array]]:
-        """Return the gradient, and a function from the damping to the step."""
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from the damping of some resamples to their steps."""
         cells, prior = self._cells(point), self._pooled(self.split(point)[1])
         gradient, arrows = self._gradient(point, cells), [self._arrow(cells, prior)]
 
-        def step(damping: float) -> Array:
-            arrow = arrows[0]
-            if damping:
+        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+            arrow = arrows[0].take(rows)
+            if damping.any():
                 if len(arrows) == 1:
                     arrows.append(self._arrow(cells, prior, exact=False))
-                arrow = arrow.damped(damping, arrows[1])
-            return self._step(arrow, prior, gradient)
+                arrow = arrow.damped(damping, arrows[1].take(rows))
+            return self._step(arrow, prior.take(rows), gradient[rows])
 
         return gradient, step
 
