@@ -74,13 +74,22 @@ class ItemCurves:
     def modes(self) -> tuple[Array, Array]:
         """Return modes and minus the second derivatives there, of shape (system,)."""
         mode = np.zeros(len(self.right))
+        low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
+        before = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
             first, second = self.derivatives(mode)
+            low, high = np.where(first > 0.0, mode, low), np.where(first < 0.0, mode, high)
             step = first / second
-            # A Newton step is safe while it moves no log-odds by more than 1 (see newton.py).
-            reach = np.abs(step) * self.slope.max(initial=0.0)
-            step *= np.where(reach <= 1.0, 1.0, np.log1p(reach) / np.maximum(reach, 1.0))
-            mode = mode + step
+            # Steep items make steps of the first derivative, which Newton's method jumps across:
+            # it goes on only while its steps shrink, inside what is known to hold the mode.
+            held = np.isfinite(high - low)
+            inside = (low < mode + step) & (mode + step < high)
+            halve = held & ~(inside & (np.abs(step) <= 0.5 * np.abs(before)))
+            middle = 0.5 * (np.where(held, low, 0.0) + np.where(held, high, 0.0))
+            step = np.where(halve, middle - mode, step)
+            longest = 2.0 * np.abs(before)
+            step = np.where(held, step, np.clip(step, -longest, longest))
+            mode, before = mode + step, step
             if np.abs(step).max(initial=0.0) <= _MODE_TOLERANCE:
                 break
         return mode, self.derivatives(mode)[1]
@@ -109,20 +118,13 @@ class ItemCurves:
         one. The log integral is that of the density with the prior normalised.
         """
         mode, precision = self.modes()
-        width = np.sqrt(2.0 * TAIL / precision)
-        start, end = (mode - width).min(), (mode + width).max()
+        low, high = self.bounds(mode, precision)
+        start, end = low.min(), high.max()
         steepest = min(self.slope.max(initial=0.0), _STEEPEST)
         finest = max(_STEPS_PER_SD * np.sqrt(precision.max()), _STEPS_PER_RISE * steepest)
-        step = 1.0 / finest
-        while True:
-            nodes = np.linspace(start, end, int(np.ceil((end - start) / step)) + 1)
-            log_density = self.shared_log_density(nodes)
-            top = log_density.max(axis=-1, keepdims=True)
-            # Densities are narrowest at their modes: an end may lie too near.
-            short = (top - log_density[:, [0, -1]] < TAIL - 1.0).any(axis=0)
-            if not short.any():
-                break
-            start, end = start - short[0] * width.max(), end + short[1] * width.max()
+        nodes = np.linspace(start, end, int(np.ceil((end - start) * finest)) + 1)
+        log_density = self.shared_log_density(nodes)
+        top = log_density.max(axis=-1, keepdims=True)
         weights = np.exp(log_density - top)
         total = weights.sum(axis=-1)
         measure = (nodes[1] - nodes[0]) / np.sqrt(2.0 * np.pi)
