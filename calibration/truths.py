@@ -49,8 +49,8 @@ _WEIGHING = frozenset({"inverse_difficulty", "rankllm"})
 # Penalties on parameters of systems, which are to weigh as much against them as against one tensor.
 _SYSTEM_PENALTIES = frozenset({"slope_reg", "state_reg"})
 
-# Simulated fits where each costs milliseconds, or a tenth of a second.
-N_KERNEL_FITS, N_GRAPH_FITS = 100, 20
+# Simulated fits, where the score is their mean.
+N_FITS = 100
 
 
 def true_score(configuration: Configuration, world: World, rng: np.random.Generator) -> Array:
@@ -131,9 +131,8 @@ def _mean_estimate(configuration: Configuration, world: World, rng: np.random.Ge
     """Return the mean of estimates from new tensors that have one."""
     backend = "map" if configuration.backend == "nuts" else configuration.backend
     ranker, options = _ranker_of_ability(configuration)
-    fast = configuration.ranker in PRESETS or backend == "mml"  # a kernel fits it
     scores = []
-    for _ in range(N_KERNEL_FITS if fast else N_GRAPH_FITS):
+    for _ in range(N_FITS):
         data = world.draw_responses(rng)
         with suppress(NoFiniteEstimate):
             scores.append(point_estimate(data, ranker, backend=backend, **options))

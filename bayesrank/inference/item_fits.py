@@ -21,6 +21,7 @@ from bayesrank.inference.kernels.irt import fit_irt_2pl, fit_irt_3pl
 from bayesrank.inference.kernels.item_cells import Guessing
 from bayesrank.inference.kernels.mirt import Score, fit_mirt
 from bayesrank.inference.kernels.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.kernels.pooled_growth import fit_pooled_growth
 from bayesrank.inference.kernels.pooled_irt import fit_pooled_items
 from bayesrank.inference.kernels.pooled_items import NormalPrior, PooledItems
 from bayesrank.inference.kernels.rasch import fit_rasch
@@ -147,7 +148,7 @@ def dynamic_irt(
     slope_reg: float = 0.01,
     state_reg: float = 1.0,
 ) -> Fit | None:
-    """Fit the published forms of the dynamic models: penalised growth or walks.
+    """Fit the published forms of the dynamic models, or growth with default priors.
 
     Raises
     ------
@@ -170,7 +171,26 @@ def dynamic_irt(
     if variant == "linear":
         return rasch(data, prior, difficulty_prior=difficulty_prior)
     normal = prior.quadratic()
-    if normal is None or not _is_flat(difficulty_prior):
+    if normal is None:
+        return None
+    if variant == "growth" and difficulty_prior == HIERARCHICAL:
+        slopes = as_prior(slope_prior).quadratic()
+        if slopes is None or min(slopes[1], normal[1]) == 0.0:
+            return None
+        if data.shape[2] == 1:
+            return rasch(data, prior, difficulty_prior=difficulty_prior)
+        data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
+        fit = fit_pooled_growth(
+            data.outcomes,
+            time_points=time_points,
+            score_target=score_target,
+            slope_mean=float(slopes[0]),
+            slope_precision=slopes[1],
+            ability_mean=normal[0],
+            ability_precision=normal[1],
+        )
+        return _with_free_variables(fit, _contrasts)
+    if not _is_flat(difficulty_prior):
         return None
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
     abilities: dict[str, Any] = {"ability_mean": normal[0], "ability_precision": normal[1]}
@@ -338,6 +358,11 @@ def _log_discrimination(named: Named) -> Named:
 
 def _spread_of_difficulties(named: Named) -> Named:
     return {"difficulty": -named["intercept"], "difficulty_sd": named["intercept"].std(axis=-1)}
+
+
+def _contrasts(named: Named) -> Named:
+    level = named["ability"].mean(axis=-1, keepdims=True)
+    return {"contrast": named["ability"] - level, "intercept": level - named["difficulty"]}
 
 
 def _increments(named: Named) -> Named:

@@ -13,6 +13,7 @@ The weighted mean difficulty is held at 0. The Hessian is an arrow: a two by two
 diagonal of the difficulties, and a border between them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -55,6 +56,8 @@ class GrowthTrials:
         Means of a normal prior on the abilities at the first trial.
     ability_precision : numpy.ndarray of shape (resample,)
         Precision of that prior; 0 for none.
+    slope_mean : float, default 0
+        Where the squared slopes are counted from.
     """
 
     counts: TrialCounts
@@ -62,6 +65,7 @@ class GrowthTrials:
     slope_reg: float
     ability_mean: Array
     ability_precision: Array
+    slope_mean: float = 0.0
 
     @property
     def scale(self) -> Array:
@@ -92,24 +96,22 @@ class GrowthTrials:
         ability, slope, _ = self.split(point)
         gaps = ability + slope * self.times[0] - self.ability_mean
         prior = self.ability_precision * (gaps**2).sum(axis=-1)
-        return self.loglik(point) - 0.5 * prior - self.slope_reg * (slope**2).sum(axis=-1)
+        slopes = self.slope_reg * ((slope - self.slope_mean) ** 2).sum(axis=-1)
+        return self.loglik(point) - 0.5 * prior - slopes
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective, of shape (resample, p)."""
-        for_lines, for_difficulty, _ = self._derivatives(point)
+        for_lines, for_difficulty, _ = self.derivatives(point)
         return np.concatenate([for_lines.reshape(len(point), -1), for_difficulty], axis=-1)
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        dense = self._arrow(self._derivatives(point)[2]).dense()
-        n_questions = self.counts.shape[-1]
-        order = np.r_[n_questions : dense.shape[-1], :n_questions]
-        return dense[:, order[:, np.newaxis], order]
+        return self.ordered(self.arrow(self.derivatives(point)[2]).dense())
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
-        for_lines, for_difficulty, spread = self._derivatives(point)
-        arrow = self._arrow(spread)
+        for_lines, for_difficulty, spread = self.derivatives(point)
+        arrow = self.arrow(spread)
         if spread.shape[-1] == 1:
             # The complement of a single question is all rounding, and its difficulty is held
             # whatever is added to it.
@@ -131,6 +133,12 @@ class GrowthTrials:
         held[:, 2 * self.counts.shape[0] :] = self.counts.held
         return held
 
+    def ordered(self, matrices: Array) -> Array:
+        """Return matrices of :meth:`arrow` in the order of the free coordinates."""
+        n_questions = self.counts.shape[-1]
+        order = np.r_[n_questions : matrices.shape[-1], :n_questions]
+        return matrices[:, order[:, np.newaxis], order]
+
     def split(self, point: Array) -> tuple[Array, Array, Array]:
         """Return abilities, slopes and difficulties."""
         n_systems = self.counts.shape[0]
@@ -140,7 +148,7 @@ class GrowthTrials:
         ability, slope, difficulty = self.split(point)
         return ability[..., np.newaxis] + slope[..., np.newaxis] * self.times, difficulty
 
-    def _derivatives(self, point: Array) -> tuple[Array, Array, Array]:
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
         """Return the gradients by lines and difficulties, and p (1 - p)."""
         ability, slope, _ = self.split(point)
         for_states, for_difficulty, spread = self.counts.derivatives(*self._states(point))
@@ -151,10 +159,10 @@ class GrowthTrials:
         gaps = ability + slope * start - self.ability_mean
         pull = self.ability_precision[:, np.newaxis] * gaps
         for_lines[:, 0] -= pull
-        for_lines[:, 1] -= 2.0 * self.slope_reg * slope + start * pull
+        for_lines[:, 1] -= 2.0 * self.slope_reg * (slope - self.slope_mean) + start * pull
         return for_lines, for_difficulty, spread
 
-    def _arrow(self, spread: Array) -> Arrow:
+    def arrow(self, spread: Array) -> Arrow:
         """Return the negative Hessian, difficulties on its diagonal."""
         counts, times = self.counts, self.times
         powers = np.stack([np.ones_like(times), times, times**2])
@@ -196,7 +204,7 @@ def growth_problem(
     """
     return _problem(
         trial_counts(outcomes, weights),
-        _times(outcomes, time_points, "mean"),
+        line_times(outcomes, time_points, "mean"),
         slope_reg,
         ability_mean,
         ability_precision,
@@ -265,7 +273,7 @@ def fit_growth(
     >>> bool(fit.score[0] > 0.0 > fit.score[1])
     True
     """
-    times = _times(outcomes, time_points, score_target)
+    times = line_times(outcomes, time_points, score_target)
     counts = trial_counts(outcomes, weights)
     problem = _problem(counts, times, slope_reg, ability_mean, ability_precision)
     merged = counts.merged()
@@ -274,25 +282,29 @@ def fit_growth(
     start = np.concatenate([ability, np.zeros_like(ability), difficulty], axis=-1)
     optimum = maximise(reduced, start, constraint=reduced.constraint)
     ability, slope, difficulty = reduced.split(optimum.point)
-    same = _indistinguishable(problem)
-    if same is not None:
-        ability = np.take_along_axis(ability, same, axis=-1)
-        slope = np.take_along_axis(slope, same, axis=-1)
+    ability, slope = tied_lines(problem, ability, slope)
     if merged is not None:
         difficulty = difficulty[:, merged[1]]
     point = np.concatenate([ability, slope, difficulty], axis=-1)
     exists = problem.ability_precision > 0.0
     if not exists.all():
         exists = exists | linked(outcomes, counts)
-    ends = problem.times[[0, -1]]
-    share = {"initial": ends[0], "final": ends[1], "mean": 0.0, "gain": ends[1] - ends[0]}
-    level = 0.0 if score_target == "gain" else 1.0
-    unpack = partial(_unpack, counts.shape[0], level, float(share[score_target]))
+    unpack = named_lines(problem, score_target)
     return trial_fit(problem, replace(optimum, point=point), exists=exists, unpack=unpack)
 
 
-def _times(outcomes: ArrayLike, time_points: ArrayLike | None, score_target: str) -> Array:
-    """Check the options that the variants share and return the times, from 0 to 1."""
+def line_times(outcomes: ArrayLike, time_points: ArrayLike | None, score_target: str) -> Array:
+    """Check the options of times and scores and return the times, from 0 to 1.
+
+    Parameters
+    ----------
+    outcomes, time_points, score_target
+        As in :func:`fit_growth`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (trial,)
+    """
     return check_time_axis(
         np.shape(outcomes)[-1],
         variant="growth",
@@ -325,14 +337,51 @@ def _problem(
     )
 
 
-def _indistinguishable(problem: GrowthTrials) -> NDArray[np.intp] | None:
-    """Return, for each system, the first system that the data cannot tell from it."""
+def tied_lines(problem: GrowthTrials, ability: Array, slope: Array) -> tuple[Array, Array]:
+    """Make the lines of systems equal that the data cannot tell apart.
+
+    Parameters
+    ----------
+    problem : GrowthTrials
+        The objective.
+    ability, slope : numpy.ndarray of shape (resample, system)
+        The lines at its maximum.
+
+    Returns
+    -------
+    tuple of numpy.ndarray of shape (resample, system)
+    """
     counts = problem.counts
     by_trial = counts.by_trial.copy()
     by_trial[..., 0] += problem.ability_precision[:, np.newaxis] * problem.ability_mean
     totals, trends = by_trial.sum(axis=-1), by_trial @ problem.times
     rows = [totals[..., np.newaxis], trends[..., np.newaxis]]
-    return interchangeable(totals, rows=counts.system_rows(rows))
+    same = interchangeable(totals, rows=counts.system_rows(rows))
+    if same is None:
+        return ability, slope
+    return np.take_along_axis(ability, same, axis=-1), np.take_along_axis(slope, same, axis=-1)
+
+
+def named_lines(
+    problem: GrowthTrials, score_target: ScoreTarget
+) -> Callable[..., dict[str, Array]]:
+    """Return what names the free coordinates, given the ``limit`` of difficulties.
+
+    Parameters
+    ----------
+    problem : GrowthTrials
+        The objective.
+    score_target : {"final", "initial", "mean", "gain"}
+        As in :func:`fit_growth`.
+
+    Returns
+    -------
+    callable
+    """
+    ends = problem.times[[0, -1]]
+    share = {"initial": ends[0], "final": ends[1], "mean": 0.0, "gain": ends[1] - ends[0]}
+    level = 0.0 if score_target == "gain" else 1.0
+    return partial(_unpack, problem.counts.shape[0], level, float(share[score_target]))
 
 
 def _unpack(

@@ -220,7 +220,9 @@ class TrialCounts:
         return stretched(ability, difficulty, self.weights)
 
 
-def trial_counts(outcomes: ArrayLike, weights: ArrayLike | None) -> TrialCounts:
+def trial_counts(
+    outcomes: ArrayLike, weights: ArrayLike | None, *, drop: bool = True
+) -> TrialCounts:
     """Count right answers, flatten the resamples and leave out questions without information.
 
     Parameters
@@ -229,6 +231,8 @@ def trial_counts(outcomes: ArrayLike, weights: ArrayLike | None) -> TrialCounts:
         1 for right, 0 for wrong, negative where a response is missing.
     weights : array_like of shape (..., question), or None
         Multiplicity of each question; None is 1.
+    drop : bool, default True
+        Whether questions that carry no information are left out.
 
     Returns
     -------
@@ -262,7 +266,7 @@ def trial_counts(outcomes: ArrayLike, weights: ArrayLike | None) -> TrialCounts:
     n_right = right.sum(axis=1).sum(axis=-1)
     none_right = n_right * multiplicity <= 0.0
     none_wrong = (n_asked - n_right) * multiplicity <= 0.0
-    left_out, limit = none_right | none_wrong, None
+    left_out, limit = (none_right | none_wrong) & drop, None
     if left_out.any():
         limit = np.where(none_right, np.inf, -np.inf)
         limit[none_wrong & none_right] = np.nan
