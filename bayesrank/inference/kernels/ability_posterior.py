@@ -75,24 +75,36 @@ class ItemCurves:
         """Return modes and minus the second derivatives there, of shape (system,)."""
         mode = np.zeros(len(self.right))
         low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
-        before = np.ones_like(mode)
+        longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
             first, second = self.derivatives(mode)
-            low, high = np.where(first > 0.0, mode, low), np.where(first < 0.0, mode, high)
             step = first / second
-            # Steep items make steps of the first derivative, which Newton's method jumps across:
-            # it goes on only while its steps shrink, inside what is known to hold the mode.
-            held = np.isfinite(high - low)
-            inside = (low < mode + step) & (mode + step < high)
-            halve = held & ~(inside & (np.abs(step) <= 0.5 * np.abs(before)))
-            middle = 0.5 * (np.where(held, low, 0.0) + np.where(held, high, 0.0))
-            step = np.where(halve, middle - mode, step)
-            longest = 2.0 * np.abs(before)
-            step = np.where(held, step, np.clip(step, -longest, longest))
-            mode, before = mode + step, step
-            if np.abs(step).max(initial=0.0) <= _MODE_TOLERANCE:
+            length = np.abs(step)
+            last = length.max(initial=0.0) <= _MODE_TOLERANCE
+            rises = first > 0.0
+            np.copyto(low, mode, where=rises)
+            np.copyto(high, mode, where=~rises)
+            if not last and (length > 0.5 * longest).any():
+                step = self._kept(mode, step, longest, low, high)
+                length = np.abs(step)
+            mode, longest = mode + step, length
+            if last:
                 break
         return mode, self.derivatives(mode)[1]
+
+    def _kept(self, mode: Array, step: Array, longest: Array, low: Array, high: Array) -> Array:
+        """Shorten the Newton steps that do not shrink: the last ones were `longest`.
+
+        Steep items make steps of the first derivative, which Newton's method jumps across. Where
+        the mode is known to lie between `low` and `high` their middle is tried.
+        """
+        held = np.isfinite(high - low)
+        ends = np.where(held, low, 0.0), np.where(held, high, 0.0)
+        inside = (ends[0] < mode + step) & (mode + step < ends[1])
+        fine = (np.abs(step) <= _MODE_TOLERANCE) | (inside & (np.abs(step) <= 0.5 * longest))
+        halved = 0.5 * (ends[0] + ends[1]) - mode
+        free = np.clip(step, -2.0 * longest, 2.0 * longest)
+        return np.where(held, np.where(fine, step, halved), free)
 
     def bounds(self, mode: Array, precision: Array) -> tuple[Array, Array]:
         """Return points on either side of the modes beyond which nothing is left."""

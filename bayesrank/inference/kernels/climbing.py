@@ -40,11 +40,13 @@ _MOST_DAMPING = 1e8
 _MORE, _LESS = 8.0, 0.1
 
 
-Rows = slice | NDArray[np.intp]
-
-
 class SmoothProblem(Protocol):
     """What :func:`climb` needs from a model: batched arrays whose first axis is the resample."""
+
+    @property
+    def size(self) -> int:
+        """Number of resamples."""
+        ...
 
     @property
     def cells(self) -> int:
@@ -83,7 +85,7 @@ class SmoothProblem(Protocol):
         """Return the gradient of what is held at zero, of shape (resample, p)."""
         ...
 
-    def take(self, index: Rows) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some of the resamples."""
         ...
 
@@ -127,10 +129,8 @@ def climb(problem: SmoothProblem, start: Array, *, max_iterations: int = MAX_ITE
     Optimum
     """
     size = max(1, CACHE_CELLS // problem.cells)
-    cuts = [slice(first, first + size) for first in range(0, len(start), size)]
-    parts = [
-        _climb_piece(_some(problem, cut, len(start)), start[cut], max_iterations) for cut in cuts
-    ]
+    cuts = [np.arange(len(start))[first : first + size] for first in range(0, len(start), size)]
+    parts = [_climb_piece(_some(problem, cut), start[cut], max_iterations) for cut in cuts]
     point, settled, iterations = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     gradient = np.where(problem.held(point), 0.0, problem.gradient(point))
     gradient = along(gradient, problem.constraint(point))
@@ -143,74 +143,76 @@ def _climb_piece(
     problem: SmoothProblem, start: Array, max_iterations: int
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
     """Return the points, whether their last steps were small, and the numbers of iterations."""
-    point, size = np.array(start, dtype=np.float64), len(start)
-    settled, iterations = np.zeros(size, dtype=bool), np.zeros(size, dtype=np.int64)
-    level, before, damping = problem.value(point), np.zeros(size), np.zeros(size)
-    climbing, some = np.arange(size), problem
-    for _ in range(max_iterations):
-        iterations[climbing] += 1
-        found = _damped_steps(some, point[climbing], level[climbing], damping[climbing])
-        point[climbing], level[climbing] = found.point, found.level
-        newton = found.damping == 0.0
-        last = (found.moved <= _LAST_STEP) | (
-            found.moved**3 <= ERROR_TOLERANCE * before[climbing] ** 2
-        )
-        last &= newton & found.gained
-        settled[climbing] = last
-        before[climbing] = np.where(newton, found.moved, 0.0)
-        less = found.damping * _LESS
-        damping[climbing] = np.where(less >= _LEAST_DAMPING, less, 0.0)
-        goes_on = found.gained & ~last
+    ends, size = np.array(start, dtype=np.float64), len(start)
+    settled, iterations = np.zeros(size, dtype=bool), np.full(size, max_iterations)
+    # Of those that are still climbing:
+    rows, point, level = np.arange(size), ends, problem.value(ends)
+    before = damping = np.zeros(size)
+    for iteration in range(1, max_iterations + 1):
+        point, level, moved, damping, gained = _damped_steps(problem, point, level, damping)
+        newton = damping == 0.0
+        last = (moved <= _LAST_STEP) | (moved**3 <= ERROR_TOLERANCE * before**2)
+        last &= newton & gained
+        before = np.where(newton, moved, 0.0)
+        damping = np.where(damping * _LESS >= _LEAST_DAMPING, damping * _LESS, 0.0)
+        goes_on = gained & ~last
         if not goes_on.all():
-            climbing = climbing[goes_on]
-            if not climbing.size:
-                break
-            some = problem.take(climbing)
+            done = rows[~goes_on]
+            ends[done], settled[done] = point[~goes_on], last[~goes_on]
+            iterations[done] = iteration
+            left = np.flatnonzero(goes_on)
+            if not left.size:
+                return ends, settled, iterations
+            rows, problem = rows[left], problem.take(left)
+            point, level, moved = point[left], level[left], moved[left]
+            before, damping = before[left], damping[left]
         # Nearer to the maximum Newton's own steps see to everything.
-        far = np.flatnonzero(found.moved[goes_on] > _SETTLED)
+        far = np.flatnonzero(moved > _SETTLED)
         if far.size:
-            of_far = _some(some, far, len(climbing))
-            settling = of_far.settle(point[climbing[far]])
-            point[climbing[far]], level[climbing[far]] = settling, of_far.value(settling)
-    return point, settled, iterations
+            of_far, farther = _some(problem, far), point[far]
+            settling = of_far.settle(farther)
+            if settling is not farther:
+                point[far], level[far] = settling, of_far.value(settling)
+    ends[rows] = point
+    return ends, settled, iterations
 
 
 def _damped_steps(problem: SmoothProblem, point: Array, level: Array, damping: Array) -> _Stepped:
     """Raise the damping of every resample until its step gains enough."""
     gradient, solve = problem.system(point)
-    size, level, damping = len(point), level.copy(), damping.copy()
-    reached, moved, gained = point.copy(), np.zeros(size), np.zeros(size, dtype=bool)
-    open_rows = np.arange(size)
-    while open_rows.size:
-        some = _some(problem, open_rows, size)
-        step = solve(damping[open_rows], open_rows)
-        longest = np.minimum(np.abs(step).max(axis=-1), _ENDLESS)  # NaN stays, and fails
-        promised = (gradient[open_rows] * step).sum(axis=-1)
-        small = longest <= _LAST_STEP  # rounding decides what such a step gains
-        tried = small | ((longest <= _LONGEST) & (promised > 0.0))
-        taken = small.copy()
-        if tried.any():
-            rows = np.flatnonzero(tried)
-            of_tried = _some(some, rows, len(open_rows))
-            proposal = of_tried.restore(point[open_rows[rows]] + step[rows])
-            there = of_tried.value(proposal)
-            here, gain = level[open_rows[rows]], promised[rows]
-            enough = there >= here + _SUFFICIENT * gain
-            enough |= (gain <= _ROUNDING * np.abs(here)) | small[rows]
-            taken[rows] = enough
-            to = open_rows[rows[enough]]
-            reached[to] = proposal[enough]
-            level[to] = np.where(small[rows], here, there)[enough]
-        moved[open_rows] = longest
-        gained[open_rows[taken]] = True
-        open_rows = open_rows[~taken]
-        damping[open_rows] = np.maximum(_MORE * damping[open_rows], _LEAST_DAMPING)
-        open_rows = open_rows[damping[open_rows] <= _MOST_DAMPING]
-    return _Stepped(reached, level, moved, damping, gained)
+    nowhere = np.zeros(len(point))
+    found = _Stepped(point.copy(), level.copy(), nowhere, damping.copy(), nowhere > 0.0)
+    rows, here, slope = np.arange(len(point)), point, gradient
+    while True:
+        step = solve(damping, rows)
+        moved = np.minimum(np.abs(step).max(axis=-1), _ENDLESS)  # NaN stays, and fails
+        promised = (slope * step).sum(axis=-1)
+        small = moved <= _LAST_STEP  # rounding decides what such a step gains
+        tried = np.flatnonzero(small | ((moved <= _LONGEST) & (promised > 0.0)))
+        taken = np.zeros(len(rows), dtype=bool)
+        if tried.size:
+            some = _some(problem, tried)
+            proposal = some.restore(here[tried] + step[tried])
+            reached, base, gain = some.value(proposal), level[tried], promised[tried]
+            enough = reached >= base + _SUFFICIENT * gain
+            enough |= (gain <= _ROUNDING * np.abs(base)) | small[tried]
+            taken[tried] = enough
+            to = rows[tried[enough]]
+            found.point[to] = proposal[enough]
+            found.level[to] = np.where(small[tried], base, reached)[enough]
+        found.moved[rows] = moved
+        found.gained[rows[taken]] = True
+        if taken.all():
+            return found
+        more = np.maximum(_MORE * damping, _LEAST_DAMPING)
+        left = np.flatnonzero(~taken & (more <= _MOST_DAMPING))
+        if not left.size:
+            return found
+        rows, here, slope, level = rows[left], here[left], slope[left], level[left]
+        damping, problem = more[left], _some(problem, left)
+        found.damping[rows] = damping
 
 
-def _some(problem: SmoothProblem, rows: Rows, size: int) -> SmoothProblem:
+def _some(problem: SmoothProblem, rows: NDArray[np.intp]) -> SmoothProblem:
     """Return the problem of some resamples: itself, where these are all."""
-    if isinstance(rows, slice):
-        return problem if rows.start == 0 and rows.stop >= size else problem.take(rows)
-    return problem if len(rows) == size else problem.take(rows)
+    return problem if len(rows) == problem.size else problem.take(rows)

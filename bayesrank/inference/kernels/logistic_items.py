@@ -95,6 +95,11 @@ class LogisticItems:
         return point[:, :n_systems], point[:, n_systems:first], point[:, first:second], logit
 
     @property
+    def size(self) -> int:
+        """Number of resamples."""
+        return len(self.data.trials)
+
+    @property
     def cells(self) -> int:
         """Cells per resample."""
         return self.data.trials[0].size

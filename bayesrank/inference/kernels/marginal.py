@@ -63,6 +63,11 @@ class MarginalItems:
         return replace(self, data=self.data.take(index))
 
     @property
+    def size(self) -> int:
+        """Number of resamples."""
+        return len(self.data.trials)
+
+    @property
     def cells(self) -> int:
         """Cells per resample: those of the matrix of its Newton steps."""
         return (2 * self.data.weights.shape[-1]) ** 2

@@ -47,6 +47,11 @@ class PooledGrowth:
         return self.growth.counts
 
     @property
+    def size(self) -> int:
+        """Number of resamples."""
+        return len(self.counts.weights)
+
+    @property
     def cells(self) -> int:
         """Cells per resample."""
         return self.growth.cells

@@ -151,6 +151,11 @@ class PooledItems:
         return zero_sum(n_systems + self._n_kinds * n_questions, *blocks)
 
     @property
+    def size(self) -> int:
+        """Number of resamples."""
+        return len(self.data.trials)
+
+    @property
     def cells(self) -> int:
         """Cells per resample."""
         return self.data.trials[0].size
