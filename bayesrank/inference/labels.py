@@ -16,6 +16,7 @@ from bayesrank.views import Ballots, Comparisons
 _DIMS = {
     "ability": ("system",),
     "competency": ("system",),
+    "contrast": ("system",),
     "coordinate": ("system",),
     "deviation": ("direction",),
     "difficulty": ("question",),

@@ -117,6 +117,26 @@ def test_the_optimum_and_the_draws_are_those_of_the_graph(method, options):
         np.testing.assert_allclose(*quartiles, rtol=0.08, err_msg=name)
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("rasch", {"backend": "map", "prior": 1.0, "difficulty_prior": "hierarchical"}),
+        ("irt_2pl", {}),
+        ("irt_3pl", {}),
+        ("dynamic_irt", {"assume_time_axis": True}),
+        ("mirt", {}),
+        ("hierarchical_binomial", {}),
+    ],
+)
+def test_parameters_have_the_dims_of_the_factory(method, options):
+    data = simulate()
+    result = rank(data, method, random_seed=0, **options)
+    own = {name: value for name, value in options.items() if name not in ("backend", "prior")}
+    named = getattr(models, method)(data, **own).named_vars_to_dims
+    for name, values in result["posterior"].data_vars.items():
+        assert values.dims[2:] == tuple(named.get(name, ())), name
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", [(3, 40, 1), (25, 8, 2)])
 def test_few_answers_and_many_systems_reach_the_mode_of_the_graph(shape, seed):
