@@ -133,7 +133,7 @@ class FactorItems:
         ).reshape(size[0], n_questions)
         prior = PooledPrior.at(intercept)
         full[third, third] = np.diag(weight.sum(axis=0) + prior.precision)
-        full[third, third] += (prior.columns * prior.shares) @ prior.columns.T
+        full[third, third] += prior.coupling
         return np.triu(full) + np.triu(full, 1).T
 
     def newton(self, point: Point, damping: float) -> Point:

@@ -82,8 +82,7 @@ class PooledGrowth:
         """Return the negative Hessian of the log-posterior, of shape (resample, p, p)."""
         prior, n_questions = self._pooled(point), self.counts.shape[-1]
         full = self.growth.ordered(self._arrow(point, prior).dense())
-        scaled = prior.columns * prior.shares[:, None, :]
-        full[:, -n_questions:, -n_questions:] += scaled @ prior.columns.transpose(0, 2, 1)
+        full[:, -n_questions:, -n_questions:] += prior.coupling
         return full
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:

@@ -67,6 +67,12 @@ class PooledPrior(NamedTuple):
             shares=np.stack([(of_mean - precision) / n, -2.0 * precision**2 / freedom], axis=-1),
         )
 
+    @property
+    def coupling(self) -> Array:
+        """The part of the precision between questions, U diag(s) U', (..., question, question)."""
+        scaled = self.columns * self.shares[..., np.newaxis, :]
+        return scaled @ np.swapaxes(self.columns, -1, -2)
+
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the expansions of some resamples: themselves, where these are all."""
         if len(index) == len(self.precision):

@@ -191,8 +191,7 @@ class PooledItems:
         full = self._arrow(self._cells(point), prior, guarded=False).dense()
         n_systems, n_questions = self.data.trials.shape[-2:]
         intercepts = slice(n_systems, n_systems + n_questions)
-        scaled = prior.columns * prior.shares[:, None, :]
-        full[:, intercepts, intercepts] += scaled @ prior.columns.transpose(0, 2, 1)
+        full[:, intercepts, intercepts] += prior.coupling
         return full
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
