@@ -90,6 +90,22 @@ class SmoothProblem(Protocol):
         ...
 
 
+class Unbounded:
+    """The far moves of a :class:`SmoothProblem` that makes none: its maximum is finite."""
+
+    def restore(self, point: Array) -> Array:
+        """Return the point: steps keep what is held."""
+        return point
+
+    def settle(self, point: Array) -> Array:
+        """Return the point: Newton's steps do all."""
+        return point
+
+    def held(self, point: Array) -> NDArray[np.bool_]:
+        """Return that no maximum is at infinity, of shape (resample, p)."""
+        return np.zeros(point.shape, dtype=bool)
+
+
 class _Stepped(NamedTuple):
     """Where damped steps led, one row per resample.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.kernels.arrow import Arrow
-from bayesrank.inference.kernels.climbing import climb
+from bayesrank.inference.kernels.climbing import Unbounded, climb
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.growth import (
     GrowthTrials,
@@ -28,7 +28,7 @@ from bayesrank.inference.time_axis import ScoreTarget
 
 
 @dataclass(frozen=True)
-class PooledGrowth:
+class PooledGrowth(Unbounded):
     """Log-posterior of the growth model.
 
     Free coordinates: abilities averaged over the trials, slopes, then difficulties.
@@ -106,18 +106,6 @@ class PooledGrowth:
             return first - (weight * met / own)[:, np.newaxis] * second
 
         return gradient, step
-
-    def restore(self, point: Array) -> Array:
-        """Return the point: steps keep what sums to zero."""
-        return point
-
-    def settle(self, point: Array) -> Array:
-        """Return the point: priors leave no far moves."""
-        return point
-
-    def held(self, point: Array) -> NDArray[np.bool_]:
-        """Return that no maximum is at infinity, of shape (resample, p)."""
-        return np.zeros(point.shape, dtype=bool)
 
     def constraint(self, point: Array) -> Array:
         """Return the vector held at zero, of shape (resample, p)."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.kernels.arrow import Arrow, solve_by_blocks
+from bayesrank.inference.kernels.climbing import Unbounded
 from bayesrank.inference.kernels.item_cells import (
     NO_GUESSING,
     Guessing,
@@ -52,7 +53,7 @@ _STANDARD = NormalPrior()
 
 
 @dataclass(frozen=True)
-class PooledItems:
+class PooledItems(Unbounded):
     """Log-posterior of the default Rasch, 2PL or 3PL model.
 
     Free coordinates: abilities, intercepts, log discriminations where they differ, logits g where
@@ -208,18 +209,6 @@ class PooledItems:
             return self._step(arrow, prior.take(rows), gradient[rows])
 
         return gradient, step
-
-    def restore(self, point: Array) -> Array:
-        """Return the point: steps keep what sums to zero."""
-        return point
-
-    def settle(self, point: Array) -> Array:
-        """Return the point: priors leave no far moves."""
-        return point
-
-    def held(self, point: Array) -> NDArray[np.bool_]:
-        """Return that no maximum is at infinity, of shape (resample, p)."""
-        return np.zeros(point.shape, dtype=bool)
 
     def constraint(self, point: Array) -> Array:
         """Return the gradient of the sum of the abilities, of shape (resample, p)."""
