@@ -61,8 +61,40 @@ _ERFCX = (
     -2.623107347133476e-09,
 )
 _ERFCX_EVEN, _ERFCX_ODD = _ERFCX[0::2], _ERFCX[1::2]
-# Below this size exp is its polynomial of degree 5 to 2e-15.
+# Up to this size t, the normal density over the distribution function is a ratio of polynomials of
+# degree 11, fitted at 100 Chebyshev points in 40-digit arithmetic; absolute error 2e-13.
+_MODERATE = 4.0
+_WIN_TOP = (
+    0.7978845608028636,
+    -1.533082855839091,
+    1.357776536500085,
+    -0.7318327636900434,
+    0.2667970358614865,
+    -0.06909209032083878,
+    0.012972554352672524,
+    -0.0017662933596969276,
+    0.00017094139983960346,
+    -1.1201042609656817e-05,
+    4.472944499130449e-07,
+    -8.247379366235587e-09,
+)
+_WIN_BOTTOM = (
+    1.0,
+    -1.1235498560962907,
+    0.6686376726716992,
+    -0.2541955005652706,
+    0.06738037879153379,
+    -0.012800051381511348,
+    0.001755464977093889,
+    -0.0001704585365075478,
+    1.1195789776920099e-05,
+    -4.4709934881634107e-07,
+    8.256106469366721e-09,
+    1.9962787717980566e-13,
+)
+# Below this size exp is its polynomial of degree 5, and (1 + x)^(-1/2) that of degree 6, to 2e-15.
 _ALIKE = 0.01
+_INVERSE_ROOT = (1.0, -1 / 2, 3 / 8, -5 / 16, 35 / 128, -63 / 256, 231 / 1024)
 _INVERSE_FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(14))
 
 
@@ -99,6 +131,25 @@ def win_factor(t: float) -> float:
     top, bottom = _normal_tail(abs(t))
     above = _SQRT_2_PI * exponential(0.5 * t * t) * bottom - top
     return bottom / (top if t < 0.0 else above)
+
+
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath=_WITHOUT_REORDERING)
+def moderate_win_factor(t: float) -> tuple[float, float]:
+    """Return the win factor at a moderate t as numerator and denominator."""
+    top, bottom = _WIN_TOP[11], _WIN_BOTTOM[11]
+    for k in range(10, -1, -1):
+        top = top * t + _WIN_TOP[k]
+        bottom = bottom * t + _WIN_BOTTOM[k]
+    return top, bottom
+
+
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath=_WITHOUT_REORDERING)
+def _inverse_root(x: float) -> float:
+    """Return (1 + x)^(-1/2) to 2e-15 for sizes below `_ALIKE`."""
+    value = _INVERSE_ROOT[6]
+    for k in range(5, -1, -1):
+        value = value * x + _INVERSE_ROOT[k]
+    return value
 
 
 @njit(cache=True, forceinline=True, error_model="numpy", fastmath=_WITHOUT_REORDERING)
@@ -289,11 +340,18 @@ def trueskill_events(
         variance = variances[start : start + lanes].T.copy()
         right = np.empty((size, lanes))
         gain, shift = np.empty((size, lanes)), np.empty((size, lanes))
+        place, share = np.empty((size, lanes)), np.empty((size, lanes))
         for step in range(order.shape[1]):
             _load(outcomes, order, start, step, lanes, right)
             gain[:] = 0.0
             shift[:] = 0.0
-            _decide(right, mean, variance, twice_beta, margin, gain, shift)
+            per = 1.0 / math.sqrt(twice_beta + 2.0 * variance[0, 0])
+            reach, spread_out = _standardise(mean, variance, per, place, share)
+            if reach + margin * per < 0.99 * _MODERATE and 2.0 * spread_out < _ALIKE:
+                _decide_alike(right, place, share, margin * per, gain, shift)
+                shift /= per
+            else:
+                _decide(right, mean, variance, twice_beta, margin, gain, shift)
             if draw_right > 0.0:
                 _draw(right, mean, variance, twice_beta, margin, draw_wrong, gain, shift)
             # Each match multiplies the precision by 1 / (1 - variance w / c^2); its excess over
@@ -328,6 +386,56 @@ def _decide(right, mean, variance, twice_beta, margin, gain, shift):
                 gain[j, b] += v_j * w * left_i * both
                 shift[i, b] += sign * v_i * v * per * left_j * both
                 shift[j, b] -= sign * v_j * v * per * left_i * both
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
+def _standardise(mean, variance, per, place, share):
+    """Fill `place` and `share` with means and variances times `per` and its square.
+
+    Returns the largest difference of places within a lane, and that of shares from the first.
+    """
+    size, lanes = mean.shape
+    highest, lowest = mean[0] * per, mean[0] * per
+    spread_out = 0.0
+    for i in range(size):
+        for b in range(lanes):
+            place[i, b] = mean[i, b] * per
+            share[i, b] = variance[i, b] * per * per
+            highest[b] = max(highest[b], place[i, b])
+            lowest[b] = min(lowest[b], place[i, b])
+            spread_out = max(spread_out, abs(share[i, b] - share[0, 0]))
+    return (highest - lowest).max(), spread_out
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
+def _decide_alike(right, place, share, margin, gain, shift):
+    """Do as :func:`_decide` for variances so alike that the root of their sum is a series.
+
+    All is in units of the performances of two systems like the first. The only division left is
+    one by the denominators of all factors of a match at once.
+    """
+    size, lanes = right.shape
+    typical = 2.0 * share[0, 0]
+    for i in range(size):
+        for j in range(i + 1, size):
+            for b in range(lanes):
+                sign = right[i, b] - right[j, b]
+                sign = sign if min(right[i, b], right[j, b]) > -0.5 else 0.0
+                v_i, v_j = share[i, b], share[j, b]
+                root = _inverse_root(v_i + v_j - typical)
+                t = (sign * (place[i, b] - place[j, b]) - margin) * root
+                top, bottom = moderate_win_factor(t)
+                # The mean factor is top / bottom, the variance factor w / square.
+                w = top * (top + t * bottom) * root * root
+                square = bottom * bottom
+                left_i, left_j = square - v_i * w, square - v_j * w
+                both = abs(sign) / (left_i * left_j)
+                gain_i, gain_j = v_i * left_j * both, v_j * left_i * both
+                v = sign * top * bottom * root
+                gain[i, b] += w * gain_i
+                gain[j, b] += w * gain_j
+                shift[i, b] += v * gain_i
+                shift[j, b] -= v * gain_j
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)

@@ -11,7 +11,13 @@ import pytest
 from scipy import stats
 
 from bayesrank.errors import DataError
-from bayesrank.methods.rating_kernels import draw_factors, exponential, win_factor
+from bayesrank.methods.rating_kernels import (
+    draw_factors,
+    exponential,
+    moderate_win_factor,
+    trueskill_events,
+    win_factor,
+)
 from bayesrank.methods.ratings import Rating, elo, glicko, trueskill
 from bayesrank.results.ranks import rank_scores
 
@@ -180,6 +186,21 @@ def test_glicko_reproduces_the_worked_example_of_its_paper():
     assert round(math.sqrt(variance), 1) == 151.4
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.74])
+def test_alike_variances_change_nothing(margin: float):
+    # Those of a stream by itself stay alike; beside one whose variances are not, all streams that
+    # are worked out together are taken for unlike, until they are alike.
+    order = np.tile(np.arange(len(EVENTS)), (2, 1))
+    means = np.random.default_rng(5).normal(25, 5, (2, 5))
+    variances = np.array([[0.5] * 5, [50.0, 0.5, 0.5, 0.5, 0.5]])
+    options = (0.0, 0.0, 34.7, margin, 0.007, 6)
+    alone = means[:1].copy(), variances[:1].copy()
+    trueskill_events(EVENTS, order[:1], *options, *alone)
+    trueskill_events(EVENTS, order, *options, means, variances)
+    np.testing.assert_allclose(means[:1], alone[0], rtol=1e-12)
+    np.testing.assert_allclose(variances[:1], alone[1], rtol=1e-12)
+
+
 def test_one_match_of_trueskill_has_the_published_outcome():
     # The default setting's best known numbers: 29.396 and 20.604 with a draw margin of 0.74.
     result = trueskill([[[1, 0]]], draw_margin=0.7404666874, tau=0.0)
@@ -275,6 +296,12 @@ def test_the_win_factor_is_density_over_distribution():
     points = np.linspace(-37, 37, 10_001)
     exact = np.exp(stats.norm.logpdf(points) - stats.norm.logcdf(points))
     np.testing.assert_allclose([win_factor(t) for t in points], exact, rtol=1e-12)
+
+
+def test_a_moderate_win_factor_is_the_same_ratio():
+    points = np.linspace(-4, 4, 10_001)
+    ratios = [top / bottom for top, bottom in map(moderate_win_factor, points)]
+    np.testing.assert_allclose(ratios, [win_factor(t) for t in points], rtol=0, atol=2e-13)
 
 
 @pytest.mark.parametrize("margin", [1e-6, 9e-4, 1.1e-3, 0.1, 1.0, 4.0])
