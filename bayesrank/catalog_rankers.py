@@ -110,6 +110,7 @@ RANKERS = (
         "binary",
         _NUMPY,
         ("hariri2026ranking",),
+        weighs_questions=True,
     ),
     Method(
         "thompson",
@@ -302,6 +303,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("rankllm",),
+        weighs_questions=True,
+        relative=True,
     ),
     Method(
         "simple_rank",

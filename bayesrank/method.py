@@ -84,6 +84,10 @@ class Method:
     smooth : bool
         Whether the score is a smooth function of the data, so that weights may be fractions;
         else whole data sets are resampled.
+    weighs_questions : bool
+        Whether the answers to a question decide how much it counts, so that few may decide.
+    relative : bool
+        Whether scores are percentages of the largest.
     """
 
     name: str
@@ -103,6 +107,8 @@ class Method:
     existence: str | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     smooth: bool = True
+    weighs_questions: bool = False
+    relative: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.

@@ -43,9 +43,6 @@ N_TENSORS = 100
 # the noise of the trials of 50,000 questions.
 N_COPIES = 50
 
-# Rankers that weigh questions by the answers to them.
-_WEIGHING = frozenset({"inverse_difficulty", "rankllm"})
-
 # Penalties on parameters of systems, which are to weigh as much against them as against one tensor.
 _SYSTEM_PENALTIES = frozenset({"slope_reg", "state_reg"})
 
@@ -84,7 +81,7 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
     if configuration.backend == "exact":
         return _functional(configuration, world)
     if configuration.method.smooth:
-        if world.target == "population" and configuration.method.name in _WEIGHING:
+        if world.target == "population" and configuration.method.weighs_questions:
             return _scores(configuration, *_many_questions(configuration.method.data, world, rng))
         return _scores(configuration, *_expected_arguments(configuration.method.data, world))
     batches = [_simulated_scores(configuration, world, rng) for _ in range(N_DATA_SETS // _BATCH)]

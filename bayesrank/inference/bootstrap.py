@@ -22,7 +22,13 @@ from threadpoolctl import threadpool_limits
 from bayesrank.inference.arguments import point_arguments
 from bayesrank.inference.boundary import loosen
 from bayesrank.inference.clusters import clusters_of, warn_of_few_groups
-from bayesrank.inference.corrections import correct_bias, correct_over_questions, iterate
+from bayesrank.inference.corrections import (
+    correct_bias,
+    correct_over_questions,
+    correct_over_trials,
+    iterate,
+    scale_to_largest,
+)
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resampling import resample, resample_twice
@@ -84,7 +90,9 @@ def bootstrap(run: Run) -> Estimate:
     iterated = adds_up and not run.method.smooth and run.target == "benchmark"
 
     def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
-        return split_scores(ranker(*arguments, **options))[0]
+        scores = split_scores(ranker(*arguments, **options))[0]
+        # What varies like other scores are the shares that the systems have of all together.
+        return scores / scores.sum(axis=-1, keepdims=True) if run.method.relative else scores
 
     def draw_chain(seed: np.random.SeedSequence) -> NDArray[np.float64]:
         batches = resample(
@@ -121,9 +129,14 @@ def bootstrap(run: Run) -> Estimate:
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     if run.method.data == "stream":
         draws = _reflect_level(draws)
+    weighs = run.method.weighs_questions
     if run.target == "population" and isinstance(data, Responses) and adds_up:
-        draws = correct_over_questions(draws, data, run.method.data, score_of)
-    if run.method.smooth:
+        draws = correct_over_questions(
+            draws, data, run.method.data, score_of, weighs_questions=weighs
+        )
+    elif weighs:
+        draws = correct_over_trials(draws, cast("Responses", data), run.method.data, score_of)
+    if run.method.smooth and not run.method.relative:
         draws = correct_bias(score, draws)
     if isinstance(data, Responses) and adds_up and step == 0.0:
         draws = loosen(
@@ -134,6 +147,8 @@ def bootstrap(run: Run) -> Estimate:
             score_of=score_of,
             rng=np.random.default_rng(run.seed.spawn(1)[0]),
         )
+    if run.method.relative:
+        draws = scale_to_largest(score / score.sum(), draws)
     if step > 0.0:
         draws = draws + step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
     return Estimate(score, draws, point=parameters)

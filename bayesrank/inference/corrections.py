@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.resampling import leave_out_clusters
+from bayesrank.inference.leave_out import leave_out_clusters, leave_out_trials
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -97,7 +97,12 @@ def _normal_quantiles(n: int) -> Array:
 
 
 def correct_over_questions(
-    draws: Array, data: Responses, kind: str, score_of: Callable[[tuple[Any, ...]], Array]
+    draws: Array,
+    data: Responses,
+    kind: str,
+    score_of: Callable[[tuple[Any, ...]], Array],
+    *,
+    weighs_questions: bool = False,
 ) -> Array:
     """Correct draws for the leverage and the skewness that leaving questions out shows.
 
@@ -111,6 +116,8 @@ def correct_over_questions(
         What the ranker reads, see :mod:`bayesrank.inference.arguments`.
     score_of : callable
         Scores (resample, system) by arguments of the ranker.
+    weighs_questions : bool, default False
+        Whether some questions have leverage in any case.
 
     Returns
     -------
@@ -120,7 +127,7 @@ def correct_over_questions(
     if not without:
         return draws
     left_out = np.concatenate(without)
-    return accelerate(widen(draws, left_out), left_out)
+    return accelerate(widen(draws, left_out, always=weighs_questions), left_out)
 
 
 def accelerate(draws: Array, left_out: Array) -> Array:
@@ -164,7 +171,39 @@ def accelerate(draws: Array, left_out: Array) -> Array:
     return _move(draws, dict(zip(skewed.tolist(), places, strict=True)))
 
 
-def widen(draws: Array, left_out: Array) -> Array:
+def correct_over_trials(
+    draws: Array, data: Responses, kind: str, score_of: Callable[[tuple[Any, ...]], Array]
+) -> Array:
+    """Give draws the spread of the jackknife over trials where that is larger.
+
+    Where hardly anyone solves a question, its only right answer may decide how much it counts.
+    Weights of the trials leave it in with any weight. Parameters and result are those of
+    :func:`correct_over_questions`, with draws by weighted trials.
+    """
+    parts = [(score_of(batch), *of) for batch, *of in leave_out_trials(data, kind)]
+    if not parts:
+        return draws
+    left_out, cells, n_equal = (np.concatenate(part) for part in zip(*parts, strict=True))
+    cell = np.unique(cells, return_inverse=True)[1]
+    n = np.bincount(cell, n_equal)
+    mean = np.zeros((len(n), left_out.shape[1]))
+    np.add.at(mean, cell, n_equal[:, np.newaxis] * left_out)
+    deviation = left_out - (mean / n[:, np.newaxis])[cell]
+    variance = (n_equal * (n[cell] - 1.0) / n[cell]) @ deviation**2
+    spread = draws.std(axis=(0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):  # scores that nothing moves
+        return _stretch(draws, np.sqrt(variance) / spread)
+
+
+def _stretch(draws: Array, factor: Array) -> Array:
+    """Multiply deviations from the mean of each system by factors, if above 1, within the range."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    mean = flat.mean(axis=0)
+    stretched = np.clip(mean + factor * (draws - mean), flat.min(axis=0), flat.max(axis=0))
+    return np.where(factor > 1.0, stretched, draws)
+
+
+def widen(draws: Array, left_out: Array, *, always: bool = False) -> Array:
     """Give draws the spread of the jackknife over questions where that is clearly larger.
 
     Weights that are drawn at random hardly ever leave a question out, and so hide how far a score
@@ -177,6 +216,8 @@ def widen(draws: Array, left_out: Array) -> Array:
         Scores by weighted questions.
     left_out : numpy.ndarray of shape (cluster, system)
         Scores without the questions of each cluster.
+    always : bool, default False
+        Whether to do so where it is larger at all.
 
     Returns
     -------
@@ -203,7 +244,7 @@ def widen(draws: Array, left_out: Array) -> Array:
     total = (deviation**2).sum(axis=0)
     variance = (n - 1) / n * total
     # Draws have the variance of Student's t with n - 1 degrees of freedom.
-    wider = np.sqrt(variance * (n - 1) / (n - 3)) > _WIDER * spread
+    wider = always | (np.sqrt(variance * (n - 1) / (n - 3)) > _WIDER * spread)
     wider &= spread > _ROUNDING * np.abs(mean)
     if not wider.any():
         return draws
@@ -211,8 +252,7 @@ def widen(draws: Array, left_out: Array) -> Array:
         kurtosis = n * (deviation**4).sum(axis=0) / total**2
         freedom = np.maximum(2.0 * n / (kurtosis - 1.0), _LEAST_FREEDOM)
         factor = np.sqrt(variance * freedom / (freedom - 2.0)) / spread
-        widened = mean + factor * (draws - mean)
-    return np.where(wider, np.clip(widened, flat.min(axis=0), flat.max(axis=0)), draws)
+    return _stretch(draws, np.where(wider, factor, 1.0))
 
 
 def iterate(draws: Array, again: Array) -> Array:
@@ -253,3 +293,40 @@ def iterate(draws: Array, again: Array) -> Array:
         variance, next_variance, out=np.ones_like(variance), where=next_variance > 0.0
     )
     return mean + np.sqrt(ratio) * (draws - mean)
+
+
+def scale_to_largest(score: Array, draws: Array) -> Array:
+    """Return draws of shares as percentages of the largest, corrected for its bias.
+
+    The largest of several estimates is too large, and that of their draws once more, by as much as
+    the mean of the largest is above the largest of the means. Systems far below the largest are
+    moved up by both, those near it by less, so that they keep their order.
+
+    Parameters
+    ----------
+    score : numpy.ndarray of shape (system,)
+        Shares on the data, above 0.
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Shares of resampled data, above 0.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        At most 100.
+
+    Examples
+    --------
+    >>> draws = np.array([[[0.5, 0.5], [0.6, 0.4]], [[0.6, 0.4], [0.7, 0.3]]])
+    >>> scale_to_largest(np.array([0.6, 0.4]), draws)[..., 1].round(1)
+    array([[100. ,  66.7],
+           [ 66.7,  42.9]])
+    """
+    # A share is off its expectation by as much as its draws are off the share, on average.
+    draws = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
+    draws = np.maximum(draws, _ROUNDING)
+    largest = draws.max(axis=-1, keepdims=True)
+    gap = np.log(largest / draws)
+    bias = 2.0 * math.log(largest.mean() / draws.mean(axis=(0, 1)).max())
+    if bias > _ROUNDING:
+        gap += bias * np.expm1(-gap / bias)
+    return 100.0 * np.exp(-gap)

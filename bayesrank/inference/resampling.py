@@ -35,12 +35,6 @@ BATCH_SIZE = 2**22
 # Smaller ones would underflow to weights that are all zero.
 _LEAST_CONCENTRATION = 0.02
 
-# Weight of what is left out: of next to no influence, but there is no score at all without the only
-# question of a system, or the only one that links two.
-_LEFT_OUT = 1e-6
-# Fewer clusters than these tell no kurtosis; more leave none of them much leverage.
-_FEWEST_LEFT_OUT, _MOST_LEFT_OUT = 5, 500
-
 
 def resample(
     data: Responses | Comparisons,
@@ -129,7 +123,7 @@ def _plan(
         values = n_systems * (data.n_categories if data.scores is None else 1)
         weights = n_trials if data.paired else n_systems * n_trials
         size = n_questions * max(values, weights)
-        return lambda n: _weighted_trials(data, kind, n, rng), size
+        return lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)), size
     return lambda n: _weighted_cells(data, kind, n, rng), data.counts.size
 
 
@@ -188,23 +182,6 @@ def question_weights(
     concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
     gammas = rng.standard_gamma(concentration, (size, n_clusters))[:, clusters]
     return gammas / gammas.mean(axis=1, keepdims=True)
-
-
-def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
-    """Yield batches of arguments without the questions of each cluster.
-
-    Nothing if there are too few clusters, or so many that none has much leverage.
-    """
-    clusters = _question_clusters(data)
-    n_clusters = int(clusters.max()) + 1
-    if not _FEWEST_LEFT_OUT <= n_clusters <= _MOST_LEFT_OUT:
-        return
-    weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
-    weights /= weights.mean(axis=1, keepdims=True)
-    draw = question_arguments(data, kind, np.random.default_rng(0))  # weights leave no order open
-    step = max(1, BATCH_SIZE // per_sample_of_questions(data))
-    for start in range(0, n_clusters, step):
-        yield draw(weights[start : start + step])
 
 
 def per_sample_of_questions(data: Responses) -> int:
@@ -303,9 +280,18 @@ def _trial_concentration(n: NDArray[np.int64]) -> FloatArray:
     return np.maximum((n - 2) / np.maximum(n, 1), _LEAST_CONCENTRATION)
 
 
-def _weighted_trials(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
-    """Weight trial t of a question alike for all systems if they are paired."""
-    gammas = draw_trial_weights(data, size, rng)
+def trial_arguments(data: Responses, kind: str, gammas: FloatArray) -> Arguments:
+    """Return the arguments for weighted trials.
+
+    Parameters
+    ----------
+    data : Responses
+        The data as they are.
+    kind : str
+        What the ranker reads, see :mod:`bayesrank.inference.arguments`; not a stream.
+    gammas : numpy.ndarray of shape (resample, question, trial) or (resample, ..., trial)
+        Weights on any scale, of trials that all systems share or of (system, question, trial).
+    """
     if kind == "pairs":
         return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
     if data.scores is not None:
