@@ -164,5 +164,6 @@ LIKELIHOODS = (
         ("bock1981marginal",),
         kernel="bayesrank.inference.item_fits:irt_2pl_mml",
         gradient="bayesrank.inference.unit_likelihoods:irt_2pl_mml",
+        weighs_questions=True,
     ),
 )

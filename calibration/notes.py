@@ -17,9 +17,7 @@ likelihood, there for contrast, and, at a fixed truth, closed-form posteriors an
 generator `prior`. Few tensors make a wide simulation interval, so that a pass says little.
 
 Five presets are exceptions, named before the run with the reasons given at the end:
-`inverse_difficulty`, `rasch_2pl`, `rasch_2pl_map`, `rasch_3pl` and `rasch_3pl_map`. Two methods
-that no preset runs were added when smaller runs had shown that they fall short: `rankllm` and
-`irt_2pl_mml`.
+`inverse_difficulty`, `rasch_2pl`, `rasch_2pl_map`, `rasch_3pl` and `rasch_3pl_map`.
 """
 
 SBC_PREFACE = """\
@@ -55,15 +53,5 @@ NOTES: dict[str, str] = {
         "as the 2PL; with one trial, or few systems, guessing and discrimination stand in for each "
         "other as well. Which maximum is reached depends on a few answers, so that there is a mean "
         "of the estimates, but hardly a truth that they vary about."
-    ),
-    "rankllm": (
-        "scores are shares of the largest: the best system has 100 whatever the data, and those "
-        "next to it are pressed against that end, where neither a shift of the draws nor a wider "
-        "spread describes how they vary. With eight trials intervals hold about 92 %."
-    ),
-    "irt_2pl_mml": (
-        "draws of the abilities have the items at their estimates, which differ from one tensor to "
-        "the next. With eight trials intervals hold about 93 % where the model holds. The sandwich "
-        "lets the items follow, but knows too little of systems that answer nearly all alike."
     ),
 }

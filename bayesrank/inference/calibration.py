@@ -148,7 +148,7 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         drawn = fit.draw(run.size, rng)
         covariance = _kernel_covariance(run, fit)
         if fit.refit is None:
-            drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
+            drawn["score"] = _spread(run, drawn["score"][np.newaxis], covariance)[0]
         else:
             drawn["score"] = _redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
@@ -264,7 +264,7 @@ def calibrate(
 
         # Models of comparisons have come another way, and ballots are not calibrated.
         covariance = _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
-    draws = adjust(estimate.draws, covariance)
+    draws = _spread(run, estimate.draws, covariance)
     if isinstance(data, Comparisons):
         # Comparisons tell of contrasts alone: no other data would move the common level.
         level = draws.mean(axis=-1, keepdims=True)
@@ -301,6 +301,20 @@ def _responses_covariance(run: Run, mode: Mode) -> Array:
     model = load_function(run.method.gradient or "")(run.data, **run.options)
     covariance = question_covariance if run.target == "population" else trial_covariance
     return covariance(mode, model)
+
+
+def _spread(run: Run, draws: Array, covariance: Array) -> Array:
+    """Give draws a covariance, or one half-way between that and theirs, scaled to its size.
+
+    Where answers decide how much a question counts, what few questions or trials tell of the
+    spread of one system is off by a quarter and more. Posteriors have the wrong size, but all of
+    them about the same.
+    """
+    if run.method.weighs_questions:
+        posterior = _covariance(draws.reshape(-1, draws.shape[-1]))
+        size = np.mean(np.diag(covariance) / np.diag(posterior))
+        covariance = (covariance + size * posterior) / 2.0
+    return adjust(draws, covariance)
 
 
 def adjust(draws: Array, covariance: Array) -> Array:

@@ -434,6 +434,26 @@ def test_slopes_keep_the_resample_axes():
         np.testing.assert_allclose(slopes, mml.fit_rasch_mml(fit, trials).slopes())
 
 
+def test_the_marginal_2pl_has_the_mean_of_two_covariances():
+    data = simulate()
+    options = {"target": "population", "draws": 200, "random_seed": 0}
+    drawn = {
+        calibration: rank(data, "irt_2pl_mml", **options, calibration=calibration)["posterior"]
+        for calibration in ("none", "sandwich")
+    }
+    posterior, found = (
+        np.cov(one["score"].values.reshape(-1, SHAPE[0]).T) for one in drawn.values()
+    )
+    jackknife = jackknife_covariance(mml.fit_irt_2pl_mml(*data.binary_counts).without, data)
+    ratios = np.diag(jackknife) / np.diag(posterior)
+    expected = (jackknife + ratios.mean() * posterior) / 2
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    # Both have the same size, and what comes out is steadier than the jackknife.
+    after = np.diag(found) / np.diag(posterior)
+    np.testing.assert_allclose(after.mean(), ratios.mean())
+    assert after.std() < 0.51 * ratios.std()
+
+
 def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     data = simulate((4, 8, 4))
     options = {"target": "benchmark", "draws": 200, "random_seed": 0, "calibration": "sandwich"}
