@@ -1,7 +1,7 @@
 """What draws of a bootstrap do not show by themselves.
 
-Bias, leverage of few questions and jumps do not concern scores that are nearly linear in the data,
-whose draws are left as they are; skewness concerns all.
+Bias, leverage of few questions or answers and jumps do not concern scores that are nearly linear in
+the data, whose draws are left as they are; skewness concerns all.
 """
 
 import math
@@ -176,8 +176,8 @@ def correct_over_trials(
 ) -> Array:
     """Give draws the spread of the jackknife over trials where that is larger.
 
-    Where hardly anyone solves a question, its only right answer may decide how much it counts.
-    Weights of the trials leave it in with any weight. Parameters and result are those of
+    Where hardly anyone solves a question, its only right answer may decide how much it counts, and
+    weights that are drawn at random never leave it out. Parameters and result are those of
     :func:`correct_over_questions`, with draws by weighted trials.
     """
     parts = [(score_of(batch), *of) for batch, *of in leave_out_trials(data, kind)]
@@ -191,8 +191,8 @@ def correct_over_trials(
     deviation = left_out - (mean / n[:, np.newaxis])[cell]
     variance = (n_equal * (n[cell] - 1.0) / n[cell]) @ deviation**2
     spread = draws.std(axis=(0, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):  # scores that nothing moves
-        return _stretch(draws, np.sqrt(variance) / spread)
+    factor = np.ones_like(spread)  # of scores that no draw moves
+    return _stretch(draws, np.divide(np.sqrt(variance), spread, out=factor, where=spread > 0.0))
 
 
 def _stretch(draws: Array, factor: Array) -> Array:
