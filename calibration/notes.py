@@ -34,10 +34,9 @@ NOTES: dict[str, str] = {
     "inverse_difficulty": (
         "with a population of some 30 questions the weights 1 / p leave the score to the few that "
         "hardly anyone solves, an effective number of about five. A sample without them has both a "
-        "high score and a small spread, so that lower bounds are too high in about 9 % instead of "
-        "5 %. Neither the spread of the jackknife nor its acceleration, nor Satterthwaite's "
-        "degrees of freedom mend that. On a benchmark differences hold 92 to 94 % with eight "
-        "trials."
+        "high score and a small spread, so that lower bounds are too high in 7 to 9 % instead of "
+        "5 %, although draws are as wide as the jackknife, its acceleration and Satterthwaite's "
+        "degrees of freedom say."
     ),
     "irt_2pl": (
         "the published forms give items no prior, and their likelihood has several maxima. Fits to "
