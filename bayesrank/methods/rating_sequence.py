@@ -8,7 +8,7 @@ import math
 
 from numba import njit
 
-from bayesrank.methods.rating_kernels import draw_factors, win_factor
+from bayesrank.methods.trueskill_kernels import draw_factors, win_factor
 
 
 @njit(cache=True)

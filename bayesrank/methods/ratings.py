@@ -316,7 +316,7 @@ def trueskill(
     variances = np.full(means.shape, float(initial_deviation) ** 2)
     options = (*draws, 2.0 * beta**2, float(draw_margin), float(tau) ** 2, stream.per_trial)
     if update == "event":
-        from bayesrank.methods.rating_kernels import trueskill_events
+        from bayesrank.methods.trueskill_kernels import trueskill_events
 
         trueskill_events(stream.events, stream.order, *options, means, variances)
     else:

@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 
 from bayesrank.errors import DataError
-from bayesrank.methods.rating_kernels import (
+from bayesrank.methods.rating_kernels import exponential
+from bayesrank.methods.ratings import Rating, elo, glicko, trueskill
+from bayesrank.methods.trueskill_kernels import (
     draw_factors,
-    exponential,
     moderate_win_factor,
     trueskill_events,
     win_factor,
 )
-from bayesrank.methods.ratings import Rating, elo, glicko, trueskill
 from bayesrank.results.ranks import rank_scores
 
 POLICIES = ("skip", "draw", "correct_draw_only")
