@@ -1,7 +1,8 @@
 """The Kemeny-Young method: orders that contradict as few pairwise preferences as possible.
 
 The cost of an order is counted from the least that any order must pay, so it is the sum of the
-margins of the victories it reverses. Three facts keep the search small, each exact:
+margins of the victories it reverses. Of a few systems in a component all sets are gone through.
+For more, three facts keep the search small, each exact:
 
 - systems with the same margins against everyone are merged into one with a multiplicity;
 - an order is optimal exactly when it reverses no victory between different strongly connected
@@ -24,12 +25,15 @@ from bayesrank.methods.kemeny_search import (
     Optima,
     StateLimitError,
     all_optima,
+    check_deadline,
     order_exists,
 )
 from bayesrank.methods.partial_orders import Precedence, score_by_component, transitive_closure
 from bayesrank.methods.preferences import TiePolicy, check_choice, preference_counts
 
 FloatArray = NDArray[np.float64]
+# Up to this many systems going through all their sets is faster than searching few of them.
+FEW = 14
 
 
 def kemeny_young(
@@ -196,6 +200,12 @@ def _one_order(margins: FloatArray, deadline: float) -> list[int]:
 
 def _common_order(margins: FloatArray, *, deadline: float) -> Precedence:
     """Return what all optimal orders agree on."""
+    if len(margins) <= FEW:
+        # Imported here, since Numba takes longer to load than most rankers run.
+        from bayesrank.methods.order_kernels import common_order
+
+        check_deadline(deadline)
+        return common_order(margins.T).tolist()  # placing i before j costs the victory of j over i
     groups, merged = _merge_equals(margins)
     below = [0] * len(margins)
     for group, beyond in zip(groups, _common_order_of_groups(merged, deadline), strict=True):

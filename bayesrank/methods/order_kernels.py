@@ -104,6 +104,45 @@ def levels_by_locking(strength):
 
 
 @njit(cache=True, nogil=True)
+def common_order(cost):
+    """Return, as the bits of an integer, the nodes each node precedes in all orders of least cost.
+
+    Takes what placing i before j costs, of shape (node, node), and goes through all sets of nodes
+    in front, so there may be a dozen nodes.
+    """
+    n = len(cost)
+    n_sets = 1 << n
+    least = np.full(n_sets, np.inf)
+    joining = np.empty((n_sets, n))  # what placing each node right after the set costs
+    least[0], joining[0] = 0.0, 0.0
+    for newest in range(n):
+        for rest in range(1 << newest):
+            front = rest | 1 << newest
+            cheapest = np.inf
+            for node in range(n):
+                joining[front, node] = joining[rest, node] + cost[newest, node]
+                # The set without a node that is not in it is the set itself, infinite so far.
+                before = front & ~(1 << node)
+                cheapest = min(cheapest, least[before] + joining[before, node])
+            least[front] = cheapest
+    optimal = np.zeros(n_sets, dtype=np.bool_)
+    optimal[-1] = True
+    precede = np.zeros(n, dtype=np.int64)
+    for front in range(n_sets - 1, 0, -1):
+        if not optimal[front]:
+            continue
+        for last in range(n):
+            before = front ^ (1 << last)
+            if front >> last & 1 and least[before] + joining[before, last] == least[front]:
+                optimal[before] = True
+                precede[last] |= before
+    agreed = np.empty(n, dtype=np.int64)
+    for node in range(n):
+        agreed[node] = (n_sets - 1) & ~precede[node] & ~(1 << node)
+    return agreed
+
+
+@njit(cache=True, nogil=True)
 def _slot(table, fronts, key):
     """Return where a set is in a hash table of sets, or the free place where it belongs."""
     mixed = np.uint64(0)

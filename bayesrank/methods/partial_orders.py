@@ -122,7 +122,7 @@ def score_by_component(
             continue
         members = np.sort(order[row, first : first + size])
         order[row, first : first + size] = members
-        levels = peel_levels(solve(flat[row][np.ix_(members, members)]))
+        levels = peel_levels(solve(flat[row, members[:, np.newaxis], members]))
         inner[row, first : first + size] = levels
         n_levels[row, first] = 1 + max(levels)
     component = np.maximum.accumulate(np.where(starts, np.arange(n_systems), 0), axis=1)

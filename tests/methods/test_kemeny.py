@@ -1,4 +1,4 @@
-"""Kemeny-Young against all orders, the search against the integer programme, and its limits."""
+"""Kemeny-Young against all orders, its three ways to an optimum, and their limits."""
 
 from itertools import permutations
 
@@ -50,6 +50,21 @@ def random_margins(seed: int, n: int, largest: int) -> np.ndarray:
     return np.maximum(margins - margins.T, 0).astype(float)
 
 
+def refuse_to_search(*_: object, **__: object):
+    raise StateLimitError
+
+
+@pytest.fixture(params=["all sets", "search", "integer programme"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """Leave few systems to one of the three ways to an optimum."""
+    if request.param != "all sets":
+        monkeypatch.setattr(kemeny, "FEW", 0)
+    if request.param == "integer programme":
+        monkeypatch.setattr(kemeny, "all_optima", refuse_to_search)
+        monkeypatch.setattr(kemeny, "order_exists", refuse_to_search)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("seed", range(60))
 def test_levels_equal_those_of_all_orders(seed: int):
     margins = random_margins(seed, n=3 + seed % 4, largest=1 + seed % 3)
@@ -58,6 +73,14 @@ def test_levels_equal_those_of_all_orders(seed: int):
         preference_counts(grades) - preference_counts(grades).T == 2 * (margins - margins.T)
     ).all()
     assert (kemeny_young(grades) == common_levels(margins)).all()
+
+
+@pytest.mark.parametrize("n", [8, 11, kemeny.FEW])
+def test_all_sets_equal_search(n: int, monkeypatch: pytest.MonkeyPatch):
+    grades = np.random.default_rng(n).integers(0, 2, (30, n, 15)).astype(float)
+    expected = kemeny_young(grades)
+    monkeypatch.setattr(kemeny, "FEW", 0)
+    assert (kemeny_young(grades) == expected).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,17 +110,8 @@ def connected_margins() -> np.ndarray:
     return margins
 
 
-def refuse_to_search(*_: object, **__: object):
-    raise StateLimitError
-
-
-@pytest.mark.parametrize("searching", [True, False], ids=["search", "integer programme"])
-def test_tied_systems_that_every_optimum_connects_differently(
-    searching: bool, monkeypatch: pytest.MonkeyPatch
-):
-    if not searching:
-        monkeypatch.setattr(kemeny, "all_optima", refuse_to_search)
-        monkeypatch.setattr(kemeny, "order_exists", refuse_to_search)
+@pytest.mark.usefixtures("way")
+def test_tied_systems_that_every_optimum_connects_differently():
     margins = connected_margins()
     scores = kemeny_young(grades_with_margins(margins))
     assert (scores == common_levels(margins)).all()
@@ -134,14 +148,6 @@ def test_integer_programme_equals_search(seed: int):
     assert solved.can_precede == searched.can_precede
 
 
-def test_what_the_search_cannot_hold_goes_to_the_integer_programme(monkeypatch: pytest.MonkeyPatch):
-    margins = random_margins(5, n=6, largest=3)
-    expected = kemeny_young(grades_with_margins(margins))
-
-    monkeypatch.setattr(kemeny, "all_optima", refuse_to_search)
-    assert (kemeny_young(grades_with_margins(margins)) == expected).all()
-
-
 def test_search_gives_up_at_its_limit():
     with pytest.raises(StateLimitError):
         all_optima(random_margins(0, n=8, largest=1), state_limit=1)
@@ -166,6 +172,7 @@ def test_search_costs_and_orders_by_hand():
     assert optima == (1.0, [2, 0, 1], [0b100, 0b101, 0b000])
 
 
+@pytest.mark.usefixtures("way")
 def test_out_of_time_is_an_error():
     cycle = np.array([[2.0, 0.0, 1.0], [1.0, 2.0, 0.0], [0.0, 1.0, 2.0]])
     with pytest.raises(TimeoutError, match="time_limit must be long enough"):
