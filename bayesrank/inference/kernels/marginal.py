@@ -171,15 +171,16 @@ class MarginalItems:
         curves = self.curves(row, point)
         nodes, weights, _ = curves.grid()
         chance = expit(nodes[:, None] * curves.slope + curves.intercept)
-        lean = nodes[:, None] * curves.slope
-        asked = weights.T @ curves.trials  # expected number asked at each node and question
-        own = (asked * chance * (1.0 - chance)).sum(axis=0)
-        answered = weights.T @ curves.right
-        pull = answered - asked * chance
-        leaning = (pull * lean).sum(axis=0)
-        mixed = (asked * chance * (1.0 - chance) * lean).sum(axis=0)
-        bend = (asked * chance * (1.0 - chance) * lean**2 - pull * lean).sum(axis=0)
-        gradient, complete = self._complete(pull.sum(axis=0), leaning, own, mixed, bend)
+        # Numbers right expected at each node and question, and the variance they have there.
+        expected = (weights.T @ curves.trials) * chance
+        own, by_z, by_square = np.stack([np.ones_like(nodes), nodes, nodes**2]) @ (
+            expected * (1.0 - chance)
+        )
+        pull = curves.right.sum(axis=0) - expected.sum(axis=0)
+        leaning = curves.slope * ((weights @ nodes) @ curves.right - nodes @ expected)
+        mixed = curves.slope * by_z
+        bend = curves.slope**2 * by_square - leaning
+        gradient, complete = self._complete(pull, leaning, own, mixed, bend)
         spread = self._spread(curves, nodes, weights, chance)
         return self._full(row, point, gradient, complete - spread, np.diag(complete))
 
@@ -206,36 +207,42 @@ class MarginalItems:
         for group in groups:
             some = weights[group]
             near = np.flatnonzero(some.max(axis=0) > _NEGLIGIBLE)
-            expected = -curves.trials[group][0] * chance[near]
-            z = nodes[near]
             total = total + self._group_spread(
-                expected, z, some[:, near], curves.right[group] * curves.slope, curves.slope
+                curves.trials[group][0] * chance[near],
+                nodes[near],
+                some[:, near],
+                curves.right[group],
+                curves.slope,
             )
         return total
 
     def _group_spread(
-        self, expected: Array, z: Array, weights: Array, leaning: Array, slope: Array
+        self, expected: Array, z: Array, weights: Array, right: Array, slope: Array
     ) -> Array:
         """Return that of systems with the same numbers of trials.
 
-        Their scores, k - n p for intercepts and (k - n p) a z for log slopes, differ only by what
-        is linear in z: `leaning` k a, times z.
+        With e the expected numbers right at a node, the scores are k - e for intercepts and
+        (k - e) a z for log slopes. Systems differ only by what is linear in z.
         """
+        total = weights.sum(axis=0)[:, None]
+        mean = weights @ expected
+        own = expected.T @ (expected * total) - mean.T @ mean
         if self.slopes == "fixed":
-            return _covariance(weights, expected)
-        by_slope = expected * slope * z[:, None]
-        own = np.zeros_like(leaning)
+            return own
+        column = z[:, None]
+        moved, linear = expected * slope, right * slope
         if self.slopes == "common":
-            by_slope = by_slope.sum(axis=-1, keepdims=True)
-            leaning = leaning.sum(axis=-1, keepdims=True)
-        scores = np.concatenate([expected, by_slope], axis=-1)
-        linear = np.concatenate([own, leaning], axis=-1)
-        mean = weights @ z
-        with_z = weights @ (scores * z[:, None]) - mean[:, None] * (weights @ scores)
-        of_z = weights @ z**2 - mean**2
-        crossed = with_z.T @ linear
-        squared = linear.T @ (linear * of_z[:, None])
-        return _covariance(weights, scores) + crossed + crossed.T + squared
+            moved = moved.sum(axis=-1, keepdims=True)
+            linear = linear.sum(axis=-1, keepdims=True)
+        first, second = weights * z, weights * z**2
+        mean_z, moved_z = first.sum(axis=-1, keepdims=True), first @ moved
+        of_z = second.sum(axis=-1, keepdims=True) - mean_z**2
+        crossed = expected.T @ (moved * (total * column)) - mean.T @ moved_z
+        crossed -= (first @ expected - mean_z * mean).T @ linear
+        squared = moved.T @ (moved * (total * column**2)) - moved_z.T @ moved_z
+        both = (second @ moved - mean_z * moved_z).T @ linear
+        squared += linear.T @ (linear * of_z) - both - both.T
+        return np.block([[own, crossed], [crossed.T, squared]])
 
     def _full(
         self, row: int, point: Array, gradient: Array, matrix: Array, expected: Array
@@ -252,12 +259,6 @@ class MarginalItems:
             slopes = np.arange(n_questions, p)
             full_matrix[slopes, slopes] += penalty
         return full_gradient, full_matrix, full_expected
-
-
-def _covariance(weights: Array, scores: Array) -> Array:
-    """Return the covariance of scores at nodes, summed over the systems' weights."""
-    mean = weights @ scores
-    return scores.T @ (scores * weights.sum(axis=0)[:, None]) - mean.T @ mean
 
 
 def _decoupled(matrix: Array, fixed: NDArray[np.bool_]) -> Array:
