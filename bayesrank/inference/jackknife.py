@@ -93,13 +93,14 @@ def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -
     rng = np.random.default_rng(0)
     n_parts = min(_TRIAL_PARTS, data.shape[2])
     n_divisions = _MOST_PARTS // n_parts
-    covariance = np.zeros((data.shape[0], data.shape[0]))
-    for _ in range(n_divisions):
-        scores = refit(*_counts_of_parts(data, n_parts, rng))
-        if not np.isfinite(scores).all():
-            return None
-        deviations = scores - scores.mean(axis=0)
-        covariance += (n_parts - 1) / n_parts * deviations.T @ deviations
+    divisions = [_counts_of_parts(data, n_parts, rng) for _ in range(n_divisions)]
+    # All in one call, which climbs side by side.
+    scores = refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
+    if not np.isfinite(scores).all():
+        return None
+    scores = scores.reshape(n_divisions, n_parts, -1)
+    deviations = (scores - scores.mean(axis=1, keepdims=True)).reshape(-1, data.shape[0])
+    covariance = (n_parts - 1) / n_parts * deviations.T @ deviations
     freedom = n_divisions * (n_parts - 1)
     # Draws have the variance of Student's t.
     return freedom / (freedom - 2) / n_divisions * covariance
