@@ -1,7 +1,7 @@
 """Compiled steps of the searches for orders of systems: ranked pairs and Kemeny-Young.
 
-Imported when there is a large component to order, since loading Numba takes longer than ordering a
-small one. Sets of nodes are rows of 64-bit words; node i is bit i % 64 of word i // 64.
+Imported when first needed, since loading Numba takes longer than most rankers run. Sets of nodes
+are rows of 64-bit words; node i is bit i % 64 of word i // 64. Sets of few nodes are integers.
 """
 
 import numpy as np

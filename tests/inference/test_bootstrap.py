@@ -9,9 +9,7 @@ from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference import bootstrap as module
 from bayesrank.inference import resampling
-from bayesrank.inference.corrections import (
-    widen,
-)
+from bayesrank.inference.corrections import widen
 from bayesrank.inference.leave_out import leave_out_clusters
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
