@@ -31,13 +31,6 @@ everything else. Seconds are of a processor, per simulation.
 """
 
 NOTES: dict[str, str] = {
-    "minimax": (
-        "no exception, but open. Winning votes against a system jump from 0 to about half of all "
-        "questions where its majority turns. With 200 questions of one trial that happens in few "
-        "of the resamples or in none, while the expected score is already off 0, so that draws of "
-        "single data sets miss it; means of several data sets from each of the populations that "
-        "the questions may come from would not."
-    ),
     "inverse_difficulty": (
         "with a population of some 30 questions the weights 1 / p leave the score to the few that "
         "hardly anyone solves, an effective number of about five. A sample without them has both a "

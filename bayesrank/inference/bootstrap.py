@@ -4,10 +4,12 @@ Smooth functions of the data are drawn with Dirichlet weights, over the trials o
 the benchmark target and over questions for the population target, and are corrected for the bias
 that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
 ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
-estimate the expected score of a new data set of the same design. The level that ratings share is
-turned around. Where scores jump inside questions and add up over those, their spread is that of an
-iterated bootstrap. Scores that count (majorities, levels, points) are spread evenly over the step
-between two counts, which leaves the order of different counts that do not vary as it is.
+estimate the expected score of a new data set of the same design. Winning votes, which leap, are
+means of several data sets of each of the populations that questions may come from. The level that
+ratings share is turned around. Where scores jump inside questions and add up over those, their
+spread is that of an iterated bootstrap. Scores that count (majorities, levels, points) are spread
+evenly over the step between two counts, which leaves the order of different counts that do not vary
+as it is.
 """
 
 import math
@@ -52,6 +54,10 @@ _COUNTING = frozenset(
     }
 )
 
+# Data sets whose mean score stands for the expected one of a population: draws are wider by the
+# noise of that mean, which makes up for the little that they learn of rare turns.
+_OF_EACH = 4
+
 # Data sets that are resampled once more, two from each: they tell a standard deviation to 3 %.
 _RESAMPLED_AGAIN = 500
 
@@ -85,6 +91,8 @@ def bootstrap(run: Run) -> Estimate:
     step = _step(run, len(score))
     # Where few questions decide a majority, another one may turn it; sums hardly notice.
     turns = step > 0.0 and run.method.name != "borda"
+    # A vote in hand or not is most of the winning votes against a system.
+    leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
     # Ratings hang on the order of the answers.
     adds_up = not turns and run.method.data != "stream"
     iterated = adds_up and not run.method.smooth and run.target == "benchmark"
@@ -103,8 +111,10 @@ def bootstrap(run: Run) -> Estimate:
             size=run.draws,
             rng=np.random.default_rng(seed),
             shuffled=float(turns),
+            of_each=_OF_EACH if leaps else 0,
         )
-        return np.concatenate([score_of(batch) for batch in batches])
+        scores = np.concatenate([score_of(batch) for batch in batches])
+        return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
     def draw_again(seed: np.random.SeedSequence) -> NDArray[np.float64]:
         batches = resample_twice(
@@ -125,7 +135,7 @@ def bootstrap(run: Run) -> Estimate:
         draws = np.stack(list(chains))
     if again is not None:
         draws = iterate(draws, again.result())
-    if not run.method.smooth:
+    if not run.method.smooth and not leaps:
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     if run.method.data == "stream":
         draws = _reflect_level(draws)

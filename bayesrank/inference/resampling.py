@@ -45,6 +45,7 @@ def resample(
     size: int,
     rng: np.random.Generator,
     shuffled: float = 0.0,
+    of_each: int = 0,
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments, each with a leading axis of resamples.
 
@@ -65,6 +66,10 @@ def resample(
     shuffled : float, default 0.0
         How many questions with their systems shuffled stand beside the observed ones where whole
         data sets are drawn for the population target.
+    of_each : int, default 0
+        How many whole data sets to draw, one after another, from each of `size` populations that
+        questions may come from (the Bayesian bootstrap); 0 to draw `size` data sets from the
+        observed questions.
 
     Yields
     ------
@@ -76,8 +81,8 @@ def resample(
     DataError
         If there are too few units to show any variation.
     """
-    draw, per_resample = _plan(data, kind, target, smooth, shuffled, rng)
-    step = max(1, BATCH_SIZE // per_resample)
+    draw, per_resample = _plan(data, kind, target, smooth, shuffled, of_each, rng)
+    step = max(1, BATCH_SIZE // (per_resample * max(of_each, 1)))
     for start in range(0, size, step):
         yield draw(min(step, size - start))
 
@@ -88,6 +93,7 @@ def _plan(
     target: str,
     smooth: bool,
     shuffled: float,
+    of_each: int,
     rng: np.random.Generator,
 ) -> tuple[Draw, int]:
     """Return what draws a batch of a given size, and the doubles that one resample takes."""
@@ -110,10 +116,17 @@ def _plan(
             chances = np.append(chances, shuffled / n_clusters * chances)
             per_resample *= 2
         draw = question_arguments(asked, kind, rng)
-        return (
-            lambda n: draw(_question_draws(clusters, chances, n_questions, size=n, rng=rng)),
-            per_resample,
-        )
+
+        def draws(n: int) -> NDArray[np.int64]:
+            if not of_each:
+                return _question_draws(clusters, chances, n_questions, size=n, rng=rng)
+            likely = np.tile(chances, (n, 1))
+            gammas = _cluster_gammas(n_clusters, n, rng)
+            likely[:, :n_clusters] = gammas / gammas.mean(axis=1, keepdims=True)
+            likely = np.repeat(likely, of_each, axis=0)
+            return _question_draws(clusters, likely, n_questions, size=len(likely), rng=rng)
+
+        return lambda n: draw(draws(n)), per_resample
     require_two_trials(data)
     if kind == "stream":
         return lambda n: (data.stream, _trial_order(data, n, rng)), n_questions * n_trials
@@ -178,10 +191,14 @@ def question_weights(
         If there is one question alone, or none.
     """
     clusters = _question_clusters(data)
-    n_clusters = int(clusters.max()) + 1
-    concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
-    gammas = rng.standard_gamma(concentration, (size, n_clusters))[:, clusters]
+    gammas = _cluster_gammas(int(clusters.max()) + 1, size, rng)[:, clusters]
     return gammas / gammas.mean(axis=1, keepdims=True)
+
+
+def _cluster_gammas(n_clusters: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Draw what Dirichlet weights of clusters are in proportion to, of shape (size, cluster)."""
+    concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
+    return rng.standard_gamma(concentration, (size, n_clusters))
 
 
 def per_sample_of_questions(data: Responses) -> int:
@@ -219,18 +236,20 @@ def _question_draws(
 ) -> NDArray[np.int64]:
     """Draw whole clusters of questions with replacement, as how often each question is drawn.
 
-    Of shape (size, question), given the cluster of each question and the chances of the clusters.
+    Of shape (size, question), given the cluster of each question and the chances of the clusters,
+    the same for all or of shape (size, cluster).
     """
-    chances = chances / chances.sum()
-    if len(chances) == len(clusters):
-        return rng.multinomial(n_drawn, chances, size)[:, clusters]
-    members = [np.flatnonzero(clusters == cluster) for cluster in range(len(chances))]
+    chances = np.broadcast_to(chances, (size, chances.shape[-1]))
+    chances = chances / chances.sum(axis=-1, keepdims=True)
+    if chances.shape[-1] == len(clusters):
+        return rng.multinomial(n_drawn, chances)[:, clusters]
+    members = [np.flatnonzero(clusters == cluster) for cluster in range(chances.shape[-1])]
     drawn = np.zeros((size, len(clusters)), dtype=np.int64)
-    for row in drawn:
+    for row, likely in zip(drawn, chances, strict=True):
         # Until there are enough questions; the last cluster is cut to what is missing.
         missing = n_drawn
         while missing:
-            cluster = rng.choice(len(chances), p=chances)
+            cluster = rng.choice(len(likely), p=likely)
             questions = rng.permutation(members[cluster])[:missing]
             row[questions] += 1
             missing -= len(questions)

@@ -380,6 +380,23 @@ def test_questions_are_drawn_alike_and_shuffled_ones_as_often_as_one_of_them():
     assert_moments(weights.astype(float), 6 * chance, 6 * chance * (1 - chance))
 
 
+@pytest.mark.parametrize("groups", [None, list("abcdefghijkk")])
+def test_data_sets_of_a_population_share_it(groups):
+    data = simulate(2, n_questions=12, groups=groups)
+    rng = np.random.default_rng(0)
+    ((_, weights),) = resample(
+        data, "grades", target="population", smooth=False, size=SIZE // 20, rng=rng, of_each=2
+    )
+    np.testing.assert_array_equal(weights.sum(axis=1), 12)
+    first, second = weights.reshape(-1, 2, 12).swapaxes(0, 1)
+    assert (first != second).any()
+    # Between two data sets of a population the covariance is the variance of Dirichlet weights
+    # with concentration (n - 4) / n, 1 - 1 / n times n / (n - 3).
+    n = 11 if groups else 12
+    shared = ((first - 1.0) * (second - 1.0)).mean(axis=0)[:10].mean()
+    assert shared == pytest.approx((n - 1) / (n - 3), rel=0.15)
+
+
 @pytest.mark.parametrize("fractional", [False, True])
 def test_shuffled_questions_have_the_answers_of_a_question_under_other_names(fractional):
     rng = np.random.default_rng(0)
