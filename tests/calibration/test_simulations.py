@@ -95,6 +95,26 @@ def test_a_likelihood_that_holds_has_its_parameters_as_truth():
     np.testing.assert_allclose(score[0] - score[1], np.log(0.8 * 0.5 / (0.2 * 0.5)))
 
 
+def test_the_luck_of_the_data_sets_is_taken_out_of_an_expected_score():
+    world = small_world()
+    rng = np.random.default_rng(0)
+    accuracies = world.accuracy + rng.normal(size=(20, len(world.chances)))
+    together = accuracies.mean(axis=1, keepdims=True)
+    scores = 3.0 * accuracies - together
+    expected = 3.0 * world.accuracy - world.accuracy.mean()
+    np.testing.assert_allclose(truths._expected_score(scores, accuracies, world), expected)
+
+
+def test_the_truth_of_a_model_that_shrinks_is_its_expected_score():
+    world = small_world()
+    truth = truths.true_score(find("irt_2pl"), world, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    scores = [coverage_free_score(world.draw_responses(rng), "irt_2pl") for _ in range(400)]
+    # The error of the mean of 400 is 1/20 of the standard deviation, that of the truth up to 1/10.
+    deviation = np.abs(np.mean(scores, axis=0) - truth) / np.std(scores, axis=0)
+    assert np.all(deviation < 5 * np.hypot(1 / 20, 1 / 10))
+
+
 @pytest.mark.parametrize("name", ["borda", "serial_rank_prob_diff", "elo_tie_skip"])
 def test_the_truth_of_scores_that_jump_is_their_expectation(name):
     world = small_world()
