@@ -45,7 +45,11 @@ from bayesrank.inference.influence import (
     spread_over_runs,
     trial_covariance,
 )
-from bayesrank.inference.jackknife import jackknife_covariance, refit_covariance
+from bayesrank.inference.jackknife import (
+    delete_d_covariance,
+    jackknife_covariance,
+    refit_covariance,
+)
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.resampling import question_pairs, require_two_trials, resample
 from bayesrank.method import load_function
@@ -68,8 +72,9 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     """Return the calibration of a run: the one asked for, or the default.
 
     The default is the sandwich for composite likelihoods, for priors that the data have a part in,
-    and for all likelihoods that have a gradient where the questions vary; none for battles, which
-    are independent observations.
+    for posteriors that take as known what the answers to a question say of how much it counts, and
+    for all likelihoods that have a gradient where the questions vary; none for battles, which are
+    independent observations.
 
     Parameters
     ----------
@@ -97,7 +102,8 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     if calibration == "sandwich" and run.method.gradient is None:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
-        wanted = run.method.is_calibrated or run.target == "population"
+        takes_as_known = run.backend == "mml" and run.method.weighs_questions
+        wanted = run.method.is_calibrated or takes_as_known or run.target == "population"
         fits = run.method.gradient is not None and run.target != "battles"
         calibration = "sandwich" if wanted and fits else "none"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
@@ -294,7 +300,20 @@ def _jackknife(run: Run, fit: Fit | None) -> Array | None:
         return refit_covariance(fit.refit, data, run.target)
     if run.target != "population" or fit is None or fit.without is None:
         return None
+    if _has_many_maxima(run):
+        return delete_d_covariance(cast("MarginalFit", fit).afresh, fit.score, data)
     return jackknife_covariance(fit.without, data)
+
+
+def _has_many_maxima(run: Run) -> bool:
+    """Return whether estimates from other questions may be at another maximum altogether.
+
+    Single answers of a few systems make questions so steep that near abilities have a maximum for
+    each order, and next to no posterior spread at any of them.
+    """
+    if run.target != "population" or not run.method.weighs_questions:
+        return False
+    return bool(cast("Responses", run.data).trials.max() < 2)
 
 
 def _responses_covariance(run: Run, mode: Mode) -> Array:
@@ -308,9 +327,9 @@ def _spread(run: Run, draws: Array, covariance: Array) -> Array:
 
     Where answers decide how much a question counts, what few questions or trials tell of the
     spread of one system is off by a quarter and more. Posteriors have the wrong size, but all of
-    them about the same.
+    them about the same, unless there is one for each maximum.
     """
-    if run.method.weighs_questions:
+    if run.method.weighs_questions and not _has_many_maxima(run):
         posterior = _covariance(draws.reshape(-1, draws.shape[-1]))
         size = np.mean(np.diag(covariance) / np.diag(posterior))
         covariance = (covariance + size * posterior) / 2.0

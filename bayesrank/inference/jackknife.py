@@ -15,6 +15,9 @@ Array = NDArray[np.float64]
 # More clusters are joined at random into so many: each part costs a fit.
 _MOST_PARTS = 50
 
+# Parts of the questions, and divisions into them, where fits have several maxima.
+_LARGE_PARTS, _DIVISIONS = 5, 4
+
 # Parts that the trials of each question are divided into, as often as there is time for.
 _TRIAL_PARTS = 10
 
@@ -46,6 +49,47 @@ def jackknife_covariance(
     scores = scores_without(parts == np.arange(n)[:, np.newaxis])
     # Leaving out one of n parts moves a mean by 1 / (n - 1) of what the part differs from it.
     return spread_of_sums((n - 1) / n * scores) if np.isfinite(scores).all() else None
+
+
+def delete_d_covariance(
+    scores_without: Callable[[NDArray[np.bool_]], Array], score: Array, data: Responses
+) -> Array | None:
+    """Return the covariance of a fit's scores by a jackknife that deletes many questions at once.
+
+    Where the likelihood has several maxima, a fit without a few questions nearly always reaches the
+    same as the whole does, and says nothing of how far estimates from other questions jump. Fits
+    without a fifth of them do. Their deviations are from the estimate, not from their own mean, so
+    that an estimate beside the others is known for uncertain.
+
+    Parameters
+    ----------
+    scores_without : callable
+        Scores of fits that leave questions out, see :class:`bayesrank.inference.kernels.fit.Fit`.
+    score : numpy.ndarray of shape (system,)
+        Scores of the fit of all questions.
+    data : Responses
+        What was fitted.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        None where some questions cannot be spared for an estimate.
+
+    References
+    ----------
+    .. [1] J. Shao and C. F. J. Wu. A general theory for jackknife variance estimation. Annals of
+       Statistics 17 (1989). https://doi.org/10.1214/aos/1176347263
+    """
+    parts = _parts(data)
+    n = int(parts.max()) + 1
+    large = min(_LARGE_PARTS, n)
+    rng = np.random.default_rng(0)
+    joined = np.stack([rng.permutation(n) % large for _ in range(_DIVISIONS)])
+    left_out = (joined[:, parts] == np.arange(large)[:, np.newaxis, np.newaxis]) & (parts >= 0)
+    deviations = scores_without(left_out.reshape(-1, len(parts))) - score
+    if not np.isfinite(deviations).all():
+        return None
+    return (large - 1) / len(deviations) * deviations.T @ deviations
 
 
 def refit_covariance(

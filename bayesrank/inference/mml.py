@@ -21,8 +21,9 @@ def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
     calibration : {"sandwich", "none"}, optional
         Whether the draws of the abilities are given the covariance of the estimates, of the items
         too: over questions by the jackknife, the default for ``target="population"``, else over
-        trials, of which every observed cell needs two. Over trials the abilities of systems that
-        answer nearly all questions alike then seem better known than they are.
+        trials, of which every observed cell needs two, the default for ``irt_2pl_mml``. Over trials
+        the abilities of systems that answer nearly all questions alike then seem better known than
+        they are.
 
     Returns
     -------

@@ -16,7 +16,11 @@ from bayesrank.inference.influence import (
     spread_over_runs,
     trial_covariance,
 )
-from bayesrank.inference.jackknife import jackknife_covariance, refit_covariance
+from bayesrank.inference.jackknife import (
+    delete_d_covariance,
+    jackknife_covariance,
+    refit_covariance,
+)
 from bayesrank.inference.kernel_fits import bradley_terry_luce, davidson_luce
 from bayesrank.inference.kernels import mml
 from bayesrank.inference.kernels.bradley_terry_luce import fit_bradley_terry_luce
@@ -298,6 +302,32 @@ def test_a_marginal_fit_without_questions_is_the_fit_to_the_others(method):
     np.testing.assert_allclose(found[0], expected, atol=1e-6)
 
 
+def test_a_marginal_fit_begun_afresh_may_reach_another_maximum():
+    # At which it is the fit to the questions that are left, as from a warm start it need not be.
+    correct, trials = simulate((5, 60, 1), seed=0).binary_counts
+    left_out = np.arange(60) % 5 == np.arange(5)[:, np.newaxis]
+    fit = mml.fit_irt_2pl_mml(correct, trials)
+    expected = [mml.fit_irt_2pl_mml(correct[:, ~one], trials[:, ~one]).score for one in left_out]
+    np.testing.assert_allclose(fit.afresh(left_out), expected, atol=1e-4)
+    assert np.abs(fit.without(left_out) - expected).max() > 0.05
+
+
+def test_a_mean_without_many_of_its_questions_has_its_variance():
+    values = np.random.default_rng(0).normal(size=(2, 200))
+    data = Responses(np.ones((2, 200, 1), dtype=int))
+    found = delete_d_covariance(
+        lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1), data
+    )
+    # Of 16 degrees of freedom: four divisions into five parts.
+    assert np.diag(found) == pytest.approx(values.var(axis=1, ddof=1) / 200, rel=0.7)
+    beside = delete_d_covariance(
+        lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1) + [0.0, 1.0], data
+    )
+    # The mean square of 20 deviations, times the ratio of what is left to what is left out.
+    assert beside[1, 1] == pytest.approx(found[1, 1] + 4.0)
+    assert beside[0, 0] == pytest.approx(found[0, 0])
+
+
 def test_davidson_luce_without_questions_is_the_fit_to_the_others():
     outcomes = simulate().outcomes.copy()
     outcomes[:, 4] = 1  # of no influence, but for the weight of the prior
@@ -452,6 +482,26 @@ def test_the_marginal_2pl_has_the_mean_of_two_covariances():
     after = np.diag(found) / np.diag(posterior)
     np.testing.assert_allclose(after.mean(), ratios.mean())
     assert after.std() < 0.51 * ratios.std()
+
+
+def test_the_marginal_2pl_of_single_answers_varies_as_fits_without_a_fifth_of_them():
+    data = simulate((5, 60, 1), seed=5)
+    result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
+    fit = mml.fit_irt_2pl_mml(*data.binary_counts)
+    expected = delete_d_covariance(fit.afresh, fit.score, data)
+    found = np.cov(result["posterior"]["score"].values.reshape(-1, 5).T)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_the_marginal_2pl_is_calibrated_over_trials_by_default():
+    data = simulate()
+    options = {"target": "benchmark", "draws": 50, "random_seed": 0}
+    by_default, asked, none = (
+        rank(data, "irt_2pl_mml", **options, **given)["posterior"]["score"]
+        for given in ({}, {"calibration": "sandwich"}, {"calibration": "none"})
+    )
+    assert by_default.equals(asked)
+    assert not by_default.equals(none)
 
 
 def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():

@@ -30,10 +30,14 @@ class MarginalFit(Fit):
     slopes : callable
         Returns how much each score rises with the number right in each cell, of shape
         (..., system of the score, system, question). The items follow the answers.
+    afresh : callable
+        As ``without``, but each fit begins where one of these data would, not at this optimum: with
+        several maxima it may reach another.
     """
 
     posteriors: tuple[AbilityPosterior, ...]
     slopes: Callable[[], Array]
+    afresh: Callable[[NDArray[np.bool_]], Array]
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (..., system).
@@ -255,6 +259,7 @@ def _fit(
         posteriors=posteriors,
         slopes=partial(_slopes, problem, point, ability_mean),
         without=partial(_without, problem, point, ability_mean),
+        afresh=partial(_without, problem, None, ability_mean),
     )
 
 
@@ -353,14 +358,17 @@ def _slopes(problem: MarginalItems, point: Array, ability_mean: float | None) ->
 
 
 def _without(
-    problem: MarginalItems, point: Array, ability_mean: float | None, left_out: NDArray[np.bool_]
+    problem: MarginalItems,
+    start: Array | None,
+    ability_mean: float | None,
+    left_out: NDArray[np.bool_],
 ) -> Array:
     data, found = problem.data, []
     for kept in ~left_out:
         counts = item_counts(data.right * kept, data.trials * kept, None, drop=True)
         weights = data.weights * ~counts.left_out
         fewer = replace(problem, data=replace(counts, weights=weights, lead=data.lead))
-        found.append(_fit(fewer, ability_mean, point).score)
+        found.append(_fit(fewer, ability_mean, start).score)
     return np.stack(found)
 
 
