@@ -59,7 +59,7 @@ def delete_d_covariance(
     Where the likelihood has several maxima, a fit without a few questions nearly always reaches the
     same as the whole does, and says nothing of how far estimates from other questions jump. Fits
     without a fifth of them do. Their deviations are from the estimate, not from their own mean, so
-    that an estimate beside the others is known for uncertain.
+    that an estimate at another maximum than most of them has wide intervals.
 
     Parameters
     ----------
