@@ -309,9 +309,9 @@ def _has_many_maxima(run: Run) -> bool:
     """Return whether estimates from other questions may be at another maximum altogether.
 
     Single answers of a few systems make questions so steep that near abilities have a maximum for
-    each order, and next to no posterior spread at any of them.
+    each order, and next to no posterior spread at any of them. NUTS has priors on the questions.
     """
-    if run.target != "population" or not run.method.weighs_questions:
+    if run.backend != "mml" or run.target != "population" or not run.method.weighs_questions:
         return False
     return bool(cast("Responses", run.data).trials.max() < 2)
 
