@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from bayesrank.inference.kernels import mml
 from bayesrank.inference.kernels.ability_posterior import AbilityPosterior, ItemCurves
+from bayesrank.inference.kernels.climbing import climb
 from bayesrank.inference.kernels.mml import (
     fit_irt_2pl_mml,
     fit_rasch_mml,
@@ -220,3 +222,33 @@ def test_questions_answered_alike_are_fitted_as_one_of_their_number(fit):
 def test_impossible_mml_options_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("seed", [0, 10, 11])
+def test_the_marginal_2pl_climbs_on_from_saddles(seed, monkeypatch):
+    _, right, trials = simulated_counts(seed, shape=(4, 30), n_trials=1)
+    fit = fit_irt_2pl_mml(right, trials)
+    assert fit.converged
+    assert np.linalg.eigvalsh(fit.information)[0] > 0.0
+    # Where Newton's method ends by itself something rises still.
+    monkeypatch.setattr(mml, "climb_past_saddles", climb)
+    saddle = fit_irt_2pl_mml(right, trials)
+    assert saddle.converged
+    assert np.linalg.eigvalsh(saddle.information)[0] < -0.1
+    assert fit.loglik > saddle.loglik + 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 3, 12])
+def test_systems_that_could_change_places_stay_tied_and_have_no_single_maximum(seed):
+    _, right, _ = simulated_counts(seed, shape=(4, 30), n_trials=1)
+    right = np.concatenate([right, right[[1, 0, 2, 3]]], axis=1)
+    fit = fit_irt_2pl_mml(right, np.ones(right.shape))
+    np.testing.assert_allclose(fit.score[0], fit.score[1], atol=1e-9)
+    assert not fit.converged
+
+
+def test_discriminations_of_several_hundred_are_maxima_too():
+    _, right, trials = simulated_counts(36, shape=(5, 200), n_trials=1)
+    fit = fit_irt_2pl_mml(right, trials)
+    assert np.nanmax(fit.parameters["discrimination"]) > 300.0
+    assert fit.converged

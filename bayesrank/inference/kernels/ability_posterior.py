@@ -25,7 +25,7 @@ TAIL = 40.0
 _STEPS_PER_SD = 2.0
 _STEPS_PER_RISE = 2.0
 # Steeper slopes are steps of the density, whose place between two nodes hardly counts.
-_STEEPEST = 200.0
+_STEEPEST = 1000.0
 _MODE_STEPS = 60
 _MODE_TOLERANCE = 1e-3
 _TAIL_STEPS = 30

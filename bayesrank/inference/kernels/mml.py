@@ -16,6 +16,7 @@ from bayesrank.inference.kernels.marginal import MarginalItems
 from bayesrank.inference.kernels.marginal_response import score_slopes
 from bayesrank.inference.kernels.newton import Optimum, smoothed_log_odds
 from bayesrank.inference.kernels.penalty import Array, checked_precision
+from bayesrank.inference.kernels.saddles import climb_past_saddles
 from bayesrank.inference.kernels.symmetry import interchangeable
 
 
@@ -210,7 +211,8 @@ def fit_irt_2pl_mml(
     MarginalFit
         ``score``: posterior mean abilities. Free coordinates: intercepts -a b, then log
         discriminations. ``parameters``: ``difficulty`` and ``discrimination``, infinite and NaN
-        for questions that every system answers alike.
+        for questions that every system answers alike. Two systems that could change places keep
+        the same score; where the likelihood would have them apart, ``converged`` is False.
 
     Raises
     ------
@@ -272,7 +274,7 @@ def _climb(problem: MarginalItems, start: Array) -> Optimum:
         flat, axis=1, return_index=True, return_inverse=True, return_counts=True
     )
     if len(first) == len(alike):
-        return climb(problem, start)
+        return _maximise(problem, start)
     n_questions = len(alike)
     some, every = first, alike
     if problem.slopes == "each":
@@ -281,8 +283,13 @@ def _climb(problem: MarginalItems, start: Array) -> Optimum:
     elif problem.slopes == "common":
         some, every = np.append(first, n_questions), np.append(alike, len(first))
     merged = replace(problem, data=data.merge(first, counts.astype(np.float64)))
-    optimum = climb(merged, start[:, some])
+    optimum = _maximise(merged, start[:, some])
     return replace(optimum, point=optimum.point[:, every])
+
+
+def _maximise(problem: MarginalItems, start: Array) -> Optimum:
+    # Given the one slope that they share, the likelihood of all else is log-concave.
+    return (climb_past_saddles if problem.slopes == "each" else climb)(problem, start)
 
 
 def _first_point(problem: MarginalItems) -> Array:
