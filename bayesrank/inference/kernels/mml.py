@@ -212,7 +212,7 @@ def fit_irt_2pl_mml(
         ``score``: posterior mean abilities. Free coordinates: intercepts -a b, then log
         discriminations. ``parameters``: ``difficulty`` and ``discrimination``, infinite and NaN
         for questions that every system answers alike. Two systems that could change places keep
-        the same score; where the likelihood would have them apart, ``converged`` is False.
+        the same score, even where the likelihood is higher with them apart, either way.
 
     Raises
     ------

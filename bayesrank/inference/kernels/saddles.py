@@ -37,7 +37,7 @@ def climb_past_saddles(problem: CurvedProblem, start: Array) -> Optimum:
 
     From a saddle both ways up are climbed, and the higher end is kept. Where both are equally high,
     the data do not say which way to go, as when two systems could change places: the fit then stays
-    at the saddle and counts as not converged.
+    at the saddle, where these are tied.
 
     Parameters
     ----------
@@ -60,7 +60,6 @@ def climb_past_saddles(problem: CurvedProblem, start: Array) -> Optimum:
                 break
             end = _higher_end(one, optimum.point[index], direction)
             if end is None:
-                optimum.converged[row] = False
                 break
             optimum.point[row] = end.point[0]
             optimum.converged[row] = end.converged[0]
