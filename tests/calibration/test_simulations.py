@@ -163,6 +163,14 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         assert {**alone, "seconds": 0} == {**row, "seconds": 0}
 
 
+def test_a_posterior_is_timed_on_a_tensor_that_can_be_ranked(monkeypatch):
+    monkeypatch.setattr(cells, "CHUNK", 1)
+    times = [0.0, 0.0, 0.3, 0.4]
+    monkeypatch.setattr(cells, "posterior_seconds", lambda *_: times.pop(0))
+    (row,) = cells.measure([cells.Cell(find("avg"), ON_A_BENCHMARK)], 0, np.inf)
+    assert row["seconds"] == 0.3
+
+
 # Draws and resamples for each of four chains; counts in them and in the data; orders of victories,
 # or draws, resamples and counts of pairs of resamples from resamples.
 @pytest.mark.parametrize(
