@@ -24,7 +24,7 @@ from bayesrank.inference.kernels.penalty import Array
 TAIL = 40.0
 _STEPS_PER_SD = 2.0
 _STEPS_PER_RISE = 2.0
-# Steeper slopes are steps of the density, whose place between two nodes hardly counts.
+# Steeper slopes run away: steps of the density, whose place between two nodes hardly counts.
 _STEEPEST = 1000.0
 _MODE_STEPS = 60
 _MODE_TOLERANCE = 1e-3
