@@ -20,11 +20,11 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from bayesrank.errors import DataError
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.kernels.laplace import constrained_steps
+from bayesrank.inference.kernels.log_odds import logistic
 from bayesrank.inference.resampling import require_two_trials
 from bayesrank.inference.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
 from bayesrank.responses import Responses
@@ -224,7 +224,7 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
     log_odds = cast("Callable[[Named], Array]", model.log_odds)
     if at_mode.ndim == 3:
         return spread_over_runs(mode.slopes(log_odds, data.trials.size, same_questions=True), data)
-    noise = _noise(data, expit(at_mode[0]))
+    noise = _noise(data, logistic(at_mode[0]))
 
     def lean(named: Named) -> Array:
         # A question that nobody was asked has no difficulty.

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.kernels.log_odds import softplus
 from bayesrank.inference.time_axis import check_time_axis
 from bayesrank.responses import Responses
 
@@ -113,9 +114,9 @@ class CellModel:
         logit = self.log_odds(named)
         if logit.ndim == 4:
             right, seen = self.data.outcomes == 1, self.data.observed
-            return (right * logit - seen * np.logaddexp(0.0, logit)).sum(axis=(1, 3))
+            return (right * logit - seen * softplus(logit)).sum(axis=(1, 3))
         correct, trials = self.data.binary_counts
-        return (correct * logit - trials * np.logaddexp(0.0, logit)).sum(axis=1)
+        return (correct * logit - trials * softplus(logit)).sum(axis=1)
 
     def by_trial(self, named: Named) -> None:
         """Return None: cells are enough."""
@@ -277,7 +278,7 @@ def bradley_terry_luce(data: Responses, **_: Any) -> EventModel:
         score = named["score"] - named["score"].max(axis=1, keepdims=True)
         with np.errstate(divide="ignore"):  # strengths that underflow
             rivals = np.log(np.exp(score) @ wrong.T)
-        lost = np.logaddexp(0.0, rivals[..., np.newaxis] - score[:, np.newaxis])
+        lost = softplus(rivals[..., np.newaxis] - score[:, np.newaxis])
         return -np.where(right, lost, 0.0).sum(axis=-1)
 
     return EventModel(data, log_chance)

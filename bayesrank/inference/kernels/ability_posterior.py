@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from bayesrank.inference.kernels.log_odds import logistic, softplus
 from bayesrank.inference.kernels.penalty import Array
 
 # exp(-TAIL) is far below rounding.
@@ -56,17 +56,17 @@ class ItemCurves:
     def log_density(self, nodes: Array) -> Array:
         """Return log f up to a constant per system, at nodes of shape (system, node)."""
         x = nodes[:, :, None] * self.slope + self.intercept
-        total = (_softplus(x) @ self.trials[:, :, None])[:, :, 0]
+        total = (softplus(x) @ self.trials[:, :, None])[:, :, 0]
         return self._linear(nodes) - total
 
     def shared_log_density(self, nodes: Array) -> Array:
         """Return log f up to a constant per system at the same nodes for all, (system, node)."""
         x = nodes[:, None] * self.slope + self.intercept
-        return self._linear(nodes) - self.trials @ _softplus(x).T
+        return self._linear(nodes) - self.trials @ softplus(x).T
 
     def derivatives(self, ability: Array) -> tuple[Array, Array]:
         """Return the first and minus the second derivative of log f at one point per system."""
-        chance = expit(ability[:, None] * self.slope + self.intercept)
+        chance = logistic(ability[:, None] * self.slope + self.intercept)
         first = (self.right - self.trials * chance) @ self.slope - ability
         second = (self.trials * chance * (1.0 - chance)) @ self.slope**2 + 1.0
         return first, second
@@ -145,11 +145,6 @@ class ItemCurves:
     def _linear(self, nodes: Array) -> Array:
         constant = (self.right @ self.intercept)[:, None]
         return (self.right @ self.slope)[:, None] * nodes + constant - 0.5 * nodes**2
-
-
-def _softplus(x: Array) -> Array:
-    """Return log(1 + exp(x)) to 1e-15, twice as fast as `logaddexp`."""
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.kernels.connectivity import strongly_connected
 from bayesrank.inference.kernels.fit import Fit
+from bayesrank.inference.kernels.log_odds import softplus
 from bayesrank.inference.kernels.newton import maximise, solve_zero_sum
 from bayesrank.inference.kernels.pairs import first_scores, paired_fit
 from bayesrank.inference.kernels.penalty import Array, ScorePenalty
@@ -67,7 +68,7 @@ class SetChoices:
         # log(pi_i + sum of the losers), from its larger part.
         with np.errstate(divide="ignore"):
             behind = np.log(against)[:, :, None] - (point - top)[:, None, :]
-        lost = (self.won * np.logaddexp(0.0, behind)).sum(axis=-1)
+        lost = (self.won * softplus(behind)).sum(axis=-1)
         return -(self.weights * lost).sum(axis=-1)
 
     def value(self, point: Array) -> Array:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from bayesrank.inference.kernels.arrow import solve_by_blocks
+from bayesrank.inference.kernels.log_odds import logistic, softplus
 from bayesrank.inference.kernels.penalty import Array
 from bayesrank.inference.kernels.pooled_intercepts import PooledPrior
 from bayesrank.models.factor_reference import FactorReference
@@ -90,7 +90,7 @@ class FactorItems:
     def loglik(self, point: Point) -> float:
         """Return the log-likelihood."""
         logit = point.ability @ point.loading.T + point.intercept
-        return float((self.right * logit - self.trials * np.logaddexp(0.0, logit)).sum())
+        return float((self.right * logit - self.trials * softplus(logit)).sum())
 
     def value(self, point: Point) -> float:
         """Return the objective, without constants."""
@@ -194,7 +194,7 @@ class FactorItems:
 
     def _derivatives(self, point: Point) -> tuple[Array, Array]:
         """Return right answers above expectation, and n p (1 - p)."""
-        chance = expit(point.ability @ point.loading.T + point.intercept)
+        chance = logistic(point.ability @ point.loading.T + point.intercept)
         expected = self.trials * chance
         return self.right - expected, expected * (1.0 - chance)
 

@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from bayesrank.inference.kernels.climbing import MAX_ITERATIONS, climb
 from bayesrank.inference.kernels.connectivity import linked_both_ways
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.item_cells import Guessing
 from bayesrank.inference.kernels.items import item_counts, item_fit, known, limited
+from bayesrank.inference.kernels.log_odds import logistic
 from bayesrank.inference.kernels.logistic_items import LogisticItems
 from bayesrank.inference.kernels.penalty import Array, checked_precision, flattened
 from bayesrank.inference.kernels.rasch import fit_rasch
@@ -321,7 +321,7 @@ def _unpack(
         "discrimination": known(np.exp(log_slope), limit),
     }
     if guessing is not None and guessing.fixed is None:
-        named["guessing"] = known(guessing.upper * expit(free[..., second:]), limit)
+        named["guessing"] = known(guessing.upper * logistic(free[..., second:]), limit)
     elif guessing is not None:
         named["guessing"] = np.full(difficulty.shape, guessing.fixed)
     return named

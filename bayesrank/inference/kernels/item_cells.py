@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from bayesrank.inference.kernels.items import ItemCounts
+from bayesrank.inference.kernels.log_odds import logistic, softplus
 from bayesrank.inference.kernels.penalty import Array
 
 # Log-odds x below which a parameter that still falls is sent to the floor, and the floor itself.
@@ -54,7 +54,7 @@ class Guessing:
         """Return guessing probabilities, from their logits unless they are fixed."""
         if logit is None:
             return np.full(shape, self.fixed)
-        return self.upper * expit(logit)
+        return self.upper * logistic(logit)
 
 
 NO_GUESSING = Guessing()
@@ -79,7 +79,7 @@ def loglik(data: ItemCounts, guessing: Guessing, x: Array, logit: Array | None) 
     numpy.ndarray of shape (resample,)
     """
     right, trials = data.right, data.trials
-    total = trials * np.logaddexp(0.0, x)
+    total = trials * softplus(x)
     if guessing.absent:
         return (right * x - total).sum(axis=(-1, -2))
     guess = guessing.probability(logit, data.weights.shape)
@@ -201,7 +201,7 @@ class ItemCells:
         x: Array,
         logit: Array | None,
     ) -> Self:
-        chance = expit(x)
+        chance = logistic(x)
         guess = guessing.probability(logit, slope.shape)
         first = (data, ability, slope, stretch, guess, guessing, lean, x, chance)
         if guessing.absent:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.kernels.connectivity import strongly_connected
 from bayesrank.inference.kernels.fit import Fit
+from bayesrank.inference.kernels.log_odds import softplus
 from bayesrank.inference.kernels.newton import maximise, solve_zero_sum
 from bayesrank.inference.kernels.pairs import first_scores, paired_fit
 from bayesrank.inference.kernels.penalty import Array, ScorePenalty
@@ -142,7 +143,7 @@ def log_not_lost(counts: Array, scores: Array, log_kappa: Array) -> Array:
     numpy.ndarray of shape (resample,)
     """
     behind = scores[:, None, :] - scores[:, :, None] + log_kappa[:, None, None]
-    return -(counts * np.logaddexp(0.0, behind)).sum(axis=(-1, -2))
+    return -(counts * softplus(behind)).sum(axis=(-1, -2))
 
 
 def losses(counts: Array, scores: Array, log_kappa: Array | float) -> tuple[Array, Array]:

@@ -16,19 +16,20 @@ References
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from bayesrank.inference.kernels.ability_posterior import ItemCurves
 from bayesrank.inference.kernels.arrow import solve_or_nan
 from bayesrank.inference.kernels.items import ItemCounts
+from bayesrank.inference.kernels.log_odds import logistic
 from bayesrank.inference.kernels.penalty import Array
 
 Slopes = Literal["each", "common", "fixed"]
+Grid = tuple[Array, Array, Array]
 # exp of this is no slope at all: the coordinate is held there when it still falls.
 _LEAST_LOG_SLOPE = -9.0
 # Nodes that hold less than this share of a density are left out of its covariance.
@@ -57,6 +58,11 @@ class MarginalItems:
     slopes: Slopes
     fixed_slope: float = 1.0
     slope_penalty: float = 0.0
+    # By resample: the point last integrated at, its items and their grid. A step is tried by its
+    # value, and the derivatives are wanted where it led.
+    _last: dict[int, tuple[bytes, ItemCurves, Grid]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def take(self, index: slice | NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
@@ -164,13 +170,20 @@ class MarginalItems:
         return np.concatenate([questions, np.zeros(int(self.slopes == "common"), dtype=bool)])
 
     def _integrals(self, row: int, point: Array) -> Array:
-        return self.curves(row, point).grid()[2]
+        return self._integrated(row, point)[1][2]
+
+    def _integrated(self, row: int, point: Array) -> tuple[ItemCurves, Grid]:
+        """Return the items of one resample at a point, and their grid."""
+        place = point.tobytes()
+        if row not in self._last or self._last[row][0] != place:
+            curves = self.curves(row, point)
+            self._last[row] = place, curves, curves.grid()
+        return self._last[row][1:]
 
     def _derivatives(self, row: int, point: Array) -> tuple[Array, Array, Array]:
         """Return gradient, negative Hessian and diagonal of the complete-data information."""
-        curves = self.curves(row, point)
-        nodes, weights, _ = curves.grid()
-        chance = expit(nodes[:, None] * curves.slope + curves.intercept)
+        curves, (nodes, weights, _) = self._integrated(row, point)
+        chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
         # Numbers right expected at each node and question, and the variance they have there.
         expected = (weights.T @ curves.trials) * chance
         own, by_z, by_square = np.stack([np.ones_like(nodes), nodes, nodes**2]) @ (
@@ -224,24 +237,25 @@ class MarginalItems:
         With e the expected numbers right at a node, the scores are k - e for intercepts and
         (k - e) a z for log slopes. Systems differ only by what is linear in z.
         """
-        total = weights.sum(axis=0)[:, None]
-        mean = weights @ expected
-        own = expected.T @ (expected * total) - mean.T @ mean
+        # Squares of these, summed over nodes, are moments of all systems together.
+        root = np.sqrt(weights.sum(axis=0))[:, None] * expected
         if self.slopes == "fixed":
-            return own
-        column = z[:, None]
-        moved, linear = expected * slope, right * slope
-        if self.slopes == "common":
-            moved = moved.sum(axis=-1, keepdims=True)
-            linear = linear.sum(axis=-1, keepdims=True)
-        first, second = weights * z, weights * z**2
-        mean_z, moved_z = first.sum(axis=-1, keepdims=True), first @ moved
-        of_z = second.sum(axis=-1, keepdims=True) - mean_z**2
-        crossed = expected.T @ (moved * (total * column)) - mean.T @ moved_z
-        crossed -= (first @ expected - mean_z * mean).T @ linear
-        squared = moved.T @ (moved * (total * column**2)) - moved_z.T @ moved_z
-        both = (second @ moved - mean_z * moved_z).T @ linear
-        squared += linear.T @ (linear * of_z) - both - both.T
+            mean = weights @ expected
+            return root.T @ root - mean.T @ mean
+
+        def by_slope(values: Array) -> Array:
+            moved = values * slope
+            return moved if self.slopes == "each" else moved.sum(axis=-1, keepdims=True)
+
+        powers = np.stack([weights, weights * z, weights * z**2])
+        mean, first, second = powers @ expected
+        _, mean_z, mean_square = powers.sum(axis=-1, keepdims=True)
+        moved, moved_z, linear = by_slope(root) * z[:, None], by_slope(first), by_slope(right)
+        own = root.T @ root - mean.T @ mean
+        crossed = root.T @ moved - mean.T @ moved_z - (first - mean_z * mean).T @ linear
+        squared = moved.T @ moved - moved_z.T @ moved_z
+        both = (by_slope(second) - mean_z * moved_z).T @ linear
+        squared += linear.T @ (linear * (mean_square - mean_z**2)) - both - both.T
         return np.block([[own, crossed], [crossed.T, squared]])
 
     def _full(

@@ -8,8 +8,8 @@ g, and the mean of z follows the items by its covariance with g.
 """
 
 import numpy as np
-from scipy.special import expit
 
+from bayesrank.inference.kernels.log_odds import logistic
 from bayesrank.inference.kernels.marginal import MarginalItems
 from bayesrank.inference.kernels.penalty import Array
 
@@ -37,7 +37,7 @@ def score_slopes(problem: MarginalItems, row: int, point: Array, *, centred: boo
     n_systems, n_questions = problem.data.right[row].shape
     kept = np.flatnonzero(~problem.data.left_out[row])
     nodes, weights, _ = curves.grid()
-    chance = expit(nodes[:, None] * curves.slope + curves.intercept)
+    chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
     mean = weights @ nodes
     lean = weights * (nodes - mean[:, None])  # of which sums are covariances with z
     variance = (lean @ nodes)[:, None]

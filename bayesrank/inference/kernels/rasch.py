@@ -22,6 +22,7 @@ from bayesrank.inference.kernels.bipartite import solve_bipartite, solve_one_bip
 from bayesrank.inference.kernels.connectivity import linked_both_ways
 from bayesrank.inference.kernels.fit import Fit
 from bayesrank.inference.kernels.items import ItemCounts, item_counts, item_fit, limited
+from bayesrank.inference.kernels.log_odds import softplus
 from bayesrank.inference.kernels.newton import maximise, smoothed_log_odds
 from bayesrank.inference.kernels.penalty import Array, checked_precision, flattened
 from bayesrank.inference.kernels.symmetry import settle_ties
@@ -85,7 +86,7 @@ class RaschItems:
         """Return the log-likelihood, of shape (resample,)."""
         ability, difficulty = self._split(point)
         gap = ability[:, :, None] - difficulty[:, None, :]
-        total = (self.data.trials * np.logaddexp(0.0, gap)).sum(axis=(-1, -2))
+        total = (self.data.trials * softplus(gap)).sum(axis=(-1, -2))
         by_system = (self.data.by_system * ability).sum(axis=-1)
         return by_system - (self.data.by_question * difficulty).sum(axis=-1) - total
 

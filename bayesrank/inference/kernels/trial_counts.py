@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.kernels.connectivity import linked_both_ways
 from bayesrank.inference.kernels.fit import Fit
+from bayesrank.inference.kernels.log_odds import softplus
 from bayesrank.inference.kernels.newton import Optimum, smoothed_log_odds
 from bayesrank.inference.kernels.penalty import Array
 from bayesrank.inference.kernels.rasch import stretched
@@ -139,7 +140,7 @@ class TrialCounts:
         numpy.ndarray of shape (resample,)
         """
         gaps = states[..., np.newaxis] - difficulty[:, np.newaxis, np.newaxis]
-        total = np.logaddexp(0.0, gaps)
+        total = softplus(gaps)
         if self.answered is not None:
             total *= self.answered
         linear = (self.by_trial * states).sum(axis=(-1, -2))
