@@ -103,6 +103,19 @@ class Configuration:
         return {name: value for name, value in given.items() if name in self.method.options}
 
     @property
+    def estimand(self) -> str:
+        """What is estimated: configurations that share it have the same true score.
+
+        They differ in the calibration of the draws, or in which quantile of a marginal likelihood's
+        posterior is the estimate, which changes neither draws nor truth.
+        """
+        if self.backend != "mml":
+            return self.ranker
+        options = self.method_options
+        options.pop("quantile", None)
+        return f"{self.method.name} {sorted(options.items())}"
+
+    @property
     def prior(self) -> Prior | None:
         """Where truths of its own prior come from, None where it supposes no prior of the answers.
 
