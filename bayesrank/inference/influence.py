@@ -16,6 +16,7 @@ References
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -63,10 +64,11 @@ class Mode:
     constraints: Array
     unpack: Callable[[Array], Named]
 
+    @cached_property
     def directions(self) -> Array:
-        """Return where the optimum moves as the weight of each score does, (system, p)."""
+        """Where the optimum moves as the weight of each score does, of shape (system, p)."""
         size = len(self.point)
-        step = max(1, _BLOCK_SIZE // (size * size + 1))
+        step = max(1, _BLOCK_SIZE // max(size, 1))
         gradients = [
             (self._scores(self.point + moves) - self._scores(self.point - moves)) / (2 * _STEP)
             for moves in _blocks(_STEP * np.eye(size), step)
@@ -103,7 +105,7 @@ class Mode:
         held = {} if same_questions else self._question_parameters()
         step = max(1, _BLOCK_SIZE // max(size, len(self.point)))
         parts = []
-        for block in _blocks(self.directions(), step):
+        for block in _blocks(self.directions, step):
             length = np.maximum(np.abs(block).max(axis=1, keepdims=True), 1e-300)
             moves = _STEP / length * block
             ends = [

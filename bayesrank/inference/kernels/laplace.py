@@ -5,6 +5,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# A single matrix from this size on is solved by its triangles: SciPy takes longer to load than
+# smaller ones take.
+_MANY = 200
+
 
 def gaussian_draws(
     information: Array, constraints: Array, n_draws: int, rng: np.random.Generator
@@ -53,8 +57,17 @@ def gaussian_draws(
             "estimate alone"
         ) from error
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
-    draws = np.linalg.solve(np.swapaxes(root, -1, -2), np.moveaxis(normals, 0, -1))
-    return np.moveaxis(_held(draws, matrix, constraints), -1, 0)
+    columns = np.moveaxis(normals, 0, -1)
+    sides = np.broadcast_to(constraints, (*matrix.shape[:-1], constraints.shape[-1]))
+    if matrix.ndim > 2 or len(matrix) < _MANY:
+        draws = np.linalg.solve(np.swapaxes(root, -1, -2), columns)
+        spread = np.linalg.solve(matrix, sides)
+    else:
+        from scipy.linalg import cho_solve, solve_triangular
+
+        draws = solve_triangular(root, columns, lower=True, trans=1)
+        spread = cho_solve((root, True), sides)
+    return np.moveaxis(_held(draws, spread, constraints), -1, 0)
 
 
 def constrained_steps(information: Array, constraints: Array, gradients: Array) -> Array:
@@ -74,16 +87,18 @@ def constrained_steps(information: Array, constraints: Array, gradients: Array) 
     numpy.ndarray of shape (step, p)
     """
     matrix = anchored(information, constraints)
-    return _held(np.linalg.solve(matrix, gradients.T), matrix, constraints).T
+    columns = np.linalg.solve(matrix, np.concatenate([gradients.T, constraints], axis=1))
+    return _held(columns[:, : len(gradients)], columns[:, len(gradients) :], constraints).T
 
 
-def _held(columns: Array, matrix: Array, constraints: Array) -> Array:
-    """Move columns onto the constrained space, along the metric of a matrix."""
+def _held(columns: Array, spread: Array, constraints: Array) -> Array:
+    """Move columns onto the constrained space, along the metric of a matrix.
+
+    `spread` is what its inverse makes of the constraints.
+    """
     if not constraints.shape[-1]:
         return columns
     across = np.swapaxes(constraints, -1, -2)
-    sides = np.broadcast_to(constraints, (*matrix.shape[:-1], constraints.shape[-1]))
-    spread = np.linalg.solve(matrix, sides)
     columns = columns - spread @ np.linalg.solve(across @ spread, across @ columns)
     # Once more along the constraints themselves, for what rounding left.
     lengths = (constraints**2).sum(axis=-2)[..., None]

@@ -1,0 +1,65 @@
+"""Gaussian draws and steps under linear constraints, against the matrices they come from."""
+
+import numpy as np
+import pytest
+
+from bayesrank.inference.kernels import laplace
+from bayesrank.inference.kernels.laplace import constrained_steps, gaussian_draws, zero_sum
+
+P = 5
+HELD = zero_sum(P, slice(0, 3))
+# Orthogonal to what is held.
+FREE = np.linalg.svd(np.eye(P) - HELD @ HELD.T / 3)[0][:, : P - 1]
+
+
+def precision(*lead):
+    root = np.random.default_rng(0).normal(size=(*lead, P, P))
+    return root @ root.swapaxes(-1, -2) + np.eye(P)
+
+
+def covariance(matrix):
+    """Return the covariance on the constrained space, by a basis of it."""
+    return FREE @ np.linalg.inv(FREE.T @ matrix @ FREE) @ FREE.T
+
+
+@pytest.mark.parametrize("many", [0, 200])
+@pytest.mark.parametrize("constraints", [HELD, np.zeros((P, 0))])
+def test_draws_have_the_covariance_of_the_constrained_precision(monkeypatch, many, constraints):
+    monkeypatch.setattr(laplace, "_MANY", many)
+    matrix = precision()
+    drawn = gaussian_draws(matrix, constraints, 40_000, np.random.default_rng(1))
+    expected = covariance(matrix) if constraints.size else np.linalg.inv(matrix)
+    np.testing.assert_allclose(drawn @ constraints, 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.cov(drawn.T), expected, atol=0.05 * expected.max())
+
+
+def test_many_parameters_are_drawn_as_few_are(monkeypatch):
+    drawn = []
+    for many in (0, 200):
+        monkeypatch.setattr(laplace, "_MANY", many)
+        drawn.append(gaussian_draws(precision(), HELD, 10, np.random.default_rng(1)))
+    np.testing.assert_allclose(*drawn, rtol=1e-10, atol=1e-12)
+
+
+def test_resamples_are_drawn_side_by_side():
+    matrices = precision(2)
+    drawn = gaussian_draws(matrices, HELD, 10, np.random.default_rng(1))
+    normals = np.random.default_rng(1).standard_normal((10, 2, P))
+    rows = zip(matrices, drawn.swapaxes(0, 1), normals.swapaxes(0, 1), strict=True)
+    for matrix, some, noise in rows:
+        # The same energy as the normals, but for what is held.
+        assert some.shape == (10, P)
+        energy = np.einsum("na,ab,nb->n", some, matrix, some)
+        assert np.all(energy <= (noise**2).sum(axis=-1) + 1e-9)
+
+
+def test_steps_solve_the_equations_on_the_constrained_space():
+    matrix, gradients = precision(), np.random.default_rng(2).normal(size=(3, P))
+    steps = constrained_steps(matrix, HELD, gradients)
+    np.testing.assert_allclose(steps @ HELD, 0.0, atol=1e-12)
+    np.testing.assert_allclose(steps, gradients @ covariance(matrix), rtol=1e-10, atol=1e-12)
+
+
+def test_a_model_that_is_not_identified_has_no_draws():
+    with pytest.raises(np.linalg.LinAlgError, match="model must be identified"):
+        gaussian_draws(-np.eye(P), HELD, 1, np.random.default_rng(0))
