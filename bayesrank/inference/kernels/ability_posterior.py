@@ -13,6 +13,7 @@ nodes are shared by all systems, so that densities are matrix products.
 """
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +47,15 @@ class ItemCurves:
         Number right and number of trials, weighted.
     slope, intercept : numpy.ndarray of shape (question,)
         a and d.
+    near : numpy.ndarray of shape (system,), optional
+        Where to look for the modes first.
     """
 
     right: Array
     trials: Array
     slope: Array
     intercept: Array
+    near: Array | None = None
 
     def log_density(self, nodes: Array) -> Array:
         """Return log f up to a constant per system, at nodes of shape (system, node)."""
@@ -71,9 +75,10 @@ class ItemCurves:
         second = (self.trials * chance * (1.0 - chance)) @ self.slope**2 + 1.0
         return first, second
 
+    @cached_property
     def modes(self) -> tuple[Array, Array]:
-        """Return modes and minus the second derivatives there, of shape (system,)."""
-        mode = np.zeros(len(self.right))
+        """Modes and minus the second derivatives there, of shape (system,)."""
+        mode = np.zeros(len(self.right)) if self.near is None else self.near
         low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
         longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
@@ -123,13 +128,14 @@ class ItemCurves:
             reach = np.where(short, np.clip(reach * factor, -widest, widest), reach)
         return mode + reach[:, 0], mode + reach[:, 1]
 
+    @cached_property
     def grid(self) -> tuple[Array, Array, Array]:
-        """Return trapezoidal nodes shared by all systems, their weights and the log integrals.
+        """Trapezoidal nodes shared by all systems, their weights and the log integrals.
 
         The nodes are of shape (node,) and the weights (system, node); those of a system sum to
         one. The log integral is that of the density with the prior normalised.
         """
-        mode, precision = self.modes()
+        mode, precision = self.modes
         low, high = self.bounds(mode, precision)
         start, end = low.min(), high.max()
         steepest = min(self.slope.max(initial=0.0), _STEEPEST)
@@ -168,7 +174,7 @@ class AbilityPosterior:
     @classmethod
     def of(cls, curves: ItemCurves, shift: float, scale: float) -> "AbilityPosterior":
         """Return the posterior of shift + scale z for every system."""
-        mode, precision = curves.modes()
+        mode, precision = curves.modes
         low, high = curves.bounds(mode, precision)
         spread = ((high - low) * np.sqrt(precision)).max()
         n_panels = int(np.ceil(_PANELS_PER_SD * spread))
@@ -242,10 +248,12 @@ class AbilityPosterior:
         return self.edges[:, :-1, None] + half * (1.0 + nodes), self.density * half * weights
 
 
+@cache
 def _legendre() -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(_PANEL_NODES)
 
 
+@cache
 def _antiderivative() -> Array:
     """Return Legendre coefficients of the integral from -1, per value at each node."""
     nodes, weights = _legendre()

@@ -29,7 +29,6 @@ from bayesrank.inference.kernels.log_odds import logistic
 from bayesrank.inference.kernels.penalty import Array
 
 Slopes = Literal["each", "common", "fixed"]
-Grid = tuple[Array, Array, Array]
 # exp of this is no slope at all: the coordinate is held there when it still falls.
 _LEAST_LOG_SLOPE = -9.0
 # Nodes that hold less than this share of a density are left out of its covariance.
@@ -58,9 +57,9 @@ class MarginalItems:
     slopes: Slopes
     fixed_slope: float = 1.0
     slope_penalty: float = 0.0
-    # By resample: the point last integrated at, its items and their grid. A step is tried by its
-    # value, and the derivatives are wanted where it led.
-    _last: dict[int, tuple[bytes, ItemCurves, Grid]] = field(
+    # By resample: the last point and its items. A step is tried by its value, the derivatives are
+    # wanted where it led, and the next modes are near.
+    _last: dict[int, tuple[bytes, ItemCurves]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -150,17 +149,26 @@ class MarginalItems:
 
     def curves(self, row: int, point: Array) -> ItemCurves:
         """Return the items of one resample at a point of shape (p,)."""
+        place, near = point.tobytes(), None
+        if row in self._last:
+            last, curves = self._last[row]
+            if last == place:
+                return curves
+            near = curves.modes[0]
         kept = ~self.data.left_out[row]
         n_questions = len(kept)
         slope = np.full(n_questions, self.fixed_slope)
         if self.slopes != "fixed":
             slope = np.broadcast_to(np.exp(point[n_questions:]), (n_questions,))
-        return ItemCurves(
+        curves = ItemCurves(
             self.data.right[row][:, kept],
             self.data.trials[row][:, kept],
             slope[kept],
             point[:n_questions][kept],
+            near,
         )
+        self._last[row] = place, curves
+        return curves
 
     def _left_out(self, row: int) -> NDArray[np.bool_]:
         """Say which coordinates belong to questions that are left out."""
@@ -170,19 +178,12 @@ class MarginalItems:
         return np.concatenate([questions, np.zeros(int(self.slopes == "common"), dtype=bool)])
 
     def _integrals(self, row: int, point: Array) -> Array:
-        return self._integrated(row, point)[1][2]
-
-    def _integrated(self, row: int, point: Array) -> tuple[ItemCurves, Grid]:
-        """Return the items of one resample at a point, and their grid."""
-        place = point.tobytes()
-        if row not in self._last or self._last[row][0] != place:
-            curves = self.curves(row, point)
-            self._last[row] = place, curves, curves.grid()
-        return self._last[row][1:]
+        return self.curves(row, point).grid[2]
 
     def _derivatives(self, row: int, point: Array) -> tuple[Array, Array, Array]:
         """Return gradient, negative Hessian and diagonal of the complete-data information."""
-        curves, (nodes, weights, _) = self._integrated(row, point)
+        curves = self.curves(row, point)
+        nodes, weights, _ = curves.grid
         chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
         # Numbers right expected at each node and question, and the variance they have there.
         expected = (weights.T @ curves.trials) * chance

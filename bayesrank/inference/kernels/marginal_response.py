@@ -36,7 +36,7 @@ def score_slopes(problem: MarginalItems, row: int, point: Array, *, centred: boo
     curves = problem.curves(row, point)
     n_systems, n_questions = problem.data.right[row].shape
     kept = np.flatnonzero(~problem.data.left_out[row])
-    nodes, weights, _ = curves.grid()
+    nodes, weights, _ = curves.grid
     chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
     mean = weights @ nodes
     lean = weights * (nodes - mean[:, None])  # of which sums are covariances with z

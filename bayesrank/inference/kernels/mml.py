@@ -230,11 +230,9 @@ def fit_irt_2pl_mml(
     return _fit(problem, 0.0)
 
 
-def _fit(
-    problem: MarginalItems, ability_mean: float | None, start: Array | None = None
-) -> MarginalFit:
+def _fit(problem: MarginalItems, ability_mean: float | None) -> MarginalFit:
     data = problem.data
-    optimum = _climb(problem, _first_point(problem) if start is None else start)
+    optimum = _climb(problem, _first_point(problem))
     point = optimum.point
     limit = None if data.limit is None else data.limit.reshape(*data.lead, -1)
     weights = data.weights.reshape(*data.lead, -1)
@@ -314,14 +312,16 @@ def _posterior(
 ) -> AbilityPosterior:
     """Return the posteriors of one resample, the same object for systems that cannot differ."""
     curves = problem.curves(row, point)
-    scale = 1.0
-    if problem.slopes == "common":
-        scale = float(np.exp(point[-1]))
-    elif problem.slopes == "fixed":
-        scale = problem.fixed_slope
-    posterior = AbilityPosterior.of(curves, ability_mean, scale)
+    posterior = AbilityPosterior.of(curves, ability_mean, _scale(problem, point))
     first = interchangeable((curves.right @ curves.slope)[None], rows=curves.trials[None])
     return posterior if first is None else posterior.take(first[0])
+
+
+def _scale(problem: MarginalItems, point: Array) -> float:
+    """Return the standard deviation of the abilities."""
+    if problem.slopes == "common":
+        return float(np.exp(point[-1]))
+    return problem.fixed_slope if problem.slopes == "fixed" else 1.0
 
 
 def _unpack(
@@ -375,7 +375,10 @@ def _without(
         counts = item_counts(data.right * kept, data.trials * kept, None, drop=True)
         weights = data.weights * ~counts.left_out
         fewer = replace(problem, data=replace(counts, weights=weights, lead=data.lead))
-        found.append(_fit(fewer, ability_mean, start).score)
+        point = _climb(fewer, _first_point(fewer) if start is None else start).point
+        mean = _unpack(fewer, weights, None, ability_mean, point)["ability_mean"]
+        nodes, share, _ = fewer.curves(0, point[0]).grid
+        found.append(mean + _scale(fewer, point[0]) * (share @ nodes))
     return np.stack(found)
 
 
