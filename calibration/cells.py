@@ -1,33 +1,20 @@
 """Cells of the table: tensors simulated from a world, ranked, and held against the truth."""
 
 import dataclasses
-import pickle
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank import Responses
-from bayesrank.inference import bootstrap, exact, likelihood, nuts, redrawing, resampling
-from bayesrank.inference.exact import draw_probabilities
-from bayesrank.inference.nuts import sample
-from bayesrank.inference.redrawing import draw_cells
-from bayesrank.inference.resampling import draw_trial_weights, resample, resample_twice
-from bayesrank.method import load_function
-from bayesrank.methods import bayes, condorcet, elimination, preferences, voting
-from bayesrank.methods.bayes import draw_worths
-from bayesrank.methods.condorcet import score_compiled
-from bayesrank.methods.partial_orders import score_by_component
-from bayesrank.methods.preferences import preference_counts
 from bayesrank.ranking import draw_scores
 from bayesrank.results.rank_sets import simultaneous_rank_sets
 from bayesrank.results.ranks import rank_range
 from calibration.configurations import Configuration
+from calibration.sharing import shared_work
 from calibration.truths import true_score
 from calibration.worlds import Design, Generator, Prior, Target, World, derive_seed, draw_world
 
@@ -139,7 +126,7 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
         data = world.draw_responses(rng)
         # By what is estimated and whether its draws are naive: all else that draws depend on.
         done: dict[tuple[str, bool], tuple[Any, float]] = {}
-        with _shared_work() as shared_seconds:
+        with shared_work() as shared_seconds:
             for cell, tally in zip(cells, tallies, strict=True):
                 if tally.given_up:
                     continue
@@ -212,108 +199,6 @@ def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
         "seconds": 0.0,
         "covered": {name: [float(x.sum()), float((x**2).sum())] for name, x in table.items()},
     }
-
-
-@contextmanager
-def _shared_work() -> Iterator[list[float]]:
-    """Let rankers of one tensor share resamples, draws of its chances, and what they count in them.
-
-    Yields
-    ------
-    list of float
-        Processor seconds of each piece of shared work, which grows.
-    """
-    done: dict[tuple[Any, ...], Any] = {}
-    seconds: list[float] = []
-
-    def share(key: tuple[Any, ...], work: Callable[[], Any]) -> Any:
-        if key not in done:
-            started = time.thread_time()
-            done[key] = work()
-            seconds.append(time.thread_time() - started)
-        return done[key]
-
-    def draw(key: tuple[Any, ...], rng: np.random.Generator, work: Callable[[], Any]) -> Any:
-        # Chains differ by the state that their generators start in.
-        state = rng.bit_generator.state["state"]["state"]
-        found, rng.bit_generator.state = share(
-            (*key, state), lambda: (work(), rng.bit_generator.state)
-        )
-        return found
-
-    def of_kind(function: Callable[..., Any]) -> Callable[..., Any]:
-        def drawn(data: Any, kind: str, *, rng: np.random.Generator, **plan: Any) -> list[Any]:
-            key = (function, kind, *sorted(plan.items()))
-            return draw(key, rng, lambda: list(function(data, kind, rng=rng, **plan)))
-
-        return drawn
-
-    def chances(arguments: Any, earlier: Any, size: int, rng: np.random.Generator) -> Any:
-        if earlier is not None:
-            return draw_probabilities(arguments, earlier, size, rng)
-        # Of right answers alone, or of all categories.
-        key = ("chances", arguments[0].ndim, size)
-        return draw(key, rng, lambda: draw_probabilities(arguments, None, size, rng))
-
-    def worths(shapes: Array, weights: Array, size: int, rng: np.random.Generator) -> Array:
-        key = ("worths", shapes.tobytes(), weights.tobytes(), size)
-        return draw(key, rng, lambda: draw_worths(shapes, weights, size, rng))
-
-    def of_data(function: Callable[..., Any]) -> Callable[..., Any]:
-        def drawn(data: Any, size: int, rng: np.random.Generator) -> Any:
-            return draw((function, size), rng, lambda: function(data, size, rng))
-
-        return drawn
-
-    def counts(*grades: Any) -> Array:
-        # The grades are kept with what is counted, so that no others can be in their place.
-        key = ("counts", *map(id, grades))
-        return share(key, lambda: (preference_counts(*grades), grades))[0]
-
-    def orders(strength: Array, solve: Any) -> Array:
-        # Which victories are locked depends on their order, which most rules for ties agree on.
-        order = np.unique(strength, return_inverse=True)[1]
-        key = (solve, order.astype(np.int32).tobytes())
-        return share(key, lambda: score_by_component(strength, solve))
-
-    def compiled(strength: Array) -> Array:
-        # To find the order of so many takes longer than to lock them.
-        return share(("locked", strength.tobytes()), lambda: score_compiled(strength))
-
-    def fitted(path: str) -> Callable[..., Any]:
-        """Load a function of data, prior and options: a kernel, or a factory."""
-        function = load_function(path)
-
-        def of(data: Any, *prior: Any, **options: Any) -> Any:
-            # The data are kept with what was made of them, as the grades above.
-            key = (path, id(data), pickle.dumps((prior, options)))
-            return share(key, lambda: (function(data, *prior, **options), data))[0]
-
-        return of
-
-    def sampled(model: Any, **plan: Any) -> dict[str, Any]:
-        key = ("sampled", id(model), *sorted(plan.items()))
-        # What receives the groups takes some of them out.
-        return dict(share(key, lambda: (sample(model, **plan), model))[0])
-
-    with (
-        # What runs the chunks has limited the threads; to look for libraries again takes long.
-        patch.object(bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
-        patch.object(bootstrap, "resample", of_kind(resample)),
-        patch.object(bootstrap, "resample_twice", of_kind(resample_twice)),
-        patch.object(redrawing, "draw_cells", of_data(draw_cells)),
-        patch.object(resampling, "draw_trial_weights", of_data(draw_trial_weights)),
-        patch.object(exact, "draw_probabilities", chances),
-        patch.object(bayes, "draw_worths", worths),
-        patch.object(condorcet, "score_by_component", orders),
-        patch.object(condorcet, "score_compiled", compiled),
-        patch.object(elimination, "preference_counts", counts),
-        patch.object(preferences, "preference_counts", counts),
-        patch.object(voting, "preference_counts", counts),
-        patch.object(likelihood, "load_function", fitted),
-        patch.object(nuts, "sample", sampled),
-    ):
-        yield seconds
 
 
 def _undefined_or(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -10,7 +10,7 @@ pytest.importorskip("calibration", reason="the harness stays in the repository: 
 
 from bayesrank import METHODS, rank
 from bayesrank.ranking import draw_scores
-from calibration import cells, configurations, coverage, tables, truths, uniformity, worlds
+from calibration import cells, configurations, coverage, sharing, tables, truths, uniformity, worlds
 from calibration.store import COVERAGE, Store
 
 SMALL = worlds.Design(4, 5, 3)
@@ -155,6 +155,9 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         "rank_centrality_tie_half",
         "hodge_rank_binary_total",
         "bradley_terry",
+        "bradley_terry (naive)",
+        "rasch_mml",
+        "rasch_mml_credible",
     )
     together = [cells.Cell(find(name), ON_A_BENCHMARK) for name in names]
     rows = cells.measure(together, 0, np.inf)
@@ -172,7 +175,8 @@ def test_a_posterior_is_timed_on_a_tensor_that_can_be_ranked(monkeypatch):
 
 
 # Draws and resamples for each of four chains; counts in them and in the data; orders of victories,
-# or draws, resamples and counts of pairs of resamples from resamples.
+# or draws, resamples and counts of pairs of resamples from resamples; whether there is a maximum,
+# and the fit; the model, and its draws.
 @pytest.mark.parametrize(
     ("method", "variants", "n_shared"),
     [
@@ -181,16 +185,46 @@ def test_a_posterior_is_timed_on_a_tensor_that_can_be_ranked(monkeypatch):
         ("avg", [{}, {}], 4 + 4),
         ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),
         ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
+        ("bradley_terry", [{}, {"calibration": "none"}], 1 + 1),
+        pytest.param(
+            "bayesian_mcmc",
+            [{}, {"calibration": "none"}],
+            1 + 1,
+            marks=pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning"),
+        ),
     ],
 )
 def test_shared_work_leaves_the_draws_as_they_are(method, variants, n_shared):
     data = small_world().draw_responses(np.random.default_rng(0))
     alone = [rank(data, method, draws=10, random_seed=1, **options) for options in variants]
-    with cells._shared_work() as seconds:
+    with sharing.shared_work() as seconds:
         for options, result in zip(variants, alone, strict=True):
             draws = draw_scores(data, method, draws=10, random_seed=1, **options)
             np.testing.assert_array_equal(draws, result["posterior"]["score"])
     assert len(seconds) == n_shared
+
+
+def test_what_shares_an_estimand_has_the_same_truth_and_differs_in_calibration_alone():
+    names = [one.estimand for one in configurations.configurations()]
+    twice = {name for name in names if names.count(name) > 1}
+    assert find("rasch_mml").estimand == find("rasch_mml_credible").estimand in twice
+    assert find("bayes").estimand != find("bayes_ci").estimand
+    naive = {one.ranker for one in configurations.configurations() if one.naive}
+    assert twice - naive == {find("rasch_mml").estimand}
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9])
+@pytest.mark.parametrize("probability", [0.025, 0.05, 0.25, 0.75, 0.975])
+def test_to_count_is_to_compare_a_quantile(digits, probability):
+    rng = np.random.default_rng(0)
+    for size in (2, 40, 41, 1000):
+        values = rng.normal(size=(500, size)).round(digits)
+        quantile = np.quantile(values, probability, axis=1)
+        near = quantile + rng.choice([-1e-9, 0.0, 1e-9], 500)
+        limit = np.where(rng.random(500) < 0.5, near, rng.normal(size=500).round(digits))
+        for compare in (np.less, np.less_equal):
+            found = cells._quantile_is(compare, values, probability, limit)
+            np.testing.assert_array_equal(found, compare(quantile, limit))
 
 
 def test_what_cannot_be_ranked_is_counted(monkeypatch):
