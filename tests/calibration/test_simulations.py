@@ -166,12 +166,16 @@ def test_a_cell_does_not_depend_on_those_it_is_computed_with(monkeypatch):
         assert {**alone, "seconds": 0} == {**row, "seconds": 0}
 
 
-def test_a_posterior_is_timed_on_a_tensor_that_can_be_ranked(monkeypatch):
+@pytest.mark.parametrize(
+    ("times", "mean"),
+    [([0.0, 0.3, 0.0, 0.4, 0.2, 9.0], 0.3), ([0.0] * 9 + [0.5], 0.5), ([0.0] * 10, 0.0)],
+)
+def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, times, mean):
     monkeypatch.setattr(cells, "CHUNK", 1)
-    times = [0.0, 0.0, 0.3, 0.4]
-    monkeypatch.setattr(cells, "posterior_seconds", lambda *_: times.pop(0))
+    left = iter(times)
+    monkeypatch.setattr(cells, "posterior_seconds", lambda *_: next(left))
     (row,) = cells.measure([cells.Cell(find("avg"), ON_A_BENCHMARK)], 0, np.inf)
-    assert row["seconds"] == 0.3
+    assert row["seconds"] == pytest.approx(mean)
 
 
 # Draws and resamples for each of four chains; counts in them and in the data; orders of victories,
