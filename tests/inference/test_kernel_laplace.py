@@ -43,14 +43,13 @@ def test_many_parameters_are_drawn_as_few_are(monkeypatch):
 
 def test_resamples_are_drawn_side_by_side():
     matrices = precision(2)
-    drawn = gaussian_draws(matrices, HELD, 10, np.random.default_rng(1))
-    normals = np.random.default_rng(1).standard_normal((10, 2, P))
-    rows = zip(matrices, drawn.swapaxes(0, 1), normals.swapaxes(0, 1), strict=True)
-    for matrix, some, noise in rows:
-        # The same energy as the normals, but for what is held.
-        assert some.shape == (10, P)
-        energy = np.einsum("na,ab,nb->n", some, matrix, some)
-        assert np.all(energy <= (noise**2).sum(axis=-1) + 1e-9)
+    first, second = gaussian_draws(matrices, HELD, 40_000, np.random.default_rng(1)).swapaxes(0, 1)
+    for matrix, drawn in zip(matrices, (first, second), strict=True):
+        expected = covariance(matrix)
+        np.testing.assert_allclose(drawn @ HELD, 0.0, atol=1e-12)
+        np.testing.assert_allclose(np.cov(drawn.T), expected, atol=0.05 * expected.max())
+    size = np.sqrt(np.outer(first.var(axis=0), second.var(axis=0)))
+    np.testing.assert_allclose(first.T @ second / len(first), 0.0, atol=0.05 * size.max())
 
 
 def test_steps_solve_the_equations_on_the_constrained_space():
