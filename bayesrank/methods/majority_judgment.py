@@ -64,19 +64,19 @@ def majority_judgment(
     values = rounded_grades(grades)
     w = exact_weights(weights, values.shape[-1])
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])
-    n_systems, n_questions = values.shape[-2:]
-    values = np.broadcast_to(values, (*batch, n_systems, n_questions))
+    shape = (*batch, *values.shape[-2:])
     order = np.argsort(values, axis=-1)  # NaN goes last
-    ascending = np.take_along_axis(values, order, axis=-1).reshape(-1, n_systems, n_questions)
-    w = np.take_along_axis(np.broadcast_to(w[..., None, :], values.shape), order, axis=-1)
-    w = np.where(np.isnan(ascending), 0.0, w.reshape(ascending.shape))
+    ascending = np.take_along_axis(values, order, axis=-1)
+    ascending, order, w = (np.broadcast_to(x, shape) for x in (ascending, order, w[..., None, :]))
+    w = np.where(np.isnan(ascending), 0.0, np.take_along_axis(w, order, axis=-1))
+    ascending, w = (x.reshape(-1, *shape[-2:]) for x in (ascending, w))
     share = np.cumsum(w, axis=-1)
     judged = share[..., -1:] > 0.0
     ascending = np.where(judged & ~np.isnan(ascending), ascending, -np.inf)
     share /= np.where(judged, share[..., -1:], 1.0)
     compare = _by_majority_value if tie_break == "majority_value" else _by_majority_gauge
     group = compare(ascending, share)
-    return (n_systems - group).reshape(*batch, n_systems).astype(np.float64)
+    return (shape[-2] - group).reshape(shape[:-1]).astype(np.float64)
 
 
 def _regroup(group: NDArray[np.int64], *keys: FloatArray) -> NDArray[np.int64]:
@@ -102,14 +102,15 @@ def _by_majority_value(ascending: FloatArray, share: FloatArray) -> NDArray[np.i
     """Compare grades at growing distance from the middle, first below it and then above."""
     group = np.zeros(share.shape[:-1], dtype=np.int64)
     n_systems = group.shape[-1]
-    # Distances from one half at which the grade of some system can change.
-    steps = np.round(np.abs(share - 0.5), _SHARE_DECIMALS).reshape(len(share), -1)
+    # Distances from one half at which the grade of some system changes.
+    steps = np.round(np.abs(share[..., :-1] - 0.5), _SHARE_DECIMALS)
+    steps = np.where(ascending[..., 1:] != ascending[..., :-1], steps, 0.5).reshape(len(share), -1)
     distance = np.zeros((len(share), 1))
     open_rows = np.arange(len(share))
     while open_rows.size:
         a, c, d = ascending[open_rows], share[open_rows], distance[open_rows]
         step = steps[open_rows]
-        after = np.where(step > d, step, 0.5).min(axis=1, keepdims=True)
+        after = step.min(axis=1, keepdims=True, initial=0.5, where=step > d)
         middle = ((d + after) / 2.0)[:, :, None]
         lower = _grade_at(a, (c < 0.5 - middle).sum(axis=-1))
         upper = _grade_at(a, (c < 0.5 + middle).sum(axis=-1))
