@@ -221,14 +221,22 @@ def test_what_shares_an_estimand_has_the_same_truth_and_differs_in_calibration_a
 @pytest.mark.parametrize("probability", [0.025, 0.05, 0.25, 0.75, 0.975])
 def test_to_count_is_to_compare_a_quantile(digits, probability):
     rng = np.random.default_rng(0)
-    for size in (2, 40, 41, 1000):
+    for size in (2, 39, 40, 41, 1000):
         values = rng.normal(size=(500, size)).round(digits)
-        quantile = np.quantile(values, probability, axis=1)
+        quantile = np.quantile(values, probability, axis=1, method="weibull")
         near = quantile + rng.choice([-1e-9, 0.0, 1e-9], 500)
         limit = np.where(rng.random(500) < 0.5, near, rng.normal(size=500).round(digits))
         for compare in (np.less, np.less_equal):
             found = cells._quantile_is(compare, values, probability, limit)
             np.testing.assert_array_equal(found, compare(quantile, limit))
+
+
+def test_intervals_hold_one_more_draw_as_often_as_they_say():
+    values = np.random.default_rng(0).normal(size=(40_000, 41))
+    found = cells._intervals("score", values[:, :-1], values[:, -1], 0.0)
+    # Standard errors of 0.0011 and 0.0025.
+    assert found["score 95"] == pytest.approx(0.95, abs=0.004)
+    assert found["score 50"] == pytest.approx(0.50, abs=0.008)
 
 
 def test_what_cannot_be_ranked_is_counted(monkeypatch):
