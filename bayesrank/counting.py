@@ -70,14 +70,44 @@ def compare_trials(
     flat = levels.reshape(len(levels), -1)
     if weights is not None:
         return _compare_weighted_trials(flat, weights.reshape(len(weights), -1))
-    dtype = np.float32 if flat.shape[1] < _EXACT_IN_FLOAT32 else np.float64
     if flat.min(initial=0) >= 0 and flat.max(initial=0) <= 1:
-        return _compare_complete_binary(flat, dtype)
-    wins, ties = np.zeros((2, len(levels), len(levels)))
-    for at, below in _levels_and_below(flat, dtype):
+        return _compare_complete_binary(flat, _exact_type(flat.shape[1]))
+    return _compare_levels(flat)
+
+
+def compare_trials_by_question(
+    levels: NDArray[np.int8],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Count wins and ties of paired trials on each question.
+
+    Parameters
+    ----------
+    levels : numpy.ndarray of int8 and shape (system, question, trial)
+        Higher is better, negative is missing.
+
+    Returns
+    -------
+    wins, ties : numpy.ndarray of shape (question, system, opponent)
+        As in :func:`compare_trials`.
+    """
+    return _compare_levels(levels.swapaxes(0, 1))
+
+
+def _exact_type(n_trials: int) -> type[np.floating]:
+    """Return the fastest type that holds counts of so many trials exactly."""
+    return np.float32 if n_trials < _EXACT_IN_FLOAT32 else np.float64
+
+
+def _compare_levels(
+    levels: NDArray[np.int8],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Count wins and ties of levels of shape (..., system, trial), which may be missing."""
+    shape = (*levels.shape[:-1], levels.shape[-2])
+    wins, ties = np.zeros((2, *shape))
+    for at, below in _levels_and_below(levels, _exact_type(levels.shape[-1])):
         if below is not None:
-            wins += at @ below.T
-        ties += at @ at.T
+            wins += at @ below.swapaxes(-1, -2)
+        ties += at @ at.swapaxes(-1, -2)
     _clear_diagonal(ties)
     return wins, ties
 
@@ -95,15 +125,15 @@ def _compare_complete_binary(
 
 
 def _levels_and_below(
-    flat: NDArray[np.int8], dtype: type[np.floating]
+    levels: NDArray[np.int8], dtype: type[np.floating]
 ) -> Iterator[tuple[NDArray[np.floating], NDArray[np.floating] | None]]:
-    """Yield for every level who is at it and who is observed below it, by (system, trial).
+    """Yield for every level who is at it and who is observed below it, in the levels' shape.
 
     Nobody is below level 0.
     """
-    for level in range(int(flat.max(initial=0)) + 1):
-        below = ((flat >= 0) & (flat < level)).astype(dtype) if level else None
-        yield (flat == level).astype(dtype), below
+    for level in range(int(levels.max(initial=0)) + 1):
+        below = ((levels >= 0) & (levels < level)).astype(dtype) if level else None
+        yield (levels == level).astype(dtype), below
 
 
 def _compare_weighted_trials(

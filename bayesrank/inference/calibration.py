@@ -180,7 +180,7 @@ def _question_variance(data: Responses, gradient: Callable[..., Array]) -> Array
     """Return the variance of the gradient over clusters of questions."""
     # A question that nobody was asked is no unit of the sample.
     asked = np.flatnonzero(data.trials.any(axis=0))
-    by_question = np.stack([np.stack(question_pairs(data, m)) for m in asked.tolist()], 1)
+    by_question = np.stack(question_pairs(data))[:, asked]
     clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
     belongs = np.eye(int(clusters.max()) + 1)[:, clusters]
     return spread_of_sums(gradient(*np.einsum("cm,amij->acij", belongs, by_question)))

@@ -17,7 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.counting import compare_cells, compare_trials, count_categories
+from bayesrank.counting import (
+    compare_cells,
+    compare_trials,
+    compare_trials_by_question,
+    count_categories,
+)
 from bayesrank.errors import DataError
 from bayesrank.inference.arguments import cell_arguments, point_arguments
 from bayesrank.inference.clusters import clusters_of
@@ -261,7 +266,7 @@ def question_arguments(
 ) -> Callable[[NDArray[Any]], Arguments]:
     """Return what turns weights of questions, of shape (resample, question), into arguments."""
     if kind == "pairs":
-        by_question = np.stack([question_pairs(data, m) for m in range(data.shape[1])])
+        by_question = np.stack(question_pairs(data), axis=1)
         flat = by_question.reshape(len(by_question), -1)
         shape = by_question.shape[1:]
         return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
@@ -285,10 +290,11 @@ def _question_order(
     return (starts + questions[:, np.newaxis]).reshape(len(drawn), -1)
 
 
-def question_pairs(data: Responses, question: int) -> tuple[FloatArray, FloatArray]:
-    """Return wins and ties on one question, both of shape (system, opponent)."""
-    levels = data.levels[:, question : question + 1]
-    return compare_trials(levels) if data.paired else compare_cells(_level_counts(levels))
+def question_pairs(data: Responses) -> tuple[FloatArray, FloatArray]:
+    """Return wins and ties on each question, both of shape (question, system, opponent)."""
+    if data.paired:
+        return compare_trials_by_question(data.levels)
+    return compare_cells(_level_counts(data.levels).swapaxes(0, 1)[:, :, np.newaxis])
 
 
 def _level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
