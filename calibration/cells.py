@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 # Tensors of a chunk, all of one truth.
 CHUNK = 20
 
-# Draws per chain, of four chains, where users have 500 by default: most of the time goes into draws.
-# Those of a Markov chain are worth fewer.
+# Draws per chain, of four chains; users have 500 by default. Those of a Markov chain are worth
+# fewer.
 DRAWS, NUTS_DRAWS = 100, 250
 
 # Quantiles of n draws between which one more would fall with just the probability asked for, for

@@ -14,8 +14,17 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference import bootstrap, exact, likelihood, nuts, redrawing, resampling
+from bayesrank.inference import (
+    bootstrap,
+    corrections,
+    exact,
+    likelihood,
+    nuts,
+    redrawing,
+    resampling,
+)
 from bayesrank.inference.exact import draw_probabilities
+from bayesrank.inference.leave_out import leave_out_clusters, leave_out_trials
 from bayesrank.inference.nuts import sample
 from bayesrank.inference.redrawing import draw_cells
 from bayesrank.inference.resampling import draw_trial_weights, resample, resample_twice
@@ -45,6 +54,8 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
             (bootstrap, "resample_twice", work.of_kind(resample_twice)),
+            (corrections, "leave_out_clusters", work.without(leave_out_clusters)),
+            (corrections, "leave_out_trials", work.without(leave_out_trials)),
             (redrawing, "draw_cells", work.of_data(draw_cells)),
             (resampling, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (exact, "draw_probabilities", work.chances),
@@ -101,6 +112,14 @@ class _Work:
             return self._share_draws((function, size), rng, lambda: function(data, size, rng))
 
         return drawn
+
+    def without(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Share batches of a kind that leave out a part of the data."""
+
+        def left(data: Any, kind: str) -> list[Any]:
+            return self._share((function, kind), lambda: list(function(data, kind)))
+
+        return left
 
     def chances(self, arguments: Any, earlier: Any, size: int, rng: np.random.Generator) -> Any:
         if earlier is not None:

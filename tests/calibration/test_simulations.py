@@ -179,8 +179,8 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
 
 
 # Draws and resamples for each of four chains; counts in them and in the data; orders of victories,
-# or draws, resamples and counts of pairs of resamples from resamples; whether there is a maximum,
-# and the fit; the model, and its draws.
+# or draws, resamples and counts of pairs of resamples from resamples; the data without a part of
+# them; whether there is a maximum, and the fit; the model, and its draws.
 @pytest.mark.parametrize(
     ("method", "variants", "n_shared"),
     [
@@ -189,6 +189,8 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
         ("avg", [{}, {}], 4 + 4),
         ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),
         ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
+        ("pagerank", [{"target": "population"}, {"target": "population"}], 4 + 1),
+        ("inverse_difficulty", [{}, {}], 4 + 4 + 1),
         ("bradley_terry", [{}, {"calibration": "none"}], 1 + 1),
         pytest.param(
             "bayesian_mcmc",
