@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bayesrank import Responses, counting
-from bayesrank.counting import compare_cells, compare_trials, count_categories
+from bayesrank.counting import (
+    compare_cells,
+    compare_trials,
+    compare_trials_by_question,
+    count_categories,
+)
 
 SHAPES = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
 LEVELS = SHAPES.flatmap(lambda shape: arrays(np.int8, shape, elements=st.integers(-1, 2)))
@@ -54,6 +59,13 @@ def test_paired_trials_are_those_of_the_loop(levels):
     np.testing.assert_array_equal(wins, expected_wins)
     np.testing.assert_array_equal(ties, expected_ties)
     assert wins.dtype == ties.dtype == np.float64
+
+
+@given(LEVELS)
+def test_paired_trials_of_each_question_are_those_of_the_loop(levels):
+    wins, ties = compare_trials_by_question(levels)
+    expected = [count_trials(levels[:, m : m + 1]) for m in range(levels.shape[1])]
+    np.testing.assert_array_equal(np.stack([wins, ties], axis=1), expected)
 
 
 @given(LEVELS, st.integers(0, 2**32 - 1))
