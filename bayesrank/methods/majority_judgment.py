@@ -66,9 +66,10 @@ def majority_judgment(
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])
     shape = (*batch, *values.shape[-2:])
     order = np.argsort(values, axis=-1)  # NaN goes last
-    ascending = np.take_along_axis(values, order, axis=-1)
-    ascending, order, w = (np.broadcast_to(x, shape) for x in (ascending, order, w[..., None, :]))
-    w = np.where(np.isnan(ascending), 0.0, np.take_along_axis(w, order, axis=-1))
+    ascending = np.broadcast_to(np.take_along_axis(values, order, axis=-1), shape)
+    w = np.broadcast_to(w[..., None, :], shape)
+    w = np.take_along_axis(w, np.broadcast_to(order, shape), axis=-1)
+    w = np.where(np.isnan(ascending), 0.0, w)
     ascending, w = (x.reshape(-1, *shape[-2:]) for x in (ascending, w))
     share = np.cumsum(w, axis=-1)
     judged = share[..., -1:] > 0.0
