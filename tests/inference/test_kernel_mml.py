@@ -247,6 +247,16 @@ def test_systems_that_could_change_places_stay_tied_at_a_saddle(seed):
     assert np.linalg.eigvalsh(fit.information)[0] < -0.1
 
 
+def test_systems_in_a_circle_stay_tied_at_a_saddle():
+    circle = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    fit = fit_irt_2pl_mml(2.0 * circle, np.full(circle.shape, 2.0))
+    np.testing.assert_allclose(fit.score, fit.score[0], atol=1e-9)
+    # Two directions rise alike, and which is found first depends on the processor.
+    curvature = np.linalg.eigvalsh(fit.information)
+    assert curvature[0] < -0.01
+    np.testing.assert_allclose(curvature[0], curvature[1], rtol=1e-6)
+
+
 def test_discriminations_of_several_hundred_are_maxima_too():
     _, right, trials = simulated_counts(36, shape=(5, 200), n_trials=1)
     fit = fit_irt_2pl_mml(right, trials)

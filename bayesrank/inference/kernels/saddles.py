@@ -16,6 +16,8 @@ from bayesrank.inference.kernels.penalty import Array
 _MOST_SADDLES = 10
 # Share of the largest curvature below which a negative one is rounding.
 _FLAT = 1e-9
+# Share of the largest curvature by which two differ if the data tell their directions apart.
+_ALIKE = 1e-6
 # Longest coordinate of the way off a saddle.
 _AWAY = 0.5
 # Share of the objective by which a maximum is higher than another, or than a saddle.
@@ -36,8 +38,8 @@ def climb_past_saddles(problem: CurvedProblem, start: Array) -> Optimum:
     """Climb to a local maximum of every objective, and on where a climb ends at a saddle.
 
     From a saddle both ways up are climbed, and the higher end is kept. Where both are equally high,
-    the data do not say which way to go, as when two systems could change places: the fit then stays
-    at the saddle, where these are tied.
+    or several directions rise alike, the data do not say which way to go, as when two systems could
+    change places, or three in a circle: the fit then stays at the saddle, where these are tied.
 
     Parameters
     ----------
@@ -71,13 +73,14 @@ def climb_past_saddles(problem: CurvedProblem, start: Array) -> Optimum:
 
 
 def _way_up(problem: CurvedProblem, point: Array) -> Array | None:
-    """Return the direction in which a saddle rises most, None if the point is a maximum."""
+    """Return the direction in which a saddle rises most, None if there is no such one."""
     information = problem.information(point)[0]
     try:
         np.linalg.cholesky(information)
     except np.linalg.LinAlgError:
         curvature, directions = np.linalg.eigh(information)
-        if curvature[0] < -_FLAT * curvature[-1]:
+        apart = curvature[1:2] - curvature[0] > _ALIKE * curvature[-1]
+        if curvature[0] < -_FLAT * curvature[-1] and apart.all():
             return directions[:, 0]
     return None
 
