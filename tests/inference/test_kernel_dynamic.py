@@ -127,8 +127,10 @@ def test_the_fit_is_where_a_general_optimiser_ends(variant, data, options):
     fit = FITS[variant](outcomes, **OPTIONS[options])
     free, n_states = optimise(variant, outcomes, **OPTIONS[options])
     assert fit.converged
-    np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=1e-8)
-    np.testing.assert_allclose(fit.parameters["difficulty"][:-1], free[n_states:], atol=1e-8)
+    # The optimiser's gradient is below 1e-7, and the least curvature, that of the penalty of a
+    # slope, is 0.02.
+    np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=5e-6)
+    np.testing.assert_allclose(fit.parameters["difficulty"][:-1], free[n_states:], atol=5e-6)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
