@@ -29,7 +29,7 @@ from bayesrank.inference.nuts import sample
 from bayesrank.inference.redrawing import draw_cells
 from bayesrank.inference.resampling import draw_trial_weights, resample, resample_twice
 from bayesrank.method import load_function
-from bayesrank.methods import bayes, condorcet, elimination, preferences, voting
+from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
 from bayesrank.methods.bayes import draw_worths
 from bayesrank.methods.condorcet import score_compiled
 from bayesrank.methods.partial_orders import score_by_component
@@ -49,6 +49,8 @@ def shared_work() -> Iterator[list[float]]:
     """
     work = _Work()
     with ExitStack() as replaced:
+        # A module that takes one of these by its name is to be here, or imported only afterwards
+        # it would keep the stand-in, and all work with it.
         for module, name, function in (
             # What runs the chunks has limited the threads; to look for libraries again takes long.
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
@@ -63,6 +65,7 @@ def shared_work() -> Iterator[list[float]]:
             (condorcet, "score_by_component", work.orders),
             (condorcet, "score_compiled", work.locked),
             (elimination, "preference_counts", work.counts),
+            (kemeny, "preference_counts", work.counts),
             (preferences, "preference_counts", work.counts),
             (voting, "preference_counts", work.counts),
             (likelihood, "load_function", work.fitted),

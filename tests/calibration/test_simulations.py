@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from bayesrank.ranking import draw_scores
 from calibration import cells, configurations, coverage, sharing, tables, truths, uniformity, worlds
 from calibration.store import COVERAGE, Store
 
+ROOT = Path(__file__).parents[2]
 SMALL = worlds.Design(4, 5, 3)
 ON_A_BENCHMARK = cells.Setting(SMALL, "benchmark", "rasch")
 
@@ -208,6 +212,30 @@ def test_shared_work_leaves_the_draws_as_they_are(method, variants, n_shared):
             draws = draw_scores(data, method, draws=10, random_seed=1, **options)
             np.testing.assert_array_equal(draws, result["posterior"]["score"])
     assert len(seconds) == n_shared
+
+
+# In a process of its own, where no ranker has been imported.
+WITHOUT_A_TRACE = """
+import sys
+from bayesrank import METHODS
+from bayesrank.method import load_function
+from calibration.sharing import shared_work
+
+with shared_work():
+    for method in METHODS.values():
+        load_function(method.function)
+kept = [
+    (module.__name__, name)
+    for module in list(sys.modules.values())
+    for name, value in list(vars(module).items())
+    if getattr(value, "__module__", "") == "calibration.sharing" and name != "shared_work"
+]
+assert all(module == "calibration.sharing" for module, _ in kept), kept
+"""
+
+
+def test_what_is_shared_leaves_no_trace():
+    subprocess.run([sys.executable, "-c", WITHOUT_A_TRACE], check=True, cwd=ROOT)
 
 
 def test_what_shares_an_estimand_has_the_same_truth_and_differs_in_calibration_alone():
