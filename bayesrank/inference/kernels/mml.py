@@ -211,8 +211,8 @@ def fit_irt_2pl_mml(
     MarginalFit
         ``score``: posterior mean abilities. Free coordinates: intercepts -a b, then log
         discriminations. ``parameters``: ``difficulty`` and ``discrimination``, infinite and NaN
-        for questions that every system answers alike. Two systems that could change places keep
-        the same score, even where the likelihood is higher with them apart, either way.
+        for questions that every system answers alike. Two systems that could change places, or
+        three in a circle, keep the same score, even where the likelihood is higher with them apart.
 
     Raises
     ------
