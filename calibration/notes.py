@@ -53,10 +53,4 @@ NOTES: dict[str, str] = {
         "other as well. Which maximum is reached depends on a few answers, so that there is a mean "
         "of the estimates, but hardly a truth that they vary about."
     ),
-    "rasch_mml": (
-        "the draws have the common level of posteriors that do not know of each other, which the "
-        "estimates hardly have: its standard deviation is 17 times theirs. With five systems that "
-        "is a fifth of a posterior's variance and widens scores by a tenth, but not differences. "
-        "To be mended: the calibration leaves alone what does not vary from fit to fit."
-    ),
 }

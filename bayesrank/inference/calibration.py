@@ -273,8 +273,7 @@ def calibrate(
     draws = _spread(run, estimate.draws, covariance)
     if isinstance(data, Comparisons):
         # Comparisons tell of contrasts alone: no other data would move the common level.
-        level = draws.mean(axis=-1, keepdims=True)
-        draws = draws - (level - level.mean())
+        draws = _hold_level(draws)
     parameters = estimate.parameters
     if parameters is not None and "strength" in parameters:
         strength = parameters["strength"].transpose("chain", "draw", "system")
@@ -329,11 +328,27 @@ def _spread(run: Run, draws: Array, covariance: Array) -> Array:
     spread of one system is off by a quarter and more. Posteriors have the wrong size, but all of
     them about the same, unless there is one for each maximum.
     """
-    if run.method.weighs_questions and not _has_many_maxima(run):
+    if not run.method.weighs_questions:
+        if "mml" in run.method.backends and _has_no_level(covariance):
+            # With the mean of the abilities fixed, their estimates have that mean whatever the
+            # answers, but posteriors that do not know of each other have one that varies.
+            draws = _hold_level(draws)
+    elif not _has_many_maxima(run):
         posterior = _covariance(draws.reshape(-1, draws.shape[-1]))
         size = np.mean(np.diag(covariance) / np.diag(posterior))
         covariance = (covariance + size * posterior) / 2.0
     return adjust(draws, covariance)
+
+
+def _has_no_level(covariance: Array) -> bool:
+    """Return whether scores never rise or fall together, but for rounding."""
+    return bool(covariance.sum() <= _NO_SPREAD * np.trace(covariance))
+
+
+def _hold_level(draws: Array) -> Array:
+    """Shift all systems of a draw together, so that their mean is the same in every draw."""
+    level = draws.mean(axis=-1, keepdims=True)
+    return draws - (level - level.mean())
 
 
 def adjust(draws: Array, covariance: Array) -> Array:

@@ -518,6 +518,18 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
         rank(Responses(data.outcomes[..., :1]), "rasch_mml", **options)
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_the_marginal_rasch_model_varies_together_only_where_its_mean_is_estimated(fixed):
+    data = simulate((5, 20, 4))
+    options = {"ability_mean": 0.0 if fixed else None, "ability_sd": 1.0}
+    run = {"target": "population", "draws": 100, "random_seed": 0}
+    drawn = rank(data, "rasch_mml", **run, **options)["posterior"]["score"].values.reshape(-1, 5)
+    fit = mml.fit_rasch_mml(*data.binary_counts, **options)
+    expected = jackknife_covariance(fit.without, data)
+    assert (expected.sum() < 1e-12) == fixed
+    np.testing.assert_allclose(np.cov(drawn.T), expected, atol=1e-6)
+
+
 # Through rank()
 
 
