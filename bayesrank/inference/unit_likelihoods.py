@@ -180,8 +180,13 @@ def rasch(data: Responses, **_: Any) -> CellModel:
 
 
 def rasch_mml(data: Responses, *, ability_mean: float | None = None, **_: Any) -> CellModel:
-    """Return the Rasch model; with a known mean ability scores are relative to that."""
-    return CellModel(data, _rasch_log_odds, _DIFFICULTY if ability_mean is None else None)
+    """Return the Rasch model; with a known mean ability scores are relative to that.
+
+    What questions have of their own is then the intercept: no answer tells where that mean is.
+    """
+    if ability_mean is None:
+        return CellModel(data, _rasch_log_odds, _DIFFICULTY)
+    return CellModel(data, _relative_log_odds)
 
 
 def irt_2pl(data: Responses, *, centred: bool = True, **_: Any) -> CellModel:
@@ -313,6 +318,10 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
 
 def _rasch_log_odds(named: Named) -> Array:
     return named["score"][:, :, np.newaxis] - named["difficulty"][:, np.newaxis]
+
+
+def _relative_log_odds(named: Named) -> Array:
+    return named["contrast"][:, :, np.newaxis] + named["intercept"][:, np.newaxis]
 
 
 def _lines(named: Named) -> Array:

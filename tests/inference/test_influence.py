@@ -530,6 +530,21 @@ def test_the_marginal_rasch_model_varies_together_only_where_its_mean_is_estimat
     np.testing.assert_allclose(np.cov(drawn.T), expected, atol=1e-6)
 
 
+def test_nuts_of_the_marginal_rasch_model_varies_as_its_marginal_likelihood():
+    data = simulate((5, 20, 4))
+    options = {"ability_mean": 0.0, "ability_sd": 1.0}
+    run = {"target": "population", "draws": 100, "random_seed": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few draws
+        sampled = rank(data, "rasch_mml", backend="nuts", **run, **options)
+    drawn = sampled["posterior"]["score"].values.reshape(-1, 5)
+    np.testing.assert_allclose(np.ptp(drawn.mean(axis=1)), 0.0, atol=1e-9)
+    expected = jackknife_covariance(mml.fit_rasch_mml(*data.binary_counts, **options).without, data)
+    # Priors of the questions draw the scores together a little.
+    ratio = np.trace(np.cov(drawn.T)) / np.trace(expected)
+    assert 0.7 < ratio < 1.1
+
+
 # Through rank()
 
 
