@@ -35,6 +35,14 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import compare_each_trial
 from bayesrank.errors import CalibrationWarning, DataError
+from bayesrank.inference.adjusting import (
+    adjust,
+    covariance_of,
+    draw_gaussian,
+    has_no_level,
+    hold_level,
+    redraw,
+)
 from bayesrank.inference.arguments import point_arguments
 from bayesrank.inference.clusters import FEW_UNITS, clusters_of, warn_of_few_groups
 from bayesrank.inference.estimate import Data, Estimate, Run
@@ -63,9 +71,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Calibration = Literal["sandwich", "none"]
-
-# Directions with less than this share of the largest variance do not vary but for rounding.
-_NO_SPREAD = 1e-12
 
 
 def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
@@ -156,7 +161,7 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         if fit.refit is None:
             drawn["score"] = _spread(run, drawn["score"][np.newaxis], covariance)[0]
         else:
-            drawn["score"] = _redraw(drawn["score"], fit.score, covariance, rng)
+            drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
     function = load_function(run.method.gradient)
 
@@ -167,9 +172,9 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if isinstance(run.data, Responses):
         if run.target == "population":
-            return fit.move(_draw_gaussian(_question_variance(run.data, gradient), run.size, rng))
+            return fit.move(draw_gaussian(_question_variance(run.data, gradient), run.size, rng))
         if run.data.paired:
-            return fit.move(_draw_gaussian(_trial_variance(run.data, gradient), run.size, rng))
+            return fit.move(draw_gaussian(_trial_variance(run.data, gradient), run.size, rng))
     batches = resample(run.data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng)
     drawn = np.concatenate([gradient(*batch) for batch in batches])
     counts = (part[np.newaxis] for part in point_arguments(run.data, "pairs"))
@@ -197,13 +202,6 @@ def _trial_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
         n = len(deviations)
         variance = variance + n / (n - 1) * deviations.T @ deviations
     return np.asarray(variance)
-
-
-def _draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
-    """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
-    values, vectors = np.linalg.eigh(variance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return rng.standard_normal((size, len(values))) @ root.T
 
 
 def calibrate(
@@ -252,7 +250,7 @@ def calibrate(
         return estimate
     if isinstance(data, Comparisons) or find_mode is None:
         drawn = sandwich_draws(run, _reference_fit(run, data, prior))["score"]
-        covariance = _covariance(drawn)
+        covariance = covariance_of(drawn)
     elif (found := _jackknife(run, _kernel_fit(run, data, prior))) is not None:
         covariance = found
     else:
@@ -273,7 +271,7 @@ def calibrate(
     draws = _spread(run, estimate.draws, covariance)
     if isinstance(data, Comparisons):
         # Comparisons tell of contrasts alone: no other data would move the common level.
-        draws = _hold_level(draws)
+        draws = hold_level(draws)
     parameters = estimate.parameters
     if parameters is not None and "strength" in parameters:
         strength = parameters["strength"].transpose("chain", "draw", "system")
@@ -329,83 +327,15 @@ def _spread(run: Run, draws: Array, covariance: Array) -> Array:
     them about the same, unless there is one for each maximum.
     """
     if not run.method.weighs_questions:
-        if "mml" in run.method.backends and _has_no_level(covariance):
+        if "mml" in run.method.backends and has_no_level(covariance):
             # With the mean of the abilities fixed, their estimates have that mean whatever the
             # answers, but posteriors that do not know of each other have one that varies.
-            draws = _hold_level(draws)
+            draws = hold_level(draws)
     elif not _has_many_maxima(run):
-        posterior = _covariance(draws.reshape(-1, draws.shape[-1]))
+        posterior = covariance_of(draws.reshape(-1, draws.shape[-1]))
         size = np.mean(np.diag(covariance) / np.diag(posterior))
         covariance = (covariance + size * posterior) / 2.0
     return adjust(draws, covariance)
-
-
-def _has_no_level(covariance: Array) -> bool:
-    """Return whether scores never rise or fall together, but for rounding."""
-    return bool(covariance.sum() <= _NO_SPREAD * np.trace(covariance))
-
-
-def _hold_level(draws: Array) -> Array:
-    """Shift all systems of a draw together, so that their mean is the same in every draw."""
-    level = draws.mean(axis=-1, keepdims=True)
-    return draws - (level - level.mean())
-
-
-def adjust(draws: Array, covariance: Array) -> Array:
-    """Give draws another covariance, keeping their mean.
-
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, parameter)
-        What to adjust.
-    covariance : numpy.ndarray of shape (parameter, parameter)
-        The wanted covariance. Directions in which it does not vary, such as the common shift of
-        zero-sum scores, are left as they are.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, parameter)
-        An affine map of `draws`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> adjusted = adjust(rng.normal(size=(4, 500, 2)), np.diag([9.0, 4.0]))
-    >>> np.allclose(np.cov(adjusted.reshape(-1, 2).T), np.diag([9.0, 4.0]))
-    True
-    """
-    flat = draws.reshape(-1, draws.shape[-1])
-    mean = flat.mean(axis=0)
-    axes = _axes(covariance)
-    deviations = draws - mean
-    along = deviations @ axes
-    now = np.linalg.cholesky(axes.T @ _covariance(flat) @ axes)
-    wanted = np.linalg.cholesky(axes.T @ covariance @ axes)
-    moved = along @ np.linalg.solve(now.T, wanted.T)
-    return mean + deviations + (moved - along) @ axes.T
-
-
-def _redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generator) -> Array:
-    """Draw scores anew where a covariance lets them vary.
-
-    Unlike an affine map of the draws, this needs no spread of theirs: the curvature may hold still
-    what other fits do not. Where those do not vary either, as with systems that are always right,
-    the draws are all that is known.
-    """
-    axes, deviations = _axes(covariance), draws - score
-    held = deviations - deviations @ axes @ axes.T
-    return score + held + _draw_gaussian(covariance, len(draws), rng)
-
-
-def _axes(covariance: Array) -> Array:
-    """Return orthonormal directions in which a covariance has spread, in columns."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors[:, values > _NO_SPREAD * values[-1]]
-
-
-def _covariance(draws: Array) -> Array:
-    """Return the covariance of draws of shape (draw, parameter), a matrix for one parameter too."""
-    return np.atleast_2d(np.cov(draws, rowvar=False))
 
 
 def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:

@@ -1,0 +1,84 @@
+"""Draws of scores with another covariance than they have."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Directions with less than this share of the largest variance do not vary but for rounding.
+_NO_SPREAD = 1e-12
+
+
+def has_no_level(covariance: Array) -> bool:
+    """Return whether scores never rise or fall together, but for rounding."""
+    return bool(covariance.sum() <= _NO_SPREAD * np.trace(covariance))
+
+
+def hold_level(draws: Array) -> Array:
+    """Shift all systems of a draw together, so that their mean is the same in every draw."""
+    level = draws.mean(axis=-1, keepdims=True)
+    return draws - (level - level.mean())
+
+
+def adjust(draws: Array, covariance: Array) -> Array:
+    """Give draws another covariance, keeping their mean.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, parameter)
+        What to adjust.
+    covariance : numpy.ndarray of shape (parameter, parameter)
+        The wanted covariance. Directions in which it does not vary, such as the common shift of
+        zero-sum scores, are left as they are.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, parameter)
+        An affine map of `draws`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> adjusted = adjust(rng.normal(size=(4, 500, 2)), np.diag([9.0, 4.0]))
+    >>> np.allclose(np.cov(adjusted.reshape(-1, 2).T), np.diag([9.0, 4.0]))
+    True
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    mean = flat.mean(axis=0)
+    axes = _axes(covariance)
+    deviations = draws - mean
+    along = deviations @ axes
+    now = np.linalg.cholesky(axes.T @ covariance_of(flat) @ axes)
+    wanted = np.linalg.cholesky(axes.T @ covariance @ axes)
+    moved = along @ np.linalg.solve(now.T, wanted.T)
+    return mean + deviations + (moved - along) @ axes.T
+
+
+def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generator) -> Array:
+    """Draw scores anew where a covariance lets them vary.
+
+    Unlike an affine map of the draws, this needs no spread of theirs: the curvature may hold still
+    what other fits do not. Where those do not vary either, as with systems that are always right,
+    the draws are all that is known.
+    """
+    axes, deviations = _axes(covariance), draws - score
+    held = deviations - deviations @ axes @ axes.T
+    return score + held + draw_gaussian(covariance, len(draws), rng)
+
+
+def draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
+    """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
+    values, vectors = np.linalg.eigh(variance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return rng.standard_normal((size, len(values))) @ root.T
+
+
+def covariance_of(draws: Array) -> Array:
+    """Return the covariance of draws of shape (draw, parameter), a matrix for one parameter too."""
+    return np.atleast_2d(np.cov(draws, rowvar=False))
+
+
+def _axes(covariance: Array) -> Array:
+    """Return orthonormal directions in which a covariance has spread, in columns."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors[:, values > _NO_SPREAD * values[-1]]
