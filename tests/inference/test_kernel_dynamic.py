@@ -299,7 +299,8 @@ def test_a_trial_that_a_system_missed_can_be_left_out_of_its_path(variant):
     outcomes[2, :, 3] = -1
     fit = FITS[variant](outcomes)
     free, n_states = optimise(variant, outcomes)
-    np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=1e-8)
+    # BFGS ends some 3e-8 away on some processors, by how they round.
+    np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=1e-7)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
