@@ -12,12 +12,43 @@ from bayesrank.catalog_likelihoods import LIKELIHOODS
 from bayesrank.catalog_rankers import RANKERS
 from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons
 
-__all__ = ["METHODS", "PRESETS", "find_method"]
+__all__ = ["DEFAULT_METHOD", "METHODS", "PRESETS", "default_method", "find_method"]
+
+# What ranks responses when no method is named.
+DEFAULT_METHOD = "standardized_accuracy"
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {row.name: row for row in (*RANKERS, *LIKELIHOODS)}
 )
+
+
+def default_method(data: Responses | Comparisons | Ballots) -> str:
+    """Return the method that ranks data when none is named.
+
+    Parameters
+    ----------
+    data : Responses, Comparisons or Ballots
+        What is to be ranked.
+
+    Returns
+    -------
+    str
+        Standardised accuracy for responses; for battles a model of ties where there are ties, else
+        Bradley-Terry; Plackett-Luce for rankings.
+
+    Examples
+    --------
+    >>> default_method(Comparisons([[0, 2], [1, 0]]))
+    'bradley_terry'
+    """
+    if isinstance(data, Ballots):
+        return "plackett_luce"
+    if isinstance(data, Comparisons):
+        return "davidson" if data.ties.any() else "bradley_terry"
+    return DEFAULT_METHOD
 
 
 def find_method(name: str) -> tuple[Method, Preset | None]:

@@ -71,6 +71,9 @@ class Method:
         ``module:function`` for sandwich calibration: of the gradient of the log-likelihood for
         resampled counts, where the data are comparisons; of the model by unit of variation, see
         :mod:`bayesrank.inference.unit_likelihoods`, where they are responses.
+    spread : str, optional
+        ``module:function`` that draws scores inside their range from their sampling distribution,
+        for whichever back end estimated them: the calibration of a method without `gradient`.
     composite : bool
         Whether the likelihood is a composite one, whose draws need calibration.
     empirical : bool
@@ -101,6 +104,7 @@ class Method:
     exact: str | None = None
     functional: str | None = None
     gradient: str | None = None
+    spread: str | None = None
     composite: bool = False
     empirical: bool = False
     correlated: bool = False
@@ -117,7 +121,12 @@ class Method:
     @property
     def is_calibrated(self) -> bool:
         """Whether the draws are calibrated by default, whatever the target."""
-        return self.composite or self.empirical
+        return self.composite or self.empirical or self.spread is not None
+
+    @property
+    def can_be_calibrated(self) -> bool:
+        """Whether draws can be given the spread over the units of the target."""
+        return self.gradient is not None or self.spread is not None
 
     @property
     def title(self) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from bayesrank.catalog import METHODS, find_method
+from bayesrank.catalog import METHODS, default_method, find_method
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import has_enough_trials
+from bayesrank.inference.arguments import has_repeated_trials
 from bayesrank.inference.bootstrap import bootstrap
 from bayesrank.inference.estimate import Data, Estimate, Run
 from bayesrank.inference.exact import exact
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Target = Literal["benchmark", "population", "battles"]
+Unit = Literal["trial", "run"]
 
 BACKENDS: Mapping[str, Callable[..., Estimate]] = {
     "bootstrap": bootstrap,
@@ -50,11 +51,12 @@ _ANY_SEED = np.random.SeedSequence(0)
 
 def rank(
     data: "Data | xr.DataArray | ArrayLike",
-    method: str | Method,
+    method: str | Method | None = None,
     *,
     backend: str | None = None,
     prior: PriorLike | None = None,
     target: Target | None = None,
+    unit: Unit | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     ci_prob: float = 0.95,
@@ -68,9 +70,11 @@ def rank(
     data : Responses, Comparisons, Ballots, xarray.DataArray or array_like
         Outcomes of shape (system, question, trial), or what :class:`Responses` can be built from;
         or wins and ties between systems; or rankings of some of the systems each.
-    method : str or Method
+    method : str or Method, optional
         A published configuration of `PRESETS`, or else a method of `METHODS`; or a
-        :class:`~bayesrank.method.Method` of your own.
+        :class:`~bayesrank.method.Method` of your own. By default ``standardized_accuracy``, the
+        accuracy (mean grade) of each system on all questions: on complete data the observed mean;
+        for battles ``davidson`` where there are ties, else ``bradley_terry``.
     backend : str, optional
         How the posterior is found: one of the method's back ends. The preset's, or the method's
         first, by default.
@@ -79,8 +83,12 @@ def rank(
         normal. The preset's or the method's own by default. Not for ``backend="mle"``.
     target : {"benchmark", "population", "battles"}, optional
         What varies: the trials on these questions, or the questions too. By default "benchmark"
-        where every cell has two trials or more, else "population"; always "battles" for
+        where most observed cells have two trials or more, else "population"; always "battles" for
         comparisons and ballots. Likelihoods that cannot be calibrated describe the benchmark alone.
+    unit : {"trial", "run"}, optional
+        What is independent of what: each trial, the default, or the runs: with "run" all answers of
+        trial t of a system may fail together, which widens the intervals where totals of runs vary
+        more than independent trials let them. For ``standardized_accuracy``.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts, else 500. 0 gives the point
         estimate alone, without intervals and probabilities.
@@ -110,14 +118,14 @@ def rank(
 
     Examples
     --------
-    >>> result = rank([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], "bayes", random_seed=1)
-    >>> result["ranking"]["rank"].values
-    array([1, 2])
+    >>> result = rank([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], random_seed=1)
+    >>> result["ranking"]["score"].values.round(3)
+    array([0.833, 0.333])
     """
     for name, value in {"ci_prob": ci_prob, "lcb": lcb}.items():
         check_between_0_and_1(value, name)
     seed = np.random.SeedSequence(checked_seed(random_seed))
-    run, preset = _plan(data, method, backend, prior, target, draws, seed, options)
+    run, preset = _plan(data, method, backend, prior, target, unit, draws, seed, options)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     return build_tree(
         run, estimate, preset=preset.name if preset else "none", ci_prob=ci_prob, lcb=lcb
@@ -126,7 +134,7 @@ def rank(
 
 def point_estimate(
     data: "Data | xr.DataArray | ArrayLike",
-    method: str | Method,
+    method: str | Method | None = None,
     *,
     backend: str | None = None,
     prior: PriorLike | None = None,
@@ -164,16 +172,17 @@ def point_estimate(
     target = "benchmark" if isinstance(data, Responses) else None
     seeded = random_seed is not None
     seed = np.random.SeedSequence(checked_seed(random_seed)) if seeded else _ANY_SEED
-    run, _ = _plan(data, method, backend, prior, target, 0, seed, options)
+    run, _ = _plan(data, method, backend, prior, target, None, 0, seed, options)
     return BACKENDS[run.backend](run, **run.backend_options).score
 
 
 def draw_scores(
     data: Data,
-    method: str | Method,
+    method: str | Method | None = None,
     *,
     backend: str | None = None,
     target: Target | None = None,
+    unit: Unit | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     **options: Any,
@@ -184,7 +193,7 @@ def draw_scores(
 
     Parameters
     ----------
-    data, method, backend, target, draws, random_seed, **options
+    data, method, backend, target, unit, draws, random_seed, **options
         As in :func:`rank`; at least one draw.
 
     Returns
@@ -199,7 +208,7 @@ def draw_scores(
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
     seed = np.random.SeedSequence(checked_seed(random_seed))
-    run, _ = _plan(data, method, backend, None, target, draws, seed, options)
+    run, _ = _plan(data, method, backend, None, target, unit, draws, seed, options)
     backend_options = dict(run.backend_options)
     if run.backend == "nuts":
         backend_options.setdefault("log_likelihood", False)
@@ -209,17 +218,19 @@ def draw_scores(
 
 def _plan(
     data: Any,
-    method: str | Method,
+    method: str | Method | None,
     backend: str | None,
     prior: PriorLike | None,
     target: str | None,
+    unit: str | None,
     draws: int | None,
     seed: np.random.SeedSequence,
     options: Mapping[str, Any],
 ) -> tuple[Run, Preset | None]:
     """Check what was asked, fill in the defaults and return the run."""
-    row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     ranked = _as_data(data)
+    method = default_method(ranked) if method is None else method
+    row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     _check_data(row, ranked)
     backend = _choose_backend(row, backend or (preset.backend if preset else None))
     backend_options = _backend_options(backend)
@@ -240,6 +251,7 @@ def _plan(
         data=ranked,
         backend=backend,
         target=_choose_target(ranked, row, backend, target),
+        unit=_choose_unit(row, unit),
         prior=_choose_prior(row, backend, prior),
         draws=int(draws),
         seed=seed,
@@ -320,7 +332,7 @@ def _choose_target(data: Data, row: Method, backend: str, target: str | None) ->
         raise ValueError(
             f"target must be 'benchmark' or 'population' for responses; got {target!r}"
         )
-    if backend in LIKELIHOOD_BACKENDS and row.gradient is None:
+    if backend in LIKELIHOOD_BACKENDS and not row.can_be_calibrated:
         # Nothing calibrates these draws for other questions than those at hand.
         if target == "population":
             raise ValueError(
@@ -329,8 +341,17 @@ def _choose_target(data: Data, row: Method, backend: str, target: str | None) ->
             )
         return "benchmark"
     if target is None:
-        return "benchmark" if has_enough_trials(data) else "population"
+        return "benchmark" if has_repeated_trials(data) else "population"
     return target
+
+
+def _choose_unit(row: Method, unit: str | None) -> str:
+    if unit not in (None, "trial", "run"):
+        raise ValueError(f"unit must be 'trial' or 'run'; got {unit!r}")
+    if unit == "run" and row.spread is None:
+        known = ", ".join(name for name, each in METHODS.items() if each.spread is not None)
+        raise ValueError(f"unit must be 'trial' for {row.name}; got 'run', which is for {known}")
+    return unit or "trial"
 
 
 def _choose_prior(row: Method, backend: str, prior: PriorLike | None) -> Prior | None:
@@ -340,11 +361,11 @@ def _choose_prior(row: Method, backend: str, prior: PriorLike | None) -> Prior |
                 f"prior must be None for {row.name} with backend {backend!r}; got {prior!r}"
             )
         return None
-    if backend == "mle":
+    if backend in ("mle", "mml"):
         if prior is not None:
             raise ValueError(
-                f"prior must be None for backend='mle', which has none; got {prior!r}: use "
-                "backend='map'"
+                f"prior must be None for backend={backend!r}, which has none; got {prior!r}: use "
+                f"backend={'map' if 'map' in row.backends else 'nuts'!r}"
             )
         return None
     return row.default_prior if prior is None else as_prior(prior)

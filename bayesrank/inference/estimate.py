@@ -42,6 +42,9 @@ class Run:
         Source of all randomness of the run.
     options : mapping
         Options of the method, without those left at their default.
+    unit : str
+        What is independent of what: ``trial``, or ``run`` where the answers of one run of a system
+        may fail together.
     backend_options : mapping
         Options of the back end, such as ``tune`` and ``nuts_sampler`` of nuts.
     """
@@ -54,6 +57,7 @@ class Run:
     draws: int
     seed: np.random.SeedSequence
     options: Mapping[str, Any]
+    unit: str = "trial"
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property

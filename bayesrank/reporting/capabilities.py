@@ -4,7 +4,7 @@ from inspect import Parameter
 from typing import NamedTuple
 
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.arguments import has_enough_trials, point_arguments
+from bayesrank.inference.arguments import has_repeated_trials, point_arguments
 from bayesrank.method import Method, load_function
 from bayesrank.responses import Responses
 
@@ -77,6 +77,6 @@ def _notes(row: Method, data: Responses) -> list[str]:
             load_function(row.existence)(existing)
         except NoFiniteEstimate:
             notes.append("no finite maximum-likelihood estimate: use the back end map")
-    if not has_enough_trials(data):
+    if not has_repeated_trials(data):
         notes.append("intervals for other questions alone, not for other trials")
     return notes

@@ -24,6 +24,7 @@ import numpy as np
 import xarray as xr
 
 from bayesrank.inference.arguments import prior_counts
+from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.estimate import Data, Estimate, Run
 from bayesrank.inference.labels import label_index, label_parameters
 from bayesrank.responses import Responses
@@ -183,12 +184,25 @@ def _attributes(run: Run, estimate: Estimate, preset: str) -> dict[str, str | in
         ),
         "prior": "none" if run.prior is None else str(run.prior),
         "target": run.target,
+        "unit": _unit(run),
         "calibration": estimate.calibration,
         "random_seed": str(entropy),
         "versions": _versions(),
         "fingerprint": run.data.fingerprint,
         "created_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def _unit(run: Run) -> str:
+    """Return what the intervals take as independent of what."""
+    if isinstance(run.data, Comparisons):
+        return "battle"
+    if isinstance(run.data, Ballots):
+        return "ballot"
+    if run.unit == "run" or run.target == "benchmark":
+        return run.unit
+    clusters = clusters_of(run.data)
+    return "question" if len(set(clusters)) == len(clusters) else "group of questions"
 
 
 @cache
