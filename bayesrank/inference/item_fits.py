@@ -38,7 +38,7 @@ _REFIT_ITERATIONS = 100
 
 
 def standardized_accuracy(data: Responses, prior: Prior | None = None) -> StandardizedFit | None:
-    """Fit standardised accuracy by marginal likelihood; with a prior on abilities the graph does."""
+    """Fit standardised accuracy by marginal likelihood, where abilities have no prior."""
     return fit_standardized(data) if prior is None else None
 
 

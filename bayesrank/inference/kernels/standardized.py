@@ -1,7 +1,7 @@
 r"""Abilities by marginal likelihood with difficulties integrated out, and fitted chances.
 
-With :math:`p_{lm} = \sigma(\theta_l - b_m)` and :math:`b_m \sim N(\gamma z_m, \tau^2)` the objective
-is
+With :math:`p_{lm} = \sigma(\theta_l - b_m)` and :math:`b_m \sim N(\gamma z_m, \tau^2)` the
+objective is
 
 .. math::
 
@@ -16,8 +16,8 @@ every system add up to its observed grades. The covariate z lets questions that 
 asked be harder, or easier, than the others (Mundlak's device for effects that are correlated with
 the design); without it, difficulties of what a system skipped would be drawn to the mean.
 
-The priors of :math:`\tau` and :math:`\gamma` are those of :mod:`bayesrank.models.standardized`: they
-keep the estimate of :math:`\tau` away from 0 and from infinity.
+The priors of :math:`\tau` and :math:`\gamma` are those of :mod:`bayesrank.models.standardized`:
+they keep the estimate of :math:`\tau` away from 0 and from infinity.
 
 Integrals are by adaptive Gauss-Hermite quadrature; derivatives are posterior moments of the
 complete-data score (Fisher's and Louis' identities).
