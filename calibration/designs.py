@@ -194,13 +194,15 @@ def _share_inside(lower: Array, value: Array, upper: Array | float) -> float:
     return float(((lower <= value + slack) & (value <= upper + slack)).mean())
 
 
-def rows(methods: Sequence[str], n_tensors: int, workers: int) -> Iterator[dict[str, object]]:
+def rows(
+    methods: Sequence[str], designs: Sequence[str], n_tensors: int, workers: int
+) -> Iterator[dict[str, object]]:
     """Yield the rows of the table."""
     cells = [
         Cell(method, size, holes, generator)
         for method in methods
         for size in SIZES
-        for holes in HOLES
+        for holes in designs
         for generator in GENERATORS
     ]
     n_chunks = max(1, n_tensors // CHUNK)
@@ -266,16 +268,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, simulate and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--methods", nargs="+", default=[DEFAULT_METHOD])
+    parser.add_argument("--designs", nargs="+", choices=HOLES, default=list(HOLES))
     parser.add_argument("--tensors", type=int, default=TENSORS, help=f"per row ({TENSORS})")
     parser.add_argument("--workers", type=int, default=2, help="processes (2)")
     parser.add_argument("--docs", type=Path, default=DOCS)
     options = parser.parse_args(arguments)
-    found = pd.DataFrame(rows(options.methods, options.tensors, options.workers))
-    stored = options.docs / "calibration_designs.csv"
+    chosen = rows(options.methods, options.designs, options.tensors, options.workers)
+    found, stored = pd.DataFrame(chosen), options.docs / "calibration_designs.csv"
     if stored.exists():
-        kept = pd.read_csv(stored)
-        found = pd.concat([kept[~kept["method"].isin(options.methods)], found])
-    publish(found, options.docs)
+        found = pd.concat([pd.read_csv(stored), found])
+    keys = ["method", "systems", "questions", "trials", "design", "generator"]
+    publish(_in_order(found.drop_duplicates(keys, keep="last")), options.docs)
+
+
+def _in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows by method, size and design, the latter two in the order of this module."""
+    sizes = [str(Design(*size)) for size in table[["systems", "questions", "trials"]].values]
+    places = [
+        (method, sizes_in_order.index(size), HOLES.index(design), GENERATORS.index(generator))
+        for method, size, design, generator in zip(
+            table["method"], sizes, table["design"], table["generator"], strict=True
+        )
+        if (sizes_in_order := [str(one) for one in SIZES])
+    ]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    return table.iloc[order].reset_index(drop=True)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ ATTRIBUTES = {
     "options",
     "prior",
     "target",
+    "unit",
     "calibration",
     "random_seed",
     "versions",

@@ -41,7 +41,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
+from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
 from bayesrank.grades import UnitGrades
 from bayesrank.inference.arguments import has_repeated_trials
@@ -60,8 +60,8 @@ Array = NDArray[np.float64]
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
 # Probabilities at which distribution functions of scores are tabulated between their ends.
-_TABLE = np.concatenate([[1e-9, 1e-7, 1e-5, 1e-4], np.linspace(0.0, 1.0, 402)[1:-1]])
-_TABLE = np.sort(np.concatenate([_TABLE, 1.0 - _TABLE[:4]]))
+_TAIL = np.geomspace(1e-9, 0.06, 80)
+_TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 200)[1:-1], 1.0 - _TAIL[::-1]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     --------
     >>> fit = fit_standardized(Responses([[1, 1, 0, 1], [1, 0, 0, -1]]))
     >>> fit.score.round(3)
-    array([0.75 , 0.274])
+    array([0.75 , 0.348])
     """
     grades = UnitGrades.of(data)
     asked = grades.trials.any(axis=0)
@@ -482,16 +482,18 @@ def mid_p_quantile(level: Array, share: float, number: float) -> Array:
     >>> mid_p_quantile(np.array([0.025, 0.5, 0.975]), 1.0, 20.0).round(3)
     array([0.861, 1.   , 1.   ])
     >>> mid_p_quantile(np.array([0.025, 0.5, 0.975]), 0.5, 20.0).round(3)
-    array([0.288, 0.5  , 0.712])
+    array([0.289, 0.5  , 0.711])
     """
     right, wrong = number * share, number * (1.0 - share)
     points = betaincinv(right + 0.5, wrong + 0.5, _TABLE)  # near the quantiles: Jeffreys' prior
     lower = betainc(right, wrong + 1.0, points) if right > 0.0 else np.ones(len(points))
     upper = betainc(right + 1.0, wrong, points) if wrong > 0.0 else np.zeros(len(points))
-    known = np.concatenate([[0.5 * (right <= 0.0)], (lower + upper) / 2.0, [0.5 * (wrong <= 0.0)]])
-    known[-1] = 0.5 if wrong <= 0.0 else 1.0
-    places = np.concatenate([[0.0], points, [1.0]])
-    return np.interp(level, known, places)
+    known = (lower + upper) / 2.0
+    inner = (points > 0.0) & (points < 1.0) & (known > 0.0) & (known < 1.0)
+    # Smooth on the scale of log-odds, points at the ends apart.
+    found = expit(np.interp(logit(level), logit(known[inner]), logit(points[inner])))
+    found = np.where((right <= 0.0) & (level <= 0.5), 0.0, found)
+    return np.where((wrong <= 0.0) & (level >= 0.5), 1.0, found)
 
 
 def _pooled_ratios(

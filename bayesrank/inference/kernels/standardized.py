@@ -48,8 +48,8 @@ from bayesrank.priors import POOLED_DF
 Array = NDArray[np.float64]
 
 # The trapezoidal rule converges exponentially: the integrand is analytic up to a distance of pi
-# from the line. Steps of 3/4, and of 3/4 of a standard deviation, between the points where the density
-# has fallen by so many nats leave a relative error of 1e-11.
+# from the line. Steps of 3/4, and of 3/4 of a standard deviation, between the points where the
+# density has fallen by so many nats leave a relative error of 1e-11.
 _TAIL = 30.0
 _STEP = 0.75
 _TAIL_STEPS = 4
