@@ -282,17 +282,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort rows by method, size and design, the latter two in the order of this module."""
-    sizes = [str(Design(*size)) for size in table[["systems", "questions", "trials"]].values]
-    places = [
-        (method, sizes_in_order.index(size), HOLES.index(design), GENERATORS.index(generator))
-        for method, size, design, generator in zip(
-            table["method"], sizes, table["design"], table["generator"], strict=True
+    """Sort rows by method, size, design and generator, in the order of this module."""
+    order = {size: place for place, size in enumerate(SIZES)}
+    columns = ["method", "systems", "questions", "trials", "design", "generator"]
+
+    def place(number: int) -> tuple[str, int, int, int]:
+        method, *size, design, generator = table[columns].iloc[number]
+        return (
+            method,
+            order[Design(*size)],
+            HOLES.index(design),
+            GENERATORS.index(generator),
         )
-        if (sizes_in_order := [str(one) for one in SIZES])
-    ]
-    order = sorted(range(len(places)), key=places.__getitem__)
-    return table.iloc[order].reset_index(drop=True)
+
+    return table.iloc[sorted(range(len(table)), key=place)].reset_index(drop=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesrank.errors import DataError
 from bayesrank.grades import UnitGrades
 from bayesrank.models.crossed import crossed_effects
 from bayesrank.models.distributions import BinomialReal
@@ -47,7 +46,7 @@ def standardized_accuracy(responses: Responses, *, prior: PriorLike = Normal(0.0
     Raises
     ------
     DataError
-        If there are more than two categories without weights, or no outcome at all.
+        If there are more than two categories without weights.
 
     References
     ----------
@@ -67,8 +66,6 @@ def standardized_accuracy(responses: Responses, *, prior: PriorLike = Normal(0.0
     grades = UnitGrades.of(responses)
     trials = grades.trials
     asked = trials.any(axis=0)
-    if not asked.any():
-        raise DataError("outcomes must be observed for some question; got none")
     trials, totals = trials[:, asked], grades.totals[:, asked]
     share = (trials > 0).mean(axis=0)
     system, question = np.nonzero(trials)

@@ -83,16 +83,17 @@ def test_a_system_that_is_always_right_has_the_interval_of_the_rule_of_three(n):
     assert np.quantile(draws, 0.025) == pytest.approx(0.05 ** (1.0 / n), abs=0.02)
 
 
-def test_mid_p_quantiles_solve_their_definition():
-    def cumulative(x: float, right: float, wrong: float) -> float:
-        return (beta.cdf(x, right, wrong + 1) + beta.cdf(x, right + 1, wrong)) / 2
+@pytest.mark.parametrize(("share", "number"), [(0.3, 11.5), (0.02, 60.0), (0.9, 4.2)])
+def test_mid_p_quantiles_solve_their_definition(share, number):
+    right, wrong = share * number, (1 - share) * number
+    for level in (0.025, 0.05, 0.5, 0.9, 0.975):
 
-    for share, number in ((0.3, 11.5), (0.02, 60.0), (0.9, 4.2)):
-        right, wrong = share * number, (1 - share) * number
-        for level in (0.025, 0.05, 0.5, 0.9, 0.975):
-            wanted = brentq(lambda x, p=level: cumulative(x, right, wrong) - p, 1e-12, 1 - 1e-12)
-            found = mid_p_quantile(np.array([level]), share, number)[0]
-            assert found == pytest.approx(wanted, abs=1e-4)
+        def excess(x: float, level: float = level) -> float:
+            cumulative = (beta.cdf(x, right, wrong + 1) + beta.cdf(x, right + 1, wrong)) / 2
+            return cumulative - level
+
+        found = mid_p_quantile(np.array([level]), share, number)[0]
+        assert found == pytest.approx(brentq(excess, 1e-12, 1 - 1e-12), abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(60))
