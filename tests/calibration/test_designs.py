@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from calibration.designs import (
-    GENERATORS,
     HOLES,
     SIZES,
     Cell,
@@ -43,7 +42,7 @@ def test_tensors_have_the_holes_of_their_name(holes):
 
 def test_a_chunk_is_measured_as_the_table_says(monkeypatch):
     monkeypatch.setattr("calibration.designs.CHUNK", 4)
-    cell = Cell("avg", Design(4, 10, 2), "complete", "rasch")
+    cell = Cell("avg", Design(4, 10, 2), "complete")
     found = measure(cell, 0)
     assert found == measure(cell, 0)
     assert found["target"] == "benchmark"
@@ -54,7 +53,7 @@ def test_a_chunk_is_measured_as_the_table_says(monkeypatch):
 def test_the_default_holds_its_promise_in_every_stored_row(tmp_path):
     table = pd.read_csv(STORED)
     default = table[table["method"] == "standardized_accuracy"]
-    assert len(default) == len(SIZES) * len(HOLES) * len(GENERATORS)
+    assert len(default) == len(SIZES) * len(HOLES)
     assert (default["n_tensors"] >= 1000).all()
     assert default["passes"].all()
     assert default["coverage_score"].between(0.935, 0.97).all()
