@@ -60,8 +60,8 @@ Array = NDArray[np.float64]
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
 # Probabilities at which distribution functions of scores are tabulated between their ends.
-_TAIL = np.geomspace(1e-9, 0.06, 40)
-_TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 60)[1:-1], 1.0 - _TAIL[::-1]])
+_TAIL = np.geomspace(1e-9, 0.06, 60)
+_TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 120)[1:-1], 1.0 - _TAIL[::-1]])
 
 
 @dataclass(frozen=True, kw_only=True)
