@@ -13,7 +13,7 @@ import click
 
 from bayesrank.catalog import METHODS, PRESETS, find_method
 from bayesrank.console import (
-    SELECTION,
+    READING,
     Commands,
     ci_prob_option,
     complete_method,
@@ -23,9 +23,9 @@ from bayesrank.console import (
     print_columns,
     print_leaderboard,
     progress,
+    reading_options,
     result_option,
     seed_option,
-    selection_options,
 )
 from bayesrank.evaluation_commands import evaluate, plan
 from bayesrank.flags import MethodCommand, default_text, describe_options
@@ -69,7 +69,7 @@ def main() -> None:
     help="What varies: the trials on these questions, or the questions as well.  "
     "[default: benchmark where every cell has two trials or more]",
 )
-@selection_options
+@reading_options
 @click.option(
     "--lcb",
     type=float,
@@ -109,8 +109,8 @@ def rank(
     from bayesrank.readers import read_data
     from bayesrank.results.storage import save
 
-    selection = {name: settings.pop(name) for name in SELECTION}
-    data = read_data(inputs, **selection)
+    reading = {name: settings.pop(name) for name in READING}
+    data = read_data(inputs, **reading)
     row, preset = find_method(settings["method"])
     default = preset.backend if preset else row.backends[0]
     with progress(settings["method"], settings["backend"] or default):

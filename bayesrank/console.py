@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from bayesrank.flags import Numbers
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -24,8 +26,30 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "markdown")
 
-# Keywords of read_responses, as which `selection_options` passes them on.
-SELECTION = ("format", "task", "scorer", "filter", "metric")
+_SELECTORS = ("task", "scorer", "filter", "metric")
+
+# Keywords of read_responses, as which `reading_options` passes them on.
+READING = ("format", *_SELECTORS, "scale", "weights", "edges")
+
+# What outcomes are, where they are neither 0 and 1 nor fractions.
+_OUTCOMES = (
+    (
+        "scale",
+        "LOW,HIGH",
+        "Outcomes are scores, such as ratings and percentages: the lowest and the highest there "
+        "can be, such as 1,10 or 0,100.",
+    ),
+    (
+        "weights",
+        "W0,W1,...",
+        "Outcomes are categories 0, 1, ... (or those of --edges), worth so much each.",
+    ),
+    (
+        "edges",
+        "E1,...",
+        "Turn scores into categories: 0 below E1, 1 from E1 on, and so forth.",
+    ),
+)
 
 _LOGGER = logging.getLogger("bayesrank")
 
@@ -128,9 +152,11 @@ def _check_result_path(
     return check_folder(ctx, param, path)
 
 
-def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what to read, by the keywords of ``read_responses``."""
-    for name in reversed(SELECTION[1:]):
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what to read and how, by the keywords of ``read_responses``."""
+    for name, metavar, text in reversed(_OUTCOMES):
+        command = click.option(f"--{name}", type=Numbers(), metavar=metavar, help=text)(command)
+    for name in reversed(_SELECTORS):
         text = f"Which {name} to read where logs hold several."
         command = click.option(f"--{name}", metavar="NAME", help=text)(command)
     return click.option(

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesrank.console import (
-    SELECTION,
+    READING,
     ci_prob_option,
     format_option,
     inputs_argument,
     note,
     print_columns,
+    reading_options,
     result_option,
     seed_option,
-    selection_options,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 @click.command()
 @inputs_argument
-@selection_options
+@reading_options
 @click.option(
     "--metrics",
     multiple=True,
@@ -107,7 +107,7 @@ def evaluate(
 
 @click.command()
 @inputs_argument
-@selection_options
+@reading_options
 @click.option(
     "--budget",
     type=int,
@@ -173,7 +173,7 @@ def _read(inputs: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
     """Read responses, taking what says how to read them out of the settings."""
     from bayesrank.readers import read_responses
 
-    return read_responses(inputs, **{name: settings.pop(name) for name in SELECTION})
+    return read_responses(inputs, **{name: settings.pop(name) for name in READING})
 
 
 def _print_frame(frame: "pd.DataFrame", output_format: str) -> None:

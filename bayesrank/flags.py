@@ -176,7 +176,7 @@ def _named_type(name: str) -> click.ParamType | None:
     if name in _SCALARS:
         return _SCALARS[name]
     if name in _NUMBERS:
-        return _Numbers()
+        return Numbers()
     if name.startswith("Literal["):
         values = ast.literal_eval(f"({name[8:-1]},)")
         return click.Choice(values) if all(isinstance(value, str) for value in values) else None
@@ -194,7 +194,7 @@ class _Nothing(click.ParamType):
             self.fail(f"{value!r} is not none.", param, ctx)
 
 
-class _Numbers(click.ParamType):
+class Numbers(click.ParamType):
     """Numbers separated by commas."""
 
     name = "numbers"
@@ -202,6 +202,7 @@ class _Numbers(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
+        """Return the numbers."""
         try:
             return tuple(float(number) for number in value.split(","))
         except ValueError:

@@ -88,6 +88,11 @@ class Method:
         Whether the answers to a question decide how much it counts, so that few may decide.
     relative : bool
         Whether scores are percentages of the largest.
+    graded : bool
+        Whether the score is a mean grade, so that it has the units of the outcomes.
+    shrunk : bool
+        Whether the uniform Dirichlet prior on the categories of an outcome pulls the score towards
+        the mean of their weights, so that it is not the observed mean.
     """
 
     name: str
@@ -109,6 +114,8 @@ class Method:
     smooth: bool = True
     weighs_questions: bool = False
     relative: bool = False
+    graded: bool = False
+    shrunk: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.

@@ -19,8 +19,8 @@ from bayesrank.console import (
     note,
     print_columns,
     progress,
+    reading_options,
     seed_option,
-    selection_options,
 )
 from bayesrank.flags import parameter_type
 
@@ -58,7 +58,7 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     "likelihood, such as bradley_terry, or bayes where there are greedy outcomes.",
 )
 @click.option("--title", default="Ranking", show_default=True, help="Heading of the page.")
-@selection_options
+@reading_options
 @click.option(
     "--draws",
     type=int,
@@ -83,7 +83,7 @@ def report(
     draws: int | None,
     random_seed: int | None,
     output: Path,
-    **selection: Any,
+    **reading: Any,
 ) -> None:
     """Write a report: one HTML page with everything in it.
 
@@ -105,7 +105,7 @@ def report(
         to_study = {} if studied is None else _calls(studied)
         if len(to_study) > 1:
             raise ValueError(f"prior-sensitivity must be one method; got {studied!r}")
-        data = read_responses(inputs, **selection)
+        data = read_responses(inputs, **reading)
         results = _rank_all(data, calls, draws, random_seed)
         for call, options in to_study.items():
             study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
@@ -122,8 +122,8 @@ def report(
     help="Say it of these methods alone, separated by commas; the exit code is 3 unless all can "
     "run.",
 )
-@selection_options
-def check(inputs: tuple[str, ...], methods: str | None, **selection: Any) -> None:
+@reading_options
+def check(inputs: tuple[str, ...], methods: str | None, **reading: Any) -> None:
     """Say what is in evaluation logs, what is missing, and which methods can run.
 
     INPUT is evaluation logs as for `bayesrank rank`.
@@ -135,7 +135,7 @@ def check(inputs: tuple[str, ...], methods: str | None, **selection: Any) -> Non
 
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or METHODS.values()
-    data = read_responses(inputs, **selection)
+    data = read_responses(inputs, **reading)
     summary = summarize_responses(data)
     facts = summary.facts() | {"outcomes are": _kind(data)}
     lacking = summary.missing_by_system()

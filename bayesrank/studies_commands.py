@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesrank.console import complete_method, note, print_columns, selection_options
+from bayesrank.console import complete_method, note, print_columns, reading_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ _TITLES = {
 
 @click.command()
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...", type=click.Path())
-@selection_options
+@reading_options
 @click.option(
     "--methods",
     metavar="NAMES",
@@ -72,7 +72,7 @@ def study(
     workers: int,
     checkpoint: Path | None,
     random_seed: int,
-    **selection: Any,
+    **reading: Any,
 ) -> None:
     """Compare methods: agreement, stability from one trial, pools of systems, greedy priors.
 
@@ -83,7 +83,7 @@ def study(
     from bayesrank.readers import read_responses
     from bayesrank.studies.tables import published_tables, write_tables
 
-    data = read_responses(inputs, **selection) if inputs else load_olympiad()
+    data = read_responses(inputs, **reading) if inputs else load_olympiad()
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     tables = published_tables(
         data,
