@@ -325,5 +325,6 @@ RANKERS = (
         "grouped grades",
         _NUMPY,
         ("rankllm",),
+        graded=True,
     ),
 )

@@ -91,11 +91,12 @@ def validate_outcomes(
         refuse(declared, "must be None for scores on a scale")
         ends = as_scale(scale)
         return Outcomes(_scores(array, ends, where), ends, None, 2)
-    values = _undeclared(array, weights is not None or categories is not None, where)
-    if values.dtype == np.float64:
-        refuse(declared, "must be None for fractional outcomes, which are their own worth")
-        return Outcomes(values, UNIT, None, 2)
-    return Outcomes(values, None, *_worths(weights, categories, values))
+    known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
+    if np.array_equal(known, np.floor(known)):
+        values = _categories(array, weights is not None or categories is not None, where)
+        return Outcomes(values, None, *_worths(weights, categories, values))
+    refuse(declared, "must be None for fractional outcomes, which are their own worth")
+    return Outcomes(_fractions(array, where), UNIT, None, 2)
 
 
 def refuse(arguments: Mapping[str, object], why: str) -> None:
@@ -105,16 +106,7 @@ def refuse(arguments: Mapping[str, object], why: str) -> None:
             raise DataError(f"{name} {why}; got {value!r}")
 
 
-def _undeclared(
-    array: NDArray[Any], declared: bool, where: Where
-) -> NDArray[np.int8] | NDArray[np.float64]:
-    """Return categories, or fractions if one of the numbers is none."""
-    if array.dtype.kind != "f":
-        return _categories(array, declared, where)
-    missing = np.isnan(array)
-    known = array[~missing]
-    if np.array_equal(known, np.floor(known)):
-        return _categories(np.where(missing, MISSING, array), declared, where)
+def _fractions(array: NDArray[Any], where: Where) -> NDArray[np.float64]:
     outside = (array < UNIT.low) | (array > UNIT.high)
     if outside.any():
         raise DataError(
@@ -143,6 +135,8 @@ def _scores(array: NDArray[Any], scale: Scale, where: Where) -> NDArray[np.float
 
 
 def _categories(array: NDArray[Any], declared: bool, where: Where) -> NDArray[np.int8]:
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), MISSING, array)
     low, high = array.min(), array.max()
     if not declared and (low < MISSING or high > 1):
         undeclared = (array < MISSING) | (array > 1)

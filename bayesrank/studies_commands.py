@@ -22,7 +22,7 @@ _TITLES = {
 
 
 @click.command()
-@click.argument("inputs", nargs=-1, metavar="[INPUT]...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[INPUT]...", type=click.Path())
 @reading_options
 @click.option(
     "--methods",
@@ -64,7 +64,7 @@ _TITLES = {
     help="Write the tables as CSV files, with all digits.",
 )
 def study(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     methods: str | None,
     output: Path | None,
     draws: int,
@@ -83,7 +83,7 @@ def study(
     from bayesrank.readers import read_responses
     from bayesrank.studies.tables import published_tables, write_tables
 
-    data = read_responses(inputs, **reading) if inputs else load_olympiad()
+    data = read_responses(paths, **reading) if paths else load_olympiad()
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     tables = published_tables(
         data,
