@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from bayesrank.catalog_likelihoods import LIKELIHOODS
 from bayesrank.catalog_rankers import RANKERS
+from bayesrank.errors import InputError
 from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
 from bayesrank.responses import Responses
@@ -83,6 +84,12 @@ def find_method(name: str) -> tuple[Method, Preset | None]:
             return METHODS[preset.method], preset
         if name in METHODS:
             return METHODS[name], None
+    message = f"method must be the name of a method or of a published configuration; got {name!r}"
     close = get_close_matches(str(name), {**METHODS, **PRESETS})
-    hint = f"did you mean {' or '.join(close)}?" if close else "`bayesrank methods` lists them"
-    raise ValueError(f"method must be a name in METHODS or PRESETS; got {name!r} ({hint})")
+    if close:
+        raise InputError(f"{message}: did you mean {' or '.join(close)}?")
+    raise InputError(
+        message,
+        in_python="METHODS and PRESETS hold them",
+        in_shell="`bayesrank methods` lists them",
+    )

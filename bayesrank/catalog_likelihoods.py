@@ -14,6 +14,7 @@ LIKELIHOODS = (
         ("robins1986new", "wedderburn1974quasi"),
         kernel="bayesrank.inference.item_fits:standardized_accuracy",
         spread="bayesrank.inference.standardization:sampled_scores",
+        graded=True,
     ),
     Method(
         "bradley_terry",

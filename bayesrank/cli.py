@@ -13,7 +13,7 @@ import click
 
 from bayesrank.catalog import METHODS, PRESETS, default_method, find_method
 from bayesrank.console import (
-    SELECTION,
+    READING,
     Commands,
     ci_prob_option,
     complete_method,
@@ -23,12 +23,20 @@ from bayesrank.console import (
     print_columns,
     print_leaderboard,
     progress,
+    reading_options,
     result_option,
     seed_option,
-    selection_options,
 )
 from bayesrank.evaluation_commands import evaluate, plan
-from bayesrank.flags import MethodCommand, default_text, describe_options
+from bayesrank.flag_messages import PREFIX
+from bayesrank.flags import (
+    MethodCommand,
+    default_backend,
+    default_text,
+    describe_options,
+    method_flags,
+    own_flags,
+)
 from bayesrank.reporting_commands import check, cite, completion, report
 from bayesrank.studies_commands import study
 
@@ -74,7 +82,7 @@ def main() -> None:
     help="What is independent: each trial, or the runs, whose answers may fail together.  "
     "[default: trial]",
 )
-@selection_options
+@reading_options
 @click.option(
     "--lcb",
     type=float,
@@ -95,7 +103,7 @@ def main() -> None:
 @format_option("latex")
 @result_option("the whole result")
 def rank(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     output_format: str,
     output: Path | None,
     options: dict[str, Any],
@@ -114,12 +122,11 @@ def rank(
     from bayesrank.readers import read_data
     from bayesrank.results.storage import save
 
-    selection = {name: settings.pop(name) for name in SELECTION}
-    data = read_data(inputs, **selection)
+    reading = {name: settings.pop(name) for name in READING}
+    data = read_data(paths, **reading)
     settings["method"] = settings["method"] or default_method(data)
     row, preset = find_method(settings["method"])
-    default = preset.backend if preset else row.backends[0]
-    with progress(settings["method"], settings["backend"] or default):
+    with progress(settings["method"], settings["backend"] or default_backend(row, preset)):
         tree = rank_systems(data, **settings, **options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
     print_leaderboard(tree, output_format)
@@ -262,9 +269,13 @@ def _describe_method(name: str) -> None:
     click.echo()
     if row.options:
         described = describe_options(row)
+        flags = {
+            (flag.name or "").removeprefix(PREFIX): flag.opts[0]
+            for flag in method_flags(row, preset, taken=own_flags(rank))
+        }
         print_columns(
             [
-                Column("option", [f"--{option.replace('_', '-')}" for option in row.options]),
+                Column("option", [flags.get(option, option) for option in row.options]),
                 Column("default", [default_text(each) for each in row.options.values()]),
                 Column("what it is", [described.get(option, "") for option in row.options]),
             ]

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesrank.console import (
-    SELECTION,
+    READING,
     ci_prob_option,
     format_option,
     inputs_argument,
     note,
     print_columns,
+    reading_options,
+    rename,
     result_option,
     seed_option,
-    selection_options,
 )
 
 if TYPE_CHECKING:
@@ -32,14 +33,13 @@ _BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 @click.command()
 @inputs_argument
-@selection_options
+@reading_options
 @click.option(
     "--metrics",
     multiple=True,
-    default=("bayes", "avg"),
-    show_default=True,
     metavar="NAMES",
-    help="What to evaluate, such as 'bayes, pass_at_k(k=4)'; may be given more than once.",
+    help="What to evaluate, such as 'bayes, pass_at_k(k=4)'; may be given more than once.  "
+    "[default: bayes, avg; of scores avg]",
 )
 @click.option(
     "--pairs",
@@ -74,7 +74,7 @@ _BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 @format_option()
 @result_option("draws of all metrics")
 def evaluate(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     metrics: tuple[str, ...],
     pairs: bool,
     interval: Any,
@@ -91,15 +91,26 @@ def evaluate(
     """
     from bayesrank.evaluation import compare, evaluation_tree
     from bayesrank.evaluation import evaluate as evaluate_systems
+    from bayesrank.evaluation.metrics import parse_metrics
+    from bayesrank.evaluation.table import default_metrics, metric_weights, require_categories
+    from bayesrank.reporting.evidence import shrunk_note
     from bayesrank.results.storage import save
 
-    data = _read(inputs, settings)
-    names = [name for text in metrics for name in _BETWEEN_METRICS.split(text.strip())]
+    data = _read(paths, settings)
+    texts = metrics or default_metrics(data)
+    names = [name for text in texts for name in _BETWEEN_METRICS.split(text.strip())]
+    wanted = parse_metrics(names)
+    rename(metric="metrics")
     if pairs:
+        require_categories(data, "differences of pairs")
         table = compare(data, names[0], **settings)
     else:
         table = evaluate_systems(data, names, interval=interval, **settings)
     _print_frame(table, output_format)
+    if output_format in ("table", "markdown"):
+        for metric in wanted[:1] if pairs else wanted:
+            if metric.method.shrunk:
+                click.echo(shrunk_note(metric_weights(metric, data), metric.label))
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")
@@ -107,7 +118,7 @@ def evaluate(
 
 @click.command()
 @inputs_argument
-@selection_options
+@reading_options
 @click.option(
     "--budget",
     type=int,
@@ -141,7 +152,7 @@ def evaluate(
 )
 @format_option()
 def plan(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     budget: int | None,
     goal: Any,
     k: int | None,
@@ -156,7 +167,7 @@ def plan(
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
 
-    data = _read(inputs, settings)
+    data = _read(paths, settings)
     decision = should_stop(data, goal=goal, k=k, error=error)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
     probability = f"{decision.error:.3g}" if decision.error >= 0.001 else "less than 0.001"
@@ -169,11 +180,11 @@ def plan(
         _print_frame(suggest(data, budget, goal=goal, k=k), output_format)
 
 
-def _read(inputs: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
+def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
     """Read responses, taking what says how to read them out of the settings."""
     from bayesrank.readers import read_responses
 
-    return read_responses(inputs, **{name: settings.pop(name) for name in SELECTION})
+    return read_responses(paths, **{name: settings.pop(name) for name in READING})
 
 
 def _print_frame(frame: "pd.DataFrame", output_format: str) -> None:

@@ -7,7 +7,7 @@ listing them imports neither PyMC nor anything else that is slow.
 
 import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib import import_module
@@ -91,6 +91,11 @@ class Method:
         Whether the answers to a question decide how much it counts, so that few may decide.
     relative : bool
         Whether scores are percentages of the largest.
+    graded : bool
+        Whether the score is a mean grade, so that it has the units of the outcomes.
+    shrunk : bool
+        Whether the uniform Dirichlet prior on the categories of an outcome pulls the score towards
+        the mean of their weights, so that it is not the observed mean.
     """
 
     name: str
@@ -113,6 +118,8 @@ class Method:
     smooth: bool = True
     weighs_questions: bool = False
     relative: bool = False
+    graded: bool = False
+    shrunk: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.
@@ -178,9 +185,17 @@ class Method:
                 return parse_prior(ast.unparse(default).lower())
         return None
 
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raise ValueError for an option that the method does not have or that it lacks."""
-        known = ", ".join(self.options) or "none"
+    @property
+    def priors(self) -> frozenset[str]:
+        """Options that are priors."""
+        return frozenset(n for n, each in self.options.items() if "PriorLike" in each.annotation)
+
+    def check_options(self, options: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+        """Raise ValueError for an option that the method does not have or that it lacks.
+
+        The message lists the options of the method and `more`, those of the back end.
+        """
+        known = ", ".join([*self.options, *more]) or "none"
         for name in options:
             if name not in self.options:
                 raise ValueError(f"options of {self.name} must be among: {known}; got {name!r}")

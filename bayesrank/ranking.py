@@ -173,7 +173,7 @@ def point_estimate(
     seeded = random_seed is not None
     seed = np.random.SeedSequence(checked_seed(random_seed)) if seeded else _ANY_SEED
     run, _ = _plan(data, method, backend, prior, target, None, 0, seed, options)
-    return BACKENDS[run.backend](run, **run.backend_options).score
+    return run.in_units(BACKENDS[run.backend](run, **run.backend_options).score)
 
 
 def draw_scores(
@@ -213,7 +213,8 @@ def draw_scores(
     if run.backend == "nuts":
         backend_options.setdefault("log_likelihood", False)
     # They are None without draws alone.
-    return cast("NDArray[np.float64]", BACKENDS[run.backend](run, **backend_options).draws)
+    scores = cast("NDArray[np.float64]", BACKENDS[run.backend](run, **backend_options).draws)
+    return run.in_units(scores)
 
 
 def _plan(
@@ -236,7 +237,9 @@ def _plan(
     backend_options = _backend_options(backend)
     chosen = dict(preset.options) if preset else {}
     chosen |= {name: v for name, v in options.items() if name not in backend_options}
-    row.check_options(chosen)
+    row.check_options(chosen, backend_options)
+    for name in row.priors.intersection(chosen):
+        as_prior(chosen[name], name)
     if backend == "mle":
         chosen |= _flat_priors(row, chosen)
     if draws is None:
@@ -316,10 +319,10 @@ def _flat_priors(row: Method, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 @cache
-def _backend_options(backend: str) -> frozenset[str]:
+def _backend_options(backend: str) -> tuple[str, ...]:
     """Return the keyword-only parameters of a back end."""
     parameters = inspect.signature(BACKENDS[backend]).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 def _choose_target(data: Data, row: Method, backend: str, target: str | None) -> str:

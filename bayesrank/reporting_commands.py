@@ -15,14 +15,16 @@ from bayesrank.catalog import METHODS, find_method
 from bayesrank.console import (
     check_folder,
     complete_method,
+    for_shell,
     inputs_argument,
     note,
     print_columns,
     progress,
+    reading_options,
     seed_option,
-    selection_options,
 )
-from bayesrank.flags import parameter_type
+from bayesrank.flag_messages import PREFIX
+from bayesrank.flags import backend_flags, default_backend, method_flags
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +60,7 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     "likelihood, such as bradley_terry, or bayes where there are greedy outcomes.",
 )
 @click.option("--title", default="Ranking", show_default=True, help="Heading of the page.")
-@selection_options
+@reading_options
 @click.option(
     "--draws",
     type=int,
@@ -76,14 +78,14 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     help="The page to write (.html).",
 )
 def report(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     methods: str,
     studied: str | None,
     title: str,
     draws: int | None,
     random_seed: int | None,
     output: Path,
-    **selection: Any,
+    **reading: Any,
 ) -> None:
     """Write a report: one HTML page with everything in it.
 
@@ -96,16 +98,16 @@ def report(
 
     results: list[xr.DataTree] | dict[str, xr.DataTree]
     study = None
-    if all(Path(path).suffix in (".nc", ".zarr") for path in inputs):
+    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
         if studied is not None:
             raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
-        results = [load(path) for path in inputs]
+        results = [load(path) for path in paths]
     else:
         calls = _calls(methods)
         to_study = {} if studied is None else _calls(studied)
         if len(to_study) > 1:
-            raise ValueError(f"prior-sensitivity must be one method; got {studied!r}")
-        data = read_responses(inputs, **selection)
+            raise click.UsageError(f"--prior-sensitivity must be one method; got {studied!r}")
+        data = read_responses(paths, **reading)
         results = _rank_all(data, calls, draws, random_seed)
         for call, options in to_study.items():
             study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
@@ -122,8 +124,8 @@ def report(
     help="Say it of these methods alone, separated by commas; the exit code is 3 unless all can "
     "run.",
 )
-@selection_options
-def check(inputs: tuple[str, ...], methods: str | None, **selection: Any) -> None:
+@reading_options
+def check(paths: tuple[str, ...], methods: str | None, **reading: Any) -> None:
     """Say what is in evaluation logs, what is missing, and which methods can run.
 
     INPUT is evaluation logs as for `bayesrank rank`.
@@ -135,7 +137,7 @@ def check(inputs: tuple[str, ...], methods: str | None, **selection: Any) -> Non
 
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or METHODS.values()
-    data = read_responses(inputs, **selection)
+    data = read_responses(paths, **reading)
     summary = summarize_responses(data)
     facts = summary.facts() | {"outcomes are": _kind(data)}
     lacking = summary.missing_by_system()
@@ -149,7 +151,9 @@ def check(inputs: tuple[str, ...], methods: str | None, **selection: Any) -> Non
         [
             Column("method", [each.method.name for each in found]),
             Column("can run", ["no" if each.reason else "yes" for each in found]),
-            Column("why, and what to mind", [each.reason or each.note for each in found]),
+            Column(
+                "why, and what to mind", [for_shell(each.reason or each.note) for each in found]
+            ),
         ]
     )
     if named and any(each.reason for each in found):
@@ -190,15 +194,16 @@ def _calls(methods: str) -> dict[str, dict[str, Any]]:
         found = _CALL.fullmatch(text)
         if found is None:
             raise ValueError(f"methods must be names, or name(option=value); got {text!r}")
-        row, _ = find_method(found["name"])
+        row, preset = find_method(found["name"])
+        flags = [*method_flags(row), *backend_flags(default_backend(row, preset))]
+        kinds = {(flag.name or "").removeprefix(PREFIX): flag.type for flag in flags}
         options = {}
         for option in filter(None, _BETWEEN_OPTIONS.split(found["options"] or "")):
             name, _, value = (part.strip() for part in option.partition("="))
-            row.check_options({name: value, **row.example})
-            kind = parameter_type(row.options[name].annotation)
-            if kind is None:
-                raise ValueError(f"options must be values that text can express; got {text!r}")
-            options[name] = kind.convert(value, None, None)
+            if name not in kinds:
+                known = ", ".join(kinds) or "none"
+                raise ValueError(f"options of {row.name} must be among: {known}; got {name!r}")
+            options[name] = kinds[name].convert(value, None, None)
         calls[text] = options
     if not calls:
         raise ValueError(f"methods must be one name or more; got {methods!r}")
@@ -233,8 +238,8 @@ def _study_priors(
 
 
 def _kind(data: "Responses") -> str:
-    if data.scores is not None:
-        return "fractional scores from 0 to 1"
+    if data.scale is not None:
+        return f"scores {data.scale}"
     if data.is_binary:
         return "right or wrong"
     worth = ", ".join(f"{each:g}" for each in data.category_weights)

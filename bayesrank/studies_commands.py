@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesrank.console import complete_method, note, print_columns, selection_options
+from bayesrank.console import complete_method, note, print_columns, reading_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +22,8 @@ _TITLES = {
 
 
 @click.command()
-@click.argument("inputs", nargs=-1, metavar="[INPUT]...", type=click.Path())
-@selection_options
+@click.argument("paths", nargs=-1, metavar="[INPUT]...", type=click.Path())
+@reading_options
 @click.option(
     "--methods",
     metavar="NAMES",
@@ -64,7 +64,7 @@ _TITLES = {
     help="Write the tables as CSV files, with all digits.",
 )
 def study(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     methods: str | None,
     output: Path | None,
     draws: int,
@@ -72,7 +72,7 @@ def study(
     workers: int,
     checkpoint: Path | None,
     random_seed: int,
-    **selection: Any,
+    **reading: Any,
 ) -> None:
     """Compare methods: agreement, stability from one trial, pools of systems, greedy priors.
 
@@ -83,7 +83,7 @@ def study(
     from bayesrank.readers import read_responses
     from bayesrank.studies.tables import published_tables, write_tables
 
-    data = read_responses(inputs, **selection) if inputs else load_olympiad()
+    data = read_responses(paths, **reading) if paths else load_olympiad()
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     tables = published_tables(
         data,

@@ -14,19 +14,27 @@ from bayesrank.evaluation.posteriors import metric_posterior
 from bayesrank.inference.arguments import point_arguments, prior_counts
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
+from bayesrank.ranking import rank
 from bayesrank.responses import Responses
+from bayesrank.results.evidence import mean_grade
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
+    import xarray as xr
     from numpy.typing import ArrayLike
 
 FloatArray = NDArray[np.float64]
 IntervalKind = Literal["exact", "normal"]
 
+COLUMNS = ("system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper")
+
+# The same data always have the same table.
+_SEED = 20_251_125
+
 
 def evaluate(
     data: "Responses | ArrayLike",
-    metrics: str | Sequence[str] = ("bayes", "avg"),
+    metrics: str | Sequence[str] | None = None,
     *,
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
@@ -44,15 +52,18 @@ def evaluate(
     makes its mean the plain average [1]_ (equation 20). Its interval is cut at the smallest and
     largest weight, where the stretched one may leave them; ``bayes`` needs no cut.
 
+    Scores on a scale have no categories. Of them there is ``avg`` alone, with the posterior that
+    :func:`bayesrank.rank` draws for it.
+
     Parameters
     ----------
     data : Responses or array_like
-        Categories of all systems; or of one system, of shape (question, trial). A question without
+        Outcomes of all systems; or of one system, of shape (question, trial). A question without
         trials has its prior for ``bayes`` and is left out of every other metric.
-    metrics : str or sequence of str, default ("bayes", "avg")
-        Names, with options in parentheses: ``"pass_at_k(k=4)"``,
-        ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"bayes(weights=(0, 0.5, 1))"`` for a worth of
-        categories other than that of the data.
+    metrics : str or sequence of str, optional
+        By default ``bayes`` and ``avg``, of scores ``avg`` alone. Names, with options in
+        parentheses: ``"pass_at_k(k=4)"``, ``"g_pass_at_k_tau(k=4, tau=0.5)"``,
+        ``"bayes(weights=(0, 0.5, 1))"`` for a worth of categories other than that of the data.
     prior_weight : float, default 0
         Pseudo-trials that each earlier outcome (`prior_outcomes` of the data) counts as; 1 takes
         an earlier version of a system for the system itself. ``avg`` does not use them.
@@ -66,8 +77,9 @@ def evaluate(
     -------
     pandas.DataFrame
         One row per system and metric: ``system``, ``metric``, ``estimate`` (the unbiased estimate
-        from the observed trials; the posterior mean for ``bayes``), ``mean``, ``sd``, ``lower``
-        and ``upper``.
+        from the observed trials; the posterior mean for ``bayes``), ``observed_mean`` (the mean
+        grade of the outcomes as they are), ``mean``, ``sd``, ``lower`` and ``upper``; scores are in
+        the units of their scale.
 
     Raises
     ------
@@ -90,13 +102,19 @@ def evaluate(
     1  pass_at_k(k=2)       1.0  0.619  0.992
     """
     responses = as_responses(data)
-    wanted = parse_metrics(metrics)
+    wanted = parse_metrics(default_metrics(responses) if metrics is None else metrics)
     check_between_0_and_1(ci_prob, "ci_prob")
     if interval not in ("exact", "normal"):
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
     tails = np.array([0.5 - ci_prob / 2, 0.5 + ci_prob / 2] if interval == "exact" else [])
+    if responses.scale is not None:
+        for metric in wanted:
+            if metric.label != "avg":
+                require_categories(responses, metric.label)
+        return _scores_table(responses, ci_prob, interval)
     rows = []
     for metric in wanted:
+        observed = observed_means(metric, responses)
         estimates = metric_estimates(metric, responses)
         for system, (estimate, posterior) in enumerate(
             zip(estimates, _posteriors(metric, responses, prior_weight, tails), strict=True)
@@ -106,10 +124,9 @@ def evaluate(
             else:
                 lower, upper = _normal_interval(metric, responses, posterior, ci_prob)
             value = posterior.mean if np.isnan(estimate) else estimate
-            moments = (value, posterior.mean, posterior.sd, lower, upper)
+            moments = (value, observed[system], posterior.mean, posterior.sd, lower, upper)
             rows.append((responses.systems[system], metric.label, *moments))
-    columns = ["system", "metric", "estimate", "mean", "sd", "lower", "upper"]
-    table = pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
     # By system in the order of the data, then by metric as asked.
     order = np.arange(len(rows)).reshape(len(wanted), -1).T.ravel()
     return table.iloc[order].reset_index(drop=True)
@@ -124,12 +141,66 @@ def as_responses(data: Any) -> Responses:
     else:
         outcomes = np.asarray(data)
         responses = Responses(outcomes[np.newaxis] if outcomes.ndim == 2 else outcomes)
-    if responses.scores is not None:
-        raise DataError(
-            "outcomes must be categories for a posterior of metrics; got fractional scores: turn "
-            "them into categories with categorize(edges=...)"
-        )
     return responses
+
+
+def default_metrics(data: Responses) -> tuple[str, ...]:
+    """Return the metrics that are evaluated where none is named."""
+    return ("bayes", "avg") if data.scale is None else ("avg",)
+
+
+def require_categories(data: Responses, what: str) -> None:
+    """Raise for scores, which have no categories.
+
+    Raises
+    ------
+    DataError
+        If the outcomes are scores; the message says what needs categories.
+    """
+    if data.scale is not None:
+        remedy = "evaluate avg, or turn them into categories with"
+        raise DataError(
+            f"outcomes must be categories for {what}; got scores {data.scale}",
+            in_python=f"{remedy} categorize(edges=...)",
+            in_shell=f"{remedy} edges=(e1, ...)",
+        )
+
+
+def observed_means(metric: Metric, data: Responses) -> FloatArray:
+    """Return the mean grade of each system, by the worth of the metric where it has one."""
+    own = metric.category_weights(None)
+    if own is None and data.weights is None:
+        return np.full(len(data.systems), np.nan)
+    worth = data.counts @ metric_weights(metric, data)
+    return mean_grade(np.where(data.trials > 0, worth / np.maximum(data.trials, 1), np.nan))
+
+
+def _scores_table(data: Responses, ci_prob: float, interval: IntervalKind) -> pd.DataFrame:
+    """Return the table of the mean of scores, as rank() has it."""
+    ranking, draws = ranked_scores(data, ci_prob=ci_prob)
+    mean, sd = draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))
+    lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
+    if interval == "normal" and data.scale is not None:
+        from scipy.special import ndtri  # exact intervals do not need SciPy
+
+        half = float(ndtri(0.5 + ci_prob / 2)) * sd
+        lower = np.maximum(mean - half, data.scale.low)
+        upper = np.minimum(mean + half, data.scale.high)
+    estimate, observed = ranking["score"].values, ranking["observed_mean"].values
+    columns = (list(data.systems), "avg", estimate, observed, mean, sd, lower, upper)
+    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def ranked_scores(
+    data: Responses,
+    *,
+    ci_prob: float = 0.95,
+    draws: int | None = None,
+    random_seed: int | None = _SEED,
+) -> "tuple[xr.Dataset, FloatArray]":
+    """Return what rank() says of the mean of scores, and its draws (chain, draw, system)."""
+    tree = rank(data, "avg", ci_prob=ci_prob, draws=draws, random_seed=random_seed)
+    return tree["ranking"].to_dataset(), tree["posterior"].to_dataset()["score"].values
 
 
 def metric_weights(metric: Metric, data: Responses) -> FloatArray:
@@ -145,8 +216,8 @@ def metric_weights(metric: Metric, data: Responses) -> FloatArray:
         return data.category_weights
     if own.shape != (data.n_categories,) or not np.isfinite(own).all():
         raise DataError(
-            f"weights of {metric.label} must be {data.n_categories} finite numbers, one per "
-            f"category; got {metric.options['weights']!r}"
+            f"metrics must give {data.n_categories} finite weights, one per category; got "
+            f"{metric.label!r}"
         )
     return own
 
@@ -178,7 +249,7 @@ def prior_evidence(data: Responses, prior_weight: float) -> FloatArray:
         return np.zeros(data.counts.shape)
     earlier = prior_counts(data)
     if earlier is None:
-        raise DataError(f"prior_outcomes must be given for prior_weight = {prior_weight}; got None")
+        raise DataError(f"prior_outcomes must be given for prior_weight={prior_weight}; got None")
     return prior_weight * np.broadcast_to(earlier, data.counts.shape).astype(np.float64)
 
 

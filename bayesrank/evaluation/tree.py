@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from bayesrank.evaluation.metrics import parse_metrics
 from bayesrank.evaluation.posteriors import metric_draws
-from bayesrank.evaluation.table import as_responses, evaluate, metric_weights, prior_evidence
+from bayesrank.evaluation.table import (
+    COLUMNS,
+    as_responses,
+    default_metrics,
+    evaluate,
+    metric_weights,
+    prior_evidence,
+    ranked_scores,
+)
 from bayesrank.inference.estimate import N_CHAINS
 from bayesrank.responses import Responses
 from bayesrank.results.tree import data_groups
@@ -24,7 +32,7 @@ _BATCH_SIZE = 2**22
 
 def evaluation_tree(
     data: "Responses | ArrayLike",
-    metrics: str | Sequence[str] = ("bayes", "avg"),
+    metrics: str | Sequence[str] | None = None,
     *,
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
@@ -67,18 +75,22 @@ def evaluation_tree(
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
     responses = as_responses(data)
-    wanted = parse_metrics(metrics)
-    table = evaluate(responses, metrics, prior_weight=prior_weight, ci_prob=ci_prob)
+    names = default_metrics(responses) if metrics is None else metrics
+    wanted = parse_metrics(names)
+    table = evaluate(responses, names, prior_weight=prior_weight, ci_prob=ci_prob)
     labels = [metric.label for metric in wanted]
     coords = {"system": list(responses.systems), "metric": labels}
     summary = xr.Dataset(
         {
             name: (("system", "metric"), table[name].to_numpy().reshape(-1, len(labels)))
-            for name in ("estimate", "mean", "sd", "lower", "upper")
+            for name in COLUMNS[2:]
         },
         coords=coords,
         attrs={"ci_prob": ci_prob, "prior_weight": prior_weight},
     )
+    if responses.scale is not None:
+        _, scores = ranked_scores(responses, draws=draws, random_seed=random_seed)
+        return _arrange(scores[..., np.newaxis], summary, responses)
     score = np.empty((N_CHAINS, draws, len(responses.systems), len(labels)))
     counts = responses.counts.astype(np.float64)
     prior = prior_evidence(responses, prior_weight)
@@ -96,10 +108,14 @@ def evaluation_tree(
                 score[chain, start : start + size, :, column] = metric_draws(
                     metric, p, p_later, counts.sum(axis=-1), weights
                 )
-    posterior = xr.Dataset(
-        {"score": (("chain", "draw", "system", "metric"), score)},
-        coords={"chain": np.arange(N_CHAINS), "draw": np.arange(draws), **coords},
-    )
+    return _arrange(score, summary, responses)
+
+
+def _arrange(score: NDArray[np.float64], summary: xr.Dataset, responses: Responses) -> xr.DataTree:
+    """Return draws of shape (chain, draw, system, metric), the table and the data as a tree."""
+    dims = ("chain", "draw", "system", "metric")
+    numbers = {dim: np.arange(score.shape[axis]) for axis, dim in enumerate(dims[:2])}
+    posterior = xr.Dataset({"score": (dims, score)}, coords={**numbers, **summary.coords})
     groups = {"posterior": posterior, "evaluation": summary}
     return xr.DataTree.from_dict(groups | data_groups(responses, "counts"))
 

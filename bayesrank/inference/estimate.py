@@ -65,6 +65,12 @@ class Run:
         """Number of draws over all chains."""
         return self.draws * N_CHAINS
 
+    def in_units(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores of a back end in the units of the outcomes, if they are mean grades."""
+        if self.method.graded and isinstance(self.data, Responses):
+            return self.data.in_units(scores)
+        return scores
+
     @property
     def ranker_options(self) -> Mapping[str, Any]:
         """Options of the NumPy ranker, with a seed of this run where it takes one."""

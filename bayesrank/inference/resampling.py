@@ -252,12 +252,11 @@ def _with_shuffled(
     """
     n_clusters = int(clusters.max()) + 1
     order = rng.permuted(np.tile(np.arange(len(data.systems)), (n_clusters, 1)), axis=1)
-    values = data.outcomes if data.scores is None else data.scores
-    shuffled = np.take_along_axis(values, order[clusters].T[..., np.newaxis], axis=0)
+    shuffled = np.take_along_axis(data.values, order[clusters].T[..., np.newaxis], axis=0)
     return Responses(
-        np.concatenate([values, shuffled], axis=1),
+        np.concatenate([data.values, shuffled], axis=1),
         systems=data.systems,
-        weights=data.weights,
+        **data.declared,
         paired=data.paired,
     )
 

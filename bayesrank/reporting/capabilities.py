@@ -12,7 +12,8 @@ from bayesrank.responses import Responses
 class Capability(NamedTuple):
     """Whether a method can rank some data.
 
-    `reason` says what is lacking, and is empty where nothing is; `note` says what to mind.
+    `reason` says what is lacking, in the words of the command line, and is empty where nothing is;
+    `note` says what to mind.
     """
 
     method: Method
@@ -49,7 +50,7 @@ def capability(row: Method, data: Responses) -> Capability:
     try:
         _bring_into_form(row, data)
     except DataError as error:
-        return Capability(row, " ".join(str(error).split()), "")
+        return Capability(row, " ".join(error.in_shell.split()), "")
     return Capability(row, "", "; ".join(_notes(row, data)))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesrank.reporting.evidence import leader_notes
 from bayesrank.reporting.sections import (
     Section,
     agreement_section,
@@ -80,7 +81,7 @@ def report(
     main = next(iter(named.values()))
     text = _render(
         title=title,
-        lead=headline(main),
+        lead=" ".join([headline(main), *leader_notes(main)]),
         created=main.attrs["created_at"],
         sections=[section for section in sections if section is not None],
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bayesrank.reporting.citations import bibtex, reference_link, reference_text
 from bayesrank.reporting.data_summary import summarize_result
+from bayesrank.reporting.evidence import notes
 from bayesrank.reporting.page_figures import (
     Figure,
     draw_agreement,
@@ -78,7 +79,7 @@ def leaderboard_sections(results: "dict[str, xr.DataTree]") -> list[Section]:
         Section(
             "leaderboard",
             f"Leaderboard by {name}",
-            (_how_to_read(main),),
+            (_how_to_read(main), *notes(main)),
             tables=(_leaderboard_table(main, "leaderboard-table", name),),
         ),
         Section("forest", "Scores", figures=(draw_forest(main),)),
@@ -95,7 +96,8 @@ def leaderboard_sections(results: "dict[str, xr.DataTree]") -> list[Section]:
             _leaderboard_table(tree, f"leaderboard-table-{number}", other)
             for number, (other, tree) in enumerate(others, start=2)
         )
-        sections.append(Section("others", "The other methods", tables=tables))
+        said = tuple(f"{other}: {text}" for other, tree in others for text in notes(tree))
+        sections.append(Section("others", "The other methods", said, tables=tables))
     return sections
 
 
@@ -274,6 +276,7 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
         ranking = result["ranking"].to_dataset().sel(system=frame["system"].to_list())
         joint = ranking["joint_rank_lower"].values, ranking["joint_rank_upper"].values
         prob = f"{100 * ranking.attrs['ci_prob']:g}%"
+        tail = f"{100 * ranking.attrs['lcb']:g}%"
         columns += [
             Column(
                 "joint ranks",
@@ -289,10 +292,12 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
                 f"Within a tier, no order of two systems is resolved at {prob}.",
             ),
         ]
-        # The conservative rank leads, and decides the order.
-        chosen = [5, 1, 4, 2, 3, 0, 6, 8, 7, 9]
+        # The conservative rank leads, and decides the order; the rank by the score follows it.
+        first = ("lcb rank", "system", f"lcb {tail}", "score", f"{prob} interval", "rank")
+        place = {header: position for position, header in enumerate(first)}
+        columns.sort(key=lambda each: place.get(each.header, len(first)))
         order = frame["lcb_rank"].to_numpy().argsort(kind="stable").tolist()
-        columns = [_reorder(columns[position], order) for position in chosen]
+        columns = [_reorder(column, order) for column in columns]
     html = to_html(columns, name=identifier, caption=caption)
     return Table(html, caption, _downloads(result))
 

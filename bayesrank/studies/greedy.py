@@ -234,10 +234,10 @@ def _one_draw(
 
 def _with_prior(data: Responses, prior_outcomes: ArrayLike) -> Responses:
     return Responses(
-        data.outcomes if data.scores is None else data.scores,
+        data.values,
         systems=data.systems,
         questions=data.questions,
-        weights=data.weights,
+        **data.declared,
         prior_outcomes=prior_outcomes,
         paired=data.paired,
     )

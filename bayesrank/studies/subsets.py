@@ -18,16 +18,11 @@ def with_outcomes(data: Responses, outcomes: NDArray[np.generic]) -> Responses:
         outcomes,
         systems=data.systems,
         questions=data.questions,
-        weights=data.weights,
+        **data.declared,
         groups=data.groups,
         prior_outcomes=data.prior_outcomes,
         paired=data.paired,
     )
-
-
-def values(data: Responses) -> NDArray[np.generic]:
-    """Return the outcomes or the fractional scores, of shape (system, question, trial)."""
-    return data.outcomes if data.scores is None else data.scores
 
 
 def draw_trials(data: Responses, n: int, resample: Resample, rng: np.random.Generator) -> Responses:
@@ -56,12 +51,12 @@ def draw_trials(data: Responses, n: int, resample: Resample, rng: np.random.Gene
     if data.n_missing:
         return with_outcomes(data, _draw_from_cells(data, n, resample, rng))
     if resample == "subset":
-        drawn = values(data)[..., np.sort(rng.choice(n_trials, n, replace=False))]
+        drawn = data.values[..., np.sort(rng.choice(n_trials, n, replace=False))]
     elif resample == "columns":
-        drawn = values(data)[..., rng.integers(n_trials, size=n)]
+        drawn = data.values[..., rng.integers(n_trials, size=n)]
     else:
         chosen = rng.integers(n_trials, size=(1, n_questions, n))
-        drawn = np.take_along_axis(values(data), chosen, axis=-1)
+        drawn = np.take_along_axis(data.values, chosen, axis=-1)
     return with_outcomes(data, drawn)
 
 
@@ -75,7 +70,7 @@ def _draw_from_cells(
     else:
         place = rng.integers(np.maximum(data.trials, 1)[..., None], size=(*data.trials.shape, n))
         chosen = np.take_along_axis(order, place, axis=-1)
-    return np.take_along_axis(values(data), chosen, axis=-1)
+    return np.take_along_axis(data.values, chosen, axis=-1)
 
 
 def select(
@@ -91,10 +86,10 @@ def select(
     if earlier is not None:
         earlier = earlier[rows][:, columns] if earlier.ndim == 3 else earlier[columns]
     return Responses(
-        values(data)[rows][:, columns],
+        data.values[rows][:, columns],
         systems=[data.systems[row] for row in rows],
         questions=[data.questions[column] for column in columns],
-        weights=data.weights,
+        **data.declared,
         groups=None if data.groups is None else [data.groups[column] for column in columns],
         prior_outcomes=earlier,
         paired=data.paired,
