@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.rubrics.attempts import is_greedy, signal_values, standard_columns
 from bayesrank.rubrics.predicates import holds, parse_predicate
 from bayesrank.rubrics.schemes import Scheme, Scope, Threshold
 
@@ -21,8 +22,10 @@ def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) ->
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per attempt, a column per signal; ``system`` (or ``model``) and ``group`` where
-        thresholds are taken by them. Truth values are booleans or 0 and 1.
+        One row per attempt, a column per signal; ``system`` (or ``model``) and ``group`` (or
+        ``benchmark`` or ``dataset``) where thresholds are taken by them. A table without groups is
+        one group. Truth values are booleans or 0 and 1. Rows where a column ``greedy`` is 1 are
+        greedy runs: they get a category, but percentiles do not count them.
     scheme : Scheme
         The scheme.
     by : {"global", "system", "group"}, optional
@@ -47,7 +50,7 @@ def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) ->
     >>> classify(attempts, SCHEMES["format_compliance"]).tolist()
     [3, 2, 1]
     """
-    attempts = _with_system(table)
+    attempts = standard_columns(table)
     values = _Values(attempts, scheme, by, absent=-np.inf)
     category = _assign(table, scheme, values)
     if values.without_cut:
@@ -107,7 +110,8 @@ def rubric_responses(
     ----------
     table : pandas.DataFrame
         As in :func:`classify`, with the columns of :meth:`bayesrank.Responses.from_long` except
-        the outcome: ``system``, ``question`` and, optionally, ``trial`` and ``group``.
+        the outcome: ``system``, ``question`` and, optionally, ``trial`` and ``group``. Greedy runs
+        become the prior outcomes.
     scheme : Scheme
         The scheme.
     weights : sequence of float, optional
@@ -146,17 +150,38 @@ def rubric_responses(
     if len(worth) != len(scheme.categories):
         raise DataError(
             f"weights must be {len(scheme.categories)} numbers, one for each of "
-            f"{', '.join(scheme.categories)}; got {len(worth)}"
+            f"{', '.join(scheme.categories)}; got {len(worth)} for the scheme {scheme.name}"
         )
     columns = ["system", "question", "trial", "group"]
-    attempts = _with_system(table)
+    attempts = standard_columns(table)
     frame = attempts[[column for column in columns if column in attempts]]
     frame = frame.assign(outcome=classify(attempts, scheme, by=by))
-    return Responses.from_long(frame, weights=worth, **options)
+    greedy = is_greedy(attempts)
+    sampled = frame.loc[~greedy]
+    if greedy.any():
+        options.setdefault("prior_outcomes", _prior_outcomes(sampled, frame.loc[greedy]))
+    return Responses.from_long(sampled, weights=worth, **options)
 
 
-def _with_system(table: pd.DataFrame) -> pd.DataFrame:
-    return table if "system" in table else table.rename(columns={"model": "system"})
+def _prior_outcomes(sampled: pd.DataFrame, greedy: pd.DataFrame) -> NDArray[np.int64]:
+    """Arrange greedy runs as (system, question, run), -1 where there is none."""
+    places, sizes = [], []
+    for column in ("system", "question"):
+        if column not in sampled:
+            raise DataError(f"table must have a column {column!r}; got none")
+        known = pd.Index(sampled[column].unique())  # the order in which responses have them
+        place = known.get_indexer(pd.Index(greedy[column]))
+        if (place < 0).any():
+            unknown = greedy[column].iloc[int(np.argmin(place))]
+            raise DataError(
+                f"{column} of a greedy run must have attempts that are not greedy; got {unknown!r}"
+            )
+        places.append(place)
+        sizes.append(len(known))
+    run = greedy.groupby(["system", "question"], sort=False).cumcount().to_numpy()
+    outcomes = np.full((*sizes, run.max() + 1), -1)
+    outcomes[(*places, run)] = greedy["outcome"].to_numpy()
+    return outcomes
 
 
 class _Values:
@@ -192,27 +217,31 @@ class _Values:
                 f"table must have a column {name!r} for the scheme {self._scheme.name}; "
                 f"got {', '.join(map(str, self._table.columns))}"
             )
-        try:
-            values = self._table[name].astype(object).to_numpy(np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{name} must be numbers or truth values") from error
-        blank = int(np.isnan(values).sum())
-        if blank:
-            raise DataError(f"{name} must be given for every attempt; got {blank} blanks")
-        return values
+        return signal_values(self._table, name)
 
     def _percentile(self, threshold: Threshold) -> FloatArray:
-        values = pd.Series(self._lookup(threshold.signal))
-        counted = values.where(self.where(threshold.where)) if threshold.where else values
-        scope = self._by or threshold.by
-        if scope == "global":
-            cut = np.full(len(values), counted.quantile(threshold.percentile / 100))
-        else:
-            if scope not in self._table:
-                raise DataError(f"table must have a column {scope!r} for thresholds by {scope}")
-            keys = self._table[scope].to_numpy()
-            grouped = counted.groupby(keys)
-            cut = grouped.transform("quantile", threshold.percentile / 100).to_numpy(np.float64)
+        """Return the percentile that each row is compared with."""
+        values = self._lookup(threshold.signal)
+        counted = ~is_greedy(self._table)
+        if threshold.where:
+            counted &= self.where(threshold.where)
+        cut = np.full(len(values), np.nan)
+        for rows in self._rows_by(self._by or threshold.by):
+            inside = values[rows[counted[rows]]]
+            if len(inside):
+                cut[rows] = np.percentile(inside, threshold.percentile)
         if np.isnan(cut).any():
             self.without_cut.append(repr(threshold.where))
         return np.where(np.isnan(cut), self._absent, cut)
+
+    def _rows_by(self, scope: str) -> list[NDArray[np.intp]]:
+        """Return the rows of each system or group."""
+        if scope == "global" or (scope == "group" and "group" not in self._table):
+            return [np.arange(len(self._table))]
+        if scope not in self._table:
+            raise DataError(f"table must have a column {scope!r} for thresholds by {scope}")
+        codes, found = self._table[scope].factorize()
+        if (codes < 0).any():
+            raise DataError(f"{scope} must be given in every row; got {(codes < 0).sum()} blanks")
+        order = np.argsort(codes, kind="stable")
+        return np.split(order, np.searchsorted(codes[order], np.arange(1, len(found))))
