@@ -30,6 +30,7 @@ from bayesrank.console import (
 from bayesrank.evaluation_commands import evaluate, plan
 from bayesrank.flags import MethodCommand, default_text, describe_options
 from bayesrank.reporting_commands import check, cite, completion, report
+from bayesrank.rubric_commands import rubric
 from bayesrank.studies_commands import study
 
 _EXAMPLE_SEED = 1
@@ -229,6 +230,7 @@ def warmup(names: tuple[str, ...]) -> None:
 
 main.add_command(evaluate)
 main.add_command(plan)
+main.add_command(rubric)
 main.add_command(report)
 main.add_command(study)
 main.add_command(check)

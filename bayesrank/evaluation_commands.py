@@ -99,7 +99,7 @@ def evaluate(
         table = compare(data, names[0], **settings)
     else:
         table = evaluate_systems(data, names, interval=interval, **settings)
-    _print_frame(table, output_format)
+    print_frame(table, output_format)
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")
@@ -164,9 +164,9 @@ def plan(
     answer = ", ".join(decision.answer)
     click.echo(f"{answer}: wrong with probability {probability}, {verdict}", err=True)
     if budget is None:
-        _print_frame(plan_pairs(data, z=z), output_format)
+        print_frame(plan_pairs(data, z=z), output_format)
     else:
-        _print_frame(suggest(data, budget, goal=goal, k=k), output_format)
+        print_frame(suggest(data, budget, goal=goal, k=k), output_format)
 
 
 def _read(inputs: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
@@ -176,7 +176,7 @@ def _read(inputs: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
     return read_responses(inputs, **{name: settings.pop(name) for name in SELECTION})
 
 
-def _print_frame(frame: "pd.DataFrame", output_format: str) -> None:
+def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
     """Print names and numbers: in full precision for programs, four digits of it for people."""
     from bayesrank.reporting.tables import Column, to_json, to_markdown
 
