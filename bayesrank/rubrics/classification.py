@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
 from bayesrank.rubrics.attempts import is_greedy, signal_values, standard_columns
+from bayesrank.rubrics.library import find_schemes
 from bayesrank.rubrics.predicates import holds, parse_predicate
 from bayesrank.rubrics.schemes import Scheme, Scope, Threshold
 
 FloatArray = NDArray[np.float64]
 
 
-def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) -> pd.Series:
+def classify(table: pd.DataFrame, scheme: str | Scheme, *, by: Scope | None = None) -> pd.Series:
     """Return the category of every attempt.
 
     Parameters
@@ -26,8 +27,8 @@ def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) ->
         ``benchmark`` or ``dataset``) where thresholds are taken by them. A table without groups is
         one group. Truth values are booleans or 0 and 1. Rows where a column ``greedy`` is 1 are
         greedy runs: they get a category, but percentiles do not count them.
-    scheme : Scheme
-        The scheme.
+    scheme : str or Scheme
+        The name of a shipped scheme, or a scheme.
     by : {"global", "system", "group"}, optional
         Over what thresholds are taken, instead of what the scheme says.
 
@@ -42,14 +43,16 @@ def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) ->
         If a signal is absent or missing in a row, no rule holds for an attempt and the scheme has
         no ``otherwise``, several hold for one of an exclusive scheme, or a percentile decides that
         is taken of no attempt.
+    ValueError
+        If no shipped scheme has that name.
 
     Examples
     --------
-    >>> from bayesrank.rubrics import SCHEMES
     >>> attempts = pd.DataFrame({"has_box": [1, 0, 1], "is_correct": [1, 1, 0]})
-    >>> classify(attempts, SCHEMES["format_compliance"]).tolist()
+    >>> classify(attempts, "format_compliance").tolist()
     [3, 2, 1]
     """
+    (scheme,) = find_schemes(scheme)
     attempts = standard_columns(table)
     values = _Values(attempts, scheme, by, absent=-np.inf)
     category = _assign(table, scheme, values)
@@ -96,7 +99,7 @@ def _assign(table: pd.DataFrame, scheme: Scheme, values: "_Values") -> NDArray[n
 
 def rubric_responses(
     table: pd.DataFrame,
-    scheme: Scheme,
+    scheme: str | Scheme,
     *,
     weights: Sequence[float] | None = None,
     by: Scope | None = None,
@@ -112,8 +115,8 @@ def rubric_responses(
         As in :func:`classify`, with the columns of :meth:`bayesrank.Responses.from_long` except
         the outcome: ``system``, ``question`` and, optionally, ``trial`` and ``group``. Greedy runs
         become the prior outcomes.
-    scheme : Scheme
-        The scheme.
+    scheme : str or Scheme
+        The name of a shipped scheme, or a scheme.
     weights : sequence of float, optional
         Worth of each category; those of the scheme by default.
     by : {"global", "system", "group"}, optional
@@ -129,18 +132,20 @@ def rubric_responses(
     ------
     DataError
         As in :func:`classify`, or if neither the scheme nor the call states weights.
+    ValueError
+        If no shipped scheme has that name.
 
     Examples
     --------
-    >>> from bayesrank.rubrics import SCHEMES
     >>> attempts = pd.DataFrame({
     ...     "system": ["a", "a", "b"], "question": [1, 1, 1],
     ...     "has_box": [1, 0, 1], "is_correct": [1, 1, 0],
     ... })
-    >>> rubric_responses(attempts, SCHEMES["format_compliance"]).grades
+    >>> rubric_responses(attempts, "format_compliance").grades
     array([[0.75],
            [0.5 ]])
     """
+    (scheme,) = find_schemes(scheme)
     worth = scheme.weights if weights is None else tuple(weights)
     if worth is None:
         raise DataError(

@@ -103,6 +103,14 @@ def test_weights_are_required_where_the_scheme_has_none():
     np.testing.assert_allclose(data.grades, [[0.75], [0.0]])
 
 
+def test_a_shipped_scheme_can_be_named():
+    expected = classify(ATTEMPTS, SCHEMES["format_compliance"])
+    pd.testing.assert_series_equal(classify(ATTEMPTS, "format_compliance"), expected)
+    assert rubric_responses(ATTEMPTS, "format_compliance").n_categories == 4
+    with pytest.raises(ValueError, match=r"schemes must be among .*; got 'best'"):
+        classify(ATTEMPTS, "best")
+
+
 def test_missing_signals_are_refused():
     scheme = SCHEMES["format_compliance"]
     with pytest.raises(DataError, match="table must have a column 'has_box'"):
