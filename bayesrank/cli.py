@@ -38,6 +38,7 @@ from bayesrank.flags import (
     own_flags,
 )
 from bayesrank.reporting_commands import check, cite, completion, report
+from bayesrank.rubric_commands import rubric
 from bayesrank.studies_commands import study
 
 _EXAMPLE_SEED = 1
@@ -242,6 +243,7 @@ def warmup(names: tuple[str, ...]) -> None:
 
 main.add_command(evaluate)
 main.add_command(plan)
+main.add_command(rubric)
 main.add_command(report)
 main.add_command(study)
 main.add_command(check)

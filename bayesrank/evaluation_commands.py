@@ -106,7 +106,7 @@ def evaluate(
         table = compare(data, names[0], **settings)
     else:
         table = evaluate_systems(data, names, interval=interval, **settings)
-    _print_frame(table, output_format)
+    print_frame(table, output_format)
     if output_format in ("table", "markdown"):
         for metric in wanted[:1] if pairs else wanted:
             if metric.method.shrunk:
@@ -175,9 +175,9 @@ def plan(
     answer = ", ".join(decision.answer)
     click.echo(f"{answer}: wrong with probability {probability}, {verdict}", err=True)
     if budget is None:
-        _print_frame(plan_pairs(data, z=z), output_format)
+        print_frame(plan_pairs(data, z=z), output_format)
     else:
-        _print_frame(suggest(data, budget, goal=goal, k=k), output_format)
+        print_frame(suggest(data, budget, goal=goal, k=k), output_format)
 
 
 def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
@@ -187,7 +187,7 @@ def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
     return read_responses(paths, **{name: settings.pop(name) for name in READING})
 
 
-def _print_frame(frame: "pd.DataFrame", output_format: str) -> None:
+def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
     """Print names and numbers: in full precision for programs, four digits of it for people."""
     from bayesrank.reporting.tables import Column, to_json, to_markdown
 

@@ -7,6 +7,7 @@ them.
 from bayesrank.studies import simulate
 from bayesrank.studies.adaptive import adaptive_greedy, power_prior
 from bayesrank.studies.alignment import alignment
+from bayesrank.studies.categorical import categorical
 from bayesrank.studies.commensurate import commensurate_prior
 from bayesrank.studies.consensus import consensus
 from bayesrank.studies.convergence import convergence
@@ -21,6 +22,7 @@ from bayesrank.studies.tables import published_tables, write_tables
 __all__ = [
     "adaptive_greedy",
     "alignment",
+    "categorical",
     "collapse",
     "commensurate_prior",
     "consensus",

@@ -63,6 +63,12 @@ def _stability(study: xr.Dataset) -> "Figure":
     return plot_agreement(study.isel(n_trials=np.unique(counts, return_index=True)[1]))
 
 
+def _categorical(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures import plot_rubric_agreement
+
+    return plot_rubric_agreement(study)
+
+
 def _consensus(study: xr.Dataset) -> "Figure":
     from bayesrank.reporting.figures.heat import draw_cells
     from bayesrank.reporting.figures.palette import sequential
@@ -192,6 +198,7 @@ def _simulated(study: xr.Dataset) -> "Figure":
 _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
     {
         "stability": _stability,
+        "categorical": _categorical,
         "consensus": _consensus,
         "convergence": _convergence,
         "model_pools": _model_pools,

@@ -9,6 +9,7 @@ from bayesrank.reporting.figures import (
     plot_agreement,
     plot_convergence,
     plot_prior_sensitivity,
+    plot_rubric_agreement,
     plot_stability,
     plot_tau_distribution,
     plot_tradeoff,
@@ -158,3 +159,55 @@ def test_prior_sensitivity_marks_every_prior() -> None:
     assert marks == {"normal(0, 1)": [1, 2, 3], "flat": [2, 1, 3]}
     shapes = {line.get_marker() for line in axes.get_lines()}
     assert len(shapes) == 2
+
+
+@pytest.fixture
+def rubrics() -> xr.Dataset:
+    """Return a study of two schemes, of which the second agrees better with the gold standard."""
+    dims = ("scheme", "benchmark", "reference")
+    return xr.Dataset(
+        {
+            "tau_mean": (dims, [[[0.5, 0.9], [0.7, 0.8]], [[0.6, 0.7], [np.nan, 0.4]]]),
+            "tau_sd": (dims, [[[0.1, 0.2], [0.3, 0.4]], [[0.05, 0.05], [np.nan, 0.1]]]),
+        },
+        {
+            "scheme": ["verifier_only", "conservative"],
+            "benchmark": ["combined", "hard"],
+            "reference": ["gold", "self"],
+        },
+        attrs={"study": "categorical", "n_trials": 1},
+    )
+
+
+def test_rubric_agreement_has_a_row_per_scheme_and_a_mark_per_reference(rubrics: xr.Dataset):
+    figure = plot_rubric_agreement(rubrics)
+    assert rows(figure) == ["conservative", "verifier_only"]
+    axes = figure.axes[0]
+    assert axes.get_title() == "combined, 1 trial"
+    gold, own = (line for line in axes.get_lines() if len(line.get_xdata()) == 2)
+    np.testing.assert_allclose(gold.get_xdata(), [0.6, 0.5])
+    np.testing.assert_allclose(own.get_xdata(), [0.7, 0.9])
+    assert (own.get_ydata() > gold.get_ydata()).all()  # apart from each other
+    bars = [each for each in axes.collections if isinstance(each, LineCollection)]
+    ends = [segment[:, 0] for segment in bars[0].get_segments()]
+    np.testing.assert_allclose(ends, [[0.55, 0.65], [0.4, 0.6]])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "right answers",
+        "the scheme itself",
+    ]
+
+
+def test_rubric_agreement_of_a_benchmark(rubrics: xr.Dataset, tmp_path):
+    figure = plot_rubric_agreement(rubrics, benchmark="hard")
+    assert rows(figure) == ["verifier_only", "conservative"]  # what has no tau is last
+    figure.savefig(tmp_path / "figure.png")
+    with pytest.raises(ValueError, match="benchmark must be one of combined, hard; got 'easy'"):
+        plot_rubric_agreement(rubrics, benchmark="easy")
+
+
+def test_rubric_agreement_is_drawn_where_it_is_asked_for(rubrics: xr.Dataset):
+    outer = plot_rubric_agreement(rubrics)
+    axes = outer.add_subplot()
+    assert plot_rubric_agreement(rubrics, ax=axes) is outer
+    assert axes.get_legend() is not None

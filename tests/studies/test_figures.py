@@ -6,12 +6,15 @@ import pytest
 import xarray as xr
 
 from bayesrank import Responses, studies
+from bayesrank.datasets import load_attempts
 from bayesrank.studies import simulate
 from bayesrank.studies.figures import _DRAWERS
 
 METHODS = ["avg", "bayes", "elo_tie_skip"]
 JUDGED = pd.DataFrame([("a", "p", "q", "first")], columns=["rater", "first", "second", "harder"])
+ATTEMPTS = load_attempts("AIME'25").query("trial <= 5")
 MAKERS = {
+    "categorical": lambda data: studies.categorical(ATTEMPTS, ["rare_event", "ood_robust"]),
     "stability": lambda data: studies.stability(data, METHODS, draws=3),
     "stability over n": lambda data: studies.stability(data, METHODS, n=[1, 2, 5], draws=3),
     "consensus": lambda data: studies.consensus(data, METHODS),

@@ -16,6 +16,7 @@ from bayesrank.reporting.figures.rank_comparison import plot_rank_comparison
 from bayesrank.reporting.figures.rank_flow import plot_rank_flow
 from bayesrank.reporting.figures.rank_probabilities import plot_rank_probabilities
 from bayesrank.reporting.figures.rank_sets import plot_rank_sets
+from bayesrank.reporting.figures.rubric_agreement import plot_rubric_agreement
 from bayesrank.reporting.figures.superiority import plot_superiority
 from bayesrank.reporting.figures.tau import (
     plot_agreement,
@@ -39,6 +40,7 @@ __all__ = [
     "plot_rank_flow",
     "plot_rank_probabilities",
     "plot_rank_sets",
+    "plot_rubric_agreement",
     "plot_stability",
     "plot_superiority",
     "plot_tau_distribution",
