@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesrank.reporting.numbers import probability_text
+from bayesrank.reporting.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,8 @@ def leaderboard_columns(result: "xr.DataTree") -> list[Column]:
     -------
     list of Column
         Rank, system and score; with draws also the interval of the score, the lower credible bound
-        and the rank by it, the interval of the rank, and the probability of being the best.
+        and the rank by it, the interval of the rank, the probability of being the best, and the
+        letters of groups.
     """
     from bayesrank.results.leaderboard import leaderboard
 
@@ -83,6 +84,14 @@ def frame_columns(
         return columns
     prob, tail = f"{100 * ci_prob:g}%", f"{100 * lcb:g}%"
     bounds = zip(frame["score_lower"], frame["score_upper"], strict=True)
+    groups = [
+        Column(
+            "group",
+            [short_letters(letters) for letters in frame.get("group", ())],
+            meaning=f"Systems that share a letter are not told apart: at {prob}, all pairs decided "
+            "at once, their order is not resolved; a-e stands for all letters from a to e.",
+        )
+    ]
     return [
         *columns,
         Column(
@@ -116,6 +125,7 @@ def frame_columns(
             "Probability that no system is better.",
             frame["prob_best"].to_list(),
         ),
+        *(groups if "group" in frame else ()),
     ]
 
 

@@ -65,9 +65,7 @@ def build_tree(
     else:
         flat = draws.reshape(-1, len(systems))
         summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
-        resolution = summarize_resolution(
-            estimate.score, flat, summary["superiority"].values, systems, ci_prob=ci_prob
-        )
+        resolution = summarize_resolution(estimate.score, flat, systems, ci_prob=ci_prob)
         ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
     posterior = xr.Dataset(
         {"score": (("chain", "draw", "system"), draws)},
