@@ -7,17 +7,46 @@ published configurations in :mod:`bayesrank.presets`.
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Any
 
 from bayesrank.catalog_likelihoods import LIKELIHOODS
 from bayesrank.catalog_rankers import RANKERS
 from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
+from bayesrank.views import Ballots, Comparisons
 
-__all__ = ["METHODS", "PRESETS", "find_method"]
+__all__ = ["DEFAULT_METHOD", "METHODS", "PRESETS", "default_method", "find_method"]
+
+#: How responses are ranked, evaluated, planned and reported where no method is named.
+DEFAULT_METHOD = "avg"
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {row.name: row for row in (*RANKERS, *LIKELIHOODS)}
 )
+
+
+def default_method(data: Any) -> str:
+    """Return the method by which data are ranked where none is named.
+
+    Parameters
+    ----------
+    data : Responses, Comparisons, Ballots, or what responses can be built from
+        What is ranked.
+
+    Returns
+    -------
+    str
+        `DEFAULT_METHOD` for responses; for battles a model with ties where there are any, else
+        Bradley-Terry; Plackett-Luce for ballots.
+
+    Examples
+    --------
+    >>> default_method(Comparisons([[0, 3], [1, 0]]))
+    'bradley_terry'
+    """
+    if isinstance(data, Comparisons):
+        return "davidson" if data.ties.any() else "bradley_terry"
+    return "plackett_luce" if isinstance(data, Ballots) else DEFAULT_METHOD
 
 
 def find_method(name: str) -> tuple[Method, Preset | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.console import (
     SELECTION,
     ci_prob_option,
@@ -36,10 +37,10 @@ _BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 @click.option(
     "--metrics",
     multiple=True,
-    default=("bayes", "avg"),
+    default=(DEFAULT_METHOD,),
     show_default=True,
     metavar="NAMES",
-    help="What to evaluate, such as 'bayes, pass_at_k(k=4)'; may be given more than once.",
+    help="What to evaluate, such as 'avg, pass_at_k(k=4)'; may be given more than once.",
 )
 @click.option(
     "--pairs",
@@ -86,8 +87,9 @@ def evaluate(
 ) -> None:
     """Evaluate each system in evaluation logs by metrics with intervals.
 
-    INPUT is as for `bayesrank rank`. The estimate is the unbiased one from the observed trials (the
-    posterior mean for bayes); mean, sd, lower and upper are those of the posterior.
+    INPUT is as for `bayesrank rank`, which has the same posterior of the accuracy. The estimate is
+    the unbiased one from the observed trials (the posterior mean for bayes); mean, sd, lower and
+    upper are those of the posterior. With --pairs, resolved is decided for all pairs at once.
     """
     from bayesrank.evaluation import compare, evaluation_tree
     from bayesrank.evaluation import evaluate as evaluate_systems
@@ -96,9 +98,13 @@ def evaluate(
     data = _read(inputs, settings)
     names = [name for text in metrics for name in _BETWEEN_METRICS.split(text.strip())]
     if pairs:
-        table = compare(data, names[0], **settings)
+        names = names[:1]
+        table = compare(data, names[0], random_seed=random_seed, **settings)
     else:
-        table = evaluate_systems(data, names, interval=interval, **settings)
+        table = evaluate_systems(
+            data, names, interval=interval, random_seed=random_seed, **settings
+        )
+    note(_say_targets(table.attrs["target"]))
     _print_frame(table, output_format)
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
@@ -167,6 +173,19 @@ def plan(
         _print_frame(plan_pairs(data, z=z), output_format)
     else:
         _print_frame(suggest(data, budget, goal=goal, k=k), output_format)
+
+
+def _say_targets(targets: dict[str, str]) -> str:
+    """Say which question the posterior of each metric answers."""
+    from bayesrank.evaluation.metrics import parse_metrics
+
+    said = []
+    for metric in parse_metrics(list(targets)):
+        if metric.ranked:
+            said.append(f"{metric.label}: as `bayesrank rank`, target {targets[metric.label]}")
+        else:
+            said.append(f"{metric.label}: more trials on these questions, target benchmark")
+    return "; ".join(said)
 
 
 def _read(inputs: tuple[str, ...], settings: dict[str, Any]) -> "Responses":

@@ -72,7 +72,7 @@ def test_groups_that_overlap_have_no_border(make_result) -> None:
     axes = plot_leaderboard(chain).axes[0]
     assert [text.get_text() for text in axes.texts] == ["group", "a", "ab", "b"]
     assert len(axes.patches) == 3  # all three rows have one shade
-    (lines,) = [each for each in plot_groups(chain).axes[0].collections]
+    (lines,) = plot_groups(chain).axes[0].collections
     assert not lines.get_segments()
 
 
