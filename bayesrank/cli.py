@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bayesrank.catalog import METHODS, PRESETS, find_method
+from bayesrank.catalog import DEFAULT_METHOD, METHODS, PRESETS, default_method, find_method
 from bayesrank.console import (
     SELECTION,
     Commands,
@@ -49,12 +49,11 @@ def main() -> None:
 @inputs_argument
 @click.option(
     "--method",
-    default="bayes",
-    show_default=True,
     metavar="NAME",
     shell_complete=complete_method,
     help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
-    "`bayesrank rank --method NAME --help`.",
+    f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
+    "where there are ties, else bradley_terry]",
 )
 @click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
 @click.option(
@@ -111,6 +110,7 @@ def rank(
 
     selection = {name: settings.pop(name) for name in SELECTION}
     data = read_data(inputs, **selection)
+    settings["method"] = settings["method"] or default_method(data)
     row, preset = find_method(settings["method"])
     default = preset.backend if preset else row.backends[0]
     with progress(settings["method"], settings["backend"] or default):
@@ -191,7 +191,7 @@ def demo(output: Path) -> None:
         f"A simulated evaluation: {n_systems} language models, {n_questions} questions of four "
         f"mathematics olympiads, {n_trials} runs each.\n"
     )
-    tree = rank_systems(data, "bayes", random_seed=_EXAMPLE_SEED)
+    tree = rank_systems(data, default_method(data), random_seed=_EXAMPLE_SEED)
     print_leaderboard(tree, "table")
     written = {
         "InferenceData": save(tree, output / "olympiad.nc"),

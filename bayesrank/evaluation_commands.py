@@ -25,6 +25,7 @@ from bayesrank.console import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesrank.planning import StopDecision
     from bayesrank.responses import Responses
 
 # A comma that is not inside parentheses.
@@ -118,8 +119,8 @@ def evaluate(
     "--budget",
     type=int,
     metavar="N",
-    help="Suggest N further trials; without it, print how far every two systems are apart and how "
-    "many trials would separate them.",
+    help="Suggest where to run N further trials; without it, print what is known of the pairs that "
+    "decide, and how many further trials would resolve them.",
 )
 @click.option(
     "--goal",
@@ -135,16 +136,15 @@ def evaluate(
     default=0.05,
     show_default=True,
     metavar="P",
-    help="Probability of a wrong answer at which it is time to stop.",
+    help="Allowed probability that an order is wrong, with all pairs decided at once.",
 )
 @click.option(
-    "--z",
-    type=float,
-    default=1.645,
-    show_default=True,
-    metavar="Z",
-    help="Separation of a pair that counts as enough.",
+    "--further",
+    type=int,
+    metavar="N",
+    help="Also forecast the pairs for N further trials per question and system.",
 )
+@seed_option
 @format_option()
 def plan(
     inputs: tuple[str, ...],
@@ -152,27 +152,43 @@ def plan(
     goal: Any,
     k: int | None,
     error: float,
-    z: float,
+    further: int | None,
+    random_seed: int | None,
     output_format: str,
     **settings: Any,
 ) -> None:
-    """Say whether the trials so far are enough, and which to run next.
+    """Say whether more trials are needed, and which to run next.
 
-    INPUT is as for `bayesrank rank`. Whether to stop is said on stderr, the table goes to stdout.
+    INPUT is as for `bayesrank rank`, which has the same posterior. Whether to stop is said on
+    stderr, the table goes to stdout. Its pairs are those on which the goal turns; "further trials
+    needed" is per question and system, beyond those so far: 0 for pairs that are resolved, inf
+    where only more questions help.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
 
+    if budget is not None and further is not None:
+        raise click.UsageError("--further goes with the table of pairs, not with --budget")
     data = _read(inputs, settings)
-    decision = should_stop(data, goal=goal, k=k, error=error)
+    aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
+    decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
-    probability = f"{decision.error:.3g}" if decision.error >= 0.001 else "less than 0.001"
-    verdict = "enough is known" if decision.stop else "more trials are needed"
-    answer = ", ".join(decision.answer)
-    click.echo(f"{answer}: wrong with probability {probability}, {verdict}", err=True)
+    click.echo(f"{', '.join(decision.answer)}: {_say_whether_to_stop(decision, error)}", err=True)
     if budget is None:
-        _print_frame(plan_pairs(data, z=z), output_format)
+        _print_frame(plan_pairs(data, error=error, further=further, **aim), output_format)
     else:
-        _print_frame(suggest(data, budget, goal=goal, k=k), output_format)
+        _print_frame(suggest(data, budget, **aim), output_format)
+
+
+def _say_whether_to_stop(decision: "StopDecision", allowed: float) -> str:
+    wrong, joint = (
+        f"{value:.3g}" if value >= 0.001 else "less than 0.001"
+        for value in (decision.error, decision.joint_error)
+    )
+    if decision.stop:
+        return f"no more trials are needed (probability of error {wrong}, below {allowed:g})"
+    if decision.error <= allowed:
+        wrong = f"{wrong}, but {joint} with all pairs decided at once"
+    return f"more trials are needed (probability of error {wrong}, above {allowed:g})"
 
 
 def _say_targets(targets: dict[str, str]) -> str:

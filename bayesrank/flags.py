@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from bayesrank.catalog import find_method
+from bayesrank.catalog import DEFAULT_METHOD, find_method
 
 if TYPE_CHECKING:
     from bayesrank.method import Method, Preset
@@ -34,9 +34,7 @@ class MethodCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the method, then parse its options together with the command's own."""
-        default = next(param.default for param in self.params if param.name == "method")
-        name = _named_method(args) or str(default)
-        row, preset = find_method(name)
+        row, preset = find_method(_named_method(args) or DEFAULT_METHOD)
         ctx.meta["bayesrank.method"] = row
         ctx.meta["bayesrank.flags"] = method_flags(row, preset)
         try:

@@ -42,6 +42,12 @@ def check_between_0_and_1(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
 
 
+def check_count(value: Any, name: str) -> None:
+    """Raise unless an argument is an integer of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"{name} must be an integer of at least 0; got {value!r}")
+
+
 def checked_seed(random_seed: int | None) -> int | None:
     """Return a seed that NumPy takes, or None."""
     if random_seed is not None and (not isinstance(random_seed, Integral) or random_seed < 0):

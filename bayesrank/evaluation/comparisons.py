@@ -25,6 +25,7 @@ from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.rank_sets import adjacent_z_ranks, joint_rank_sets, resolved_pairs
 from bayesrank.results.ranks import rank_scores
+from bayesrank.results.stored import ranking_of
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def rank_with_intervals(
     else:
         if wanted.ranked:
             result = ranked_result(wanted, responses, ci_prob=ci_prob, random_seed=random_seed)
-            resolved = result["ranking"]["resolved"].values
+            resolved = ranking_of(result)["resolved"].values
         else:
             draws = _joint_draws(responses, wanted.label, **settings)
             resolved = resolved_pairs(score, draws, ci_prob=ci_prob)

@@ -47,12 +47,6 @@ def ranked_result(
     return rank(data, metric.name, ci_prob=ci_prob, draws=draws, random_seed=random_seed)
 
 
-def result_draws(result: xr.DataTree) -> NDArray[np.float64]:
-    """Return the draws of the scores of a result, of shape (draw, system)."""
-    score = result["posterior"]["score"].transpose("chain", "draw", "system").values
-    return score.reshape(-1, score.shape[-1])
-
-
 def metric_weights(metric: Metric, data: Responses) -> NDArray[np.float64]:
     """Return the worth of each category under a metric.
 

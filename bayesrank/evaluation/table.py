@@ -12,11 +12,12 @@ from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
 from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, parse_metrics
 from bayesrank.evaluation.posteriors import metric_posterior
-from bayesrank.evaluation.ranked import metric_weights, ranked_result, result_draws, worth_range
+from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
 from bayesrank.inference.arguments import point_arguments, prior_counts
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
+from bayesrank.results.stored import result_draws
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:

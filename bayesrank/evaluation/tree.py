@@ -98,7 +98,7 @@ def evaluation_tree(
             result = ranked_result(
                 metric, responses, ci_prob=ci_prob, draws=draws, random_seed=random_seed
             )
-            score[..., column] = result["posterior"]["score"].values
+            score[..., column] = result["posterior"].to_dataset()["score"].values
     others = {column: metric for column, metric in by_column.items() if not metric.ranked}
     if others:
         seed = seed_sequence(random_seed, responses.fingerprint)

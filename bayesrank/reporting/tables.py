@@ -84,14 +84,7 @@ def frame_columns(
         return columns
     prob, tail = f"{100 * ci_prob:g}%", f"{100 * lcb:g}%"
     bounds = zip(frame["score_lower"], frame["score_upper"], strict=True)
-    groups = [
-        Column(
-            "group",
-            [short_letters(letters) for letters in frame.get("group", ())],
-            meaning=f"Systems that share a letter are not told apart: at {prob}, all pairs decided "
-            "at once, their order is not resolved; a-e stands for all letters from a to e.",
-        )
-    ]
+    groups = [short_letters(letters) for letters in frame["group"]] if "group" in frame else None
     return [
         *columns,
         Column(
@@ -125,8 +118,16 @@ def frame_columns(
             "Probability that no system is better.",
             frame["prob_best"].to_list(),
         ),
-        *(groups if "group" in frame else ()),
+        *([] if groups is None else [_group_column(groups, prob)]),
     ]
+
+
+def _group_column(cells: list[str], prob: str) -> Column:
+    meaning = (
+        f"Systems that share a letter are not told apart: at {prob}, all pairs decided at once, "
+        "their order is not resolved; a-e stands for all letters from a to e."
+    )
+    return Column("group", cells, meaning=meaning)
 
 
 def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:

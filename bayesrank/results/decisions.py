@@ -5,7 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesrank.results.rank_sets import resolved_pairs
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.stored import ranking_of, result_draws
 
 
 def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
@@ -74,7 +74,7 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> 
     prob = own if ci_prob is None else ci_prob
     names = ranking["system"].values
     order = np.argsort(ranking["rank"].values, kind="stable")
-    draws = result["posterior"]["score"].stack(sample=("chain", "draw")).values[order]
+    draws = result_draws(result).T[order]
     score = ranking["score"].values[order]
     if prob == own:
         resolved = ranking["resolved"].values[np.ix_(order, order)]

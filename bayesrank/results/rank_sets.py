@@ -25,12 +25,15 @@ class PairGaps(NamedTuple):
     ----------
     gap, spread : numpy.ndarray of shape (system, opponent)
         Posterior mean and standard deviation of the difference.
+    largest : numpy.ndarray of shape (draw,)
+        Largest absolute deviation of a difference from its mean, in its standard deviations.
     critical : float
         The difference of a pair is resolved above this many standard deviations.
     """
 
     gap: FloatArray
     spread: FloatArray
+    largest: FloatArray
     critical: float
 
 
@@ -71,7 +74,7 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
         gaps /= spread[first, second, np.newaxis]
         largest[start : start + step] = gaps.max(axis=0, initial=0.0)
     critical = float(np.quantile(largest, ci_prob, method="higher"))
-    return PairGaps(mean[:, None] - mean, spread, critical)
+    return PairGaps(mean[:, None] - mean, spread, largest, critical)
 
 
 def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> BoolArray:
@@ -114,6 +117,28 @@ def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> Bo
     """
     pairs = pair_gaps(draws, ci_prob=ci_prob)
     return (pairs.gap > pairs.critical * pairs.spread) & better_scores(score)
+
+
+def joint_error(pairs: PairGaps, first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
+    """Return the least joint probability of error at which all of some pairs are resolved.
+
+    Parameters
+    ----------
+    pairs : PairGaps
+        All pairs of systems.
+    first, second : numpy.ndarray of shape (pair,)
+        Better and worse system of the pairs.
+
+    Returns
+    -------
+    float
+        At most 1 less a probability if and only if the pairs are resolved with it.
+    """
+    distance = (pairs.gap[first, second] / pairs.spread[first, second]).min(initial=np.inf)
+    if distance <= 0.0:
+        return 1.0
+    # Quantiles of n draws leave n - 1 gaps between them.
+    return float((pairs.largest >= distance).sum() / max(len(pairs.largest) - 1, 1))
 
 
 def better_scores(score: ArrayLike) -> BoolArray:

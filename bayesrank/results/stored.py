@@ -1,6 +1,8 @@
 """The group ``ranking`` of a result, also of one that an earlier version stored."""
 
+import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesrank.results.summary import summarize_resolution
 
@@ -42,12 +44,26 @@ def ranking_of(result: xr.DataTree) -> xr.Dataset:
     ranking = result["ranking"].to_dataset()
     if "superiority" not in ranking or "resolved" in ranking:
         return ranking
-    draws = result["posterior"]["score"].transpose("chain", "draw", "system").values
-    systems = tuple(map(str, ranking["system"].values))
     resolution = summarize_resolution(
         ranking["score"].values,
-        draws.reshape(-1, len(systems)),
-        systems,
+        result_draws(result),
+        tuple(map(str, ranking["system"].values)),
         ci_prob=ranking.attrs["ci_prob"],
     )
     return ranking.drop_vars(_IMPLIED, errors="ignore").assign(resolution.data_vars)
+
+
+def result_draws(result: xr.DataTree) -> NDArray[np.float64]:
+    """Return the draws of the scores of all chains.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    numpy.ndarray of shape (draw, system)
+    """
+    score = result["posterior"]["score"].transpose("chain", "draw", "system").values
+    return score.reshape(-1, score.shape[-1])
