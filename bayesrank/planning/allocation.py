@@ -68,7 +68,8 @@ def suggest(
     Parameters
     ----------
     data : Responses
-        Outcomes so far; cells may have no trials, but every system has some.
+        Outcomes so far; cells may have no trials. Where a whole system has none, which no ranking
+        can place, what is known is the posterior of :mod:`bayesrank.planning.crossed`.
     budget : int
         Number of further trials.
     goal : {"best", "top_k", "full"}, default "best"
@@ -115,7 +116,8 @@ def suggest(
         totals,
         trials,
         budget,
-        present=_present_pairs(data, n_top, random_seed),
+        n_top=n_top,
+        present=_present_pairs(data, n_top, random_seed) if trials.any(axis=1).all() else None,
         components=components,
         max_trials=max_trials,
     )
