@@ -11,7 +11,13 @@ from typing import Any
 
 import click
 
-from bayesrank.catalog import METHODS, PRESETS, default_method, find_method
+from bayesrank.catalog import (
+    DEFAULT_METHOD,
+    METHODS,
+    PRESETS,
+    default_method,
+    find_method,
+)
 from bayesrank.console import (
     READING,
     Commands,
@@ -61,8 +67,8 @@ def main() -> None:
     metavar="NAME",
     shell_complete=complete_method,
     help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
-    "`bayesrank rank --method NAME --help`.  [default: the accuracy on all questions; for battles "
-    "davidson where there are ties, else bradley_terry]",
+    f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
+    "where there are ties, else bradley_terry]",
 )
 @click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
 @click.option(

@@ -125,7 +125,11 @@ ci_prob_option = click.option(
     help="Probability that intervals hold.",
 )
 seed_option = click.option(
-    "--seed", "random_seed", type=int, metavar="S", help="Seed of the draws."
+    "--seed",
+    "random_seed",
+    type=int,
+    metavar="S",
+    help="Seed of the draws.  [default: one made from the data]",
 )
 
 

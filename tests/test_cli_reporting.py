@@ -158,7 +158,7 @@ def test_cite_prints_each_entry_once(run: Run) -> None:
 
 def test_leaderboards_are_printed_for_latex(run: Run, log: Path) -> None:
     lines = run("rank", log, "--seed", 1, "--format", "latex").stdout.splitlines()
-    assert lines[0] == r"\begin{tabular}{rlrrrrrr}"
+    assert lines[0] == r"\begin{tabular}{rlrrrrrrl}"
     assert lines[4].split(" & ")[:2] == ["1", "good"]
     assert lines[-1] == r"\end{tabular}"
 

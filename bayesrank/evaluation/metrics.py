@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.catalog import METHODS
+from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.method import Method
 
-# Posterior and scaled posterior of the mean worth; the rest are functionals of probabilities.
-WORTH_METRICS = ("bayes", "avg")
+# Means of the worth; the rest are functionals of probabilities.
+WORTH_METRICS = tuple(dict.fromkeys(("bayes", "avg", DEFAULT_METHOD)))
+# Those whose posterior is the one of rank(); bayes has its published one.
+_RANKED = frozenset(WORTH_METRICS) - {"bayes"}
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,11 @@ class Metric:
     label : str
         The text that named it.
     name : str
-        ``bayes``, ``avg``, or a method of the catalog that is a functional of probabilities.
+        A mean worth (`WORTH_METRICS`), or a method of the catalog that is a functional of
+        probabilities.
     options : mapping
-        Options of the method; for ``bayes`` and ``avg`` only ``weights``, the worth of each
-        category where it is not that of the data.
+        Options of the method; for a mean worth only ``weights``, the worth of each category where
+        it is not that of the data.
     """
 
     label: str
@@ -38,6 +41,11 @@ class Metric:
     def method(self) -> Method:
         """Row of the catalog."""
         return METHODS[self.name]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its posterior is that of :func:`bayesrank.rank` by the method of its name."""
+        return self.name in _RANKED
 
     def category_weights(self, default: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """Return the worth of each category: the metric's own, or else that of the data."""

@@ -99,7 +99,7 @@ def test_names_are_text_and_nothing_else(structure: Structure, text: str) -> Non
         "forest",
         "ranks",
         "probabilities",
-        "tiers",
+        "groups",
         "superiority",
         "others",
         "agreement",

@@ -7,6 +7,7 @@ Everything in :mod:`arviz` draws the rest from the same result.
 
 from bayesrank.reporting.figures.canvas import save_figure
 from bayesrank.reporting.figures.convergence import plot_convergence
+from bayesrank.reporting.figures.groups import plot_groups
 from bayesrank.reporting.figures.hodge_flow import plot_hodge_flow
 from bayesrank.reporting.figures.items import plot_difficulty, plot_item_curves
 from bayesrank.reporting.figures.leaderboard import plot_leaderboard
@@ -24,13 +25,13 @@ from bayesrank.reporting.figures.tau import (
     plot_tau_distribution,
     plot_tradeoff,
 )
-from bayesrank.reporting.figures.tiers import plot_tiers
 from bayesrank.reporting.figures.trajectories import plot_trajectories
 
 __all__ = [
     "plot_agreement",
     "plot_convergence",
     "plot_difficulty",
+    "plot_groups",
     "plot_hodge_flow",
     "plot_item_curves",
     "plot_leaderboard",
@@ -44,7 +45,6 @@ __all__ = [
     "plot_stability",
     "plot_superiority",
     "plot_tau_distribution",
-    "plot_tiers",
     "plot_tradeoff",
     "plot_trajectories",
     "save_figure",
