@@ -50,8 +50,8 @@ class MethodCommand(click.Command):
         except click.NoSuchOption as error:
             known = ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.flags"]) or "none"
             raise click.UsageError(
-                f"options must be among those of rank (see --help) and of {row.name} with back end "
-                f"{backend} ({known}); got {error.option_name}",
+                f"options must be among those of rank (see --help) and of {row.name} ({known}); "
+                f"got {error.option_name}",
                 ctx,
             ) from error
 

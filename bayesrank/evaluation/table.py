@@ -249,7 +249,7 @@ def prior_evidence(data: Responses, prior_weight: float) -> FloatArray:
         return np.zeros(data.counts.shape)
     earlier = prior_counts(data)
     if earlier is None:
-        raise DataError(f"prior_outcomes must be given for prior_weight={prior_weight}; got None")
+        raise DataError(f"prior_outcomes must be given for prior_weight = {prior_weight}; got None")
     return prior_weight * np.broadcast_to(earlier, data.counts.shape).astype(np.float64)
 
 

@@ -20,14 +20,13 @@ COLUMNS = (
     "separated_from_next",
 )
 
-_STATED = ("ci_prob", "lcb", "least_outcomes")
+_STATED = ("ci_prob", "lcb")
 
 
 class Leaderboard(pd.DataFrame):
     """A leaderboard: a frame that notebooks show rounded, with its columns named for people.
 
-    Its ``attrs`` hold ``ci_prob``, ``lcb`` and ``least_outcomes``. Parts of it are shown as any
-    other frame.
+    Its ``attrs`` hold ``ci_prob`` and ``lcb``. Parts of it are shown as any other frame.
     """
 
     @property
