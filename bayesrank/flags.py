@@ -247,6 +247,8 @@ def parameter_type(annotation: str) -> click.ParamType | None:
     """
     names = [name.strip() for name in annotation.split("|")]
     kinds = [kind for name in names if (kind := _named_type(name)) is not None]
+    if any("none" in kind.choices for kind in kinds if isinstance(kind, click.Choice)):
+        kinds = [kind for kind in kinds if not isinstance(kind, _Nothing)]  # "none" is a word here
     if not kinds or all(isinstance(kind, _Nothing) for kind in kinds):
         return None
     return kinds[0] if len(kinds) == 1 else _Either(kinds)
