@@ -110,7 +110,7 @@ def evaluate(
     if output_format in ("table", "markdown"):
         for metric in wanted[:1] if pairs else wanted:
             if metric.method.shrunk:
-                click.echo(shrunk_note(metric_weights(metric, data), metric.label))
+                click.echo(shrunk_note(metric_weights(metric, data).mean(), metric.label))
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")

@@ -3,6 +3,8 @@
 import pandas as pd
 import xarray as xr
 
+from bayesrank.results.evidence import shrunk_towards
+
 # Those that a point estimate has alone.
 POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")
 
@@ -26,7 +28,8 @@ _STATED = ("ci_prob", "lcb")
 class Leaderboard(pd.DataFrame):
     """A leaderboard: a frame that notebooks show rounded, with its columns named for people.
 
-    Its ``attrs`` hold ``ci_prob`` and ``lcb``. Parts of it are shown as any other frame.
+    Its ``attrs`` hold ``ci_prob``, ``lcb`` and, where a prior shrinks the score, towards what.
+    Parts of it are shown as any other frame.
     """
 
     @property
@@ -85,6 +88,9 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     order = table.assign(known=known).sort_values(["rank", "known"], kind="stable").index
     board = Leaderboard(table.loc[order].reset_index(drop=True))
     board.attrs.update({name: ranking.attrs[name] for name in _STATED if name in ranking.attrs})
+    towards = shrunk_towards(result)
+    if towards is not None:
+        board.attrs["shrunk_towards"] = towards
     return board
 
 

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from click.testing import Result
 
-from bayesrank import METHODS, Comparisons, Responses, rank
+from bayesrank import METHODS, Comparisons, Responses, leaderboard, rank
 from bayesrank.reporting.evidence import leader_notes, notes, run_line, shrunk_note
 from bayesrank.reporting.page import report
 from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_text
@@ -87,7 +87,20 @@ def test_shrinkage_is_towards_the_mean_of_the_weights() -> None:
     assert rank(data, "bayes", target="benchmark", draws=0)["ranking"]["score"] == pytest.approx(
         2.0, abs=1e-3
     )
-    assert "towards 2, " in shrunk_note(np.array([0.0, 1.0, 5.0]))
+    assert "towards 2, " in shrunk_note(2.0)
+
+
+def test_notebooks_say_it_too() -> None:
+    data = uneven()
+    bayes, avg = (leaderboard(rank(data, name, random_seed=1)) for name in ("bayes", "avg"))
+    assert SHRUNK in (bayes._repr_html_() or "")
+    assert SHRUNK not in (avg._repr_html_() or "")
+
+
+def test_pages_say_what_scale_outcomes_are_on(tmp_path: Path) -> None:
+    data = Responses([[3, 4, 5], [1, 2, 2]], scale=(1, 5))
+    page = report(rank(data, "avg", draws=0), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "scores from 1 to 5" in page
 
 
 def test_pages_say_it_too(tmp_path: Path) -> None:

@@ -67,4 +67,5 @@ def test_notebooks_show_data_and_leaderboards(tree: xr.DataTree) -> None:
     frame = leaderboard(tree)
     assert frame._repr_html_() == leaderboard_html(frame)
     assert "dataframe" in frame[["rank", "score"]]._repr_html_()
-    assert frame.sort_values("lcb").attrs == {"ci_prob": 0.95, "lcb": 0.05}
+    stated = {"ci_prob": 0.95, "lcb": 0.05, "shrunk_towards": 0.5}
+    assert frame.sort_values("lcb").attrs == stated
