@@ -87,7 +87,7 @@ def find_method(name: str) -> tuple[Method, Preset | None]:
     message = f"method must be the name of a method or of a published configuration; got {name!r}"
     close = get_close_matches(str(name), {**METHODS, **PRESETS})
     if close:
-        raise InputError(f"{message}: did you mean {' or '.join(close)}?")
+        raise InputError(f"{message} (did you mean {' or '.join(close)}?)")
     raise InputError(
         message,
         in_python="METHODS and PRESETS hold them",

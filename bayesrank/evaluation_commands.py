@@ -115,7 +115,7 @@ def evaluate(
     if output_format in ("table", "markdown"):
         for metric in parse_metrics(names):
             if metric.method.shrunk:
-                click.echo(shrunk_note(metric_weights(metric, data), metric.label))
+                click.echo(shrunk_note(metric_weights(metric, data).mean(), metric.label))
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")

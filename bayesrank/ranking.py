@@ -241,7 +241,8 @@ def _plan(
     chosen |= {name: v for name, v in options.items() if name not in backend_options}
     row.check_options(chosen, backend_options)
     for name in row.priors.intersection(chosen):
-        as_prior(chosen[name], name)
+        if chosen[name] != row.options[name].default:  # which may be a word of its own
+            as_prior(chosen[name], name)
     if backend == "mle":
         chosen |= _flat_priors(row, chosen)
     if draws is None:

@@ -21,6 +21,7 @@ from bayesrank.console import (
     print_columns,
     progress,
     reading_options,
+    rename,
     seed_option,
 )
 from bayesrank.flag_messages import PREFIX
@@ -101,6 +102,7 @@ def report(
     if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
         if studied is not None:
             raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
+        rename(path="paths")
         results = [load(path) for path in paths]
     else:
         calls = _calls(methods)

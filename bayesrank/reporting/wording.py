@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.reporting.evidence import scale_text
 from bayesrank.reporting.numbers import probability_text
 from bayesrank.results.stored import ranking_of
 
@@ -91,6 +92,7 @@ def settings(result: "xr.DataTree") -> dict[str, str]:
         "options": chosen or "as by default",
         "target": f"{run['target']}: {_TARGETS.get(run['target'], 'stated by its maker')}",
         "calibration": run["calibration"],
+        "outcomes": scale_text(result),
         "draws": f"{n_draws:,}" if n_draws > 1 else "none, the point estimate alone",
         "random seed": run["random_seed"],
         "fingerprint of the data": run["fingerprint"],

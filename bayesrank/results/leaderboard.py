@@ -3,6 +3,7 @@
 import pandas as pd
 import xarray as xr
 
+from bayesrank.results.evidence import shrunk_towards
 from bayesrank.results.stored import ranking_of
 
 # Those that a point estimate has alone.
@@ -22,14 +23,14 @@ COLUMNS = (
     "separated_from_next",
 )
 
-_STATED = ("ci_prob", "lcb", "least_outcomes")
+_STATED = ("ci_prob", "lcb")
 
 
 class Leaderboard(pd.DataFrame):
     """A leaderboard: a frame that notebooks show rounded, with its columns named for people.
 
-    Its ``attrs`` hold ``ci_prob``, ``lcb`` and ``least_outcomes``. Parts of it are shown as any
-    other frame.
+    Its ``attrs`` hold ``ci_prob``, ``lcb`` and, where a prior shrinks the score, towards what.
+    Parts of it are shown as any other frame.
     """
 
     @property
@@ -88,6 +89,9 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     order = table.assign(known=known).sort_values(["rank", "known"], kind="stable").index
     board = Leaderboard(table.loc[order].reset_index(drop=True))
     board.attrs.update({name: ranking.attrs[name] for name in _STATED if name in ranking.attrs})
+    towards = shrunk_towards(result)
+    if towards is not None:
+        board.attrs["shrunk_towards"] = towards
     return board
 
 

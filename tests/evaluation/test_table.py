@@ -120,7 +120,7 @@ def test_best_of_k_graded_answers():
 
 
 def test_own_weights_of_a_metric():
-    outcomes = np.array([[0, 1, 2], [2, 2, 1]])
+    outcomes = Responses([[[0, 1, 2], [2, 2, 1]]], categories=3)
     table = evaluate(outcomes, ["bayes(weights=(0, 0, 1))", "bayes(weights=(0, 1, 1))"])
     np.testing.assert_allclose(table["mean"], [(2 / 6 + 3 / 6) / 2, (4 / 6 + 5 / 6) / 2])
 
@@ -246,8 +246,8 @@ def test_data_that_lack_what_is_needed_are_refused():
     with pytest.raises(DataError, match="prior_outcomes must be given for prior_weight = 1"):
         evaluate([[1, 0]], prior_weight=1)
     with pytest.raises(DataError, match="weights must be given"):
-        evaluate([[2, 0]])
-    with pytest.raises(DataError, match=r"weights of bayes.* must be 2 finite numbers"):
+        evaluate(Responses([[[2, 0]]], categories=3))
+    with pytest.raises(DataError, match=r"metrics must give 2 finite weights.* got 'bayes"):
         evaluate([[1, 0]], "bayes(weights=(0, 1, 2))")
-    with pytest.raises(DataError, match="outcomes must be categories"):
-        evaluate([[0.5, 0.25]], "bayes")
+    with pytest.raises(DataError, match=r"outcomes must be categories for pass.*: evaluate "):
+        evaluate([[0.5, 0.25]], ["avg", "pass_at_k(k=1)"])

@@ -70,7 +70,7 @@ def test_ranking_is_over_systems_opponents_and_positions(result):
         assert ranking[name].dtype == np.int64
     for name in ("resolved", "separated_from_next"):
         assert ranking[name].dtype == bool
-    assert ranking.attrs == {"ci_prob": 0.8, "lcb": 0.1}
+    assert ranking.attrs == {"ci_prob": 0.8, "lcb": 0.1, "least_outcomes": 4}
 
 
 def test_ranking_summarises_the_draws(result):
@@ -107,7 +107,8 @@ def test_grades_are_the_observed_data_of_fractional_scores():
 
 
 def test_categories_without_weights_are_observed_data_too():
-    tree = rank([[0, 2, 1], [1, 1, 0]], "rank_centrality", draws=0)
+    data = Responses([[0, 2, 1], [1, 1, 0]], categories=3)
+    tree = rank(data, "rank_centrality", draws=0)
     assert tree["observed_data"]["counts"].shape == (2, 3, 3)
     assert "category_weights" not in tree["constant_data"]
 
