@@ -40,7 +40,7 @@ SHAPES = {
 def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Write outcomes of systems that are hard to tell apart."""
     rng = np.random.default_rng(list(SHAPES).index(request.param) + 1)
-    n_systems, n_questions, n_trials = shape = SHAPES[request.param]
+    n_systems, n_questions, _ = shape = SHAPES[request.param]
     ability, difficulty = np.linspace(0.6, 0.0, n_systems), rng.normal(size=n_questions)
     chance = 1 / (1 + np.exp(difficulty - ability[:, None]))
     outcomes = (rng.random(shape) < chance[..., None]).astype(int)
