@@ -171,7 +171,7 @@ def plan(
     INPUT is as for `bayesrank rank`, which has the same posterior. Whether to stop is said on
     stderr, the table goes to stdout. Its pairs are those on which the goal turns; "further trials
     needed" is per question and system, beyond those so far: 0 for pairs that are resolved, inf
-    where only more questions help.
+    where more trials on these questions do not help.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
 

@@ -142,9 +142,9 @@ def test_the_stated_error_holds_whenever_one_looks():
 @pytest.mark.parametrize("goal", ["best", "full"])
 def test_the_stated_error_holds_whenever_one_looks_at_length(goal: Goal):
     looks = sorted({int(n) for n in 2 * 1.15 ** np.arange(31)})
-    stopped, wrong, stated = stopped_runs(300, goal, looks).T
+    stopped, wrong, stated = stopped_runs(150, goal, looks).T
     assert wrong[stopped > 0].mean() <= 0.10
-    assert wrong.mean() == pytest.approx(stated.mean(), abs=0.05)
+    assert wrong.mean() == pytest.approx(stated.mean(), abs=0.09)  # three standard errors
 
 
 @pytest.mark.slow
