@@ -127,7 +127,7 @@ def rank(
     from bayesrank.checking import check as check_result
     from bayesrank.ranking import rank as rank_systems
     from bayesrank.readers import read_data
-    from bayesrank.results.storage import save
+    from bayesrank.results.storage import load, save
 
     reading = {name: settings.pop(name) for name in READING}
     data = read_data(paths, **reading)
@@ -140,6 +140,11 @@ def rank(
     if settings["draws"] != 0:
         note(check_result(tree, data).summary)
     if output is not None:
+        if output.exists() and (before := load(output).attrs.get("target")) != tree.attrs["target"]:
+            note(
+                f"The target was {before} in {output}, so that its intervals answered another "
+                f"question; --target {before} compares the two."
+            )
         note(f"Wrote {save(tree, output)}")
 
 

@@ -22,6 +22,7 @@ from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree
+from bayesrank.target_changes import announce_change
 from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
 
@@ -117,6 +118,11 @@ def rank(
     NoFiniteEstimate
         If a maximum-likelihood estimate does not exist.
 
+    Warns
+    -----
+    TargetWarning
+        If the data are earlier ones with trials added, whose default target was another one.
+
     Examples
     --------
     >>> result = rank([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], random_seed=1)
@@ -128,6 +134,8 @@ def rank(
     data = _as_data(data)
     seed = seed_sequence(random_seed, data.fingerprint)
     run, preset = _plan(data, method, backend, prior, target, unit, draws, seed, options)
+    if target is None and run.draws and isinstance(run.data, Responses):
+        announce_change(run.data, run.target)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     return build_tree(
         run, estimate, preset=preset.name if preset else "none", ci_prob=ci_prob, lcb=lcb
