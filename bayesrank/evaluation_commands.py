@@ -3,7 +3,6 @@
 Imports sit inside the functions that need them, as in :mod:`bayesrank.cli`.
 """
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesrank.responses import Responses
-
-# A comma that is not inside parentheses.
-_BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 
 @click.command()
@@ -91,10 +87,11 @@ def evaluate(
     """
     from bayesrank.evaluation import compare, evaluation_tree
     from bayesrank.evaluation import evaluate as evaluate_systems
+    from bayesrank.method import split_calls
     from bayesrank.results.storage import save
 
     data = _read(inputs, settings)
-    names = [name for text in metrics for name in _BETWEEN_METRICS.split(text.strip())]
+    names = [name for text in metrics for name in split_calls(text)]
     if pairs:
         table = compare(data, names[0], **settings)
     else:
