@@ -6,15 +6,17 @@ import pytest
 from bayesrank import PRESETS, Responses, point_estimate, studies
 from bayesrank.results.agreement import kendall_tau_b
 from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.scoring import PUBLISHED, SECOND_TRIAL, score_rank
-from bayesrank.studies.stability import choose_methods
-from bayesrank.studies.subsets import draw_trials, select
+from bayesrank.studies.configurations import PUBLISHED, choose_methods, least_trials
+from bayesrank.studies.scoring import score_rank
+from bayesrank.studies.subsets import draw_trials, plan_draws, select
 
 
 def test_there_are_72_published_configurations_and_three_need_a_second_trial():
     assert len(PUBLISHED) == 72
-    assert len(PUBLISHED) - len(SECOND_TRIAL) == 69
-    assert set(SECOND_TRIAL) == {n for n in PUBLISHED if PRESETS[n].options.get("k") == 2}
+    two = {name for name in PUBLISHED if least_trials(name) == 2}
+    assert two == {name for name in PUBLISHED if PRESETS[name].options.get("k") == 2}
+    assert len(two) == 3
+    assert all(least_trials(name) == 1 for name in set(PUBLISHED) - two)
 
 
 def test_all_trials_give_the_gold_standard(six_systems):
@@ -27,9 +29,8 @@ def test_the_mean_is_that_of_rankings_computed_by_hand(six_systems):
     study = studies.stability(six_systems, "avg", n=2, draws=4, random_seed=5)
     gold = rank_scores(point_estimate(six_systems, "bayes"))
     taus = []
-    for draw in range(4):
-        rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(draw,)))
-        few = six_systems.outcomes[..., rng.choice(10, 2, replace=False)]
+    for trials in plan_draws(six_systems, 2, 4, "subset", 5):
+        few = six_systems.outcomes[..., trials]
         taus.append(kendall_tau_b(rank_scores(few.sum(axis=(1, 2))), gold))
     np.testing.assert_allclose(study["tau"].values[0, 0], taus)
     assert study["tau_mean"].item() == pytest.approx(np.mean(taus))
@@ -77,13 +78,20 @@ def test_methods_with_the_same_rankings_are_one_group(six_systems):
 
 
 def test_the_default_is_what_the_data_allow(six_systems):
-    assert set(choose_methods(six_systems, None, smallest=1)) == set(PUBLISHED) - set(SECOND_TRIAL)
-    assert choose_methods(six_systems, None, smallest=2) == PUBLISHED
-    without = choose_methods(Responses(six_systems.outcomes), None, smallest=2)
+    once = choose_methods(six_systems, None, n=1)
+    assert once == tuple(name for name in PUBLISHED if least_trials(name) == 1)
+    assert choose_methods(six_systems, None, n=2) == PUBLISHED
+    without = choose_methods(Responses(six_systems.outcomes), None, n=2)
     assert set(PUBLISHED) - set(without) == {"bayes_greedy"}
+
+
+def test_fractional_scores_are_ranked_by_what_reads_grades(six_systems):
     fractions = Responses(six_systems.outcomes / 2)
-    assert "borda" in choose_methods(fractions, None, smallest=1)
-    assert "rasch" not in choose_methods(fractions, None, smallest=1)
+    study = studies.stability(fractions, draws=2)
+    assert {"avg", "borda"} <= set(study["method"].values)
+    assert not {"rasch", "bayes", "pagerank"} & set(study["method"].values)
+    halved = studies.stability(six_systems, "avg", draws=2)["tau"]
+    np.testing.assert_array_equal(study["tau"].sel({"method": ["avg"]}), halved)
 
 
 def test_a_sampled_posterior_is_ranked_by_its_mean(six_systems):
