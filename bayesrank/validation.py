@@ -42,6 +42,13 @@ def check_between_0_and_1(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
 
 
+def check_integer(value: Any, name: str, *, least: int = 1) -> int:
+    """Return an argument that is an integer and not too small, or raise."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
+    return int(value)
+
+
 def checked_seed(random_seed: int | None) -> int | None:
     """Return a seed that NumPy takes, None for another one every time."""
     if random_seed is not None and (not isinstance(random_seed, Integral) or random_seed < 0):

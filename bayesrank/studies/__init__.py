@@ -17,6 +17,7 @@ from bayesrank.studies.pools import model_pools
 from bayesrank.studies.sensitivity import prior_sensitivity
 from bayesrank.studies.stability import collapse, stability
 from bayesrank.studies.tables import published_tables, write_tables
+from bayesrank.studies.transfer import prior_transfer
 
 __all__ = [
     "adaptive_greedy",
@@ -34,6 +35,7 @@ __all__ = [
     "power_prior",
     "prior_data_conflict",
     "prior_sensitivity",
+    "prior_transfer",
     "published_tables",
     "simulate",
     "stability",

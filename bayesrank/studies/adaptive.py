@@ -12,6 +12,7 @@ from bayesrank.inference.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
 from bayesrank.results.ranks import rank_scores
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 Score = Literal["bayes", "avg"]
@@ -247,8 +248,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     >>> power_prior(load_olympiad("BrUMO'25"))["score"].shape
     (20,)
     """
-    if isinstance(n_weights, bool) or not isinstance(n_weights, int) or n_weights < 2:
-        raise ValueError(f"n_weights must be an integer of at least 2; got {n_weights!r}")
+    check_integer(n_weights, "n_weights", least=2)
     from scipy.special import gammaln  # importing this package should not cost SciPy
 
     earlier = count_categories(_greedy_outcomes(data), data.n_categories)

@@ -1,7 +1,7 @@
 """Convergence@n: after how many trials the ranking no longer changes."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -12,6 +12,7 @@ from bayesrank.responses import Responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.convergence_procedures import Procedure, Redrawn, choose_procedure
 from bayesrank.studies.references import tau_or_nan
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -102,12 +103,13 @@ def convergence(
     array([[1., 0., 0., 0.],
            [0., 1., 0., 0.]])
     """
-    numbers = {
-        "replicates": (replicates, 1),
-        "trajectories": (trajectories, 0),
-        "worst": (worst, 0),
-    }
-    _check(data, bootstrap, ties, z, numbers)
+    _check(data, bootstrap, ties, z)
+    for name, number, least in (
+        ("replicates", replicates, 1),
+        ("trajectories", trajectories, 0),
+        ("worst", worst, 0),
+    ):
+        check_integer(number, name, least=least)
     names = choose_methods(data, methods, n=data.shape[2], argument="trials")
     followed = [
         _Followed(choose_procedure(data, name, ties, z, random_seed), data.shape[2])
@@ -192,19 +194,13 @@ class _Followed:
         )
 
 
-def _check(
-    data: Responses, bootstrap: str, ties: str, z: float, numbers: dict[str, tuple[Any, int]]
-) -> None:
+def _check(data: Responses, bootstrap: str, ties: str, z: float) -> None:
     for name, value, known in (
         ("bootstrap", bootstrap, ("columns", "rows")),
         ("ties", ties, ("exact", "interval")),
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
-    for name, (number, least) in numbers.items():
-        integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not integer or number < least:
-            raise ValueError(f"{name} must be an integer of at least {least}; got {number!r}")
     if not 0 <= z < np.inf:
         raise ValueError(f"z must be a number of at least 0; got {z!r}")
     if data.n_missing:

@@ -19,12 +19,12 @@ from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import gold_ranks
 from bayesrank.studies.subsets import (
     Resample,
-    check_draws,
     check_resample,
     check_trial_counts,
     plan_draws,
     take_draw,
 )
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 
@@ -131,7 +131,7 @@ def greedy_effect(
     """
     check_resample(resample)
     count = check_trial_counts(data, n, resample)[0]
-    draws = check_draws(draws, least=2)
+    draws = check_integer(draws, "draws", least=2)
     plan = plan_draws(data, count, draws, resample, random_seed)
     alignment = float(greedy_alignment(data)["tau"])
     results = run_tasks(

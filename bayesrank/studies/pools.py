@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from bayesrank.responses import Responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.references import Reference, tau_or_nan
+from bayesrank.studies.references import Reference, groups_of_equals, tau_or_nan
 from bayesrank.studies.scoring import Batch, score_rank, scores_at_once
 from bayesrank.studies.subsets import (
     Resample,
-    check_draws,
     check_resample,
     check_trial_counts,
     fewest_trials,
@@ -24,6 +23,7 @@ from bayesrank.studies.subsets import (
     select,
     take_draw,
 )
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 
@@ -85,7 +85,8 @@ def model_pools(
         estimates were. Over method and size: ``tau_mean`` and ``tau_sd`` over the pools,
         ``win_share``, the share of pools where no other method has a higher tau, and
         ``pools_infinite``. Methods that tie for the highest share the pool; those with the same tau
-        in all pools count as one. ``members`` (size, pool, system) tells who was in a pool.
+        in all pools count as one, and ``group`` names the first of them. ``members`` (size, pool,
+        system) tells who was in a pool.
 
     Raises
     ------
@@ -110,7 +111,9 @@ def model_pools(
         raise ValueError(f"reference must be 'self' or 'gold'; got {reference!r}")
     n_pools = _check_sizes(data, sizes, pools)
     count = data.shape[2] if n is None else check_trial_counts(data, n, resample)[0]
-    plan = plan_draws(data, count, 1 if n is None else check_draws(draws), resample, random_seed)
+    plan = plan_draws(
+        data, count, 1 if n is None else check_integer(draws, "draws"), resample, random_seed
+    )
     names = choose_methods(data, methods, n=fewest_trials(data, count, resample))
     if methods is None:
         names = tuple(name for name in names if scores_at_once(name))
@@ -147,6 +150,7 @@ def model_pools(
             "finite": (dims, finite),
             "members": (("size", "pool", "system"), members),
             "win_share": (("method", "size"), _win_shares(tau)),
+            "group": ("method", groups_of_equals(np.nan_to_num(tau, nan=-2.0).round(9), names)),
         },
         coords={"method": list(names), "size": list(sizes), "system": list(data.systems)},
         attrs={"study": "model_pools", "reference": reference, "random_seed": random_seed},

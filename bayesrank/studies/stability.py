@@ -23,14 +23,13 @@ from bayesrank.studies.references import (
 from bayesrank.studies.scoring import score_rank
 from bayesrank.studies.subsets import (
     Resample,
-    check_draws,
     check_resample,
     check_trial_counts,
     fewest_trials,
     plan_draws,
     take_draw,
 )
-from bayesrank.validation import check_between_0_and_1
+from bayesrank.validation import check_between_0_and_1, check_integer
 
 FloatArray = NDArray[np.float64]
 
@@ -97,7 +96,7 @@ def stability(
         standard, which is an estimate itself: ``tau_true``, the expected mean tau with the order
         that it estimates, and its interval from ``tau_true_lower`` to ``tau_true_upper``; NaN for
         other references. ``group`` names, per method, the first method with the same rankings in
-        all draws.
+        all draws (and from all trials, where it is compared with its own).
 
     Raises
     ------
@@ -115,7 +114,7 @@ def stability(
     check_resample(resample)
     check_between_0_and_1(ci_prob, "ci_prob")
     counts = check_trial_counts(data, n, resample)
-    draws = check_draws(draws)
+    draws = check_integer(draws, "draws")
     names = choose_methods(data, methods, n=fewest_trials(data, min(counts), resample))
     targets = _targets(data, names, reference, random_seed)
     plan = {count: plan_draws(data, count, draws, resample, random_seed) for count in counts}
@@ -139,7 +138,10 @@ def stability(
     dataset["rank"] = ((*dims, "system"), ranks)
     dataset["finite"] = (dims, finite)
     dataset["draws_infinite"] = (~dataset["finite"]).sum("draw")
-    dataset["group"] = ("method", groups_of_equals(ranks, names))
+    rankings = ranks.reshape(len(names), -1)
+    if "self" in targets:
+        rankings = np.concatenate([rankings, targets["self"]], axis=1)
+    dataset["group"] = ("method", groups_of_equals(rankings, names))
     dataset = dataset.assign_coords(
         method=list(names), n_trials=counts, system=list(data.systems), reference=list(targets)
     ).assign_attrs(study="stability", resample=resample, random_seed=random_seed)
@@ -168,16 +170,23 @@ def collapse(study: xr.Dataset) -> xr.Dataset:
     >>> collapse(study)["members"].values.tolist()
     ['avg, bayes, borda']
     """
-    names, groups = study["method"].values, study["group"].values
-    kept = [name for name, group in zip(names, groups, strict=True) if name == group]
-    members = [[str(name) for name in names[groups == group]] for group in kept]
+    members = group_members(study)
+    kept = list(members)
     collapsed = study.sel({"method": kept})  # a keyword would be its way of matching
     if "other_method" in study.dims:
         collapsed = collapsed.sel({"other_method": kept})
     return collapsed.assign(
-        members=("method", [", ".join(group) for group in members]),
-        size=("method", [len(group) for group in members]),
+        members=("method", [", ".join(members[name]) for name in kept]),
+        size=("method", [len(members[name]) for name in kept]),
     )
+
+
+def group_members(study: xr.Dataset) -> dict[str, list[str]]:
+    """Return the methods of each group whose rankings are the same, by the first one's name."""
+    members: dict[str, list[str]] = {}
+    for name, group in zip(study["method"].values, study["group"].values, strict=True):
+        members.setdefault(str(group), []).append(str(name))
+    return members
 
 
 def _targets(

@@ -165,13 +165,6 @@ def check_resample(resample: str) -> None:
         raise ValueError(f"resample must be one of {', '.join(RESAMPLES)}; got {resample!r}")
 
 
-def check_draws(draws: int, *, least: int = 1) -> int:
-    """Return a number of draws, or raise ValueError."""
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < least:
-        raise ValueError(f"draws must be an integer of at least {least}; got {draws!r}")
-    return int(draws)
-
-
 def fewest_trials(data: Responses, n: int, resample: str) -> int:
     """Return how many trials every cell with any has in a draw of n."""
     if resample != "subset":
