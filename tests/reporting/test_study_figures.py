@@ -27,8 +27,8 @@ def stability(
             "tau_sd": (("method", "n_trials"), values.std(axis=-1)),
             "group": ("method", groups or methods),
         },
-        {"method": methods, "n_trials": [1, 4][: values.shape[1]]},
-        attrs={"study": "stability", "reference": "gold"},
+        {"method": methods, "n_trials": [1, 4][: values.shape[1]], "reference": "gold"},
+        attrs={"study": "stability"},
     )
 
 
