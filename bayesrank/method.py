@@ -235,13 +235,14 @@ def read_call(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     ('g_pass_at_k_tau', {'k': 8, 'tau': 0.5})
     """
     try:
-        node = ast.parse(text, mode="eval").body
+        node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.Name):
             return node.id, {}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg is not None}
-            return node.func.id, options
-    except (SyntaxError, TypeError, ValueError):
+            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg}
+            if len(options) == len(node.keywords):  # no **
+                return node.func.id, options
+    except (AttributeError, SyntaxError, ValueError):
         pass  # the error below says what is accepted
     raise ValueError(f"{argument} must have the form name or name(option=value); got {text!r}")
 
