@@ -16,6 +16,7 @@ from bayesrank.studies.references import (
     gold_orders,
     gold_ranks,
     groups_of_equals,
+    nan_mean,
     tau_or_nan,
     true_agreement,
 )
@@ -88,8 +89,6 @@ def consensus(
     tau = agreement_matrix(np.nan_to_num(ranks))
     tau[unranked] = tau[:, unranked] = np.nan
     others = np.where(np.eye(len(names), dtype=bool), np.nan, tau)
-    counted = np.count_nonzero(~np.isnan(others), axis=1)
-    mean = np.nansum(others, axis=1) / np.maximum(counted, 1)
     true, lower, upper = true_agreement(ranks[:, np.newaxis], gold_orders(data), ci_prob)
     return xr.Dataset(
         {
@@ -99,7 +98,7 @@ def consensus(
             "tau_true": ("method", true),
             "tau_true_lower": ("method", lower),
             "tau_true_upper": ("method", upper),
-            "tau_mean": ("method", np.where(counted > 0, mean, np.nan)),
+            "tau_mean": ("method", nan_mean(others)),
             "finite": ("method", [bool(result["finite"]) for result in results]),
             "group": ("method", groups_of_equals(ranks, names)),
         },

@@ -11,7 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.responses import Responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.convergence_procedures import Procedure, Redrawn, choose_procedure
-from bayesrank.studies.references import tau_or_nan
+from bayesrank.studies.references import nan_mean, tau_or_nan
 from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
@@ -162,9 +162,6 @@ class _Followed:
         shape = (0, self._n_trials, len(data.systems))
         ranks = np.concatenate(self._ranks) if self._ranks else np.empty(shape)
         reference = np.asarray(self._procedure.reference, dtype=np.float64)
-        taus = tau_or_nan(ranks, reference)
-        defined = np.count_nonzero(~np.isnan(taus), axis=0)
-        mean_tau = np.where(defined > 0, np.nansum(taus, axis=0) / np.maximum(defined, 1), np.nan)
         in_order = np.arange(self._n_trials, dtype=np.uint16)[np.newaxis]
         actual = self._procedure.follow(in_order)[0]
         actual_converged = int(self._procedure.converge(in_order)[0][0])
@@ -178,7 +175,7 @@ class _Followed:
             {
                 "pmf": ("n_trials", pmf),
                 "cdf": ("n_trials", np.cumsum(pmf)),
-                "tau_mean": ("n_trials", mean_tau),
+                "tau_mean": ("n_trials", nan_mean(tau_or_nan(ranks, reference), axis=0)),
                 "no_convergence": ((), 1.0 - len(reached) / len(converged)),
                 "mean": ((), reached.mean() if len(reached) else np.nan),
                 "median": ((), np.median(reached) if len(reached) else np.nan),

@@ -16,7 +16,7 @@ from bayesrank.results.agreement import kendall_tau_b, spearman
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.adaptive import adaptive_greedy, condition_worths, power_prior
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.references import gold_ranks
+from bayesrank.studies.references import gold_ranks, nan_mean
 from bayesrank.studies.subsets import (
     Resample,
     check_resample,
@@ -257,11 +257,10 @@ def _with_prior(data: Responses, prior_outcomes: ArrayLike) -> Responses:
 
 def _overall(worths: FloatArray) -> FloatArray:
     """Average worths over trials, then over questions with any."""
-    seen = np.count_nonzero(~np.isnan(worths), axis=-1)
-    cells = np.where(seen > 0, np.nansum(worths, axis=-1) / np.maximum(seen, 1), np.nan)
-    if np.isnan(cells).all(axis=-1).any():
+    mean = nan_mean(nan_mean(worths))
+    if np.isnan(mean).any():
         raise DataError("every system must have sampled and greedy outcomes; got one without")
-    return np.nanmean(cells, axis=-1)
+    return mean
 
 
 def _total_distribution(
@@ -293,8 +292,7 @@ def _test_between(sampled: FloatArray, greedy: FloatArray) -> tuple[float, float
 
     n_sampled, n_greedy = (np.count_nonzero(~np.isnan(x), axis=-1) for x in (sampled, greedy))
     both = (n_sampled > 0) & (n_greedy > 0)
-    cells = np.where(both, np.nansum(sampled, axis=-1) / np.maximum(n_sampled, 1), np.nan)
-    before = np.where(both, np.nansum(greedy, axis=-1) / np.maximum(n_greedy, 1), np.nan)
+    cells, before = (np.where(both, nan_mean(worths), np.nan) for worths in (sampled, greedy))
     # Cells also differ by what a question does to one condition alone, so their variance within a
     # system is too large for the noise of trials: the test is careful.
     gaps = before - cells

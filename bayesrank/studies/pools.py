@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesrank.responses import Responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.references import Reference, groups_of_equals, tau_or_nan
+from bayesrank.studies.references import Reference, groups_of_equals, nan_mean, tau_or_nan
 from bayesrank.studies.scoring import Batch, score_rank, scores_at_once
 from bayesrank.studies.subsets import (
     Resample,
@@ -207,10 +207,7 @@ def _some_pools(
         target = gold
         if reference == "self":
             target, _ = _rank_pools(whole, [data], name, pools, method_seed)
-        by_draw = tau_or_nan(ranks, target)
-        defined = np.count_nonzero(~np.isnan(by_draw), axis=1)
-        mean = np.nansum(by_draw, axis=1) / np.maximum(defined, 1)
-        tau.append(np.where(defined > 0, mean, np.nan))
+        tau.append(nan_mean(tau_or_nan(ranks, target)))
         finite.append(existed)
     return {"tau": tau, "finite": finite, "systems": pools}
 

@@ -77,6 +77,12 @@ def tau_or_nan(ranks: FloatArray, reference: FloatArray) -> FloatArray:
     return np.where(missing, np.nan, tau)
 
 
+def nan_mean(values: FloatArray, axis: int = -1) -> FloatArray:
+    """Average over an axis what is there, NaN where nothing is."""
+    seen = np.count_nonzero(~np.isnan(values), axis=axis)
+    return np.where(seen > 0, np.nansum(values, axis=axis) / np.maximum(seen, 1), np.nan)
+
+
 def true_agreement(ranks: FloatArray, orders: FloatArray, ci_prob: float) -> FloatArray:
     """Return mean and equal-tailed interval of the mean tau-b with the order that is estimated.
 

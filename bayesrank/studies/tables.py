@@ -17,10 +17,12 @@ import xarray as xr
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.studies.adaptive import condition_worths, sampled_worths
 from bayesrank.studies.consensus import consensus
 from bayesrank.studies.execution import Workers
 from bayesrank.studies.greedy import greedy_effect
 from bayesrank.studies.pools import model_pools
+from bayesrank.studies.references import nan_mean
 from bayesrank.studies.stability import collapse, group_members, stability
 from bayesrank.studies.subsets import select
 from bayesrank.validation import check_integer
@@ -71,13 +73,15 @@ def published_tables(
     Returns
     -------
     dict of str to pandas.DataFrame
-        ``summary``: how many methods have the gold standard's order from all trials, their mean
-        tau-b with it, and which are best from a few, by agreement with it and with themselves.
-        ``agreement`` of each method with the gold standard and with the others from all trials.
-        ``stability`` from a few trials: mean, sd, least and largest tau-b with the gold standard
-        (``tau_``) and with the method's own ranking from all trials (``self_``). ``pools``; and
-        ``greedy``, where there are greedy outcomes of every system. Methods with the same rankings
-        share a row. Intervals ``tau_true_`` allow for the uncertainty of the gold standard.
+        ``accuracy``: mean worth of a trial of each system over trials, its sd, least and largest,
+        and that of the greedy runs. ``summary``: how many methods have the gold standard's order
+        from all trials, their mean tau-b with it, and which are best from a few, by agreement with
+        it and with themselves. ``agreement`` of each method with the gold standard and with the
+        others from all trials. ``stability`` from a few trials: mean, sd, least and largest tau-b
+        with the gold standard (``tau_``) and with the method's own ranking from all trials
+        (``self_``). ``pools``; and ``greedy``, where there are greedy outcomes of every system.
+        Methods with the same rankings share a row. Intervals ``tau_true_`` allow for the
+        uncertainty of the gold standard.
 
     Raises
     ------
@@ -97,7 +101,7 @@ def published_tables(
     >>> data = Responses(simulate.biased_coins([0.9, 0.7, 0.5, 0.3], n_trials=10)["outcomes"])
     >>> tables = published_tables(data, ["avg", "borda"], draws=4, sizes=[3], pools=4)
     >>> list(tables)
-    ['summary', 'agreement', 'stability', 'pools']
+    ['accuracy', 'summary', 'agreement', 'stability', 'pools']
     """
     check_integer(pools, "pools", least=0)
     made: dict[str, list[pd.DataFrame]] = {}
@@ -175,6 +179,7 @@ def _tables_of(
         data, methods, n=counts, draws=draws, reference=references, **settings("stability")
     )
     tables = {
+        "accuracy": _accuracy_table(data),
         "summary": _summary_table(everything, few),
         "agreement": _agreement_table(everything),
         "stability": _stability_table(few),
@@ -191,7 +196,7 @@ def _tables_of(
             **settings("pools"),
         )
         tables["pools"] = _pools_table(drawn)
-    if data.prior_outcomes is not None and data.prior_outcomes.ndim == 3:
+    if _has_greedy(data):
         effect = greedy_effect(data, n=min(counts), draws=max(draws, 2), **settings("greedy"))
         tables["greedy"] = _greedy_table(effect)
     return tables
@@ -215,6 +220,29 @@ def _summary_table(everything: xr.Dataset, few: xr.Dataset) -> pd.DataFrame:
             row[f"best_{reference}_sd"] = float(study["tau_sd"][best])
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _accuracy_table(data: Responses) -> pd.DataFrame:
+    """Describe the mean worth of a trial of each system, and of its greedy runs."""
+    by_trial = nan_mean(sampled_worths(data), axis=1)
+    spread = [np.nanstd(row, ddof=1) if np.isfinite(row).sum() > 1 else np.nan for row in by_trial]
+    table = pd.DataFrame(
+        {
+            "system": list(data.systems),
+            "mean": nan_mean(by_trial, axis=1),
+            "sd": spread,
+            "min": np.nanmin(by_trial, axis=1),
+            "max": np.nanmax(by_trial, axis=1),
+        }
+    )
+    if _has_greedy(data):
+        _, greedy = condition_worths(data)
+        table.insert(1, "greedy", nan_mean(greedy.reshape(len(table), -1), axis=1))
+    return table
+
+
+def _has_greedy(data: Responses) -> bool:
+    return data.prior_outcomes is not None and data.prior_outcomes.ndim == 3
 
 
 def _agreement_table(study: xr.Dataset) -> pd.DataFrame:

@@ -102,7 +102,7 @@ def test_tables_hold_every_group_once(six_systems, tmp_path):
     tables = studies.published_tables(
         six_systems, METHODS, draws=4, sizes=[3, 20], pools=3, checkpoint=tmp_path / "work"
     )
-    assert list(tables) == ["summary", "agreement", "stability", "pools", "greedy"]
+    assert list(tables) == ["accuracy", "summary", "agreement", "stability", "pools", "greedy"]
     assert "tau_mean_20" not in tables["pools"]
     for name in ("agreement", "stability", "pools"):
         listed = ", ".join(tables[name]["methods"]).split(", ")
@@ -118,7 +118,20 @@ def test_tables_hold_every_group_once(six_systems, tmp_path):
 
 def test_tables_without_greedy_runs_leave_that_one_out(six_systems):
     tables = studies.published_tables(Responses(six_systems.outcomes), ["avg"], draws=2, sizes=[])
-    assert list(tables) == ["summary", "agreement", "stability"]
+    assert list(tables) == ["accuracy", "summary", "agreement", "stability"]
+
+
+def test_accuracies_are_those_of_single_trials(six_systems):
+    table = studies.published_tables(six_systems, ["avg"], draws=2, pools=0)["accuracy"]
+    by_trial = six_systems.outcomes.mean(axis=1)
+    for name, values in (
+        ("mean", by_trial.mean(axis=1)),
+        ("sd", by_trial.std(axis=1, ddof=1)),
+        ("min", by_trial.min(axis=1)),
+        ("max", by_trial.max(axis=1)),
+        ("greedy", six_systems.prior_outcomes[..., 0].mean(axis=1)),
+    ):
+        np.testing.assert_allclose(table[name], values)
 
 
 def test_the_summary_counts_orders_and_names_the_best(six_systems):

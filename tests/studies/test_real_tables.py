@@ -54,7 +54,7 @@ def make(inputs: list[str], folder: Path, *arguments: str) -> dict[str, pd.DataF
 
 
 def check(tables: dict[str, pd.DataFrame], has_greedy: bool) -> None:
-    expected = {"summary", "agreement", "stability", "pools"}
+    expected = {"accuracy", "summary", "agreement", "stability", "pools"}
     expected |= {"greedy"} if has_greedy else set()
     assert set(tables) == expected
     for name in ("agreement", "stability", "pools"):

@@ -1,7 +1,7 @@
 """Abilities, or ranks, from trial to trial."""
 
 import json
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,10 @@ def plot_trajectories(
     """
     # A tree has groups, a dataset has none.
     is_study = not hasattr(result, "children")
-    paths = _of_study(result, order, ci_prob) if is_study else _of_result(result, ci_prob)
+    if is_study:
+        paths = _of_study(cast("xr.Dataset", result), order, ci_prob)
+    else:
+        paths = _of_result(cast("xr.DataTree", result), ci_prob)
     names, ends = paths.systems, paths.middle[:, -1]
     few = len(names) <= _MOST_BANDS
     banded = few and bool((paths.low < paths.high).any())
