@@ -3,7 +3,6 @@
 Imports sit inside the functions that need them, as in :mod:`bayesrank.cli`.
 """
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 
     from bayesrank.planning import StopDecision
     from bayesrank.responses import Responses
-
-# A comma that is not inside parentheses.
-_BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 
 @click.command()
@@ -97,11 +93,12 @@ def evaluate(
     from bayesrank.evaluation import evaluate as evaluate_systems
     from bayesrank.evaluation.metrics import parse_metrics
     from bayesrank.evaluation.ranked import metric_weights
+    from bayesrank.method import split_calls
     from bayesrank.reporting.evidence import shrunk_note
     from bayesrank.results.storage import save
 
     data = _read(paths, settings)
-    names = [name for text in metrics for name in _BETWEEN_METRICS.split(text.strip())]
+    names = [name for text in metrics for name in split_calls(text)]
     rename(metric="metrics")
     if pairs:
         names = names[:1]

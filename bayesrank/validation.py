@@ -42,10 +42,11 @@ def check_between_0_and_1(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
 
 
-def check_count(value: Any, name: str) -> None:
-    """Raise unless an argument is an integer of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"{name} must be an integer of at least 0; got {value!r}")
+def check_integer(value: Any, name: str, *, least: int = 1) -> int:
+    """Return an argument that is an integer and not too small, or raise."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
+    return int(value)
 
 
 def checked_seed(random_seed: int | None) -> int | None:

@@ -13,7 +13,7 @@ from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
 from bayesrank.results.rank_sets import pair_gaps
 from bayesrank.results.stored import ranking_of, result_draws
-from bayesrank.validation import check_count
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 
@@ -169,7 +169,7 @@ def allocate(
     ValueError
         If the budget is not an integer of at least 0, or the cells cannot take it.
     """
-    check_count(budget, "budget")
+    check_integer(budget, "budget", least=0)
     bound = np.inf if max_trials is None else max_trials
     room = np.maximum(bound - trials, 0.0).sum()
     if budget > room:

@@ -20,7 +20,7 @@ from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.rank_sets import better_scores, pair_gaps
 from bayesrank.results.ranks import TIE_TOLERANCE
 from bayesrank.results.stored import ranking_of, result_draws
-from bayesrank.validation import check_count
+from bayesrank.validation import check_integer
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -187,7 +187,7 @@ def plan_pairs(
         kind = type(data).__name__.lower()
         raise DataError(f"data must be responses to plan trials of questions; got {kind}")
     if further is not None:
-        check_count(further, "further")
+        check_integer(further, "further", least=0)
     n_top = None if goal is None else check_goal(goal, k, len(data.systems))
     worth_scale(data)
     result = present_state(data, error=error, random_seed=random_seed)

@@ -256,6 +256,12 @@ def adjacent_z_ranks(mean: ArrayLike, sd: ArrayLike, *, z: float = 1.645) -> NDA
     numpy.ndarray of int64 and shape (system,)
         Dense ranks, 1 for the best.
 
+    Raises
+    ------
+    ValueError
+        If means and standard deviations are not one finite number for each system, a standard
+        deviation is negative, or `z` is.
+
     References
     ----------
     .. [1] M. Hariri et al. Don't Pass@k: a Bayesian framework for large language model
@@ -267,6 +273,16 @@ def adjacent_z_ranks(mean: ArrayLike, sd: ArrayLike, *, z: float = 1.645) -> NDA
     array([1, 1, 2])
     """
     means, sds = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    if means.ndim != 1 or not np.isfinite(means).all():
+        raise ValueError(f"mean must hold one finite number for each system; got {mean!r}")
+    if sds.shape != means.shape:
+        raise ValueError(
+            f"sd must hold one number for each of {len(means)} systems; got shape {sds.shape}"
+        )
+    if not ((sds >= 0) & (sds < np.inf)).all():
+        raise ValueError(f"sd must hold finite numbers of at least 0; got {sd!r}")
+    if not 0 <= z < np.inf:
+        raise ValueError(f"z must be a number of at least 0; got {z!r}")
     order = np.argsort(-means, kind="stable")
     gap = means[order[:-1]] - means[order[1:]]
     apart = gap >= z * np.hypot(sds[order[:-1]], sds[order[1:]])

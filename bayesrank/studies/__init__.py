@@ -18,6 +18,7 @@ from bayesrank.studies.pools import model_pools
 from bayesrank.studies.sensitivity import prior_sensitivity
 from bayesrank.studies.stability import collapse, stability
 from bayesrank.studies.tables import published_tables, write_tables
+from bayesrank.studies.transfer import prior_transfer
 
 __all__ = [
     "adaptive_greedy",
@@ -36,6 +37,7 @@ __all__ = [
     "power_prior",
     "prior_data_conflict",
     "prior_sensitivity",
+    "prior_transfer",
     "published_tables",
     "simulate",
     "stability",

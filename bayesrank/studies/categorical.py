@@ -15,8 +15,9 @@ from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.stability import tau_or_nan
-from bayesrank.studies.subsets import check_trial_counts, draw_trials, with_outcomes
+from bayesrank.studies.references import tau_or_nan
+from bayesrank.studies.subsets import check_trial_counts, plan_draws, take_draw
+from bayesrank.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,15 +103,14 @@ def categorical(
     from bayesrank.rubrics.library import CORRECTNESS
     from bayesrank.rubrics.scoring import responses_by_scheme
 
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
+    draws = check_integer(draws, "draws")
     answers = rubric_responses(attempts, CORRECTNESS)
     count = check_trial_counts(answers, [n], "subset")[0]
     data = responses_by_scheme(attempts, schemes, weights=weights, by=by)
     questions = _questions(answers)
     results = run_tasks(
         partial(_one_draw, list(data.values()), questions, count),
-        _spread(answers, count, int(draws), random_seed),
+        plan_draws(answers, count, draws, "subset", random_seed),
         name="categorical",
         random_seed=random_seed,
         workers=workers,
@@ -131,7 +131,7 @@ def categorical(
         attrs={"study": "categorical", "n_trials": count, "random_seed": random_seed},
     )
     dataset["tau_mean"] = dataset["tau"].mean("draw")
-    dataset["tau_sd"] = dataset["tau"].std("draw", ddof=min(1, int(draws) - 1))
+    dataset["tau_sd"] = dataset["tau"].std("draw", ddof=min(1, draws - 1))
     dataset["draws_undefined"] = dataset["tau"].isnull().sum("draw")
     return dataset
 
@@ -148,22 +148,6 @@ def _questions(data: Responses) -> Questions:
     return found
 
 
-def _spread(data: Responses, n: int, draws: int, random_seed: int) -> list[Any]:
-    """Return the trials of each draw; None where trials are missing and cells have their own.
-
-    A permutation of the trials is dealt out in hands of n before there is another one.
-    """
-    if data.n_missing:
-        return [None] * draws
-    rng = np.random.default_rng(random_seed)
-    n_trials = data.shape[2]
-    hands: list[NDArray[np.intp]] = []
-    while len(hands) < draws:
-        order = rng.permutation(n_trials)
-        hands += [order[start : start + n] for start in range(0, n_trials - n + 1, n)]
-    return hands[:draws]
-
-
 def _one_draw(
     data: Sequence[Responses],
     questions: Questions,
@@ -172,15 +156,9 @@ def _one_draw(
     seed: np.random.SeedSequence,
 ) -> dict[str, Any]:
     """Rank one draw of trials under every scheme."""
-    ranks = []
-    for responses in data:
-        if trials is None:
-            # The same generator for all: attempts that are missing are so under every scheme.
-            few = draw_trials(responses, n, "subset", np.random.default_rng(seed))
-        else:
-            few = with_outcomes(responses, responses.outcomes[..., trials])
-        ranks.append(_ranks(few, questions))
-    return {"rank": ranks}
+    # The same seed for all: attempts that are missing are so under every scheme.
+    drawn = (take_draw(responses, n, "subset", trials, seed) for responses in data)
+    return {"rank": [_ranks(few, questions) for few in drawn]}
 
 
 def _references(

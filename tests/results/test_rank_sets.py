@@ -225,3 +225,25 @@ def test_unequal_spreads_add_in_squares():
 def test_equal_means_share_a_rank_without_spread():
     np.testing.assert_array_equal(adjacent_z_ranks([0.5, 0.5, 0.4], [0.0] * 3), [1, 1, 2])
     np.testing.assert_array_equal(adjacent_z_ranks([0.5, 0.5], [0.1, 0.1], z=0.0), [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "z", "message"),
+    [
+        (
+            [0.5, 0.4],
+            [0.1],
+            1.0,
+            r"sd must hold one number for each of 2 systems; got shape \(1,\)",
+        ),
+        ([0.5, 0.4], 0.1, 1.0, r"sd must hold one number for each of 2 systems; got shape \(\)"),
+        ([[0.5, 0.4]], [[0.1, 0.1]], 1.0, "mean must hold one finite number for each system"),
+        ([0.5, np.nan], [0.1, 0.1], 1.0, "mean must hold one finite number for each system"),
+        ([0.5, 0.4], [0.1, -0.1], 1.0, "sd must hold finite numbers of at least 0"),
+        ([0.5, 0.4], [0.1, np.inf], 1.0, "sd must hold finite numbers of at least 0"),
+        ([0.5, 0.4], [0.1, 0.1], -1.0, "z must be a number of at least 0; got -1.0"),
+    ],
+)
+def test_the_rule_of_neighbours_is_given_one_number_each(mean, sd, z, message):
+    with pytest.raises(ValueError, match=message):
+        adjacent_z_ranks(mean, sd, z=z)

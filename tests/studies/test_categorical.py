@@ -9,7 +9,6 @@ from bayesrank.errors import DataError
 from bayesrank.results.agreement import kendall_tau_b
 from bayesrank.results.ranks import rank_scores
 from bayesrank.rubrics import SCHEMES, classify
-from bayesrank.studies.categorical import _spread
 
 SCHEME_NAMES = ["conservative", "verifier_only", "format_aware"]
 N_TRIALS = 6
@@ -105,15 +104,6 @@ def test_draws_of_one_trial_use_each_trial_once(attempts: pd.DataFrame):
         for seed in (0, 1)
     ]
     np.testing.assert_allclose(several[0]["tau_mean"], several[1]["tau_mean"], atol=1e-12)
-
-
-def test_trials_are_dealt_out_before_they_are_dealt_again():
-    data = Responses(np.zeros((1, 1, 7), dtype=int))
-    hands = _spread(data, 3, 5, 0)
-    assert len(hands) == 5
-    assert all(len(set(hand)) == 3 for hand in hands)
-    for first, second in ((0, 1), (2, 3)):
-        assert not set(hands[first]) & set(hands[second])
 
 
 def test_cells_with_missing_trials_draw_their_own(attempts: pd.DataFrame):

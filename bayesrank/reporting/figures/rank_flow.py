@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesrank.reporting.figures.aligned import align
 from bayesrank.reporting.figures.canvas import take_axes
 from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
+from bayesrank.results.aligned import align
 from bayesrank.results.ranks import average_rank
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bayesrank.reporting.figures.aligned import Ranking
+    from bayesrank.results.aligned import Ranking
 
 _ROW_INCHES = 0.19
 _COLUMN_INCHES = 1.1
