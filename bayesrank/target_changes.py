@@ -41,8 +41,8 @@ def announce_change(data: Responses, target: str) -> None:
     """
     key = data.systems, data.questions
     before = _seen.pop(key, None)
-    changed = before is not None and before.target != target
-    if changed and before.digest == _digest(data, before.n_trials):
+    grew = before is not None and before.digest == _digest(data, before.n_trials)
+    if before is not None and grew and before.target != target:
         warnings.warn(
             f"target is {target!r} with the trials that were added; it was {before.target!r} "
             "before, so that the intervals answer another question: pass "
