@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesrank.catalog import METHODS
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
-from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, parse_metrics
+from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, metric_names, parse_metrics
 from bayesrank.evaluation.posteriors import metric_posterior
 from bayesrank.inference.arguments import point_arguments, prior_counts
 from bayesrank.method import load_function
@@ -107,10 +108,9 @@ def evaluate(
     if interval not in ("exact", "normal"):
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
     tails = np.array([0.5 - ci_prob / 2, 0.5 + ci_prob / 2] if interval == "exact" else [])
+    for metric in wanted:
+        require_outcomes(metric, responses)
     if responses.scale is not None:
-        for metric in wanted:
-            if metric.label != "avg":
-                require_categories(responses, metric.label)
         return _scores_table(responses, ci_prob, interval)
     rows = []
     for metric in wanted:
@@ -147,6 +147,25 @@ def as_responses(data: Any) -> Responses:
 def default_metrics(data: Responses) -> tuple[str, ...]:
     """Return the metrics that are evaluated where none is named."""
     return ("bayes", "avg") if data.scale is None else ("avg",)
+
+
+def require_outcomes(metric: Metric, data: Responses) -> None:
+    """Raise for a metric of other outcomes than these.
+
+    Raises
+    ------
+    DataError
+        If the outcomes are scores or more than two categories; the message says which metrics
+        there are for them.
+    """
+    if data.scale is not None and metric.label != "avg":
+        require_categories(data, metric.label)
+    if metric.method.data == "binary" and not data.is_binary:
+        others = [name for name in metric_names() if METHODS[name].data != "binary"]
+        raise DataError(
+            f"outcomes must be right or wrong for {metric.label}; got {data.n_categories} "
+            f"categories: evaluate {', '.join(others)}"
+        )
 
 
 def require_categories(data: Responses, what: str) -> None:
