@@ -23,6 +23,7 @@ from bayesrank.console import (
     print_columns,
     print_leaderboard,
     progress,
+    rank_flags,
     result_option,
     seed_option,
     selection_options,
@@ -118,7 +119,7 @@ def rank(
     # Printed first: a full disk must not take the leaderboard of a long run with it.
     print_leaderboard(tree, output_format)
     if settings["draws"] != 0:
-        note(check_result(tree, data).summary)
+        note(check_result(tree, data).in_shell(rank_flags()).summary)
     if output is not None:
         note(f"Wrote {save(tree, output)}")
 

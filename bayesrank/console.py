@@ -157,6 +157,17 @@ def note(text: str) -> None:
     _LOGGER.info(text)
 
 
+def rank_flags() -> dict[str, str]:
+    """Return the flags of ``bayesrank rank`` by the arguments that they stand for."""
+    root = click.get_current_context().find_root().command
+    command = root.commands["rank"] if isinstance(root, click.Group) else root
+    return {
+        option.name: option.opts[-1]
+        for option in command.params
+        if isinstance(option, click.Option) and option.name is not None
+    }
+
+
 def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
     """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
     from bayesrank.reporting.tables import leaderboard_columns, to_json, to_markdown

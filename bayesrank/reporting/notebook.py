@@ -1,4 +1,4 @@
-"""What notebooks show of data and of leaderboards."""
+"""What notebooks show of data, of leaderboards and of checks."""
 
 import math
 from html import escape
@@ -8,12 +8,13 @@ import numpy as np
 
 from bayesrank.reporting.data_summary import summarize_responses
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.tables import Column, frame_columns
+from bayesrank.reporting.tables import Column, finding_columns, frame_columns
 from bayesrank.results.leaderboard import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesrank.checking import Report
     from bayesrank.responses import Responses
 
 # Rows that a notebook shows before it leaves out the middle.
@@ -71,6 +72,28 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
     ci_prob, lcb = (frame.attrs.get(name, math.nan) for name in ("ci_prob", "lcb"))
     columns = frame_columns(frame, ci_prob=ci_prob, lcb=lcb)
     return _table_html(columns, "Leaderboard")
+
+
+def check_html(report: "Report") -> str:
+    """Return what a check found for a notebook.
+
+    Parameters
+    ----------
+    report : Report
+        What :func:`bayesrank.checking.check` returned.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> from bayesrank.checking import Finding, Report
+    >>> ">Few draws.</td>" in check_html(Report((Finding("sampling", "bad", "Few draws."),)))
+    True
+    """
+    return _table_html(finding_columns(report), "What the checks found")
 
 
 def _systems_html(data: "Responses") -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from bayesrank.checking import Report
+
 
 class Column(NamedTuple):
     """A column of a table.
@@ -116,6 +118,25 @@ def frame_columns(
             "Probability that no system is better.",
             frame["prob_best"].to_list(),
         ),
+    ]
+
+
+def finding_columns(report: "Report") -> list[Column]:
+    """Return what a check found, one row per finding.
+
+    Parameters
+    ----------
+    report : Report
+        What :func:`bayesrank.checking.check` returned.
+
+    Returns
+    -------
+    list of Column
+    """
+    return [
+        Column("topic", [one.topic for one in report]),
+        Column("verdict", [one.verdict for one in report]),
+        Column("finding", [one.sentence for one in report]),
     ]
 
 
