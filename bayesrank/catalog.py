@@ -7,17 +7,49 @@ published configurations in :mod:`bayesrank.presets`.
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Any
 
 from bayesrank.catalog_likelihoods import LIKELIHOODS
 from bayesrank.catalog_rankers import RANKERS
+from bayesrank.errors import InputError
 from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
+from bayesrank.views import Ballots, Comparisons
 
-__all__ = ["METHODS", "PRESETS", "find_method"]
+__all__ = ["DEFAULT_METHOD", "METHODS", "PRESETS", "default_method", "find_method"]
+
+# What ranks responses when no method is named.
+DEFAULT_METHOD = "standardized_accuracy"
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {row.name: row for row in (*RANKERS, *LIKELIHOODS)}
 )
+
+
+def default_method(data: Any) -> str:
+    """Return the method that ranks data when none is named.
+
+    Parameters
+    ----------
+    data : Responses, Comparisons, Ballots, or what responses can be built from
+        What is to be ranked.
+
+    Returns
+    -------
+    str
+        Standardised accuracy for responses; for battles a model of ties where there are ties, else
+        Bradley-Terry; Plackett-Luce for rankings.
+
+    Examples
+    --------
+    >>> default_method(Comparisons([[0, 2], [1, 0]]))
+    'bradley_terry'
+    """
+    if isinstance(data, Ballots):
+        return "plackett_luce"
+    if isinstance(data, Comparisons):
+        return "davidson" if data.ties.any() else "bradley_terry"
+    return DEFAULT_METHOD
 
 
 def find_method(name: str) -> tuple[Method, Preset | None]:
@@ -52,6 +84,12 @@ def find_method(name: str) -> tuple[Method, Preset | None]:
             return METHODS[preset.method], preset
         if name in METHODS:
             return METHODS[name], None
+    message = f"method must be the name of a method or of a published configuration; got {name!r}"
     close = get_close_matches(str(name), {**METHODS, **PRESETS})
-    hint = f"did you mean {' or '.join(close)}?" if close else "`bayesrank methods` lists them"
-    raise ValueError(f"method must be a name in METHODS or PRESETS; got {name!r} ({hint})")
+    if close:
+        raise InputError(f"{message} (did you mean {' or '.join(close)}?)")
+    raise InputError(
+        message,
+        in_python="METHODS and PRESETS hold them",
+        in_shell="`bayesrank methods` lists them",
+    )

@@ -6,6 +6,17 @@ _LIKELIHOOD = ("map", "mle", "nuts")
 
 LIKELIHOODS = (
     Method(
+        "standardized_accuracy",
+        "metrics",
+        "bayesrank.models.standardized:standardized_accuracy",
+        "responses",
+        ("mml", "map", "nuts"),
+        ("robins1986new", "wedderburn1974quasi"),
+        kernel="bayesrank.inference.item_fits:standardized_accuracy",
+        spread="bayesrank.inference.standardization:sampled_scores",
+        graded=True,
+    ),
+    Method(
         "bradley_terry",
         "paired",
         "bayesrank.models.paired:bradley_terry",

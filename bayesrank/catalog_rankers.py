@@ -12,6 +12,7 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("hariri2025dont",),
+        graded=True,
     ),
     Method(
         "bayes",
@@ -22,6 +23,8 @@ RANKERS = (
         ("hariri2025dont",),
         factory="bayesrank.models.categorical:dirichlet_multinomial",
         exact="bayesrank.methods.bayes:bayes_draws",
+        graded=True,
+        shrunk=True,
     ),
     Method(
         "pass_at_k",
@@ -111,6 +114,7 @@ RANKERS = (
         _NUMPY,
         ("hariri2026ranking",),
         weighs_questions=True,
+        graded=True,
     ),
     Method(
         "thompson",
@@ -321,5 +325,6 @@ RANKERS = (
         "grouped grades",
         _NUMPY,
         ("rankllm",),
+        graded=True,
     ),
 )

@@ -11,9 +11,15 @@ from typing import Any
 
 import click
 
-from bayesrank.catalog import METHODS, PRESETS, find_method
+from bayesrank.catalog import (
+    DEFAULT_METHOD,
+    METHODS,
+    PRESETS,
+    default_method,
+    find_method,
+)
 from bayesrank.console import (
-    SELECTION,
+    READING,
     Commands,
     ci_prob_option,
     complete_method,
@@ -23,14 +29,22 @@ from bayesrank.console import (
     print_columns,
     print_leaderboard,
     progress,
-    rank_flags,
+    reading_options,
     result_option,
     seed_option,
-    selection_options,
 )
 from bayesrank.evaluation_commands import evaluate, plan
-from bayesrank.flags import MethodCommand, default_text, describe_options
+from bayesrank.flag_messages import PREFIX
+from bayesrank.flags import (
+    MethodCommand,
+    default_backend,
+    default_text,
+    describe_options,
+    method_flags,
+    own_flags,
+)
 from bayesrank.reporting_commands import check, cite, completion, report
+from bayesrank.rubric_commands import rubric
 from bayesrank.studies_commands import study
 
 _EXAMPLE_SEED = 1
@@ -50,12 +64,11 @@ def main() -> None:
 @inputs_argument
 @click.option(
     "--method",
-    default="bayes",
-    show_default=True,
     metavar="NAME",
     shell_complete=complete_method,
     help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
-    "`bayesrank rank --method NAME --help`.",
+    f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
+    "where there are ties, else bradley_terry]",
 )
 @click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
 @click.option(
@@ -68,9 +81,15 @@ def main() -> None:
     "--target",
     type=click.Choice(["benchmark", "population"]),
     help="What varies: the trials on these questions, or the questions as well.  "
-    "[default: benchmark where every cell has two trials or more]",
+    "[default: benchmark where most cells have two trials or more]",
 )
-@selection_options
+@click.option(
+    "--unit",
+    type=click.Choice(["trial", "run"]),
+    help="What is independent: each trial, or the runs, whose answers may fail together.  "
+    "[default: trial]",
+)
+@reading_options
 @click.option(
     "--lcb",
     type=float,
@@ -91,7 +110,7 @@ def main() -> None:
 @format_option("latex")
 @result_option("the whole result")
 def rank(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     output_format: str,
     output: Path | None,
     options: dict[str, Any],
@@ -108,19 +127,24 @@ def rank(
     from bayesrank.checking import check as check_result
     from bayesrank.ranking import rank as rank_systems
     from bayesrank.readers import read_data
-    from bayesrank.results.storage import save
+    from bayesrank.results.storage import load, save
 
-    selection = {name: settings.pop(name) for name in SELECTION}
-    data = read_data(inputs, **selection)
+    reading = {name: settings.pop(name) for name in READING}
+    data = read_data(paths, **reading)
+    settings["method"] = settings["method"] or default_method(data)
     row, preset = find_method(settings["method"])
-    default = preset.backend if preset else row.backends[0]
-    with progress(settings["method"], settings["backend"] or default):
+    with progress(settings["method"], settings["backend"] or default_backend(row, preset)):
         tree = rank_systems(data, **settings, **options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
     print_leaderboard(tree, output_format)
     if settings["draws"] != 0:
-        note(check_result(tree, data).in_shell(rank_flags()).summary)
+        note(check_result(tree, data).summary)
     if output is not None:
+        if output.exists() and (before := load(output).attrs.get("target")) != tree.attrs["target"]:
+            note(
+                f"The target was {before} in {output}, so that its intervals answered another "
+                f"question; --target {before} compares the two."
+            )
         note(f"Wrote {save(tree, output)}")
 
 
@@ -192,7 +216,7 @@ def demo(output: Path) -> None:
         f"A simulated evaluation: {n_systems} language models, {n_questions} questions of four "
         f"mathematics olympiads, {n_trials} runs each.\n"
     )
-    tree = rank_systems(data, "bayes", random_seed=_EXAMPLE_SEED)
+    tree = rank_systems(data, random_seed=_EXAMPLE_SEED)
     print_leaderboard(tree, "table")
     written = {
         "InferenceData": save(tree, output / "olympiad.nc"),
@@ -230,6 +254,7 @@ def warmup(names: tuple[str, ...]) -> None:
 
 main.add_command(evaluate)
 main.add_command(plan)
+main.add_command(rubric)
 main.add_command(report)
 main.add_command(study)
 main.add_command(check)
@@ -257,9 +282,13 @@ def _describe_method(name: str) -> None:
     click.echo()
     if row.options:
         described = describe_options(row)
+        flags = {
+            (flag.name or "").removeprefix(PREFIX): flag.opts[0]
+            for flag in method_flags(row, preset, taken=own_flags(rank))
+        }
         print_columns(
             [
-                Column("option", [f"--{option.replace('_', '-')}" for option in row.options]),
+                Column("option", [flags.get(option, option) for option in row.options]),
                 Column("default", [default_text(each) for each in row.options.values()]),
                 Column("what it is", [described.get(option, "") for option in row.options]),
             ]

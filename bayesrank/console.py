@@ -6,6 +6,7 @@ that the data do not have what the method needs.
 """
 
 import logging
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from bayesrank.errors import InputError
+from bayesrank.flag_messages import Flag, flags_of, in_flags
+from bayesrank.flags import Numbers
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -24,8 +29,35 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "markdown")
 
-# Keywords of read_responses, as which `selection_options` passes them on.
-SELECTION = ("format", "task", "scorer", "filter", "metric")
+_SELECTORS = ("task", "scorer", "filter", "metric")
+
+# Keywords of read_responses, as which `reading_options` passes them on.
+READING = ("format", *_SELECTORS, "scale", "weights", "edges")
+
+# What outcomes are, where they are neither 0 and 1 nor fractions.
+_OUTCOMES = (
+    (
+        "scale",
+        "LOW,HIGH",
+        "Outcomes are scores, such as ratings and percentages: the lowest and the highest there "
+        "can be, such as 1,10 or 0,100.",
+    ),
+    (
+        "weights",
+        "W0,W1,...",
+        "Outcomes are categories 0, 1, ... (or those of --edges), worth so much each.",
+    ),
+    (
+        "edges",
+        "E1,...",
+        "Turn scores into categories: 0 below E1, 1 from E1 on, and so forth.",
+    ),
+)
+
+_RENAMED = "bayesrank.renamed"
+
+# Characters of a line.
+_WIDEST = 100
 
 _LOGGER = logging.getLogger("bayesrank")
 
@@ -63,16 +95,26 @@ class Commands(click.Group):
         except BrokenPipeError:
             raise  # the reader of a pipe has left, and click ends quietly
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = in_flags(error.strerror or str(error), self.flags(ctx))
             raise Failure(f"{error.filename}: {reason}" if error.filename else reason) from error
         except ValueError as error:
-            raise Failure(" ".join(str(error).split())) from error
+            text = error.in_shell if isinstance(error, InputError) else str(error)
+            raise Failure(" ".join(in_flags(text, self.flags(ctx)).split())) from error
         finally:
             _LOGGER.removeHandler(handler)
 
+    def flags(self, ctx: click.Context) -> dict[str, Flag]:
+        """Return the flags of the command that runs, and what it lacks of those of rank."""
+        root = ctx.find_root()
+        running = self.commands.get(root.invoked_subcommand or "")
+        flags = flags_of(self.commands["rank"].params, prefix="bayesrank rank ")
+        if running is not None:
+            flags |= flags_of(running.get_params(root))
+        return flags | {name: flags[other] for name, other in root.meta.get(_RENAMED, {}).items()}
+
 
 inputs_argument = click.argument(
-    "inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path()
+    "paths", nargs=-1, required=True, metavar="INPUT...", type=click.Path()
 )
 ci_prob_option = click.option(
     "--ci-prob",
@@ -83,7 +125,11 @@ ci_prob_option = click.option(
     help="Probability that intervals hold.",
 )
 seed_option = click.option(
-    "--seed", "random_seed", type=int, metavar="S", help="Seed of the draws."
+    "--seed",
+    "random_seed",
+    type=int,
+    metavar="S",
+    help="Seed of the draws.  [default: one made from the data]",
 )
 
 
@@ -128,9 +174,11 @@ def _check_result_path(
     return check_folder(ctx, param, path)
 
 
-def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what to read, by the keywords of ``read_responses``."""
-    for name in reversed(SELECTION[1:]):
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what to read and how, by the keywords of ``read_responses``."""
+    for name, metavar, text in reversed(_OUTCOMES):
+        command = click.option(f"--{name}", type=Numbers(), metavar=metavar, help=text)(command)
+    for name in reversed(_SELECTORS):
         text = f"Which {name} to read where logs hold several."
         command = click.option(f"--{name}", metavar="NAME", help=text)(command)
     return click.option(
@@ -154,23 +202,25 @@ def complete_method(
 
 def note(text: str) -> None:
     """Say something on stderr that is not a result; ``--quiet`` leaves it out."""
-    _LOGGER.info(text)
+    _LOGGER.info(for_shell(text))
 
 
-def rank_flags() -> dict[str, str]:
-    """Return the flags of ``bayesrank rank`` by the arguments that they stand for."""
-    root = click.get_current_context().find_root().command
-    command = root.commands["rank"] if isinstance(root, click.Group) else root
-    return {
-        option.name: option.opts[-1]
-        for option in command.params
-        if isinstance(option, click.Option) and option.name is not None
-    }
+def for_shell(text: str) -> str:
+    """Return a message of the package with the flags of the command that runs."""
+    ctx = click.get_current_context()
+    group = ctx.find_root().command
+    return in_flags(text, group.flags(ctx)) if isinstance(group, Commands) else text
+
+
+def rename(**arguments: str) -> None:
+    """Let messages on an argument name the flag of another one from here on."""
+    click.get_current_context().meta[_RENAMED] = arguments
 
 
 def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
     """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
-    from bayesrank.reporting.tables import leaderboard_columns, to_json, to_markdown
+    from bayesrank.reporting.evidence import is_shared, notes, run_line
+    from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_json, to_markdown
     from bayesrank.results.leaderboard import leaderboard
 
     if output_format == "json":
@@ -178,16 +228,33 @@ def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
     elif output_format == "csv":
         click.echo(leaderboard(tree).to_csv(index=False), nl=False)
     elif output_format == "markdown":
-        click.echo(to_markdown(leaderboard_columns(tree)))
+        click.echo("\n\n".join([to_markdown(leaderboard_columns(tree)), *notes(tree)]))
     elif output_format == "latex":
         from bayesrank.reporting.styled import to_latex
 
         click.echo(to_latex(leaderboard_columns(tree)), nl=False)
     else:
-        run = tree.attrs
-        name = run["method"] if run["preset"] == "none" else run["preset"]
-        click.echo(f"{name} (back end {run['backend']}, target {run['target']})")
-        print_columns(leaderboard_columns(tree))
+        click.echo(run_line(tree))
+        # What all systems have in common is in that line.
+        common = {
+            header
+            for header, variable in (("n", "n_outcomes"), ("questions", "n_questions"))
+            if is_shared(tree["ranking"].to_dataset(), variable)
+        }
+        columns = [each for each in leaderboard_columns(tree) if each.header not in common]
+        fitting = fit_width(columns, _table_width())
+        print_columns(fitting)
+        for text in notes(tree):
+            click.echo(text)
+        left_out = [each.header for each in columns if each not in fitting]
+        if left_out:
+            note(f"Columns left out: {', '.join(left_out)}. --format csv has all of them.")
+
+
+def _table_width() -> int:
+    """Return how wide a leaderboard may be: as a terminal, and no wider than people read."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDEST
+    return min(columns, _WIDEST)
 
 
 def print_columns(columns: "list[Column]") -> None:
@@ -214,7 +281,7 @@ def print_columns(columns: "list[Column]") -> None:
 
 
 def _print_warning(message: Warning | str, *_: Any) -> None:
-    click.echo(f"Warning: {message}", err=True)
+    click.echo(f"Warning: {for_shell(str(message))}", err=True)
 
 
 @contextmanager

@@ -1,7 +1,37 @@
 """Errors and warnings that callers may want to catch by name."""
 
 
-class DataError(ValueError):
+class InputError(ValueError):
+    """Something that the caller can mend; the message names the argument and the remedy.
+
+    Parameters
+    ----------
+    message : str
+        ``<argument> must <constraint>; got <value>``, and the remedy where it is an argument: the
+        command line turns arguments into its flags by itself.
+    in_python, in_shell : str, optional
+        Remedy where it differs by more than that.
+
+    Attributes
+    ----------
+    in_shell : str
+        The message for the command line.
+
+    Examples
+    --------
+    >>> error = InputError("path must exist; got 'x'", in_python="call make()", in_shell="run make")
+    >>> str(error)
+    "path must exist; got 'x': call make()"
+    >>> error.in_shell
+    "path must exist; got 'x': run make"
+    """
+
+    def __init__(self, message: str, *, in_python: str = "", in_shell: str = "") -> None:
+        super().__init__(f"{message}: {in_python}" if in_python else message)
+        self.in_shell = f"{message}: {in_shell}" if in_shell else message
+
+
+class DataError(InputError):
     """Data that cannot be ranked as they are; the message names the argument and the remedy."""
 
 
@@ -11,6 +41,10 @@ class NoFiniteEstimate(ValueError):  # noqa: N818 - the name states the mathemat
 
 class ConvergenceWarning(UserWarning):
     """A fit or a sampler that did not reach its convergence criterion."""
+
+
+class TargetWarning(UserWarning):
+    """A default target that is another one than before the data grew."""
 
 
 class CalibrationWarning(UserWarning):

@@ -1,26 +1,27 @@
-"""Options of a method as flags of the command line.
+"""Options of a method and of its back end as flags of the command line.
 
-Nothing is declared here: flags are read from the catalog, hence from the function of the method.
-Its keyword-only parameter ``tie_handling`` is the flag ``--tie-handling``, parsed by its
-annotation, with the help that its docstring holds.
+Nothing is declared here: flags are read from the catalog, hence from the function of the method,
+and from the function of the back end. Their keyword-only parameter ``tie_handling`` is the flag
+``--tie-handling``, parsed by its annotation, with the help that the docstring holds.
 """
 
 import ast
 import inspect
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.core import ParameterSource
 
-from bayesrank.catalog import find_method
+from bayesrank.catalog import DEFAULT_METHOD, find_method
+from bayesrank.flag_messages import PREFIX
+from bayesrank.method import load_function
+from bayesrank.ranking import BACKENDS
 
 if TYPE_CHECKING:
     from bayesrank.method import Method, Preset
-
-# Keeps a method's option apart from an own option of the command that has the same name.
-_PREFIX = "method_option_"
 
 _SCALARS = {"int": click.INT, "float": click.FLOAT, "str": click.STRING, "bool": click.BOOL}
 _NUMBERS = ("ArrayLike", "Sequence[float]", "Sequence[int]", "tuple[float, ...]")
@@ -29,16 +30,20 @@ _NUMBERS = ("ArrayLike", "Sequence[float]", "Sequence[int]", "tuple[float, ...]"
 class MethodCommand(click.Command):
     """A command that has, besides its own options, those of the method that ``--method`` names.
 
-    The callback gets those that were given as the mapping `options`, by parameter name.
+    Those of the back end come with them. The callback gets what was given of both as the mapping
+    `options`, by parameter name.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the method, then parse its options together with the command's own."""
-        default = next(param.default for param in self.params if param.name == "method")
-        name = _named_method(args) or str(default)
+        name = _value_of("--method", args) or DEFAULT_METHOD
         row, preset = find_method(name)
+        backend = _value_of("--backend", args) or default_backend(row, preset)
+        taken = own_flags(self)
+        own = method_flags(row, preset, taken=taken)
         ctx.meta["bayesrank.method"] = row
-        ctx.meta["bayesrank.flags"] = method_flags(row, preset)
+        ctx.meta["bayesrank.backend"] = backend
+        ctx.meta["bayesrank.flags"] = [*own, *backend_flags(backend, taken=taken)]
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -57,7 +62,7 @@ class MethodCommand(click.Command):
         """Hand the method's options that were given over as one mapping."""
         values = {flag.name: ctx.params.pop(flag.name) for flag in ctx.meta["bayesrank.flags"]}
         ctx.params["options"] = {
-            name.removeprefix(_PREFIX): value
+            name.removeprefix(PREFIX): value
             for name, value in values.items()
             if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         }
@@ -74,22 +79,48 @@ class MethodCommand(click.Command):
         ]
         with formatter.section("Options"):
             formatter.write_dl(own)
-        described = describe_options(row)
+        options = {f"{PREFIX}{name}" for name in row.options}
+        of_method = [flag for flag in flags if flag.name in options]
+        of_backend = [flag for flag in flags if flag not in of_method]
+        backend = ctx.meta["bayesrank.backend"]
         with formatter.section(f"Options of {row.name}"):
-            if not flags:
+            if not of_method:
                 formatter.write_text("None.")
-                return
-            formatter.write_dl(
-                [
-                    (record[0], f"{described.get(name, '')}  {record[1]}".strip())
-                    for flag in flags
-                    if (record := flag.get_help_record(ctx))
-                    and (name := (flag.name or "").removeprefix(_PREFIX))
-                ]
-            )
+            _write_flags(ctx, formatter, of_method, describe_options(row))
+        if of_backend:
+            with formatter.section(f"Options of the back end {backend}"):
+                _write_flags(ctx, formatter, of_backend, _describe(BACKENDS[backend]))
 
 
-def method_flags(row: "Method", preset: "Preset | None" = None) -> list[click.Option]:
+def _write_flags(
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    flags: Sequence[click.Option],
+    described: Mapping[str, str],
+) -> None:
+    records = []
+    for flag in flags:
+        name = (flag.name or "").removeprefix(PREFIX)
+        record = flag.get_help_record(ctx)
+        if record is not None:
+            records.append((record[0], f"{described.get(name, '')}  {record[1]}".strip()))
+    if records:
+        formatter.write_dl(records)
+
+
+def own_flags(command: click.Command) -> frozenset[str]:
+    """Return all flags that a command declares itself."""
+    return frozenset(flag for param in command.params for flag in param.opts)
+
+
+def default_backend(row: "Method", preset: "Preset | None") -> str:
+    """Return the back end that a method or a published configuration has by default."""
+    return preset.backend if preset else row.backends[0]
+
+
+def method_flags(
+    row: "Method", preset: "Preset | None" = None, *, taken: Collection[str] = ()
+) -> list[click.Option]:
     """Make the flags of a method.
 
     Parameters
@@ -98,6 +129,9 @@ def method_flags(row: "Method", preset: "Preset | None" = None) -> list[click.Op
         The row of the catalog.
     preset : Preset, optional
         A published configuration, whose options are shown as defaults.
+    taken : collection of str, optional
+        Flags of the command. An option that would have one of them is called by the method too,
+        such as ``--hodge-rank-weights``.
 
     Returns
     -------
@@ -105,19 +139,66 @@ def method_flags(row: "Method", preset: "Preset | None" = None) -> list[click.Op
         An option that text cannot express, such as a function, has none.
     """
     fixed = preset.options if preset else {}
+    options = {
+        name: parameter.replace(default=fixed.get(name, parameter.default))
+        for name, parameter in row.options.items()
+    }
+    return _make_flags(options, row.name, taken)
+
+
+def backend_flags(backend: str, *, taken: Collection[str] = ()) -> list[click.Option]:
+    """Make the flags of a back end.
+
+    Parameters
+    ----------
+    backend : str
+        Its name; an unknown one has no flags.
+    taken : collection of str, optional
+        Flags of the command, as for :func:`method_flags`.
+
+    Returns
+    -------
+    list of click.Option
+    """
+    if backend not in BACKENDS:
+        return []
+    options = {
+        name: parameter.replace(annotation=_annotation_text(parameter.annotation))
+        for name, parameter in inspect.signature(BACKENDS[backend]).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    return _make_flags(options, backend, taken)
+
+
+def _annotation_text(annotation: Any) -> str:
+    """Return an annotation as source text, types such as ``int | None`` included."""
+    if isinstance(annotation, str):
+        return annotation
+    if annotation is NoneType:
+        return "None"
+    alternatives = get_args(annotation)
+    if NoneType in alternatives:
+        return " | ".join(map(_annotation_text, alternatives))
+    return inspect.formatannotation(annotation)
+
+
+def _make_flags(
+    options: Mapping[str, inspect.Parameter], owner: str, taken: Collection[str]
+) -> list[click.Option]:
     flags = []
-    for name, parameter in row.options.items():
+    for name, parameter in options.items():
         kind = parameter_type(parameter.annotation)
         if kind is None:
             continue
-        default = fixed.get(name, parameter.default)
         flag = f"--{name.replace('_', '-')}"
+        if flag in taken:
+            flag = f"--{owner.replace('_', '-')}-{flag[2:]}"
         if kind is click.BOOL:
             flag = f"{flag}/--no-{flag[2:]}"
-        shown = default_text(parameter.replace(default=default))
+        shown = default_text(parameter)
         flags.append(
             click.Option(
-                [flag, _PREFIX + name],
+                [flag, PREFIX + name],
                 type=kind,
                 default=None,
                 help="[required]" if shown == "required" else f"[default: {shown}]",
@@ -165,6 +246,8 @@ def parameter_type(annotation: str) -> click.ParamType | None:
     """
     names = [name.strip() for name in annotation.split("|")]
     kinds = [kind for name in names if (kind := _named_type(name)) is not None]
+    if any("none" in kind.choices for kind in kinds if isinstance(kind, click.Choice)):
+        kinds = [kind for kind in kinds if not isinstance(kind, _Nothing)]  # "none" is a word here
     if not kinds or all(isinstance(kind, _Nothing) for kind in kinds):
         return None
     return kinds[0] if len(kinds) == 1 else _Either(kinds)
@@ -176,7 +259,7 @@ def _named_type(name: str) -> click.ParamType | None:
     if name in _SCALARS:
         return _SCALARS[name]
     if name in _NUMBERS:
-        return _Numbers()
+        return Numbers()
     if name.startswith("Literal["):
         values = ast.literal_eval(f"({name[8:-1]},)")
         return click.Choice(values) if all(isinstance(value, str) for value in values) else None
@@ -194,7 +277,7 @@ class _Nothing(click.ParamType):
             self.fail(f"{value!r} is not none.", param, ctx)
 
 
-class _Numbers(click.ParamType):
+class Numbers(click.ParamType):
     """Numbers separated by commas."""
 
     name = "numbers"
@@ -202,6 +285,7 @@ class _Numbers(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
+        """Return the numbers."""
         try:
             return tuple(float(number) for number in value.split(","))
         except ValueError:
@@ -238,9 +322,11 @@ def describe_options(row: "Method") -> dict[str, str]:
     dict
         Descriptions by parameter name, each on one line.
     """
-    from bayesrank.method import load_function
+    return _describe(load_function(row.function))
 
-    docstring = inspect.getdoc(load_function(row.function)) or ""
+
+def _describe(function: Callable[..., Any]) -> dict[str, str]:
+    docstring = inspect.getdoc(function) or ""
     section = docstring.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     lines: dict[str, list[str]] = {}
     names: list[str] = []
@@ -260,14 +346,14 @@ def _plain(text: str) -> str:
     return re.sub(r"(?::\w+:)?`+([^`]+)`+", r"\1", text)
 
 
-def _named_method(args: list[str]) -> str | None:
-    """Return the value of ``--method``, before anything else can be parsed; the last one counts."""
+def _value_of(flag: str, args: list[str]) -> str | None:
+    """Return the value of a flag, before anything else can be parsed; the last one counts."""
     named = None
     for argument, following in zip(args, [*args, None][1:], strict=True):
         if argument == "--":
             break
-        if argument == "--method":
+        if argument == flag:
             named = following
-        elif argument.startswith("--method="):
+        elif argument.startswith(f"{flag}="):
             named = argument.partition("=")[2]
     return named

@@ -1,4 +1,4 @@
-"""Long tables, one row per outcome, to arrays and back."""
+"""Long tables, one row per outcome, to arrays and back; and labelled arrays."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.outcomes import DECLARATIONS
 from bayesrank.validation import numeric
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
     from bayesrank.responses import Responses
 
@@ -77,6 +79,41 @@ def read_long(frame: "pd.DataFrame") -> tuple[NDArray[np.float64], dict[str, Any
     return cells, named | _kept(frame.attrs.get(ATTRIBUTE, {}), named)
 
 
+def read_dataarray(data: "xr.DataArray") -> tuple[NDArray[Any], dict[str, Any]]:
+    """Return the outcomes of a labelled array, and its labels.
+
+    Parameters
+    ----------
+    data : xarray.DataArray
+        As in :meth:`bayesrank.Responses.from_dataarray`.
+
+    Returns
+    -------
+    outcomes : numpy.ndarray of shape (system, question, trial) or (system, question)
+    labels : dict
+        Keywords ``systems`` and ``questions`` where there are coordinates.
+
+    Raises
+    ------
+    DataError
+        If the dims are others.
+    """
+    if not hasattr(data, "dims"):
+        raise DataError(f"data must be an xarray.DataArray; got {type(data).__name__}")
+    wanted = [dim for dim in ("system", "question", "trial") if dim in data.dims]
+    if set(data.dims) != set(wanted) or wanted[:2] != ["system", "question"]:
+        raise DataError(
+            f"data must have dims system, question and optionally trial; got {tuple(data.dims)}"
+        )
+    dims = {"systems": "system", "questions": "question"}
+    labels = {
+        keyword: data.coords[dim].values.tolist()
+        for keyword, dim in dims.items()
+        if dim in data.coords
+    }
+    return data.transpose(*wanted).values, labels
+
+
 def write_long(data: "Responses") -> "pd.DataFrame":
     """Lay responses out as a long table, from which :func:`read_long` restores them.
 
@@ -89,33 +126,38 @@ def write_long(data: "Responses") -> "pd.DataFrame":
     -------
     pandas.DataFrame
         Columns system, question, trial, outcome and, where there are groups, group; one row per
-        system, question and trial, missing ones included as NaN. What no row can say (weights,
-        prior outcomes, pairing) is in ``attrs``, which Parquet keeps and CSV does not.
+        system, question and trial, missing ones included as NaN. What no row can say (what the
+        outcomes are, prior outcomes, pairing) is in ``attrs``, which Parquet keeps and CSV does
+        not.
     """
     import pandas as pd
 
     index = pd.MultiIndex.from_product(
         [data.systems, data.questions, range(data.shape[2])], names=["system", "question", "trial"]
     )
-    values = data.outcomes if data.scores is None else data.scores
-    outcome = np.where(data.observed, values, np.nan).ravel()
+    outcome = np.where(data.observed, data.values, np.nan).ravel()
     table = pd.DataFrame({"outcome": outcome}, index=index).reset_index()
     if data.groups is not None:
         table["group"] = np.repeat(np.tile(data.groups, len(data.systems)), data.shape[2])
-    # Lists, since Parquet keeps attributes as JSON.
     table.attrs[ATTRIBUTE] = {
         "systems": list(data.systems),
         "questions": list(data.questions),
         "paired": data.paired,
-        "weights": None if data.weights is None else data.weights.tolist(),
-        "prior_outcomes": None if data.prior_outcomes is None else data.prior_outcomes.tolist(),
+        **{name: _plain(each) for name, each in data.declared.items()},
+        "prior_outcomes": _plain(data.prior_outcomes),
     }
     return table
 
 
+def _plain(value: Any) -> Any:
+    """Return arrays and tuples as lists, since Parquet keeps attributes as JSON."""
+    return np.asarray(value).tolist() if np.iterable(value) else value
+
+
 def _kept(attributes: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
     """Return the keywords in the attributes of a table, for the labels that it still has."""
-    kept = {name: attributes[name] for name in ("paired", "weights") if name in attributes}
+    known = {"paired", *DECLARATIONS}
+    kept = {name: attributes[name] for name in known if name in attributes}
     prior = attributes.get("prior_outcomes")
     if prior is None:
         return kept

@@ -6,8 +6,9 @@ listing them imports neither PyMC nor anything else that is slow.
 """
 
 import ast
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib import import_module
@@ -33,6 +34,9 @@ DataKind = Literal[
 
 # Keyword-only parameters that rank() takes itself, so they are not options of a method.
 _RUN_PARAMETERS = frozenset({"prior", "random_seed"})
+
+# A comma that is not inside parentheses.
+_BETWEEN_CALLS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 # Back ends of the PyMC factories.
 LIKELIHOOD_BACKENDS = frozenset({"mle", "map", "nuts", "mml"})
@@ -71,6 +75,9 @@ class Method:
         ``module:function`` for sandwich calibration: of the gradient of the log-likelihood for
         resampled counts, where the data are comparisons; of the model by unit of variation, see
         :mod:`bayesrank.inference.unit_likelihoods`, where they are responses.
+    spread : str, optional
+        ``module:function`` that draws scores inside their range from their sampling distribution,
+        for whichever back end estimated them: the calibration of a method without `gradient`.
     composite : bool
         Whether the likelihood is a composite one, whose draws need calibration.
     empirical : bool
@@ -88,6 +95,11 @@ class Method:
         Whether the answers to a question decide how much it counts, so that few may decide.
     relative : bool
         Whether scores are percentages of the largest.
+    graded : bool
+        Whether the score is a mean grade, so that it has the units of the outcomes.
+    shrunk : bool
+        Whether the uniform Dirichlet prior on the categories of an outcome pulls the score towards
+        the mean of their weights, so that it is not the observed mean.
     """
 
     name: str
@@ -101,6 +113,7 @@ class Method:
     exact: str | None = None
     functional: str | None = None
     gradient: str | None = None
+    spread: str | None = None
     composite: bool = False
     empirical: bool = False
     correlated: bool = False
@@ -109,6 +122,8 @@ class Method:
     smooth: bool = True
     weighs_questions: bool = False
     relative: bool = False
+    graded: bool = False
+    shrunk: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.
@@ -117,7 +132,12 @@ class Method:
     @property
     def is_calibrated(self) -> bool:
         """Whether the draws are calibrated by default, whatever the target."""
-        return self.composite or self.empirical
+        return self.composite or self.empirical or self.spread is not None
+
+    @property
+    def can_be_calibrated(self) -> bool:
+        """Whether draws can be given the spread over the units of the target."""
+        return self.gradient is not None or self.spread is not None
 
     @property
     def title(self) -> str:
@@ -169,9 +189,17 @@ class Method:
                 return parse_prior(ast.unparse(default).lower())
         return None
 
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raise ValueError for an option that the method does not have or that it lacks."""
-        known = ", ".join(self.options) or "none"
+    @property
+    def priors(self) -> frozenset[str]:
+        """Options that are priors."""
+        return frozenset(n for n, each in self.options.items() if "PriorLike" in each.annotation)
+
+    def check_options(self, options: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+        """Raise ValueError for an option that the method does not have or that it lacks.
+
+        The message lists the options of the method and `more`, those of the back end.
+        """
+        known = ", ".join([*self.options, *more]) or "none"
         for name in options:
             if name not in self.options:
                 raise ValueError(f"options of {self.name} must be among: {known}; got {name!r}")
@@ -203,6 +231,64 @@ class Preset:
     backend: str
     prior: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_call(text: str, argument: str) -> tuple[str, dict[str, Any]]:
+    """Split ``name(option=literal, ...)`` into the name and the options.
+
+    Parameters
+    ----------
+    text : str
+        A name, with options in parentheses where there are some.
+    argument : str
+        What the text was passed as, for the message.
+
+    Returns
+    -------
+    name : str
+    options : dict
+
+    Raises
+    ------
+    ValueError
+        If the text has another form.
+
+    Examples
+    --------
+    >>> read_call("g_pass_at_k_tau(k=8, tau=0.5)", "methods")
+    ('g_pass_at_k_tau', {'k': 8, 'tau': 0.5})
+    """
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return node.id, {}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg}
+            if len(options) == len(node.keywords):  # no **
+                return node.func.id, options
+    except (AttributeError, SyntaxError, ValueError):
+        pass  # the error below says what is accepted
+    raise ValueError(f"{argument} must have the form name or name(option=value); got {text!r}")
+
+
+def split_calls(text: str) -> list[str]:
+    """Split a list of names with options at the commas between them.
+
+    Parameters
+    ----------
+    text : str
+        As on the command line.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> split_calls("avg, g_pass_at_k_tau(k=8, tau=0.5)")
+    ['avg', 'g_pass_at_k_tau(k=8, tau=0.5)']
+    """
+    return _BETWEEN_CALLS.split(text.strip())
 
 
 def load_function(path: str) -> Any:

@@ -340,18 +340,31 @@ def parse_prior(text: str) -> Prior:
     return _NAMED[match[1]][0](*map(float, parts))
 
 
-def as_prior(prior: PriorLike) -> Prior:
+def as_prior(prior: PriorLike, name: str = "prior") -> Prior:
     """Return a prior as such: a number is the standard deviation of a normal, text is parsed.
+
+    Parameters
+    ----------
+    prior : prior, float or str
+        What was given.
+    name : str, default "prior"
+        The argument that it was given as, for messages.
 
     Raises
     ------
     ValueError
         If it is nothing of the kind.
     """
-    if isinstance(prior, str):
-        return parse_prior(prior)
-    if isinstance(prior, Real) and not isinstance(prior, bool):
-        return Normal(0.0, float(prior))
+    try:
+        if isinstance(prior, str):
+            return parse_prior(prior)
+        if isinstance(prior, Real) and not isinstance(prior, bool):
+            return Normal(0.0, float(prior))
+    except ValueError as error:
+        reason = str(error)
+        if reason.startswith("prior "):
+            raise ValueError(name + reason.removeprefix("prior")) from error
+        raise ValueError(f"{name} must have other numbers; got {prior!r}: {reason}") from error
     if isinstance(prior, Prior) and not isinstance(prior, type):  # Flat() and not Flat
         return prior
-    raise ValueError(f"prior must be a prior of bayesrank.priors, a number or text; got {prior!r}")
+    raise ValueError(f"{name} must be a prior of bayesrank.priors, a number or text; got {prior!r}")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from bayesrank.catalog import METHODS, find_method
+from bayesrank.catalog import METHODS, default_method, find_method
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import has_enough_trials
+from bayesrank.inference.arguments import has_repeated_trials
 from bayesrank.inference.bootstrap import bootstrap
 from bayesrank.inference.estimate import Data, Estimate, Run
 from bayesrank.inference.exact import exact
@@ -22,7 +22,8 @@ from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree
-from bayesrank.validation import check_between_0_and_1, checked_seed
+from bayesrank.target_changes import announce_change
+from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Target = Literal["benchmark", "population", "battles"]
+Unit = Literal["trial", "run"]
 
 BACKENDS: Mapping[str, Callable[..., Estimate]] = {
     "bootstrap": bootstrap,
@@ -50,11 +52,12 @@ _ANY_SEED = np.random.SeedSequence(0)
 
 def rank(
     data: "Data | xr.DataArray | ArrayLike",
-    method: str | Method,
+    method: str | Method | None = None,
     *,
     backend: str | None = None,
     prior: PriorLike | None = None,
     target: Target | None = None,
+    unit: Unit | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     ci_prob: float = 0.95,
@@ -68,9 +71,11 @@ def rank(
     data : Responses, Comparisons, Ballots, xarray.DataArray or array_like
         Outcomes of shape (system, question, trial), or what :class:`Responses` can be built from;
         or wins and ties between systems; or rankings of some of the systems each.
-    method : str or Method
+    method : str or Method, optional
         A published configuration of `PRESETS`, or else a method of `METHODS`; or a
-        :class:`~bayesrank.method.Method` of your own.
+        :class:`~bayesrank.method.Method` of your own. By default ``standardized_accuracy``, the
+        accuracy (mean grade) of each system on all questions: on complete data the observed mean;
+        for battles ``davidson`` where there are ties, else ``bradley_terry``.
     backend : str, optional
         How the posterior is found: one of the method's back ends. The preset's, or the method's
         first, by default.
@@ -79,13 +84,18 @@ def rank(
         normal. The preset's or the method's own by default. Not for ``backend="mle"``.
     target : {"benchmark", "population", "battles"}, optional
         What varies: the trials on these questions, or the questions too. By default "benchmark"
-        where every cell has two trials or more, else "population"; always "battles" for
+        where most observed cells have two trials or more, else "population"; always "battles" for
         comparisons and ballots. Likelihoods that cannot be calibrated describe the benchmark alone.
+    unit : {"trial", "run"}, optional
+        What is independent of what: each trial, the default, or the runs: with "run" all answers of
+        trial t of a system may fail together, which widens the intervals where totals of runs vary
+        more than independent trials let them. For ``standardized_accuracy``.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts, else 500. 0 gives the point
         estimate alone, without intervals and probabilities.
     random_seed : int, optional
-        Same seed, same result.
+        Same seed, same result. By default a seed that the data determine, so that all functions
+        and commands draw alike from the same data.
     ci_prob : float, default 0.95
         Probability of the equal-tailed credible intervals.
     lcb : float, default 0.05
@@ -108,16 +118,24 @@ def rank(
     NoFiniteEstimate
         If a maximum-likelihood estimate does not exist.
 
+    Warns
+    -----
+    TargetWarning
+        If the data are earlier ones with trials added, whose default target was another one.
+
     Examples
     --------
-    >>> result = rank([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], "bayes", random_seed=1)
-    >>> result["ranking"]["rank"].values
-    array([1, 2])
+    >>> result = rank([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], random_seed=1)
+    >>> result["ranking"]["score"].values.round(3)
+    array([0.833, 0.333])
     """
     for name, value in {"ci_prob": ci_prob, "lcb": lcb}.items():
         check_between_0_and_1(value, name)
-    seed = np.random.SeedSequence(checked_seed(random_seed))
-    run, preset = _plan(data, method, backend, prior, target, draws, seed, options)
+    data = _as_data(data)
+    seed = seed_sequence(random_seed, data.fingerprint)
+    run, preset = _plan(data, method, backend, prior, target, unit, draws, seed, options)
+    if target is None and run.draws and isinstance(run.data, Responses):
+        announce_change(run.data, run.target)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     return build_tree(
         run, estimate, preset=preset.name if preset else "none", ci_prob=ci_prob, lcb=lcb
@@ -126,7 +144,7 @@ def rank(
 
 def point_estimate(
     data: "Data | xr.DataArray | ArrayLike",
-    method: str | Method,
+    method: str | Method | None = None,
     *,
     backend: str | None = None,
     prior: PriorLike | None = None,
@@ -164,16 +182,17 @@ def point_estimate(
     target = "benchmark" if isinstance(data, Responses) else None
     seeded = random_seed is not None
     seed = np.random.SeedSequence(checked_seed(random_seed)) if seeded else _ANY_SEED
-    run, _ = _plan(data, method, backend, prior, target, 0, seed, options)
-    return BACKENDS[run.backend](run, **run.backend_options).score
+    run, _ = _plan(data, method, backend, prior, target, None, 0, seed, options)
+    return run.in_units(BACKENDS[run.backend](run, **run.backend_options).score)
 
 
 def draw_scores(
     data: Data,
-    method: str | Method,
+    method: str | Method | None = None,
     *,
     backend: str | None = None,
     target: Target | None = None,
+    unit: Unit | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     **options: Any,
@@ -184,7 +203,7 @@ def draw_scores(
 
     Parameters
     ----------
-    data, method, backend, target, draws, random_seed, **options
+    data, method, backend, target, unit, draws, random_seed, **options
         As in :func:`rank`; at least one draw.
 
     Returns
@@ -198,34 +217,40 @@ def draw_scores(
     """
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
-    seed = np.random.SeedSequence(checked_seed(random_seed))
-    run, _ = _plan(data, method, backend, None, target, draws, seed, options)
+    seed = seed_sequence(random_seed, data.fingerprint)
+    run, _ = _plan(data, method, backend, None, target, unit, draws, seed, options)
     backend_options = dict(run.backend_options)
     if run.backend == "nuts":
         backend_options.setdefault("log_likelihood", False)
     # They are None without draws alone.
-    return cast("NDArray[np.float64]", BACKENDS[run.backend](run, **backend_options).draws)
+    scores = cast("NDArray[np.float64]", BACKENDS[run.backend](run, **backend_options).draws)
+    return run.in_units(scores)
 
 
 def _plan(
     data: Any,
-    method: str | Method,
+    method: str | Method | None,
     backend: str | None,
     prior: PriorLike | None,
     target: str | None,
+    unit: str | None,
     draws: int | None,
     seed: np.random.SeedSequence,
     options: Mapping[str, Any],
 ) -> tuple[Run, Preset | None]:
     """Check what was asked, fill in the defaults and return the run."""
-    row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     ranked = _as_data(data)
+    method = default_method(ranked) if method is None else method
+    row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     _check_data(row, ranked)
     backend = _choose_backend(row, backend or (preset.backend if preset else None))
     backend_options = _backend_options(backend)
     chosen = dict(preset.options) if preset else {}
     chosen |= {name: v for name, v in options.items() if name not in backend_options}
-    row.check_options(chosen)
+    row.check_options(chosen, backend_options)
+    for name in row.priors.intersection(chosen):
+        if chosen[name] != row.options[name].default:  # which may be a word of its own
+            as_prior(chosen[name], name)
     if backend == "mle":
         chosen |= _flat_priors(row, chosen)
     if draws is None:
@@ -240,6 +265,7 @@ def _plan(
         data=ranked,
         backend=backend,
         target=_choose_target(ranked, row, backend, target),
+        unit=_choose_unit(row, unit),
         prior=_choose_prior(row, backend, prior),
         draws=int(draws),
         seed=seed,
@@ -304,10 +330,10 @@ def _flat_priors(row: Method, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 @cache
-def _backend_options(backend: str) -> frozenset[str]:
+def _backend_options(backend: str) -> tuple[str, ...]:
     """Return the keyword-only parameters of a back end."""
     parameters = inspect.signature(BACKENDS[backend]).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 def _choose_target(data: Data, row: Method, backend: str, target: str | None) -> str:
@@ -320,7 +346,7 @@ def _choose_target(data: Data, row: Method, backend: str, target: str | None) ->
         raise ValueError(
             f"target must be 'benchmark' or 'population' for responses; got {target!r}"
         )
-    if backend in LIKELIHOOD_BACKENDS and row.gradient is None:
+    if backend in LIKELIHOOD_BACKENDS and not row.can_be_calibrated:
         # Nothing calibrates these draws for other questions than those at hand.
         if target == "population":
             raise ValueError(
@@ -329,8 +355,17 @@ def _choose_target(data: Data, row: Method, backend: str, target: str | None) ->
             )
         return "benchmark"
     if target is None:
-        return "benchmark" if has_enough_trials(data) else "population"
+        return "benchmark" if has_repeated_trials(data) else "population"
     return target
+
+
+def _choose_unit(row: Method, unit: str | None) -> str:
+    if unit not in (None, "trial", "run"):
+        raise ValueError(f"unit must be 'trial' or 'run'; got {unit!r}")
+    if unit == "run" and row.spread is None:
+        known = ", ".join(name for name, each in METHODS.items() if each.spread is not None)
+        raise ValueError(f"unit must be 'trial' for {row.name}; got 'run', which is for {known}")
+    return unit or "trial"
 
 
 def _choose_prior(row: Method, backend: str, prior: PriorLike | None) -> Prior | None:
@@ -340,11 +375,11 @@ def _choose_prior(row: Method, backend: str, prior: PriorLike | None) -> Prior |
                 f"prior must be None for {row.name} with backend {backend!r}; got {prior!r}"
             )
         return None
-    if backend == "mle":
+    if backend in ("mle", "mml"):
         if prior is not None:
             raise ValueError(
-                f"prior must be None for backend='mle', which has none; got {prior!r}: use "
-                "backend='map'"
+                f"prior must be None for backend={backend!r}, which has none; got {prior!r}: use "
+                f"backend={'map' if 'map' in row.backends else 'nuts'!r}"
             )
         return None
     return row.default_prior if prior is None else as_prior(prior)

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import get_completion_class
 
-from bayesrank.catalog import METHODS, find_method
+from bayesrank.catalog import DEFAULT_METHOD, METHODS, find_method
 from bayesrank.console import (
     check_folder,
     complete_method,
+    for_shell,
     inputs_argument,
     note,
     print_columns,
     progress,
-    rank_flags,
+    reading_options,
+    rename,
     seed_option,
-    selection_options,
 )
-from bayesrank.flags import parameter_type
+from bayesrank.flag_messages import PREFIX
+from bayesrank.flags import backend_flags, default_backend, method_flags
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
     from bayesrank.responses import Responses
 
 _CANNOT_RUN = 3
-
-# Whose ranking `check` looks at where no method is named.
-_CHECKED = "bayes"
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -52,11 +51,11 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
 @inputs_argument
 @click.option(
     "--methods",
-    default="bayes",
+    default=DEFAULT_METHOD,
     show_default=True,
     metavar="NAMES",
     shell_complete=complete_method,
-    help="How to rank, the main method first: bayes,borda or 'bayes, pass_at_k(k=2)'.",
+    help="How to rank, the main method first: avg,borda or 'avg, pass_at_k(k=2)'.",
 )
 @click.option(
     "--prior-sensitivity",
@@ -67,7 +66,7 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     "likelihood, such as bradley_terry, or bayes where there are greedy outcomes.",
 )
 @click.option("--title", default="Ranking", show_default=True, help="Heading of the page.")
-@selection_options
+@reading_options
 @click.option(
     "--draws",
     type=int,
@@ -85,14 +84,14 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
     help="The page to write (.html).",
 )
 def report(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     methods: str,
     studied: str | None,
     title: str,
     draws: int | None,
     random_seed: int | None,
     output: Path,
-    **selection: Any,
+    **reading: Any,
 ) -> None:
     """Write a report: one HTML page with everything in it.
 
@@ -105,16 +104,17 @@ def report(
 
     results: list[xr.DataTree] | dict[str, xr.DataTree]
     study = None
-    if all(Path(path).suffix in (".nc", ".zarr") for path in inputs):
+    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
         if studied is not None:
             raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
-        results = [load(path) for path in inputs]
+        rename(path="paths")
+        results = [load(path) for path in paths]
     else:
         calls = _calls(methods)
         to_study = {} if studied is None else _calls(studied)
         if len(to_study) > 1:
-            raise ValueError(f"prior-sensitivity must be one method; got {studied!r}")
-        data = read_responses(inputs, **selection)
+            raise click.UsageError(f"--prior-sensitivity must be one method; got {studied!r}")
+        data = read_responses(paths, **reading)
         results = _rank_all(data, calls, draws, random_seed)
         for call, options in to_study.items():
             study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
@@ -129,9 +129,10 @@ def report(
     metavar="NAMES",
     shell_complete=complete_method,
     help="Check the ranking by these methods, separated by commas, and say only of them whether "
-    f"they can run; the exit code is 3 unless all can.  [default: {_CHECKED}, and all methods]",
+    f"they can run; the exit code is 3 unless all can.  [default: {DEFAULT_METHOD}; what can run, "
+    "of all]",
 )
-@selection_options
+@reading_options
 @seed_option
 @click.option(
     "--format",
@@ -142,11 +143,11 @@ def report(
     help="How to print what was found.",
 )
 def check(
-    inputs: tuple[str, ...],
+    paths: tuple[str, ...],
     methods: str | None,
     output_format: str,
     random_seed: int | None,
-    **selection: Any,
+    **reading: Any,
 ) -> None:
     """Say whether a ranking can be trusted, what is missing in the data, and which methods can run.
 
@@ -157,18 +158,13 @@ def check(
     from bayesrank.readers import read_responses
     from bayesrank.results.storage import load
 
-    flags = rank_flags()
-    if all(Path(path).suffix in (".nc", ".zarr") for path in inputs):
-        reports = {path: check_result(load(path)).in_shell(flags) for path in inputs}
-        _print_reports(reports, output_format)
+    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
+        _print_reports({path: check_result(load(path)) for path in paths}, output_format)
         return
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or list(METHODS.values())
-    data = read_responses(inputs, **selection)
-    reports = {
-        name: report.in_shell(flags)
-        for name, report in _check_rankings(data, named or [_CHECKED], random_seed)
-    }
+    data = read_responses(paths, **reading)
+    reports = dict(_check_rankings(data, named or [DEFAULT_METHOD], random_seed))
     can_run = _print_data(data, rows, reports, output_format)
     if named and not can_run:
         click.get_current_context().exit(_CANNOT_RUN)
@@ -184,7 +180,7 @@ def _check_rankings(
     for name in names:
         row, preset = find_method(name)
         try:
-            with progress(name, preset.backend if preset else row.backends[0]):
+            with progress(name, default_backend(row, preset)):
                 result = rank(data, name, random_seed=random_seed)
         except ValueError:  # the table of methods says what it lacks
             yield "the data", check_data(data)
@@ -209,7 +205,10 @@ def _print_data(
     found = [capability(row, data) for row in rows]
     if output_format == "json":
         methods = {
-            each.method.name: {"can_run": not each.reason, "note": each.reason or each.note}
+            each.method.name: {
+                "can_run": not each.reason,
+                "note": for_shell(each.reason or each.note),
+            }
             for each in found
         }
         _print_reports(reports, output_format, data=facts, methods=methods)
@@ -222,7 +221,10 @@ def _print_data(
             [
                 Column("method", [each.method.name for each in found]),
                 Column("can run", ["no" if each.reason else "yes" for each in found]),
-                Column("why, and what to mind", [each.reason or each.note for each in found]),
+                Column(
+                    "why, and what to mind",
+                    [for_shell(each.reason or each.note) for each in found],
+                ),
             ]
         )
     return not any(each.reason for each in found)
@@ -231,6 +233,7 @@ def _print_data(
 def _print_reports(reports: "dict[str, Report]", output_format: str, **more: Any) -> None:
     from bayesrank.reporting.tables import finding_columns
 
+    reports = {name: report.reworded(for_shell) for name, report in reports.items()}
     if output_format == "json":
         checks = {name: report.to_dict() for name, report in reports.items()}
         click.echo(json.dumps({**more, "checks": checks}, indent=2, ensure_ascii=False))
@@ -274,15 +277,16 @@ def _calls(methods: str) -> dict[str, dict[str, Any]]:
         found = _CALL.fullmatch(text)
         if found is None:
             raise ValueError(f"methods must be names, or name(option=value); got {text!r}")
-        row, _ = find_method(found["name"])
+        row, preset = find_method(found["name"])
+        flags = [*method_flags(row), *backend_flags(default_backend(row, preset))]
+        kinds = {(flag.name or "").removeprefix(PREFIX): flag.type for flag in flags}
         options = {}
         for option in filter(None, _BETWEEN_OPTIONS.split(found["options"] or "")):
             name, _, value = (part.strip() for part in option.partition("="))
-            row.check_options({name: value, **row.example})
-            kind = parameter_type(row.options[name].annotation)
-            if kind is None:
-                raise ValueError(f"options must be values that text can express; got {text!r}")
-            options[name] = kind.convert(value, None, None)
+            if name not in kinds:
+                known = ", ".join(kinds) or "none"
+                raise ValueError(f"options of {row.name} must be among: {known}; got {name!r}")
+            options[name] = kinds[name].convert(value, None, None)
         calls[text] = options
     if not calls:
         raise ValueError(f"methods must be one name or more; got {methods!r}")
@@ -317,8 +321,8 @@ def _study_priors(
 
 
 def _kind(data: "Responses") -> str:
-    if data.scores is not None:
-        return "fractional scores from 0 to 1"
+    if data.scale is not None:
+        return f"scores {data.scale}"
     if data.is_binary:
         return "right or wrong"
     worth = ", ".join(f"{each:g}" for each in data.category_weights)

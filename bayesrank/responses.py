@@ -20,18 +20,17 @@ from bayesrank.counting import (
 )
 from bayesrank.errors import DataError
 from bayesrank.events import Events, deduplicate_events
-from bayesrank.longtable import read_long, write_long
-from bayesrank.validation import (
-    MISSING,
-    frozen,
-    label_systems,
-    numeric,
-    unique_labels,
-    validate_groups,
+from bayesrank.longtable import read_dataarray, read_long, write_long
+from bayesrank.outcomes import (
+    DECLARATIONS,
+    cut,
+    outcome_array,
+    refuse,
     validate_outcomes,
     validate_prior_outcomes,
-    validate_weights,
 )
+from bayesrank.scale import UNIT, Scale
+from bayesrank.validation import MISSING, frozen, label_systems, unique_labels, validate_groups
 from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
@@ -47,14 +46,20 @@ class Responses:
     Parameters
     ----------
     outcomes : array_like of shape (system, question, trial) or (system, question)
-        Booleans, categories 0..C (0 and 1 for wrong and right) with -1 for a missing trial, or
-        floats with NaN for a missing trial. Floats that are not whole numbers must lie in [0, 1]
-        and are kept as `scores`. A two-dimensional array is one trial.
+        Booleans or 0 and 1 for wrong and right; fractions in [0, 1], which are scores; scores on
+        the `scale` that is named; or categories 0..C whose `weights` or number are given. NaN is a
+        missing trial, and -1 among whole numbers, unless it lies on the scale. A two-dimensional
+        array is one trial.
     systems, questions : sequence of str, optional
         Unique labels; numbered from 1 by default.
     weights : array_like of shape (category,), optional
-        Worth of each category. Defaults to (0, 1) for binary outcomes. Methods that need weights
-        raise for more categories without them.
+        Outcomes are categories, worth so much each. Defaults to (0, 1) for binary outcomes.
+    scale : (float, float), optional
+        Outcomes are scores, such as ratings and percentages: the lowest and the highest there can
+        be. Scores, intervals and observed means are shown in these units.
+    categories : int, optional
+        Outcomes are so many categories without a worth, 0 the worst. Methods that need weights
+        raise for more than two.
     groups : sequence of str, one per question, optional
         Benchmark or topic of each question.
     prior_outcomes : array_like of shape (question, d) or (system, question, d), optional
@@ -80,9 +85,11 @@ class Responses:
     """
 
     _values: NDArray[np.int8] | NDArray[np.float64]
+    _n_categories: int
     systems: tuple[str, ...]
     questions: tuple[str, ...]
     weights: NDArray[np.float64] | None
+    scale: Scale | None
     groups: tuple[str, ...] | None
     prior_outcomes: NDArray[np.int8] | None
     paired: bool
@@ -94,32 +101,37 @@ class Responses:
         systems: Sequence[Hashable] | None = None,
         questions: Sequence[Hashable] | None = None,
         weights: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        categories: int | None = None,
         groups: Sequence[Hashable] | None = None,
         prior_outcomes: ArrayLike | None = None,
         paired: bool = True,
     ) -> None:
-        values = validate_outcomes(outcomes)
         if not isinstance(paired, bool | np.bool_):
             raise DataError(f"paired must be True or False; got {paired!r}")
-        n_systems, n_questions, _ = values.shape
-        categorical = values.dtype == np.int8
-        if not categorical and weights is not None:
-            raise DataError(
-                "weights must be None for fractional outcomes, which are their own worth; "
-                f"got {weights!r}"
-            )
-        worth = validate_weights(weights, values) if categorical else None
-        n_categories = 2 if worth is None else len(worth)
-        if categorical and worth is None:
-            n_categories = int(values.max()) + 1
+        array = outcome_array(outcomes)
+        n_systems, n_questions, _ = array.shape
+        named = label_systems(systems, n_systems)
+        asked = unique_labels(questions, n_questions, "questions", "question")
+        found = validate_outcomes(
+            array,
+            weights=weights,
+            scale=scale,
+            categories=categories,
+            where=lambda i, j: f"system {named[i]!r}, question {asked[j]!r}",
+        )
+        if found.scale not in (None, UNIT):
+            refuse({"prior_outcomes": prior_outcomes}, "must be None for scores on a scale")
         self.__dict__.update(
-            _values=values,
-            systems=label_systems(systems, n_systems),
-            questions=unique_labels(questions, n_questions, "questions", "question"),
-            weights=worth,
+            _values=found.values,
+            systems=named,
+            questions=asked,
+            weights=found.weights,
+            scale=found.scale,
+            _n_categories=found.n_categories,
             groups=validate_groups(groups, n_questions),
             prior_outcomes=validate_prior_outcomes(
-                prior_outcomes, n_systems, n_questions, n_categories
+                prior_outcomes, n_systems, n_questions, found.n_categories
             ),
             paired=bool(paired),
         )
@@ -132,8 +144,9 @@ class Responses:
             f"{size} {name}{'s' * (size != 1)}"
             for size, name in zip(self.shape, ("system", "question", "trial"), strict=True)
         )
+        scale = "" if self.scale in (None, UNIT) else f", scores {self.scale}"
         missing = f", {self.n_missing} outcomes missing" if self.n_missing else ""
-        return f"Responses({sizes}{missing})"
+        return f"Responses({sizes}{scale}{missing})"
 
     def _repr_html_(self) -> str:
         from bayesrank.reporting.notebook import responses_html  # notebooks alone need it
@@ -161,17 +174,8 @@ class Responses:
         DataError
             If the dims are not these.
         """
-        if not hasattr(data, "dims"):
-            raise DataError(f"data must be an xarray.DataArray; got {type(data).__name__}")
-        wanted = [dim for dim in ("system", "question", "trial") if dim in data.dims]
-        if set(data.dims) != set(wanted) or wanted[:2] != ["system", "question"]:
-            raise DataError(
-                f"data must have dims system, question and optionally trial; got {tuple(data.dims)}"
-            )
-        for keyword, dim in (("systems", "system"), ("questions", "question")):
-            if dim in data.coords:
-                options.setdefault(keyword, data.coords[dim].values.tolist())
-        return cls(data.transpose(*wanted).values, **options)
+        outcomes, labels = read_dataarray(data)
+        return cls(outcomes, **{**labels, **options})
 
     @classmethod
     def from_long(
@@ -189,7 +193,7 @@ class Responses:
             As in :class:`Responses`. By default what :meth:`to_long` has kept, else False: rows of
             a log are usually independent epochs.
         **options
-            Further keywords of :class:`Responses`, such as `weights`.
+            Further keywords of :class:`Responses`, such as `weights` and `scale`.
 
         Returns
         -------
@@ -204,6 +208,8 @@ class Responses:
         """
         cells, labels = read_long(frame)
         kept = labels.pop("paired", False)
+        if not DECLARATIONS.isdisjoint(options):
+            labels = {name: each for name, each in labels.items() if name not in DECLARATIONS}
         return cls(cells, paired=kept if paired is None else paired, **{**labels, **options})
 
     def to_long(self) -> "pd.DataFrame":
@@ -213,9 +219,9 @@ class Responses:
         -------
         pandas.DataFrame
             Columns system, question, trial, outcome and, where there are groups, group; one row
-            per system, question and trial, missing ones included as NaN. What no row can say
-            (weights, prior outcomes, pairing) is in ``attrs``, which Parquet keeps and CSV does
-            not.
+            per system, question and trial, missing ones included as NaN. What no row can say (what
+            the outcomes are, prior outcomes, pairing) is in ``attrs``, which Parquet keeps and CSV
+            does not.
 
         Examples
         --------
@@ -233,19 +239,58 @@ class Responses:
         return self._values.shape
 
     @property
+    def values(self) -> NDArray[np.int8] | NDArray[np.float64]:
+        """Outcomes as they were given: `outcomes`, or scores in units with NaN where missing."""
+        return self._values
+
+    @property
     def outcomes(self) -> NDArray[np.int8]:
         """Categories of shape (system, question, trial), -1 where the trial is missing."""
-        if self._values.dtype != np.int8:
+        if self.scale is not None:
             raise DataError(
-                "outcomes must be categories here; got fractional scores: turn them into "
-                "categories with categorize(edges=...)"
+                f"outcomes must be categories here; got scores {self.scale}",
+                in_python="turn them into categories with categorize(edges=...)",
+                in_shell="turn them into categories with edges=(e1, ...)",
             )
         return self._values.view(np.int8)
 
-    @property
+    @cached_property
     def scores(self) -> NDArray[np.float64] | None:
-        """Fractional outcomes in [0, 1], NaN where missing; None for categorical data."""
-        return self._values.view(np.float64) if self._values.dtype == np.float64 else None
+        """Scores as shares of their scale, in [0, 1], NaN where missing; None for categories."""
+        if self.scale is None:
+            return None
+        scores = self._values.view(np.float64)
+        return scores if self.scale == UNIT else frozen(self.scale.shares(scores))
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Keywords of :class:`Responses` that say what the outcomes are."""
+        categorical = self.scale is None and self.weights is None
+        return {
+            "weights": self.weights,
+            "scale": self.scale,
+            "categories": self._n_categories if categorical else None,
+        }
+
+    def in_units(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return grades in the units of the outcomes: of the scale, or of the weights.
+
+        Parameters
+        ----------
+        grades : numpy.ndarray
+            Like `grades`, or means of them.
+
+        Returns
+        -------
+        numpy.ndarray
+
+        Examples
+        --------
+        >>> data = Responses([[9, 10]], scale=(1, 10))
+        >>> data.in_units(data.grades.mean())
+        np.float64(9.5)
+        """
+        return grades if self.scale in (None, UNIT) else self.scale.units(grades)
 
     @cached_property
     def observed(self) -> NDArray[np.bool_]:
@@ -269,9 +314,8 @@ class Responses:
     @property
     def n_categories(self) -> int:
         """Number of categories, at least two."""
-        return (
-            len(self.weights) if self.weights is not None else max(int(self.outcomes.max()), 1) + 1
-        )
+        _ = self.outcomes  # raises for scores
+        return self._n_categories
 
     @property
     def is_binary(self) -> bool:
@@ -294,7 +338,7 @@ class Responses:
         if self.weights is None:
             raise DataError(
                 "weights must be given for outcomes with more than two categories; "
-                f"got None for {self.n_categories} categories"
+                f"got None for {self.n_categories} categories: weights=(w0, w1, ...)"
             )
         return self.weights
 
@@ -389,13 +433,13 @@ class Responses:
             )
 
     def categorize(self, edges: ArrayLike, *, weights: ArrayLike | None = None) -> "Responses":
-        """Turn fractional scores into ordered categories.
+        """Turn scores into ordered categories.
 
         Parameters
         ----------
         edges : array_like of shape (category - 1,)
-            Increasing lower bounds of categories 1, 2, ...; a score equal to an edge belongs to
-            the category above it.
+            Increasing lower bounds of categories 1, 2, ... in the units of the scores; a score
+            equal to an edge belongs to the category above it.
         weights : array_like of shape (category,), optional
             Worth of each category; (0, 1) by default for one edge.
 
@@ -414,27 +458,20 @@ class Responses:
         array([0, 1], dtype=int8)
         """
         if self.scores is None:
-            raise DataError("outcomes must be fractional scores to be categorized; got categories")
-        bounds = np.atleast_1d(numeric(edges, "edges"))
-        if bounds.ndim != 1 or not bounds.size or not np.isfinite(bounds).all():
-            raise DataError(f"edges must be one or more finite numbers; got {edges!r}")
-        if not np.all(np.diff(bounds) > 0):
-            raise DataError(f"edges must increase; got {edges!r}")
-        if weights is None and bounds.size == 1:
-            weights = (0.0, 1.0)
-
-        def cut(values: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.intp]:
-            return np.where(seen, np.searchsorted(bounds, values, side="right"), MISSING)
-
+            raise DataError("edges must be None for categories; got outcomes that are no scores")
         earlier = self.prior_outcomes
+        outcomes = cut(self.values, self.observed, edges)
+        # The categories are declared by their edges.
+        number = np.size(edges) + 1 if weights is None else None
         return Responses(
-            cut(self.scores, self.observed),
+            outcomes,
             systems=self.systems,
             questions=self.questions,
             weights=weights,
+            categories=number,
             groups=self.groups,
             # Earlier outcomes 0 and 1 are the scores 0 and 1.
-            prior_outcomes=None if earlier is None else cut(earlier, earlier != MISSING),
+            prior_outcomes=None if earlier is None else cut(earlier, earlier != MISSING, edges),
             paired=self.paired,
         )
 
@@ -447,5 +484,7 @@ class Responses:
                 digest.update(f"{part.dtype}{part.shape}".encode())
                 digest.update(np.ascontiguousarray(part).tobytes())
         labels = (self.systems, self.questions, self.groups, self.paired)
+        if self.scale not in (None, UNIT):
+            labels = (*labels, tuple(self.scale))
         digest.update(repr(labels).encode())
         return digest.hexdigest()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bayesrank.checking.coverage import COLUMNS, TABLE
 from calibration.configurations import configurations
+from calibration.designs import DESIGN_WINDOW
 from calibration.tables import WINDOW, replace_file, to_csv
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -21,11 +22,11 @@ DOCS = Path(__file__).parents[1] / "docs"
 # What a design of docs/calibration_designs.csv shows: one of `KINDS`.
 KIND_OF_DESIGN = {
     "complete": "complete",
-    "a fifth missing at random": "missing",
-    "half without the hardest fifth": "missing",
-    "one with a fifth of its trials failed": "missing",
-    "one with three questions": "uneven",
-    "one always right": "alike",
+    "a fifth missing": "missing",
+    "hardest skipped": "missing",
+    "failed trials": "missing",
+    "three questions": "uneven",
+    "always right": "alike",
     "grades": "grades",
 }
 
@@ -47,7 +48,9 @@ def measured_rows(docs: Path) -> list[dict[str, str]]:
     """
     rows = list(_complete(_read(docs / "calibration.csv")))
     designs = docs / "calibration_designs.csv"
-    return rows + list(map(_of_design, _read(designs))) if designs.exists() else rows
+    if designs.exists():
+        rows += [one for row in _read(designs) for one in _of_design(row)]
+    return rows
 
 
 def main() -> None:
@@ -60,21 +63,27 @@ def _read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def _of_design(row: Row) -> dict[str, str]:
+def _of_design(row: Row) -> Iterator[dict[str, str]]:
     if row["design"] not in KIND_OF_DESIGN:
         raise ValueError(
             f"design must be one of {', '.join(KIND_OF_DESIGN)}; got {row['design']!r}"
         )
     coverage = {name: float(row[f"coverage_{name}"]) for name in ("score", "difference")}
-    worst = max(coverage, key=lambda name: abs(coverage[name] - 0.95))
-    passes = row["passes"] == "True"
-    return {
-        **{name: row[name] for name in COLUMNS if name in row},
-        "calibration": "",
-        "kind": KIND_OF_DESIGN[row["design"]],
-        "fails": "" if passes else worst,
-        "worst": "" if passes else f"{coverage[worst]:.4f}",
-    }
+    low, high = DESIGN_WINDOW
+    beyond = {name: max(low - one, one - high) for name, one in coverage.items()}
+    worst = max(beyond, key=lambda name: beyond[name])
+    passes = beyond[worst] <= 0.0
+    # The target follows from the data, so that a design may have both.
+    for target in row["target"].split("/"):
+        yield {
+            **{name: row[name] for name in COLUMNS if name in row},
+            "calibration": "",
+            "target": target,
+            "kind": KIND_OF_DESIGN[row["design"]],
+            "passes": str(passes),
+            "fails": "" if passes else worst,
+            "worst": "" if passes else row[f"coverage_{worst}"],
+        }
 
 
 def _complete(rows: Iterable[Row]) -> Iterator[dict[str, str]]:

@@ -23,6 +23,7 @@ _FACTORIES = {
     "irt_3pl": "items",
     "irt_2pl": "items",
     "rasch": "items",
+    "standardized_accuracy": "standardized",
     "davidson_luce": "luce",
     "bradley_terry_luce": "luce",
     "plackett_luce": "luce",

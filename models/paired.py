@@ -284,7 +284,9 @@ def _ordered(comparisons: Comparisons) -> tuple[np.ndarray, np.ndarray]:
     if comparisons.first_wins is None or comparisons.second_wins is None:
         raise DataError(
             "comparisons must know who was named first for order_effect=True; got counts without "
-            "an order: build them with Comparisons.from_battles"
+            "an order",
+            in_python="build them with Comparisons.from_battles",
+            in_shell="rank battles, which name one system first",
         )
     return comparisons.first_wins, comparisons.second_wins.T
 

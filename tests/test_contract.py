@@ -28,7 +28,8 @@ RANKING = {
     "rank_probability",
     "joint_rank_lower",
     "joint_rank_upper",
-    "tier",
+    "group",
+    "resolved",
     "separated_from_next",
 }
 ATTRIBUTES = {
@@ -39,6 +40,7 @@ ATTRIBUTES = {
     "options",
     "prior",
     "target",
+    "unit",
     "calibration",
     "random_seed",
     "versions",

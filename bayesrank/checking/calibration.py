@@ -47,7 +47,7 @@ def check_calibration(
     method = METHODS.get(result.attrs["method"])
     broken = [*_zero_width(result, method), *_outside(result)]
     yield from broken
-    found = _naive(result) or _few_units(result)
+    found = _naive(result) or _few_units(result, method)
     if found is not None:
         yield found
     elif method is None:
@@ -140,7 +140,7 @@ def _naive(result: xr.DataTree) -> Finding | None:
     return None
 
 
-def _few_units(result: xr.DataTree) -> Finding | None:
+def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
     constant = result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset()
     if result.attrs["target"] == "population" and "trials" in constant:
         n_units = int((constant["trials"] > 0).any("system").sum())
@@ -167,7 +167,8 @@ def _few_units(result: xr.DataTree) -> Finding | None:
                 {"units": n_units, "limit": _SOME_UNITS},
                 "few units",
             )
-    if result.attrs["target"] == "benchmark" and "trials" in constant:
+    modelled = method is not None and method.spread is not None  # and not taken from the trials
+    if result.attrs["target"] == "benchmark" and "trials" in constant and not modelled:
         trials = constant["trials"].values
         if trials[trials > 0].min(initial=3) < 3 and result.attrs["calibration"] == "sandwich":
             return Finding(

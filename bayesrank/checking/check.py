@@ -60,7 +60,15 @@ def check(
         result["observed_data"].to_dataset(),
         result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset(),
     )
-    evidence = tuple(check_evidence(design, data, random_seed=random_seed))
+    evidence = tuple(
+        check_evidence(
+            design,
+            data,
+            ci_prob=float(result["ranking"].attrs.get("ci_prob", 0.95)),
+            unit=result.attrs.get("unit", "trial"),
+            random_seed=random_seed,
+        )
+    )
     identification = tuple(check_identification(result, design, data))
     return Report(
         (

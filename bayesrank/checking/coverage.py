@@ -178,6 +178,8 @@ def judge_coverage(
     trials = design.trials
     if trials is None:
         return _not_measured(f"the simulations are of questions, not of {design.unit}s")
+    if result.attrs.get("unit") == "run":
+        return _not_measured("the runs of the simulations have independent trials")
     cells = _cells_of(result, method)
     if not cells:
         return _not_measured(

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.runs import RunSpread, has_runs, run_effects
 from bayesrank.checking.verdicts import Finding
 from bayesrank.responses import Responses
+from bayesrank.results.evidence import FEW_SHARE, is_little, least_outcomes
 from bayesrank.views import Ballots, Comparisons
 
 # Pairs of systems that share less of the questions that either was asked are on different ones.
 SAME_QUESTIONS = 0.95
-
-# The accuracy over fewer outcomes has a standard error of up to 0.09.
-FEW_OUTCOMES = 30
 
 # Above this ratio of standard deviations, intervals are less than two thirds as wide as they should
 # be.
@@ -22,7 +21,12 @@ _MUCH_SPREAD = 1.5
 
 
 def check_evidence(
-    design: Design, data: Responses | Comparisons | Ballots | None, *, random_seed: int | None
+    design: Design,
+    data: Responses | Comparisons | Ballots | None,
+    *,
+    ci_prob: float = 0.95,
+    unit: str = "trial",
+    random_seed: int | None = 0,
 ) -> Iterator[Finding]:
     """Yield what there is to say on the data, whatever they are ranked by.
 
@@ -32,6 +36,10 @@ def check_evidence(
         Who was asked what.
     data : Responses, Comparisons or Ballots, optional
         What was ranked; runs cannot be compared without.
+    ci_prob : float, default 0.95
+        Probability of the intervals.
+    unit : str, default "trial"
+        What the intervals take as independent.
     random_seed : int, optional
         Of permutations.
 
@@ -42,11 +50,11 @@ def check_evidence(
     found = [
         *_never_compared(design),
         *_different_questions(design),
-        *_few_outcomes(design),
+        *_few_outcomes(design, ci_prob),
         *_always_alike(design),
     ]
     yield from found or [_enough(design)]
-    yield from _check_runs(design, data, random_seed)
+    yield from _check_runs(design, data, unit, random_seed)
 
 
 def _enough(design: Design) -> Finding:
@@ -114,20 +122,22 @@ def _different_questions(design: Design) -> Iterator[Finding]:
     )
 
 
-def _few_outcomes(design: Design) -> Iterator[Finding]:
-    few = design.sizes < FEW_OUTCOMES
+def _few_outcomes(design: Design, ci_prob: float) -> Iterator[Finding]:
+    least = least_outcomes(ci_prob)
+    asked = [] if design.trials is None else [np.count_nonzero(design.trials, axis=1)]
+    few = is_little(design.sizes, *asked, least=least)
     if not few.any():
         return
-    order = np.argsort(design.sizes, kind="stable")[: np.count_nonzero(few)]
+    order = [i for i in np.argsort(design.sizes, kind="stable") if few[i]]
     sizes = {design.systems[i]: float(design.sizes[i]) for i in order}
+    median = float(np.median(design.sizes))
     named = [f"{name} has {size:g}" for name, size in sizes.items()]
-    none = min(sizes.values()) == 0
     yield Finding(
         "data",
-        "bad" if none else "doubtful",
-        f"There are fewer than {FEW_OUTCOMES} {design.unit}s of {len(sizes)} of "
-        f"{len(design.systems)} systems ({list_some(named)}): they say little. Gather more.",
-        {"systems": sizes, "limit": FEW_OUTCOMES},
+        "bad" if min(sizes.values()) == 0 else "doubtful",
+        f"There are few {design.unit}s of {len(sizes)} of {len(design.systems)} systems "
+        f"({list_some(named)}; the median is {median:g}): they say little. Gather more.",
+        {"systems": sizes, "least": least, "median": median, "least_share": FEW_SHARE},
         "few outcomes",
     )
 
@@ -158,7 +168,10 @@ def _always_alike(design: Design) -> Iterator[Finding]:
 
 
 def _check_runs(
-    design: Design, data: Responses | Comparisons | Ballots | None, random_seed: int | None
+    design: Design,
+    data: Responses | Comparisons | Ballots | None,
+    unit: str,
+    random_seed: int | None,
 ) -> Iterator[Finding]:
     if design.trials is None:
         return
@@ -188,10 +201,10 @@ def _check_runs(
             name="runs",
         )
     else:
-        yield _judge_runs(run_effects(data, random_seed=random_seed))
+        yield _judge_runs(run_effects(data, random_seed=random_seed), unit)
 
 
-def _judge_runs(found: list[RunSpread]) -> Finding:
+def _judge_runs(found: list[RunSpread], unit: str) -> Finding:
     if not found:
         return Finding("data", "good", "Runs vary no more than independent trials do.", name="runs")
     worst = found[0]
@@ -208,14 +221,20 @@ def _judge_runs(found: list[RunSpread]) -> Finding:
         }
         for one in found
     ]
+    sentence = (
+        f"Runs of {list_some(names)} vary more than independent trials do: the mean of a run of "
+        f"{worst.system}{where} has a standard deviation of {worst.observed:.3g}, independent "
+        f"trials {worst.expected:.3g}."
+    )
+    numbers = {"systems": names, "ratio": ratio, "runs": runs}
+    if unit == "run":
+        sentence = f"{sentence} The intervals take the run as the unit."
+        return Finding("data", "good", sentence, numbers, "runs")
     return Finding(
         "data",
         "bad" if ratio > _MUCH_SPREAD else "doubtful",
-        f"Runs of {list_some(names)} vary more than independent trials do: the mean of a run of "
-        f"{worst.system}{where} has a standard deviation of {worst.observed:.3f}, independent "
-        f"trials {worst.expected:.3f}. Intervals take trials as independent, and may be "
-        f"{ratio:.1f} times too narrow. Take the run as the unit: rank the means of the runs, one "
-        "outcome each, with target='population'.",
-        {"systems": names, "ratio": ratio, "runs": runs},
+        f"{sentence} The intervals take trials as independent, and may be {ratio:.1f} times too "
+        f"narrow. Take the run as the unit: unit='run', with method={DEFAULT_METHOD!r}.",
+        numbers,
         "runs",
     )

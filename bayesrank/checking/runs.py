@@ -243,7 +243,7 @@ def _outcomes(data: Responses, system: int) -> tuple[Array, NDArray[np.bool_]]:
     """Return the worth of the outcomes of a system, of shape (question, trial)."""
     seen = data.observed[system]
     if data.scores is not None:
-        return np.where(seen, data.scores[system], 0.0), seen
+        return np.where(seen, data.in_units(data.scores[system]), 0.0), seen
     worth = np.arange(data.n_categories) if data.weights is None else data.weights
     return np.where(seen, np.asarray(worth, dtype=float)[data.outcomes[system]], 0.0), seen
 

@@ -2,8 +2,7 @@
 
 import json
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,9 +16,6 @@ VERDICTS: tuple[Verdict, ...] = ("does not apply", "good", "not measured", "doub
 
 # Verdicts after which a result should be read with caution.
 _CAUTION = frozenset({"doubtful", "bad"})
-
-# An argument as sentences write it: backend='map', draws=400.
-_ARGUMENT = re.compile(r"\b(?P<name>[a-z_]+)=(?P<quote>'?)(?P<value>[\w.-]+)(?P=quote)")
 
 
 @dataclass(frozen=True)
@@ -95,33 +91,8 @@ class Report:
             more = f" ({len(others)} more warning{'s' * (len(others) > 1)})"
         return f"Check: {line}. {first.sentence}{more}"
 
-    def in_shell(self, flags: Mapping[str, str]) -> "Report":
-        """Return the report with arguments written as flags of the command line.
-
-        Parameters
-        ----------
-        flags : mapping of str to str
-            Flags by argument; other arguments stay as they are, marked as those of Python.
-
-        Returns
-        -------
-        Report
-
-        Examples
-        --------
-        >>> found = Finding("sampling", "doubtful", "Few draws: use draws=400.")
-        >>> Report((found,)).in_shell({"draws": "--draws"}).findings[0].sentence
-        'Few draws: use --draws 400.'
-        """
-
-        def spell(match: re.Match[str]) -> str:
-            if match["name"] in flags:
-                return f"{flags[match['name']]} {match['value']}"
-            return f"in Python, {match[0]}"
-
-        def translate(sentence: str) -> str:
-            return _ARGUMENT.sub(spell, sentence)
-
+    def reworded(self, translate: Callable[[str], str]) -> "Report":
+        """Return the report with every sentence translated, such as arguments into flags."""
         return Report(
             tuple(replace(one, sentence=translate(one.sentence)) for one in self.findings)
         )

@@ -7,50 +7,58 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
 from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, parse_metrics
 from bayesrank.evaluation.posteriors import metric_posterior
+from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
 from bayesrank.inference.arguments import point_arguments, prior_counts
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
+from bayesrank.results.evidence import mean_grade
+from bayesrank.results.stored import result_draws
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
+    import xarray as xr
     from numpy.typing import ArrayLike
 
 FloatArray = NDArray[np.float64]
 IntervalKind = Literal["exact", "normal"]
+COLUMNS = ("system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper")
+# Estimate, mean, standard deviation, and both ends of the interval.
+Row = tuple[float, float, float, float, float]
 
 
 def evaluate(
     data: "Responses | ArrayLike",
-    metrics: str | Sequence[str] = ("bayes", "avg"),
+    metrics: str | Sequence[str] = DEFAULT_METHOD,
     *,
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
     interval: IntervalKind = "exact",
+    random_seed: int | None = None,
 ) -> pd.DataFrame:
     r"""Evaluate each system by metrics with a posterior.
 
-    The outcomes of every question are draws from category probabilities with a uniform Dirichlet
-    prior [1]_. What a metric would give for ever more trials on these questions is a function of
-    the probabilities, so it has a posterior: of the mean worth for ``bayes``, of the chance that
-    one of k new trials is right for ``pass_at_k``, and so on. The table holds its mean, its
-    standard deviation and quantiles, all by numerical convolution over questions.
+    The accuracy (``avg``, the method that :func:`bayesrank.rank` has by default) has the posterior
+    of :func:`bayesrank.rank`: estimate, interval and draws are those of its leaderboard.
 
-    ``avg`` is the posterior of ``bayes`` stretched about the prior mean by (1 + C + N) / N, which
-    makes its mean the plain average [1]_ (equation 20). Its interval is cut at the smallest and
-    largest weight, where the stretched one may leave them; ``bayes`` needs no cut.
+    The other metrics answer another question: what more trials on these questions would give. The
+    outcomes of every question are draws from category probabilities with a uniform Dirichlet prior
+    [1]_, and a metric is a function of the probabilities: the mean worth for ``bayes``, the chance
+    that one of k new trials is right for ``pass_at_k``, and so on. The table holds its posterior
+    mean, standard deviation and quantiles, all by numerical convolution over questions.
 
     Parameters
     ----------
     data : Responses or array_like
         Categories of all systems; or of one system, of shape (question, trial). A question without
         trials has its prior for ``bayes`` and is left out of every other metric.
-    metrics : str or sequence of str, default ("bayes", "avg")
-        Names, with options in parentheses: ``"pass_at_k(k=4)"``,
+    metrics : str or sequence of str
+        The accuracy by default. Names, with options in parentheses: ``"pass_at_k(k=4)"``,
         ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"bayes(weights=(0, 0.5, 1))"`` for a worth of
         categories other than that of the data.
     prior_weight : float, default 0
@@ -59,15 +67,19 @@ def evaluate(
     ci_prob : float, default 0.95
         Probability of the equal-tailed intervals.
     interval : {"exact", "normal"}, default "exact"
-        Quantiles of the posterior, or the normal approximation of [1]_ cut at the range of the
-        metric.
+        Quantiles of the posterior, or the published normal approximation [1]_ cut at the range of
+        the metric. That of ``avg`` has the posterior of ``bayes`` stretched about the prior mean by
+        (1 + C + N) / N, so that its mean is the plain average (equation 20).
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
 
     Returns
     -------
     pandas.DataFrame
         One row per system and metric: ``system``, ``metric``, ``estimate`` (the unbiased estimate
-        from the observed trials; the posterior mean for ``bayes``), ``mean``, ``sd``, ``lower``
-        and ``upper``.
+        from the observed trials; the posterior mean for ``bayes``), ``observed_mean`` (the mean
+        grade of the outcomes as they are), ``mean``, ``sd``, ``lower`` and ``upper``; scores are
+        in the units of their scale. ``attrs["target"]`` says by metric what varies.
 
     Raises
     ------
@@ -94,25 +106,61 @@ def evaluate(
     check_between_0_and_1(ci_prob, "ci_prob")
     if interval not in ("exact", "normal"):
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
-    tails = np.array([0.5 - ci_prob / 2, 0.5 + ci_prob / 2] if interval == "exact" else [])
-    rows = []
+    check_prior_weight(responses, prior_weight)
+    published = interval == "normal"
+    rows, targets = [], {}
     for metric in wanted:
-        estimates = metric_estimates(metric, responses)
-        for system, (estimate, posterior) in enumerate(
-            zip(estimates, _posteriors(metric, responses, prior_weight, tails), strict=True)
-        ):
-            if interval == "exact":
-                lower, upper = posterior.quantiles
-            else:
-                lower, upper = _normal_interval(metric, responses, posterior, ci_prob)
-            value = posterior.mean if np.isnan(estimate) else estimate
-            moments = (value, posterior.mean, posterior.sd, lower, upper)
-            rows.append((responses.systems[system], metric.label, *moments))
-    columns = ["system", "metric", "estimate", "mean", "sd", "lower", "upper"]
-    table = pd.DataFrame(rows, columns=columns)
+        if metric.ranked and not (published and metric.name == "avg"):
+            result = ranked_result(metric, responses, ci_prob=ci_prob, random_seed=random_seed)
+            targets[metric.label] = result.attrs["target"]
+            found = _ranked_rows(metric, responses, result, ci_prob, published)
+        else:
+            targets[metric.label] = "benchmark"
+            found = _posterior_rows(metric, responses, prior_weight, ci_prob, published)
+        rows += [
+            (name, metric.label, estimate, observed, *values)
+            for name, observed, (estimate, *values) in zip(
+                responses.systems, observed_means(metric, responses), found, strict=True
+            )
+        ]
+    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
     # By system in the order of the data, then by metric as asked.
     order = np.arange(len(rows)).reshape(len(wanted), -1).T.ravel()
-    return table.iloc[order].reset_index(drop=True)
+    table = table.iloc[order].reset_index(drop=True)
+    table.attrs["target"] = targets
+    return table
+
+
+def _ranked_rows(
+    metric: Metric, data: Responses, result: "xr.DataTree", ci_prob: float, normal: bool
+) -> Iterator[Row]:
+    """Return estimate, moments and interval of each system as rank() has them."""
+    ranking, draws = result["ranking"].to_dataset(), result_draws(result)
+    mean, sd = draws.mean(axis=0), draws.std(axis=0)
+    lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
+    if normal:
+        lower, upper = _normal_interval(mean, sd, ci_prob, *worth_range(metric, data))
+    columns = (ranking["score"].values, mean, sd, lower, upper)
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _posterior_rows(
+    metric: Metric, data: Responses, prior_weight: float, ci_prob: float, normal: bool
+) -> Iterator[Row]:
+    """Return estimate, moments and interval of each system from its Dirichlet posteriors."""
+    require_categories(data, metric.label)
+    tails = np.array([] if normal else [0.5 - ci_prob / 2, 0.5 + ci_prob / 2])
+    ends = _metric_range(metric, data) if normal else (-np.inf, np.inf)
+    for estimate, posterior in zip(
+        metric_estimates(metric, data), _posteriors(metric, data, prior_weight, tails), strict=True
+    ):
+        lower, upper = (
+            posterior.quantiles
+            if not normal
+            else _normal_interval(posterior.mean, posterior.sd, ci_prob, *ends)
+        )
+        value = posterior.mean if np.isnan(estimate) else estimate
+        yield value, posterior.mean, posterior.sd, lower, upper
 
 
 def as_responses(data: Any) -> Responses:
@@ -124,31 +172,34 @@ def as_responses(data: Any) -> Responses:
     else:
         outcomes = np.asarray(data)
         responses = Responses(outcomes[np.newaxis] if outcomes.ndim == 2 else outcomes)
-    if responses.scores is not None:
-        raise DataError(
-            "outcomes must be categories for a posterior of metrics; got fractional scores: turn "
-            "them into categories with categorize(edges=...)"
-        )
     return responses
 
 
-def metric_weights(metric: Metric, data: Responses) -> FloatArray:
-    """Return the worth of each category under a metric.
+def require_categories(data: Responses, what: str) -> None:
+    """Raise for scores, which have no categories.
 
     Raises
     ------
     DataError
-        If neither the metric nor the data have one that fits.
+        If the outcomes are scores; the message says what needs categories.
     """
-    own = metric.category_weights(None)
-    if own is None:
-        return data.category_weights
-    if own.shape != (data.n_categories,) or not np.isfinite(own).all():
+    if data.scale is not None:
+        remedy = f"evaluate {DEFAULT_METHOD}, or turn them into categories with"
         raise DataError(
-            f"weights of {metric.label} must be {data.n_categories} finite numbers, one per "
-            f"category; got {metric.options['weights']!r}"
+            f"outcomes must be categories for {what}; got scores {data.scale}",
+            in_python=f"{remedy} categorize(edges=...)",
+            in_shell=f"{remedy} edges=(e1, ...)",
         )
-    return own
+
+
+def observed_means(metric: Metric, data: Responses) -> FloatArray:
+    """Return the mean grade of each system, by the worth of the metric where it has one."""
+    if data.scale is not None:
+        return data.in_units(mean_grade(data.grades))
+    if metric.category_weights(None) is None and data.weights is None:
+        return np.full(len(data.systems), np.nan)
+    worth = data.counts @ metric_weights(metric, data)
+    return mean_grade(np.where(data.trials > 0, worth / np.maximum(data.trials, 1), np.nan))
 
 
 def metric_estimates(metric: Metric, data: Responses) -> FloatArray:
@@ -172,14 +223,25 @@ def prior_evidence(data: Responses, prior_weight: float) -> FloatArray:
     DataError
         If it is positive and there are no earlier outcomes.
     """
+    check_prior_weight(data, prior_weight)
+    earlier = prior_counts(data) if prior_weight else None
+    if earlier is None:
+        return np.zeros(data.counts.shape)
+    return prior_weight * np.broadcast_to(earlier, data.counts.shape).astype(np.float64)
+
+
+def check_prior_weight(data: Responses, prior_weight: float) -> None:
+    """Raise where a weight of earlier outcomes is none, or has none to weigh.
+
+    Raises
+    ------
+    ValueError, DataError
+        As :func:`prior_evidence`.
+    """
     if not 0 <= prior_weight < np.inf:
         raise ValueError(f"prior_weight must be a number of at least 0; got {prior_weight!r}")
-    if prior_weight == 0:
-        return np.zeros(data.counts.shape)
-    earlier = prior_counts(data)
-    if earlier is None:
+    if prior_weight and data.prior_outcomes is None:
         raise DataError(f"prior_outcomes must be given for prior_weight = {prior_weight}; got None")
-    return prior_weight * np.broadcast_to(earlier, data.counts.shape).astype(np.float64)
 
 
 def _posteriors(
@@ -192,17 +254,19 @@ def _posteriors(
 
 
 def _normal_interval(
-    metric: Metric, data: Responses, posterior: Average, ci_prob: float
-) -> tuple[float, float]:
+    mean: Any, sd: Any, ci_prob: float, low: float, high: float
+) -> tuple[Any, Any]:
+    """Return the normal interval, cut at the least and the largest score."""
     from scipy.special import ndtri  # exact intervals do not need SciPy
 
-    half = float(ndtri(0.5 + ci_prob / 2)) * posterior.sd
+    half = float(ndtri(0.5 + ci_prob / 2)) * sd
+    return np.maximum(low, mean - half), np.minimum(high, mean + half)
+
+
+def _metric_range(metric: Metric, data: Responses) -> tuple[float, float]:
     if metric.name in WORTH_METRICS or metric.method.data == "counts":
-        weights = metric_weights(metric, data)
-        low, high = float(weights.min()), float(weights.max())
-    else:
-        ends = load_function(metric.method.functional or "")(
-            np.array([0.0, 1.0])[:, None, None], None, **metric.options
-        )
-        low, high = float(ends.min()), float(ends.max())
-    return max(low, posterior.mean - half), min(high, posterior.mean + half)
+        return worth_range(metric, data)
+    ends = load_function(metric.method.functional or "")(
+        np.array([0.0, 1.0])[:, None, None], None, **metric.options
+    )
+    return float(ends.min()), float(ends.max())

@@ -33,7 +33,11 @@ from bayesrank.inference.corrections import (
 )
 from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
 from bayesrank.inference.labels import split_scores
-from bayesrank.inference.resampling import resample, resample_twice
+from bayesrank.inference.resampling import (
+    resample,
+    resample_twice,
+    widening_for_single_trials,
+)
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -137,6 +141,9 @@ def bootstrap(run: Run) -> Estimate:
         draws = iterate(draws, again.result())
     if not run.method.smooth and not leaps:
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+    if run.method.smooth and run.target == "benchmark" and isinstance(data, Responses):
+        centre = draws.mean(axis=(0, 1))
+        draws = centre + widening_for_single_trials(data) * (draws - centre)
     if run.method.data == "stream":
         draws = _reflect_level(draws)
     weighs = run.method.weighs_questions

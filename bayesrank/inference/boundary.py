@@ -68,7 +68,7 @@ def loosen(
     if not stuck.size:
         return draws
     loosened = flat.copy()
-    answers = data.outcomes if data.scores is None else data.scores
+    answers = data.values
     done: dict[bytes, Array] = {}
     for system in stuck.tolist():
         # Systems with the same answers have the same draws, so that they stay tied.
@@ -126,22 +126,22 @@ def _with_extremes(data: Responses, system: int) -> Responses:
 
     On the first the system alone gives the worst answers, on the second the best.
     """
-    if data.scores is None:
-        values, missing = data.outcomes, np.int8(MISSING)
+    if data.scale is None:
         level = data.category_levels
         worst, best = np.int8(level.argmin()), np.int8(level.argmax())
+        missing = np.int8(MISSING)
     else:
-        values, missing, worst, best = data.scores, np.nan, 0.0, 1.0
-    alone = (np.arange(len(values)) == system)[:, np.newaxis, np.newaxis]
+        (worst, best), missing = data.scale, np.nan
+    alone = (np.arange(len(data.systems)) == system)[:, np.newaxis, np.newaxis]
     copies = [
         np.where(data.observed, np.where(alone, one, other), missing)
         for one, other in ((worst, best), (best, worst))
     ]
     earlier = data.prior_outcomes
     return Responses(
-        np.concatenate([values, *copies], axis=1),
+        np.concatenate([data.values, *copies], axis=1),
         systems=data.systems,
-        weights=data.weights,
+        **data.declared,
         groups=None if data.groups is None else 3 * data.groups,
         prior_outcomes=None if earlier is None else np.concatenate(3 * [earlier], axis=-2),
         paired=data.paired,

@@ -59,7 +59,12 @@ from bayesrank.inference.jackknife import (
     refit_covariance,
 )
 from bayesrank.inference.kernels.fit import Fit
-from bayesrank.inference.resampling import question_pairs, require_two_trials, resample
+from bayesrank.inference.resampling import (
+    question_pairs,
+    require_two_trials,
+    resample,
+    widening_for_single_trials,
+)
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.priors import Flat, Normal, Prior
 from bayesrank.responses import Responses
@@ -94,7 +99,7 @@ def default_calibration(method: Method, backend: str, target: str) -> Calibratio
     -------
     {"sandwich", "none"}
     """
-    if backend not in LIKELIHOOD_BACKENDS or method.gradient is None or target == "battles":
+    if backend not in LIKELIHOOD_BACKENDS or target == "battles" or not method.can_be_calibrated:
         return "none"
     takes_as_known = backend == "mml" and method.weighs_questions
     wanted = method.is_calibrated or takes_as_known or target == "population"
@@ -127,7 +132,7 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     """
     if calibration not in (None, "sandwich", "none"):
         raise ValueError(f"calibration must be 'sandwich' or 'none'; got {calibration!r}")
-    if calibration == "sandwich" and run.method.gradient is None:
+    if calibration == "sandwich" and not run.method.can_be_calibrated:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
         calibration = default_calibration(run.method, run.backend, run.target)
@@ -172,6 +177,8 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
     DataError
         If there are too few units of the target to show any variation.
     """
+    if run.method.spread is not None:
+        return {"score": load_function(run.method.spread)(run, fit)}
     if run.method.gradient is None:
         raise ValueError(f"method must have a gradient; got {run.method.name}")
     rng = np.random.default_rng(run.seed)
@@ -220,8 +227,8 @@ def _trial_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
         deviations = gradient(*compare_each_trial(levels))
         deviations -= deviations.mean(axis=0)
         n = len(deviations)
-        variance = variance + n / (n - 1) * deviations.T @ deviations
-    return np.asarray(variance)
+        variance = variance + n / max(n - 1, 1) * deviations.T @ deviations
+    return np.asarray(variance) * (widening_for_single_trials(data) ** 2).mean()
 
 
 def calibrate(
@@ -268,6 +275,9 @@ def calibrate(
     """
     if estimate.draws is None:
         return estimate
+    if run.method.spread is not None:
+        drawn = load_function(run.method.spread)(run, None, like=estimate)
+        return replace(estimate, draws=drawn, calibration="sandwich")
     if isinstance(data, Comparisons) or find_mode is None:
         drawn = sandwich_draws(run, _reference_fit(run, data, prior))["score"]
         covariance = covariance_of(drawn)

@@ -42,6 +42,9 @@ class Run:
         Source of all randomness of the run.
     options : mapping
         Options of the method, without those left at their default.
+    unit : str
+        What is independent of what: ``trial``, or ``run`` where the answers of one run of a system
+        may fail together.
     backend_options : mapping
         Options of the back end, such as ``tune`` and ``nuts_sampler`` of nuts.
     """
@@ -54,12 +57,19 @@ class Run:
     draws: int
     seed: np.random.SeedSequence
     options: Mapping[str, Any]
+    unit: str = "trial"
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Number of draws over all chains."""
         return self.draws * N_CHAINS
+
+    def in_units(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores of a back end in the units of the outcomes, if they are mean grades."""
+        if self.method.graded and isinstance(self.data, Responses):
+            return self.data.in_units(scores)
+        return scores
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:

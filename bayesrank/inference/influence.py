@@ -26,7 +26,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.kernels.laplace import constrained_steps
 from bayesrank.inference.kernels.log_odds import logistic
-from bayesrank.inference.resampling import require_two_trials
+from bayesrank.inference.resampling import require_two_trials, widening_for_single_trials
 from bayesrank.inference.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
 from bayesrank.responses import Responses
 
@@ -210,7 +210,7 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
     Raises
     ------
     DataError
-        If an observed cell has one trial.
+        If most observed cells have one trial.
     """
     data = model.data
     require_two_trials(data)
@@ -221,7 +221,7 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
         by_trial = cast("Callable[[Named], Array]", model.by_trial)  # models have one or the other
         moved = mode.slopes(by_trial, size, same_questions=True)
         moved = moved - moved.mean(axis=-1, keepdims=True)
-        moved = moved.reshape(len(moved), -1)
+        moved = moved.reshape(len(moved), -1) * widening_for_single_trials(data)[:, np.newaxis]
         return n_trials / (n_trials - 1) * moved @ moved.T
     log_odds = cast("Callable[[Named], Array]", model.log_odds)
     if at_mode.ndim == 3:
@@ -234,7 +234,7 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
         return each.sum(axis=1) if data.paired else each
 
     runs = mode.slopes(lean, data.outcomes.size, same_questions=True)
-    runs = runs.reshape(len(runs), -1)
+    runs = runs.reshape(len(runs), -1) * widening_for_single_trials(data)[:, np.newaxis]
     return runs @ runs.T
 
 
@@ -255,9 +255,10 @@ def spread_over_runs(lean: Array, data: Responses) -> Array:
     Raises
     ------
     DataError
-        If an observed cell has one trial.
+        If most observed cells have one trial.
     """
     require_two_trials(data)
+    lean = lean * widening_for_single_trials(data)[:, np.newaxis, np.newaxis]
     if not data.paired:
         correct, trials = data.binary_counts
         each = lean * np.sqrt(correct * (trials - correct) / np.maximum(trials - 1, 1))

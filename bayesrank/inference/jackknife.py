@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.influence import spread_of_sums
-from bayesrank.inference.resampling import require_two_trials
+from bayesrank.inference.resampling import require_two_trials, widening_for_single_trials
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ def refit_covariance(
     Raises
     ------
     DataError
-        If the trials vary and an observed cell has one.
+        If the trials vary and most observed cells have one.
     """
     if target == "benchmark":
         return _trial_covariance(refit, data)
@@ -145,6 +145,8 @@ def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -
     scores = scores.reshape(n_divisions, n_parts, -1)
     deviations = (scores - scores.mean(axis=1, keepdims=True)).reshape(-1, data.shape[0])
     covariance = (n_parts - 1) / n_parts * deviations.T @ deviations
+    factor = widening_for_single_trials(data)
+    covariance *= np.outer(factor, factor)
     freedom = n_divisions * (n_parts - 1)
     # Draws have the variance of Student's t.
     return freedom / (freedom - 2) / n_divisions * covariance

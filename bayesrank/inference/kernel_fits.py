@@ -50,7 +50,7 @@ def bradley_terry(
     if not centred and precision > 0:
         return None
     return fit_bradley_terry(
-        data.wins, data.ties, tie_policy=ties, prior_mean=mean, prior_precision=precision
+        data.wins, data.ties, ties=ties, prior_mean=mean, prior_precision=precision
     )
 
 

@@ -21,7 +21,7 @@ def bradley_terry(
     wins: Array, tied: Array, point: Array, *, ties: TiePolicy = "ignore", **_: Any
 ) -> Array:
     """Return gradients of Bradley-Terry in the scores."""
-    problem = bradley_terry_problem(wins, tied, tie_policy=ties)
+    problem = bradley_terry_problem(wins, tied, ties=ties)
     return problem.gradient(_everywhere(point, wins))
 
 

@@ -6,6 +6,7 @@ from bayesrank.inference.calibration import Calibration, choose_calibration
 from bayesrank.inference.estimate import Estimate, Run
 from bayesrank.inference.likelihood import factory_data, from_kernel
 from bayesrank.method import load_function
+from bayesrank.validation import check_between_0_and_1
 
 
 def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
@@ -39,4 +40,6 @@ def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
     fit = load_function(run.method.kernel)(factory_data(run), **run.options)
     estimate = from_kernel(run, fit, choose_calibration(run, calibration))
     quantile = run.options.get("quantile")
+    if quantile is not None:
+        check_between_0_and_1(quantile, "quantile")
     return estimate if quantile is None else replace(estimate, score=fit.quantile(quantile))

@@ -24,7 +24,11 @@ from bayesrank.counting import (
     count_categories,
 )
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import cell_arguments, point_arguments
+from bayesrank.inference.arguments import (
+    cell_arguments,
+    has_repeated_trials,
+    point_arguments,
+)
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.redrawing import redraw, redraw_twice
 from bayesrank.responses import Responses
@@ -163,13 +167,40 @@ def _per_redrawn(data: Responses) -> int:
 
 
 def require_two_trials(data: Responses) -> None:
-    """Raise DataError if an observed cell has one trial, whose noise cannot be seen."""
-    single = np.count_nonzero(data.trials == 1)
-    if single:
+    """Raise DataError if most observed cells have one trial, whose noise cannot be seen."""
+    if not has_repeated_trials(data):
+        single = np.count_nonzero(data.trials == 1)
         raise DataError(
-            "trials must be two or more per question for target='benchmark'; got one in "
-            f"{single} of {data.trials.size} cells: use target='population'"
+            "trials must be two or more in most cells for target='benchmark'; got one in "
+            f"{single} of {np.count_nonzero(data.trials)} observed cells: use target='population'"
         )
+
+
+def widening_for_single_trials(data: Responses) -> FloatArray:
+    """Return factors of deviations that see no noise in cells with one trial.
+
+    The noise of a trial is taken to be the same in all cells of a system, so that the mean of a
+    cell has a variance in proportion to 1 / n.
+
+    Parameters
+    ----------
+    data : Responses
+        With two trials or more in most observed cells.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system,)
+        At least 1; that of all systems for one that has no cell with two trials.
+
+    Examples
+    --------
+    >>> widening_for_single_trials(Responses([[[0, 1], [1, 1], [1, -1]], 3 * [[0, 1]]])).round(3)
+    array([1.414, 1.   ])
+    """
+    share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
+    seen = np.where(data.trials > 1, share, 0.0).sum(axis=1)
+    ratio = share.sum(axis=1) / np.where(seen > 0.0, seen, 1.0)
+    return np.sqrt(np.where(seen > 0.0, ratio, share.sum() / seen.sum()))
 
 
 def _question_clusters(data: Responses | Comparisons) -> NDArray[np.intp]:
@@ -221,12 +252,11 @@ def _with_shuffled(
     """
     n_clusters = int(clusters.max()) + 1
     order = rng.permuted(np.tile(np.arange(len(data.systems)), (n_clusters, 1)), axis=1)
-    values = data.outcomes if data.scores is None else data.scores
-    shuffled = np.take_along_axis(values, order[clusters].T[..., np.newaxis], axis=0)
+    shuffled = np.take_along_axis(data.values, order[clusters].T[..., np.newaxis], axis=0)
     return Responses(
-        np.concatenate([values, shuffled], axis=1),
+        np.concatenate([data.values, shuffled], axis=1),
         systems=data.systems,
-        weights=data.weights,
+        **data.declared,
         paired=data.paired,
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bayesrank.errors import DataError
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
-from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
+from bayesrank.readers.log_table import COLUMNS, RENAME_ONE, LogTable, build_table
 from bayesrank.readers.outcome_values import outcome_number
 from bayesrank.readers.selection import Selection, choose
 
@@ -145,7 +145,6 @@ def _check_settings(specs: list[Spec]) -> None:
             if setting != known.settings[name]:
                 raise DataError(
                     f"paths must hold one system per model name; got different {name} for "
-                    f"{spec.model!r} in {known.path.name} and {spec.path.name}: read them apart "
-                    "with read_table, rename one system, and join the frames with "
-                    "Responses.from_long"
+                    f"{spec.model!r} in {known.path.name} and {spec.path.name}",
+                    **RENAME_ONE,
                 )

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+# Remedies where two systems have one name.
+RENAME_ONE = {
+    "in_python": "read them apart with read_table, rename one system, and join the frames with "
+    "Responses.from_long",
+    "in_shell": "name them apart, or as one long table with a name for each system",
+}
+
 CELL = ["system", "question", "trial"]
 COLUMNS = [*CELL, "outcome"]
-
-# Responses keeps categories as int8.
-TOP_CATEGORY = 127
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,8 @@ def build_table(
     Raises
     ------
     DataError
-        If there is no outcome at all or none of a system, if a (system, question, trial) occurs
-        twice, or if an outcome is neither a score in [0, 1] nor a category.
+        If there is no outcome at all or none of a system, or if a (system, question, trial) occurs
+        twice.
     """
     _check_cells(frame)
     _check_outcomes(frame)
@@ -180,7 +184,6 @@ def _check_cells(frame: "pd.DataFrame") -> None:
 
 
 def _check_outcomes(frame: "pd.DataFrame") -> None:
-    values = frame["outcome"].to_numpy(dtype=np.float64)
     known = _observed(frame)
     if not known.any():
         raise DataError(
@@ -193,19 +196,18 @@ def _check_outcomes(frame: "pd.DataFrame") -> None:
             "paths must hold an outcome of every system; got none for "
             f"{systems[silent.argmax()]!r}: leave out its logs"
         )
-    is_score = (values >= 0.0) & (values <= 1.0)
-    is_category = (values >= 0.0) & (values <= TOP_CATEGORY) & (values == np.floor(values))
-    if np.all(is_score | ~known) or np.all(is_category | ~known):
-        return
-    # Name what is wrong by itself before what is wrong only beside fractional scores.
-    alone = known & ~is_score & ~is_category
-    wrong = alone if alone.any() else known & ~is_score
-    row = frame.iloc[wrong.argmax()]
-    raise DataError(
-        "outcome must be a score in [0, 1] or a category 0, 1, 2, ... in all logs; got "
-        f"{row['outcome']:g} for {_where(row)}: rescale the outcomes to [0, 1] and leave missing "
-        "ones empty"
-    )
+
+
+def refuse_negative(frame: "pd.DataFrame") -> None:
+    """Raise for a negative outcome, which no log has but for missing ones, or on a scale."""
+    negative = frame["outcome"].to_numpy(dtype=np.float64) < 0.0
+    if negative.any():
+        row = frame.iloc[negative.argmax()]
+        raise DataError(
+            "outcome must not be negative unless a scale is named; got "
+            f"{row['outcome']:g} for {_where(row)}: leave missing ones empty, or pass "
+            "scale=(low, high) for scores"
+        )
 
 
 def _where(row: Any) -> str:

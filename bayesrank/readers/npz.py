@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.outcomes import outcome_array
 from bayesrank.readers.log_table import LogTable, describe
 from bayesrank.readers.selection import Selection, choose
 from bayesrank.responses import Responses
+from bayesrank.validation import MISSING, label_systems, unique_labels
 
 # TypeError: np.load returns a plain array, no archive, for a .npy file under this name.
 # RuntimeError: a damaged flag makes a member look encrypted.
@@ -28,7 +30,10 @@ def is_npz(path: Path) -> bool:
 
 
 def read_npz(
-    paths: Sequence[Path], selection: Selection, weights: ArrayLike | None = None
+    paths: Sequence[Path],
+    selection: Selection,
+    weights: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
 ) -> Responses:
     """Read an archive with an array of outcomes and its labels.
 
@@ -46,6 +51,8 @@ def read_npz(
         May name a task.
     weights : array_like of shape (category,), optional
         Category weights that replace the stored ones.
+    scale : (float, float), optional
+        Lowest and highest score; category weights and prior outcomes are then not read.
 
     Returns
     -------
@@ -57,19 +64,15 @@ def read_npz(
         If there are several archives, one that is damaged or lacks outcomes, or if the task is
         left open.
     """
-    if len(paths) != 1:
-        raise DataError(
-            f"paths must be one file in format npz; got {len(paths)}: join the arrays first"
-        )
-    outcomes, arrays, is_task = _load(paths[0], selection.task)
-    if is_task:
-        # Labels of one task's questions say nothing of another's.
-        arrays = {name: array for name, array in arrays.items() if _fits(name, array, outcomes)}
+    outcomes, arrays = _read_arrays(paths, selection)
+    if scale is not None:
+        arrays = {name: array for name, array in arrays.items() if name not in ("weights", "R0")}
     return Responses(
         outcomes,
         systems=_labels(arrays, "models", "systems"),
         questions=_labels(arrays, "questions"),
         weights=arrays.get("weights") if weights is None else weights,
+        scale=scale,
         prior_outcomes=arrays.get("R0"),
     )
 
@@ -91,14 +94,33 @@ def read_npz_table(paths: Sequence[Path], selection: Selection) -> LogTable:
     # pandas is needed here alone: an archive becomes Responses without it.
     import pandas as pd
 
-    data = read_npz(paths, selection)
+    outcomes, arrays = _read_arrays(paths, selection)
+    values = outcome_array(outcomes)
+    n_systems, n_questions, n_trials = values.shape
+    systems = label_systems(_labels(arrays, "models", "systems"), n_systems)
+    questions = unique_labels(_labels(arrays, "questions"), n_questions, "questions", "question")
     index = pd.MultiIndex.from_product(
-        [data.systems, data.questions, range(data.shape[2])], names=["system", "question", "trial"]
+        [systems, questions, range(n_trials)], names=["system", "question", "trial"]
     )
-    values = data.outcomes if data.scores is None else data.scores
-    outcome = np.where(data.observed, values, np.nan).ravel()
+    outcome = np.where(values == MISSING, np.nan, values).ravel()
     frame = pd.DataFrame({"outcome": outcome}, index=index).reset_index()
-    return LogTable(frame, "npz", data.n_missing, data.paired, describe(data.shape, data.n_missing))
+    n_missing = int(np.isnan(outcome).sum())
+    return LogTable(frame, "npz", n_missing, True, describe(values.shape, n_missing))
+
+
+def _read_arrays(
+    paths: Sequence[Path], selection: Selection
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    """Return the outcomes of one task, and what goes with them."""
+    if len(paths) != 1:
+        raise DataError(
+            f"paths must be one file in format npz; got {len(paths)}: join the arrays first"
+        )
+    outcomes, arrays, is_task = _load(paths[0], selection.task)
+    if is_task:
+        # Labels of one task's questions say nothing of another's.
+        arrays = {name: array for name, array in arrays.items() if _fits(name, array, outcomes)}
+    return outcomes, arrays
 
 
 def _load(path: Path, task: str | None) -> tuple[NDArray[Any], dict[str, NDArray[Any]], bool]:

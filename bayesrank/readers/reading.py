@@ -5,21 +5,22 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesrank.errors import DataError
+from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
-from bayesrank.readers.log_table import LogTable, describe
-from bayesrank.readers.selection import Selection
+from bayesrank.readers.log_table import LogTable, describe, refuse_negative
+from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.responses import Responses
+from bayesrank.scale import UNIT
 from bayesrank.views import Comparisons
 
 logger = logging.getLogger("bayesrank")
 
-_NAME_IT = "pass format=..., on the command line --input-format"
+_NAME_IT = "pass format=..."
 _COMPRESSED = frozenset({".bz2", ".gz", ".xz", ".zip", ".zst"})
 
 
@@ -32,6 +33,8 @@ def read_responses(
     filter: str | None = None,
     metric: str | None = None,
     weights: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    edges: ArrayLike | None = None,
 ) -> Responses:
     r"""Read evaluation logs.
 
@@ -48,8 +51,11 @@ def read_responses(
     task, scorer, filter, metric : str, optional
         Which one to read where the logs hold several. A format that has none refuses the name.
     weights : array_like of shape (category,), optional
-        Worth of each category. Outcomes with more than two categories are worth equal steps from
-        0 to 1 by default, and the message says so.
+        Outcomes are categories 0, 1, ..., worth so much each.
+    scale : (float, float), optional
+        Outcomes are scores: the lowest and the highest there can be, such as (0, 100) or (1, 10).
+    edges : array_like of shape (category - 1,), optional
+        Turn scores into categories, which begin at these values; `weights` is then their worth.
 
     Returns
     -------
@@ -60,8 +66,8 @@ def read_responses(
     Raises
     ------
     DataError
-        If a file is damaged or of no known format, formats are mixed, a choice is left open, or
-        the outcomes contradict each other.
+        If a file is damaged or of no known format, formats are mixed, a choice is left open, the
+        outcomes contradict each other, or they are neither 0 and 1, fractions, nor what was named.
 
     Examples
     --------
@@ -75,18 +81,19 @@ def read_responses(
     """
     selection = Selection(task, scorer, filter, metric)
     reader, files = find_logs(paths, format, selection)
+    worths = weights if edges is None else None
     if reader.read_arrays is not None:
-        data = reader.read_arrays(files, selection, weights)
+        data = reader.read_arrays(files, selection, worths, scale)
         message = describe(data.shape, data.n_missing)
     else:
         table = _read_table(reader, files, selection)
-        data = Responses.from_long(table.frame, paired=table.paired, weights=weights)
+        if scale is None:
+            refuse_negative(table.frame)
+        data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)
         message = table.message
-    if data.scores is None and data.weights is None:
-        data = _with_equal_steps(data)
-        steps = ", ".join(f"{worth:g}" for worth in data.category_weights)
-        message += f"; categories 0..{data.n_categories - 1} worth {steps}"
-    logger.info(message)
+    if edges is not None:
+        data = data.categorize(edges, weights=weights)
+    logger.info(f"{message}{_what_they_are(data)}")
     return data
 
 
@@ -165,7 +172,7 @@ def read_data(
     paths, format
         As in :func:`read_responses`.
     **options
-        Further keywords of :func:`read_responses`; battles have none.
+        Further keywords of :func:`read_responses`, which battles do not have.
 
     Returns
     -------
@@ -185,9 +192,11 @@ def read_data(
     ...     read_data(path)
     Comparisons(2 systems, 1 wins, 0 ties)
     """
-    known = {name: value for name, value in options.items() if name != "weights"}
+    known = {name: value for name, value in options.items() if name in SELECTORS}
     reader, files = find_logs(paths, format, Selection(**known))
     if reader.read_comparisons is not None:
+        others = {name: value for name, value in options.items() if name not in SELECTORS}
+        refuse(others, "must be left out for battles, which have winners and no outcomes")
         data = reader.read_comparisons(files)
         n_battles = data.wins.sum() + data.ties.sum() / 2
         logger.info("%d systems, %g battles", len(data.systems), n_battles)
@@ -198,8 +207,9 @@ def read_data(
 def _read_table(reader: Reader, files: list[Path], selection: Selection) -> LogTable:
     if reader.read is None:
         raise DataError(
-            f"paths must hold outcomes of questions; got {reader.name} in {files[0].name}: read "
-            "them with read_battles; on the command line, rank reads them"
+            f"paths must hold outcomes of questions; got {reader.name} in {files[0].name}",
+            in_python="read them with read_battles",
+            in_shell="`bayesrank rank` reads them",
         )
     return reader.read(files, selection)
 
@@ -277,14 +287,13 @@ def _recognise(named: list[Path], found: list[Path]) -> tuple[Reader, list[Path]
     return READERS[name], files
 
 
-def _with_equal_steps(data: Responses) -> Responses:
-    """Weigh categories by equal steps from 0 for the lowest to 1 for the highest."""
-    return Responses(
-        data.outcomes,
-        systems=data.systems,
-        questions=data.questions,
-        weights=np.linspace(0.0, 1.0, data.n_categories),
-        groups=data.groups,
-        prior_outcomes=data.prior_outcomes,
-        paired=data.paired,
-    )
+def _what_they_are(data: Responses) -> str:
+    """Say what outcomes are that are neither 0 and 1 nor fractions."""
+    if data.scale is not None:
+        return "" if data.scale == UNIT else f"; scores {data.scale}"
+    if data.is_binary:
+        return ""
+    categories = f"; categories 0..{data.n_categories - 1}"
+    if data.weights is None:
+        return f"{categories} in this order"
+    return f"{categories} worth {', '.join(f'{worth:g}' for worth in data.weights)}"

@@ -31,6 +31,10 @@ from bayesrank.readers.tau_bench import (
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
+type ReadArrays = Callable[
+    [Sequence[Path], Selection, ArrayLike | None, ArrayLike | None], Responses
+]
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -49,7 +53,8 @@ class Reader:
     selectors : tuple of str
         Which of task, scorer, filter and metric the format can honour.
     read_arrays : callable, optional
-        Files, selection and category weights straight to responses, for formats that hold arrays.
+        Files, selection, category weights and scale straight to responses, for formats that hold
+        arrays.
     read_comparisons : callable, optional
         Files to comparisons, for battles.
     """
@@ -59,7 +64,7 @@ class Reader:
     recognises: Callable[[Path], bool]
     read: Callable[[Sequence[Path], Selection], LogTable] | None
     selectors: tuple[str, ...] = ()
-    read_arrays: Callable[[Sequence[Path], Selection, ArrayLike | None], Responses] | None = None
+    read_arrays: ReadArrays | None = None
     read_comparisons: Callable[[Sequence[Path]], Comparisons] | None = None
 
 

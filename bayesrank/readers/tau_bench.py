@@ -10,7 +10,7 @@ from typing import Any
 from bayesrank.errors import DataError
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
+from bayesrank.readers.log_table import COLUMNS, RENAME_ONE, LogTable, build_table
 from bayesrank.readers.selection import Selection, choose
 
 TAU_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"task_id"\s*:')
@@ -212,7 +212,6 @@ def _check_settings(found: list[Results]) -> None:
             if setting != known.settings[name]:
                 raise DataError(
                     f"paths must hold one system per model name; got different {name} for "
-                    f"{results.system!r} in {known.path.name} and {results.path.name}: read them "
-                    "apart with read_table, rename one system, and join the frames with "
-                    "Responses.from_long"
+                    f"{results.system!r} in {known.path.name} and {results.path.name}",
+                    **RENAME_ONE,
                 )

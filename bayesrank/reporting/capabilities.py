@@ -4,7 +4,7 @@ from inspect import Parameter
 from typing import NamedTuple
 
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.arguments import has_enough_trials, point_arguments
+from bayesrank.inference.arguments import has_repeated_trials, point_arguments
 from bayesrank.method import Method, load_function
 from bayesrank.responses import Responses
 
@@ -12,7 +12,8 @@ from bayesrank.responses import Responses
 class Capability(NamedTuple):
     """Whether a method can rank some data.
 
-    `reason` says what is lacking, and is empty where nothing is; `note` says what to mind.
+    `reason` says what is lacking, in the words of the command line, and is empty where nothing is;
+    `note` says what to mind.
     """
 
     method: Method
@@ -49,7 +50,7 @@ def capability(row: Method, data: Responses) -> Capability:
     try:
         _bring_into_form(row, data)
     except DataError as error:
-        return Capability(row, " ".join(str(error).split()), "")
+        return Capability(row, " ".join(error.in_shell.split()), "")
     return Capability(row, "", "; ".join(_notes(row, data)))
 
 
@@ -77,6 +78,6 @@ def _notes(row: Method, data: Responses) -> list[str]:
             load_function(row.existence)(existing)
         except NoFiniteEstimate:
             notes.append("no finite maximum-likelihood estimate: use the back end map")
-    if not has_enough_trials(data):
+    if not has_repeated_trials(data):
         notes.append("intervals for other questions alone, not for other trials")
     return notes

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.reporting.data_summary import summarize_responses
+from bayesrank.reporting.evidence import shrunk_note
 from bayesrank.reporting.styled import to_html
 from bayesrank.reporting.tables import Column, finding_columns, frame_columns
-from bayesrank.results.leaderboard import COLUMNS
+from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,7 @@ def responses_html(data: "Responses") -> str:
         for subject, fact in facts.items()
     )
     parts = [f"<table><caption>{escape(repr(data))}</caption>{rows}</table>"]
-    if data.scores is not None or data.weights is not None:
+    if data.scale is not None or data.weights is not None:
         parts.append(_systems_html(data))
     return "".join(parts)
 
@@ -65,13 +66,19 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
         HTML; None for a part of a leaderboard, or for more rows than a notebook should show, which
         are shown as any other frame.
     """
-    whole = tuple(frame.columns) in (COLUMNS, COLUMNS[:3])
-    stated = len(frame.columns) == 3 or {"ci_prob", "lcb"} <= set(frame.attrs)
+    names = tuple(frame.columns)
+    # Battles have no questions, and older results no numbers of outcomes.
+    known = [each for each in COLUMNS if each in names or each not in POINT_COLUMNS]
+    without_draws = [each for each in known if each in POINT_COLUMNS]
+    whole = {"rank", "system", "score"} <= set(names) and list(names) in (known, without_draws)
+    stated = list(names) == without_draws or {"ci_prob", "lcb"} <= set(frame.attrs)
     if not whole or not stated or not 0 < len(frame) <= _MOST_ROWS:
         return None
     ci_prob, lcb = (frame.attrs.get(name, math.nan) for name in ("ci_prob", "lcb"))
     columns = frame_columns(frame, ci_prob=ci_prob, lcb=lcb)
-    return _table_html(columns, "Leaderboard")
+    towards = frame.attrs.get("shrunk_towards")
+    note = "" if towards is None else f"<p>{escape(shrunk_note(towards))}</p>"
+    return _table_html(columns, "Leaderboard") + note
 
 
 def check_html(report: "Report") -> str:
@@ -104,7 +111,7 @@ def _systems_html(data: "Responses") -> str:
     order = np.argsort(-mean, kind="stable")[:_MOST_ROWS]
     columns = [
         Column("system", [data.systems[i] for i in order]),
-        Column("mean grade", [f"{mean[i]:.3f}" for i in order], True),
+        Column("mean grade", [f"{value:.3f}" for value in data.in_units(mean)[order]], True),
         Column("outcomes", [f"{trials[i].sum():,}" for i in order], True),
     ]
     rest = len(mean) - len(order)

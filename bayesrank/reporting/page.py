@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesrank.reporting.evidence import leader_notes
 from bayesrank.reporting.sections import (
     Section,
     agreement_section,
@@ -65,7 +66,7 @@ def report(
     >>> result = rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], "bayes", random_seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = report(result, Path(folder) / "report.html").read_text(encoding="utf-8")
-    >>> "system 1 leads and is resolved from the next system" in page
+    >>> "system 1 leads and is resolved from every other system" in page
     True
     """
     named = name_results(results)
@@ -80,7 +81,7 @@ def report(
     main = next(iter(named.values()))
     text = _render(
         title=title,
-        lead=headline(main),
+        lead=" ".join([headline(main), *leader_notes(main)]),
         created=main.attrs["created_at"],
         sections=[section for section in sections if section is not None],
     )

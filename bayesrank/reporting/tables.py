@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesrank.reporting.numbers import probability_text
+from bayesrank.reporting.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,8 @@ class Column(NamedTuple):
     """A column of a table.
 
     Its header, its cells as text, on which side they align, what the column says (for readers who
-    ask), and what it sorts by where that is not the text.
+    ask), what it sorts by where that is not the text, and in what order a narrow terminal does
+    without it: the highest first, 0 never.
     """
 
     header: str
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     align_right: bool = False
     meaning: str = ""
     keys: Sequence[object] | None = None
+    spare: int = 0
 
 
 def leaderboard_columns(result: "xr.DataTree") -> list[Column]:
@@ -45,8 +47,10 @@ def leaderboard_columns(result: "xr.DataTree") -> list[Column]:
     Returns
     -------
     list of Column
-        Rank, system and score; with draws also the interval of the score, the lower credible bound
-        and the rank by it, the interval of the rank, and the probability of being the best.
+        Rank, system, score, observed mean and numbers of outcomes and questions; with draws also
+        the interval of the score, the lower credible bound and the rank by it, the interval of the
+        rank, the probability of being the best,
+        and the letters of groups.
     """
     from bayesrank.results.leaderboard import leaderboard
 
@@ -76,15 +80,17 @@ def frame_columns(
         As :func:`leaderboard_columns`.
     """
     decimals = _decimals(frame)
+    evidence = _evidence_columns(frame, decimals)
     columns = [
         Column("rank", *_ranks(frame["rank"]), "Place by the score; equals share the best place."),
         Column("system", [str(system) for system in frame["system"]], meaning="What is ranked."),
         Column("score", *_rounded(frame["score"], decimals), "Point estimate; higher is better."),
     ]
     if "score_lower" not in frame:
-        return columns
+        return [*columns, *evidence]
     prob, tail = f"{100 * ci_prob:g}%", f"{100 * lcb:g}%"
     bounds = zip(frame["score_lower"], frame["score_upper"], strict=True)
+    groups = [short_letters(letters) for letters in frame["group"]] if "group" in frame else None
     return [
         *columns,
         Column(
@@ -94,15 +100,18 @@ def frame_columns(
             f"The score is in this interval with a probability of {prob}.",
             frame["score_lower"].to_list(),
         ),
+        *evidence,
         Column(
             f"lcb {tail}",
             *_rounded(frame["lcb"], decimals),
             f"Lower credible bound: the score is below it with a probability of {tail}.",
+            spare=2,
         ),
         Column(
             "lcb rank",
             *_ranks(frame["lcb_rank"]),
             "Conservative place, by the lower credible bound.",
+            spare=3,
         ),
         Column(
             f"{prob} ranks",
@@ -118,6 +127,7 @@ def frame_columns(
             "Probability that no system is better.",
             frame["prob_best"].to_list(),
         ),
+        *([] if groups is None else [_group_column(groups, prob)]),
     ]
 
 
@@ -140,6 +150,54 @@ def finding_columns(report: "Report") -> list[Column]:
     ]
 
 
+def _evidence_columns(frame: "pd.DataFrame", decimals: int) -> list[Column]:
+    """Return the observed mean and the numbers of outcomes and questions, where they are known."""
+    columns = []
+    if "observed_mean" in frame and not np.isnan(frame["observed_mean"].to_numpy()).all():
+        columns.append(
+            Column(
+                "observed",
+                *_rounded(frame["observed_mean"], decimals),
+                "Observed mean: of the grades, every question counting the same; of battles, the "
+                "wins with ties as half.",
+            )
+        )
+    if "n_outcomes" in frame:
+        few = frame["few"] if "few" in frame else np.zeros(len(frame), dtype=bool)
+        columns.append(
+            Column(
+                "n",
+                [
+                    f"{_count(n)}{' few' * bool(mark)}"
+                    for n, mark in zip(frame["n_outcomes"], few, strict=True)
+                ],
+                True,
+                "Number of outcomes, or of battles; few where that is little evidence.",
+                frame["n_outcomes"].to_list(),
+            )
+        )
+    if "n_questions" in frame:
+        columns.append(
+            Column(
+                "questions",
+                [_count(n) for n in frame["n_questions"]],
+                True,
+                "Number of questions with an outcome.",
+                frame["n_questions"].to_list(),
+                spare=1,
+            )
+        )
+    return columns
+
+
+def _group_column(cells: list[str], prob: str) -> Column:
+    meaning = (
+        f"Systems that share a letter are not told apart: at {prob}, all pairs decided at once, "
+        "their order is not resolved; a-e stands for all letters from a to e."
+    )
+    return Column("group", cells, meaning=meaning)
+
+
 def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
     """Return ranges of ranks as text, a single rank for a range of one.
 
@@ -159,6 +217,33 @@ def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
     """
     ends = zip(lower, upper, strict=True)
     return [f"{low:g}" if low == high else f"{low:g}-{high:g}" for low, high in ends]
+
+
+def fit_width(columns: list[Column], width: int) -> list[Column]:
+    """Leave out columns that can be spared until a table of plain text has a width.
+
+    Parameters
+    ----------
+    columns : list of Column
+        The table.
+    width : int
+        Most characters of a line.
+
+    Returns
+    -------
+    list of Column
+        Wider still where what is left cannot be spared.
+
+    Examples
+    --------
+    >>> table = [Column("system", ["a"]), Column("lcb rank", ["1"], spare=1)]
+    >>> [column.header for column in fit_width(table, 10)]
+    ['system']
+    """
+    kept = list(columns)
+    while (most := max(column.spare for column in kept)) and _width(kept) > width:
+        kept = [column for column in kept if column.spare != most]
+    return kept
 
 
 def to_text(columns: list[Column]) -> str:
@@ -249,6 +334,10 @@ def to_json(frame: "pd.DataFrame") -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
 
 
+def _width(columns: list[Column]) -> int:
+    return max(map(len, to_text(columns).splitlines()))
+
+
 def _finite_or_none(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -259,6 +348,10 @@ def _ranks(values: Iterable[float]) -> tuple[list[str], bool]:
 
 def _rounded(values: Iterable[float], decimals: int) -> tuple[list[str], bool]:
     return [f"{value:.{decimals}f}" for value in values], True
+
+
+def _count(value: float) -> str:
+    return f"{int(value):,}" if value == int(value) else f"{value:,.1f}"
 
 
 def _decimals(frame: "pd.DataFrame") -> int:

@@ -3,10 +3,14 @@
 import pandas as pd
 import xarray as xr
 
+from bayesrank.results.evidence import shrunk_towards
+from bayesrank.results.stored import ranking_of
+
+# Those that a point estimate has alone.
+POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")
+
 COLUMNS = (
-    "rank",
-    "system",
-    "score",
+    *POINT_COLUMNS,
     "score_lower",
     "score_upper",
     "lcb",
@@ -15,7 +19,7 @@ COLUMNS = (
     "rank_upper",
     "prob_best",
     "expected_rank",
-    "tier",
+    "group",
     "separated_from_next",
 )
 
@@ -25,7 +29,8 @@ _STATED = ("ci_prob", "lcb")
 class Leaderboard(pd.DataFrame):
     """A leaderboard: a frame that notebooks show rounded, with its columns named for people.
 
-    Its ``attrs`` hold ``ci_prob`` and ``lcb``. Parts of it are shown as any other frame.
+    Its ``attrs`` hold ``ci_prob``, ``lcb`` and, where a prior shrinks the score, towards what.
+    Parts of it are shown as any other frame.
     """
 
     @property
@@ -50,13 +55,16 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     -------
     Leaderboard, a pandas.DataFrame
         One row per system. ``rank`` is by the point estimate ``score``, equals sharing the best
-        position; ``score_lower`` and ``score_upper`` bound the credible interval; ``lcb`` is the
-        lower credible bound and ``lcb_rank`` the conservative rank by it; ``rank_lower`` and
-        ``rank_upper`` bound the rank of each system by itself; ``prob_best`` is the probability of
-        being first and ``expected_rank`` the posterior mean of the rank; ``tier`` numbers groups of
-        neighbours whose order is not resolved, and ``separated_from_next`` says whether the system
-        is resolved from the next one (if the first is not, do not declare a winner). Without draws
-        only the first three columns are there.
+        position; ``observed_mean`` is the mean grade of the outcomes as they are (of battles the
+        win rate), ``n_outcomes`` and ``n_questions`` (not of battles) how many there are, and
+        ``few`` whether that is little, see :mod:`bayesrank.results.evidence`; ``score_lower`` and
+        ``score_upper`` bound the credible interval; ``lcb`` is the lower credible bound and
+        ``lcb_rank`` the conservative rank by it; ``rank_lower`` and ``rank_upper`` bound the rank
+        of each system by itself; ``prob_best`` is the probability of being first and
+        ``expected_rank`` the posterior mean of the rank; ``group`` has letters: two systems share
+        one if and only if their order is not resolved when all pairs are decided at once;
+        ``separated_from_next`` says by the same decisions whether the system is resolved from the
+        next one. Without draws the columns end with ``few``.
 
     Raises
     ------
@@ -67,18 +75,23 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     --------
     >>> from bayesrank import rank
     >>> result = rank([[[1, 1, 0]], [[0, 1, 0]]], "avg", draws=0)
-    >>> leaderboard(result)
-       rank    system     score
-    0     1  system 1  0.666667
-    1     2  system 2  0.333333
+    >>> leaderboard(result)[["rank", "system", "score", "n_outcomes", "few"]]
+       rank    system     score  n_outcomes   few
+    0     1  system 1  0.666667           3  True
+    1     2  system 2  0.333333           3  True
     """
-    ranking = _ranking(result)
+    ranking = ranking_of(result)
     columns = [name for name in COLUMNS if name == "system" or name in ranking]
     table = pd.DataFrame({name: ranking[name].values for name in columns})
     table["system"] = table["system"].astype(str)
-    # Equals keep the order of the data.
-    board = Leaderboard(table.sort_values("rank", kind="stable", ignore_index=True))
+    # Equals stand by how much is known of them, then in the order of the data.
+    known = -table["n_outcomes"] if "n_outcomes" in table else 0
+    order = table.assign(known=known).sort_values(["rank", "known"], kind="stable").index
+    board = Leaderboard(table.loc[order].reset_index(drop=True))
     board.attrs.update({name: ranking.attrs[name] for name in _STATED if name in ranking.attrs})
+    towards = shrunk_towards(result)
+    if towards is not None:
+        board.attrs["shrunk_towards"] = towards
     return board
 
 
@@ -108,17 +121,8 @@ def superiority(result: xr.DataTree) -> pd.DataFrame:
     >>> float(superiority(result).loc["system 1", "system 2"]) > 0.9
     True
     """
-    ranking = _ranking(result)
+    ranking = ranking_of(result)
     if "superiority" not in ranking:
         raise ValueError("result must have draws for superiority; got a point estimate alone")
     order = leaderboard(result)["system"].to_list()
     return ranking["superiority"].to_pandas().loc[order, order]
-
-
-def _ranking(result: xr.DataTree) -> xr.Dataset:
-    if not isinstance(result, xr.DataTree):
-        raise ValueError(f"result must be what rank() returned; got {type(result).__name__}")
-    if "ranking" not in result.children:
-        groups = ", ".join(result.children) or "none"
-        raise ValueError(f"result must have a group 'ranking'; got groups {groups}")
-    return result["ranking"].to_dataset()

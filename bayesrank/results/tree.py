@@ -5,7 +5,8 @@ group                      content
 ========================== ========================================================================
 posterior                  ``score`` (chain, draw, system), higher is better, and the method's own
                            parameters
-ranking                    point estimate, ranks, intervals, bounds, probabilities
+ranking                    point estimate, ranks, intervals, bounds, probabilities, observed means
+                           and numbers of outcomes
 point_estimate             the method's own parameters at the point estimate
 sample_stats               statistics of the sampler or of the optimiser
 observed_data              sufficient statistics
@@ -24,11 +25,16 @@ import numpy as np
 import xarray as xr
 
 from bayesrank.inference.arguments import prior_counts
+from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.estimate import Data, Estimate, Run
 from bayesrank.inference.labels import label_index, label_parameters
 from bayesrank.responses import Responses
+from bayesrank.results.evidence import summarize_evidence
 from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
 from bayesrank.views import Ballots, Comparisons
+
+# Variables in the units of the score.
+_SCORES = ("score", "score_lower", "score_upper", "lcb")
 
 Variables = dict[str, tuple[tuple[str, ...], Any]]
 
@@ -59,18 +65,22 @@ def build_tree(
     """
     systems = run.data.systems
     ranking = summarize_point(estimate.score, systems)
+    evidence = summarize_evidence(run.data, ci_prob=ci_prob)
     draws = estimate.draws
     if draws is None:
         draws = estimate.score[np.newaxis, np.newaxis]
     else:
         flat = draws.reshape(-1, len(systems))
         summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
-        resolution = summarize_resolution(
-            estimate.score, flat, summary["superiority"].values, systems, ci_prob=ci_prob
-        )
+        resolution = summarize_resolution(estimate.score, flat, systems, ci_prob=ci_prob)
         ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
+    # Ranks do not depend on units, so scores are converted last.
+    in_units = {
+        name: ("system", run.in_units(ranking[name].values)) for name in _SCORES if name in ranking
+    }
+    ranking = ranking.assign({**in_units, **evidence.data_vars}).assign_attrs(evidence.attrs)
     posterior = xr.Dataset(
-        {"score": (("chain", "draw", "system"), draws)},
+        {"score": (("chain", "draw", "system"), run.in_units(draws))},
         coords={
             "chain": np.arange(draws.shape[0]),
             "draw": np.arange(draws.shape[1]),
@@ -152,7 +162,7 @@ def _ordered_wins(data: Comparisons) -> Variables:
 
 def _counts(data: Responses) -> Variables:
     if data.scores is not None:
-        return {"grades": (("system", "question"), data.grades)}
+        return {"grades": (("system", "question"), data.in_units(data.grades))}
     return {"counts": (("system", "question", "category"), data.counts)}
 
 
@@ -183,12 +193,33 @@ def _attributes(run: Run, estimate: Estimate, preset: str) -> dict[str, str | in
         ),
         "prior": "none" if run.prior is None else str(run.prior),
         "target": run.target,
+        "unit": _unit(run),
+        "scale": _scale(run.data),
+        "shrunk": "yes" if run.method.shrunk else "no",
         "calibration": estimate.calibration,
         "random_seed": str(entropy),
         "versions": _versions(),
         "fingerprint": run.data.fingerprint,
         "created_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def _unit(run: Run) -> str:
+    """Return what the intervals take as independent of what."""
+    if isinstance(run.data, Comparisons):
+        return "battle"
+    if isinstance(run.data, Ballots):
+        return "ballot"
+    if run.unit == "run" or run.target == "benchmark":
+        return run.unit
+    clusters = clusters_of(run.data)
+    return "question" if len(set(clusters)) == len(clusters) else "group of questions"
+
+
+def _scale(data: Data) -> str:
+    """Return the ends of a scale as JSON."""
+    scale = data.scale if isinstance(data, Responses) else None
+    return "none" if scale is None else json.dumps(scale)
 
 
 @cache

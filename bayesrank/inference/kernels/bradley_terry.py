@@ -14,9 +14,9 @@ TiePolicy = Literal["ignore", "half"]
 
 def fit_bradley_terry(
     wins: ArrayLike,
-    ties: ArrayLike | None = None,
+    tied: ArrayLike | None = None,
     *,
-    tie_policy: TiePolicy = "ignore",
+    ties: TiePolicy = "ignore",
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
     start: ArrayLike | None = None,
@@ -29,9 +29,9 @@ def fit_bradley_terry(
     ----------
     wins : array_like of shape (..., system, opponent)
         ``wins[..., i, j]``: how often i beat j.
-    ties : array_like of shape (..., system, opponent), optional
-        Symmetric tie counts, used with ``tie_policy="half"``.
-    tie_policy : {"ignore", "half"}, default "ignore"
+    tied : array_like of shape (..., system, opponent), optional
+        Symmetric tie counts, used with ``ties="half"``.
+    ties : {"ignore", "half"}, default "ignore"
         Whether a tie is dropped or counts as half a win for both.
     prior_mean : array_like, broadcastable to (..., system), default 0
         Means of a normal prior on the zero-sum scores.
@@ -48,7 +48,7 @@ def fit_bradley_terry(
     Raises
     ------
     ValueError
-        If `tie_policy` is unknown or `prior_precision` is negative.
+        If `ties` is unknown or `prior_precision` is negative.
 
     References
     ----------
@@ -63,8 +63,8 @@ def fit_bradley_terry(
     """
     problem = bradley_terry_problem(
         wins,
-        ties,
-        tie_policy=tie_policy,
+        tied,
+        ties=ties,
         prior_mean=prior_mean,
         prior_precision=prior_precision,
     )
@@ -73,9 +73,9 @@ def fit_bradley_terry(
 
 def bradley_terry_problem(
     wins: ArrayLike,
-    ties: ArrayLike | None = None,
+    tied: ArrayLike | None = None,
     *,
-    tie_policy: TiePolicy = "ignore",
+    ties: TiePolicy = "ignore",
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
 ) -> LogisticPairs:
@@ -83,7 +83,7 @@ def bradley_terry_problem(
 
     Parameters
     ----------
-    wins, ties, tie_policy, prior_mean, prior_precision
+    wins, tied, ties, prior_mean, prior_precision
         As in :func:`fit_bradley_terry`.
 
     Returns
@@ -91,11 +91,11 @@ def bradley_terry_problem(
     LogisticPairs
         The free coordinates are the scores.
     """
-    if tie_policy not in ("ignore", "half"):
-        raise ValueError(f"tie_policy must be 'ignore' or 'half'; got {tie_policy!r}")
+    if ties not in ("ignore", "half"):
+        raise ValueError(f"ties must be 'ignore' or 'half'; got {ties!r}")
     counts = np.asarray(wins, dtype=np.float64)
-    if ties is not None and tie_policy == "half":
-        counts = counts + 0.5 * np.asarray(ties, dtype=np.float64)
+    if tied is not None and ties == "half":
+        counts = counts + 0.5 * np.asarray(tied, dtype=np.float64)
     size = counts.shape[-1]
     penalty = ScorePenalty.broadcast(prior_mean, prior_precision, counts.shape[:-2], size)
     flat = counts.reshape(-1, size, size)

@@ -1,0 +1,224 @@
+"""Checks of outcomes: categories, or scores on a scale, and what nobody declared."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.errors import DataError
+from bayesrank.scale import UNIT, Scale, as_scale
+from bayesrank.validation import MISSING, frozen, numeric
+
+# Labels of the cell at an index (system, question), for messages.
+type Where = Callable[[int, int], str]
+
+_TOP_CATEGORY = int(np.iinfo(np.int8).max)
+
+# Keywords that say what outcomes are.
+DECLARATIONS = frozenset({"weights", "scale", "categories"})
+
+_SCALE = "scale=(low, high) for scores such as ratings and percentages"
+_WEIGHTS = "weights=(w0, w1, ...) for categories 0, 1, ... that are worth so much each"
+_TO_WHOM = "to Responses or to the function that reads the data"
+
+
+def outcome_array(outcomes: ArrayLike) -> NDArray[Any]:
+    """Return outcomes as numbers or booleans of shape (system, question, trial)."""
+    try:
+        array = np.asarray(outcomes)
+    except ValueError as error:
+        raise DataError(
+            "outcomes must have as many questions and trials for every system, with -1 or NaN "
+            "where one is missing; got rows of different lengths"
+        ) from error
+    if array.dtype.kind not in "biuf":
+        array = numeric(outcomes, "outcomes")
+    if array.ndim == 2:
+        array = array[..., np.newaxis]
+    if array.ndim != 3 or 0 in array.shape:
+        raise DataError(
+            "outcomes must have shape (system, question, trial) or (system, question), all "
+            f"positive; got shape {np.shape(outcomes)}"
+        )
+    return array
+
+
+class Outcomes(NamedTuple):
+    """Outcomes as they were given, and what they are.
+
+    `values` are int8 categories with -1 where a trial is missing, or float64 scores in the units of
+    `scale` with NaN; both are private copies. `scale` is None for categories, whose `weights` may
+    be None too.
+    """
+
+    values: NDArray[np.int8] | NDArray[np.float64]
+    scale: Scale | None
+    weights: NDArray[np.float64] | None
+    n_categories: int
+
+
+def validate_outcomes(
+    array: NDArray[Any],
+    *,
+    weights: ArrayLike | None,
+    scale: ArrayLike | None,
+    categories: int | None,
+    where: Where,
+) -> Outcomes:
+    """Check outcomes against what was declared of them.
+
+    Parameters
+    ----------
+    array : numpy.ndarray of shape (system, question, trial)
+        What :func:`outcome_array` returned.
+    weights, scale, categories
+        As in :class:`bayesrank.Responses`.
+    where : callable
+        Names the cell at an index.
+
+    Returns
+    -------
+    Outcomes
+
+    Raises
+    ------
+    DataError
+        If they are not what was declared; or are neither 0 and 1 nor fractions, and nothing was.
+    """
+    declared = {"weights": weights, "categories": categories}
+    if scale is not None:
+        refuse(declared, "must be None for scores on a scale")
+        ends = as_scale(scale)
+        return Outcomes(_scores(array, ends, where), ends, None, 2)
+    known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
+    if np.array_equal(known, np.floor(known)):
+        values = _categories(array, weights is not None or categories is not None, where)
+        return Outcomes(values, None, *_worths(weights, categories, values))
+    refuse(declared, "must be None for fractional outcomes, which are their own worth")
+    return Outcomes(_fractions(array, where), UNIT, None, 2)
+
+
+def refuse(arguments: Mapping[str, object], why: str) -> None:
+    """Raise for the first argument that was given."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise DataError(f"{name} {why}; got {value!r}")
+
+
+def _fractions(array: NDArray[Any], where: Where) -> NDArray[np.float64]:
+    outside = (array < UNIT.low) | (array > UNIT.high)
+    if outside.any():
+        raise DataError(
+            "outcomes must lie in [0, 1] unless a scale is named; got "
+            f"{_first(array, outside, where)}",
+            in_python=f"pass {_SCALE}, {_TO_WHOM}",
+            in_shell=f"pass {_SCALE}",
+        )
+    return frozen(np.array(array, dtype=np.float64))
+
+
+def _scores(array: NDArray[Any], scale: Scale, where: Where) -> NDArray[np.float64]:
+    values = np.array(array, dtype=np.float64)
+    # Whole numbers have no NaN.
+    if array.dtype.kind == "i" and not scale.low <= MISSING <= scale.high:
+        values[array == MISSING] = np.nan
+    outside = (values < scale.low) | (values > scale.high)
+    if outside.any():
+        raise DataError(
+            f"outcomes must lie on the scale {scale}; got {_first(values, outside, where)}: "
+            "correct the outcome or the scale, and leave missing outcomes empty"
+        )
+    if np.isnan(values).all():
+        raise DataError("outcomes must have at least one observed trial; got none")
+    return frozen(values)
+
+
+def _categories(array: NDArray[Any], declared: bool, where: Where) -> NDArray[np.int8]:
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), MISSING, array)
+    low, high = array.min(), array.max()
+    if not declared and (low < MISSING or high > 1):
+        undeclared = (array < MISSING) | (array > 1)
+        raise DataError(
+            "outcomes must be 0 and 1 unless a scale or categories are named; got "
+            f"{_first(array, undeclared, where)}",
+            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {_TO_WHOM}",
+            in_shell=f"pass {_SCALE}, or {_WEIGHTS}",
+        )
+    if low < MISSING or high > _TOP_CATEGORY:
+        wrong = (array < MISSING) | (array > _TOP_CATEGORY)
+        raise DataError(
+            f"outcomes must be categories 0..{_TOP_CATEGORY}, or -1 for a missing trial; got "
+            f"{_first(array, wrong, where)}"
+        )
+    if high == MISSING:
+        raise DataError("outcomes must have at least one observed trial; got none")
+    return frozen(np.array(array, dtype=np.int8))
+
+
+def _first(array: NDArray[Any], wrong: NDArray[np.bool_], where: Where) -> str:
+    """Return the first wrong value, and for whom it is."""
+    system, question, trial = np.argwhere(wrong)[0].tolist()
+    return f"{array[system, question, trial]:g} for {where(system, question)}"
+
+
+def _worths(
+    weights: ArrayLike | None, categories: int | None, outcomes: NDArray[np.int8]
+) -> tuple[NDArray[np.float64] | None, int]:
+    """Return category weights, (0, 1) for two categories without any, and their number."""
+    top = max(int(outcomes.max()), 1)
+    if weights is None:
+        number = top + 1 if categories is None else _category_count(categories, top)
+        return (frozen(np.array([0.0, 1.0])) if number == 2 else None), number
+    refuse({"categories": categories}, "must be None where weights are given")
+    worth = numeric(weights, "weights").copy()
+    if worth.ndim != 1 or worth.size < 2 or not np.isfinite(worth).all():
+        raise DataError(f"weights must be two or more finite numbers; got {weights!r}")
+    if worth.size <= top:
+        raise DataError(
+            f"weights must have one number for each of the categories 0..{top}; got {worth.size}"
+        )
+    return frozen(worth), worth.size
+
+
+def _category_count(number: Any, top: int) -> int:
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not whole or not top < number <= _TOP_CATEGORY + 1:
+        raise DataError(
+            f"categories must be a whole number from {top + 1} to {_TOP_CATEGORY + 1}; got "
+            f"{number!r}"
+        )
+    return int(number)
+
+
+def cut(values: NDArray[Any], observed: NDArray[np.bool_], edges: ArrayLike) -> NDArray[np.intp]:
+    """Return the category of each value: how many edges it has reached, -1 if not observed."""
+    bounds = np.atleast_1d(numeric(edges, "edges"))
+    if bounds.ndim != 1 or not bounds.size or not np.isfinite(bounds).all():
+        raise DataError(f"edges must be one or more finite numbers; got {edges!r}")
+    if not np.all(np.diff(bounds) > 0):
+        raise DataError(f"edges must increase; got {edges!r}")
+    return np.where(observed, np.searchsorted(bounds, values, side="right"), MISSING)
+
+
+def validate_prior_outcomes(
+    prior_outcomes: ArrayLike | None, n_systems: int, n_questions: int, n_categories: int
+) -> NDArray[np.int8] | None:
+    """Return earlier outcomes as int8 with -1 for missing."""
+    if prior_outcomes is None:
+        return None
+    raw = numeric(prior_outcomes, "prior_outcomes")
+    if raw.shape[:-1] not in ((n_questions,), (n_systems, n_questions)) or not raw.size:
+        raise DataError(
+            f"prior_outcomes must have shape ({n_questions}, d) or ({n_systems}, {n_questions}, d);"
+            f" got {raw.shape}"
+        )
+    raw = np.where(np.isnan(raw), MISSING, raw)
+    valid = (raw >= MISSING) & (raw < n_categories) & (raw == np.floor(raw))
+    if not valid.all():
+        raise DataError(
+            f"prior_outcomes must be categories 0..{n_categories - 1} or -1 for missing; "
+            f"got {raw[~valid][0]:g}"
+        )
+    return frozen(raw.astype(np.int8))

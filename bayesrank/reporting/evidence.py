@@ -1,0 +1,145 @@
+"""What a leaderboard says of its data: the line above it and the notes below it."""
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesrank.results.evidence import shrunk_towards
+from bayesrank.scale import UNIT, Scale
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def run_line(result: "xr.DataTree") -> str:
+    """Say how a result was computed and, where all systems have as much of it, from what.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> run_line(rank([[[1, 1, 0]], [[0, 1, 0]]], "avg", target="benchmark", draws=0))
+    'avg (back end bootstrap, target benchmark, 3 outcomes on 1 question each, few)'
+    """
+    run = result.attrs
+    name = run["method"] if run["preset"] == "none" else run["preset"]
+    said = [f"back end {run['backend']}", f"target {run['target']}"]
+    scale = scale_text(result)
+    if scale != "none":
+        said.append(scale)
+    ranking = result["ranking"].to_dataset()
+    counts = {
+        noun: int(ranking[variable].values[0])
+        for variable, noun in (("n_outcomes", "outcome"), ("n_questions", "question"))
+        if is_shared(ranking, variable)
+    }
+    if "question" in counts and counts["question"] == counts.get("outcome"):
+        del counts["outcome"]  # one for each of them
+    if counts:
+        numbers = [_counted(number, noun) for noun, number in counts.items()]
+        said.append(f"{' on '.join(numbers)} each")
+        if is_shared(ranking, "n_outcomes") and ranking["few"].values.all():
+            said.append("few")
+    return f"{name} ({', '.join(said)})"
+
+
+def scale_text(result: "xr.DataTree") -> str:
+    """Return what scale the outcomes of a result are on, the word "none" for any other ones."""
+    ends = result.attrs.get("scale", "none")
+    scale = UNIT if ends == "none" else Scale(*json.loads(ends))
+    return "none" if scale == UNIT else f"scores {scale}"
+
+
+def is_shared(ranking: "xr.Dataset", variable: str) -> bool:
+    """Return whether all systems have the same whole number of something."""
+    if variable not in ranking:
+        return False
+    values = ranking[variable].values
+    return bool((values == values[0]).all() and values[0] == int(values[0]))
+
+
+def notes(result: "xr.DataTree") -> list[str]:
+    """Return what has to be said below a leaderboard.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    list of str
+        That scores are shrunk, and what the mark ``few`` means, where it is so.
+    """
+    said = []
+    towards = shrunk_towards(result)
+    if towards is not None:
+        said.append(shrunk_note(towards))
+    ranking = result["ranking"].to_dataset()
+    if "few" in ranking and ranking["few"].values.any():
+        said.append(few_note(ranking.attrs["least_outcomes"]))
+    return said
+
+
+def leader_notes(result: "xr.DataTree") -> list[str]:
+    """Say which of the leading systems have little evidence.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    list of str
+        A sentence for each of them.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> leader_notes(rank([[[1, 1, 0]], [[0, 1, 0]]], "avg", target="benchmark", draws=0))
+    ['The lead of system 1 rests on 3 outcomes.']
+    """
+    ranking = result["ranking"].to_dataset()
+    if "few" not in ranking:
+        return []
+    leaders = ranking.isel(system=np.flatnonzero((ranking["rank"] == 1) & ranking["few"]))
+    return [
+        f"The lead of {name} rests on {_counted(int(n), 'outcome')}."
+        for name, n in zip(leaders["system"].values, leaders["n_outcomes"].values, strict=True)
+    ]
+
+
+def shrunk_note(towards: float, what: str = "The score") -> str:
+    """Say towards what mean weight a score is shrunk.
+
+    Examples
+    --------
+    >>> shrunk_note(0.5, "bayes").partition(", by")[0]
+    'bayes is shrunk towards 0.5, the mean weight'
+    """
+    return (
+        f"{what} is shrunk towards {towards:.3g}, the mean weight, by the uniform Dirichlet prior; "
+        "observed is not."
+    )
+
+
+def few_note(least: int) -> str:
+    """Say which systems have few outcomes."""
+    return (
+        f"few: fewer than {least} outcomes, or less than a quarter of the median system's outcomes "
+        "or questions."
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
