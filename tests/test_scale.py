@@ -205,6 +205,13 @@ def test_evaluate_says_which_metrics_scores_have(rated: Responses) -> None:
         evaluate(rated, ["avg", "bayes"])
 
 
+def test_metrics_of_right_answers_say_which_metrics_categories_have() -> None:
+    data = Responses([[[0, 1, 2]]], weights=[0, 0.5, 1])
+    message = "must be right or wrong for pass_at_k.*; got 3 categories: evaluate bayes, avg, max"
+    with pytest.raises(DataError, match=message):
+        evaluate(data, "pass_at_k(k=1)")
+
+
 # The command line
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesrank.catalog import DEFAULT_METHOD
+from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
-from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, parse_metrics
+from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, metric_names, parse_metrics
 from bayesrank.evaluation.posteriors import metric_posterior
 from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
 from bayesrank.inference.arguments import point_arguments, prior_counts
@@ -107,6 +107,9 @@ def evaluate(
     if interval not in ("exact", "normal"):
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
     check_prior_weight(responses, prior_weight)
+    for metric in wanted:
+        if not metric.ranked:
+            require_outcomes(metric, responses)
     published = interval == "normal"
     rows, targets = [], {}
     for metric in wanted:
@@ -173,6 +176,25 @@ def as_responses(data: Any) -> Responses:
         outcomes = np.asarray(data)
         responses = Responses(outcomes[np.newaxis] if outcomes.ndim == 2 else outcomes)
     return responses
+
+
+def require_outcomes(metric: Metric, data: Responses) -> None:
+    """Raise for a metric of other outcomes than these.
+
+    Raises
+    ------
+    DataError
+        If the outcomes are scores or more than two categories; the message says which metrics
+        there are for them.
+    """
+    if data.scale is not None:
+        require_categories(data, metric.label)
+    if metric.method.data == "binary" and not data.is_binary:
+        others = [name for name in metric_names() if METHODS[name].data != "binary"]
+        raise DataError(
+            f"outcomes must be right or wrong for {metric.label}; got {data.n_categories} "
+            f"categories: evaluate {', '.join(others)}"
+        )
 
 
 def require_categories(data: Responses, what: str) -> None:

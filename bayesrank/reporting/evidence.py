@@ -40,14 +40,14 @@ def run_line(result: "xr.DataTree") -> str:
     counts = {
         noun: int(ranking[variable].values[0])
         for variable, noun in (("n_outcomes", "outcome"), ("n_questions", "question"))
-        if is_shared(ranking, variable)
+        if _is_shared(ranking, variable)
     }
     if "question" in counts and counts["question"] == counts.get("outcome"):
         del counts["outcome"]  # one for each of them
     if counts:
         numbers = [_counted(number, noun) for noun, number in counts.items()]
         said.append(f"{' on '.join(numbers)} each")
-        if is_shared(ranking, "n_outcomes") and ranking["few"].values.all():
+        if _is_shared(ranking, "n_outcomes") and ranking["few"].values.all():
             said.append("few")
     return f"{name} ({', '.join(said)})"
 
@@ -59,7 +59,21 @@ def scale_text(result: "xr.DataTree") -> str:
     return "none" if scale == UNIT else f"scores {scale}"
 
 
-def is_shared(ranking: "xr.Dataset", variable: str) -> bool:
+def said_elsewhere(result: "xr.DataTree") -> set[str]:
+    """Return the headers of columns that a terminal does without.
+
+    What all systems have in common is in the line above, and where every outcome is of another
+    question their numbers are the same.
+    """
+    ranking = result["ranking"].to_dataset()
+    shared = {"n": "n_outcomes", "questions": "n_questions"}
+    headers = {header for header, name in shared.items() if _is_shared(ranking, name)}
+    if "n_questions" in ranking and (ranking["n_questions"] == ranking["n_outcomes"]).all():
+        headers.add("questions")
+    return headers
+
+
+def _is_shared(ranking: "xr.Dataset", variable: str) -> bool:
     """Return whether all systems have the same whole number of something."""
     if variable not in ranking:
         return False

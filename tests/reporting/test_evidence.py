@@ -130,6 +130,15 @@ def test_terminal_tables_are_no_wider_than_100(run: Run, tmp_path: Path, names: 
             assert "lcb rank. --format csv has all of them" in result.stderr
 
 
+def test_numbers_that_are_the_same_are_printed_once(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "one_run.csv"
+    rows = [f"a,q{q},{q % 2}" for q in range(9)] + [f"b,q{q},1" for q in range(7)]
+    path.write_text("\n".join(["model,question,score", *rows]))
+    header = run("rank", path, "--method", "avg").stdout.splitlines()[1].split()
+    assert "n" in header
+    assert "questions" not in header
+
+
 def test_what_can_be_spared_goes_in_a_stated_order() -> None:
     columns = leaderboard_columns(rank(uneven(), "avg", target="benchmark", random_seed=1))
     headers = [each.header for each in columns]

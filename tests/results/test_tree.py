@@ -14,6 +14,7 @@ SYSTEM_VARIABLES = (
     *("score", "rank", "tie_group", "score_lower", "score_upper", "lcb", "lcb_rank"),
     *("rank_lower", "rank_upper", "prob_best", "expected_rank"),
     *("joint_rank_lower", "joint_rank_upper", "group", "separated_from_next"),
+    *("observed_mean", "n_outcomes", "n_questions", "few"),
 )
 
 
