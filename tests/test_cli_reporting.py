@@ -114,7 +114,7 @@ def test_check_says_what_is_there_and_what_is_missing(run: Run, log: Path) -> No
     facts = dict(line.split("  ", 1) for line in facts_.splitlines())
     assert facts["outcomes"].strip() == "89 of 90 possible"
     assert facts["most is missing of"].strip() == "fair (1 outcomes)"
-    assert checks.startswith("What the checks found of bayes:\ntopic ")
+    assert checks.startswith("What the checks found of standardized_accuracy:\ntopic ")
     rows = {line.split()[0]: line.split()[1:] for line in methods.splitlines()[1:]}
     assert rows["avg"] == ["yes"]
     assert rows["pass_at_k"] == ["yes", "needs", "--k", "(at", "most", "4)"]
@@ -144,7 +144,7 @@ def test_remedies_of_checks_are_flags(run: Run, tmp_path: Path) -> None:
     assert "--draws 100 for each chain" in run("rank", log, *options, "--draws", 50).stderr
     saved = tmp_path / "result.nc"
     run("rank", log, *options, "-o", saved)
-    assert "with --target benchmark." in run("check", saved).stdout
+    assert "with bayesrank rank --target benchmark." in run("check", saved).stdout
 
 
 def test_check_of_a_saved_result_prints_its_report(run: Run, log: Path, tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_check_prints_json(run: Run, log: Path, tmp_path: Path) -> None:
     assert read["methods"] == {"avg": {"can_run": True, "note": ""}}
     findings = read["checks"]["avg"]["findings"]
     assert {one["topic"] for one in findings} == set(TOPICS)
-    (few,) = [one for one in findings if one["name"] == "few outcomes"]
-    assert few["numbers"] == {"systems": {"fair": 29.0}, "limit": 30}
+    (enough,) = [one for one in findings if one["name"] == "enough"]
+    assert enough["numbers"] == {"fewest": 29.0}
 
 
 def test_where_nothing_can_be_ranked_the_data_are_checked(run: Run, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_where_nothing_can_be_ranked_the_data_are_checked(run: Run, tmp_path: Pa
     log.write_text("model,question,score\na,q1,0.5\na,q2,0.25\nb,q1,0.75\nb,q2,1.0\n")
     printed = run("check", log, "--method", "elo", code=3).stdout
     assert "What the checks found of the data:" in printed
-    assert "fewer than 30 outcomes of 2 of 2 systems" in printed
+    assert "There are few outcomes of 2 of 2 systems" in printed
 
 
 def test_check_of_methods_tells_by_its_exit_code(run: Run, tmp_path: Path) -> None:

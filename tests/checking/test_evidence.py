@@ -1,9 +1,11 @@
 """Findings on the data: who was asked what, how often, and with which outcomes."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from bayesrank import Comparisons, Responses, rank
+from bayesrank import Comparisons, Responses, leaderboard, rank
 from bayesrank.checking import check, check_data
 from bayesrank.checking.design import design_of
 from bayesrank.results.tree import data_groups
@@ -105,7 +107,7 @@ def test_battles_have_pairs_too():
 # Few outcomes
 
 
-@pytest.mark.parametrize("n_few", [0, 1, 29])
+@pytest.mark.parametrize("n_few", [0, 1, 24])
 def test_systems_with_few_outcomes_are_named(n_few):
     outcomes = simulate((6, 50, 2))
     kept = outcomes[2].ravel().copy()
@@ -113,14 +115,29 @@ def test_systems_with_few_outcomes_are_named(n_few):
     outcomes[2] = kept.reshape(50, 2)
     found = only(Responses(outcomes), "few outcomes")
     assert found.numbers["systems"] == {"system 3": n_few}
+    assert found.numbers["median"] == 100
     assert found.verdict == ("doubtful" if n_few else "bad")
 
 
-def test_thirty_outcomes_are_not_few():
-    assert not check_data(Responses(simulate((3, 30, 1)))).about("few outcomes")
-    assert check_data(Responses(simulate((3, 29, 1)))).about("few outcomes")
-    assert check_data(Comparisons([[0, 20], [9, 0]])).about("few outcomes")
-    assert not check_data(Comparisons([[0, 20], [10, 0]])).about("few outcomes")
+@pytest.mark.parametrize("n_questions", [3, 10, 200])
+def test_the_leaderboard_marks_the_systems_that_the_check_names(n_questions):
+    outcomes = simulate((5, n_questions, 1))
+    outcomes[1, 2:] = outcomes[3, max(2, n_questions // 3) :] = -1
+    data = Responses(outcomes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = rank(data, "avg", draws=150, random_seed=0)
+    table = leaderboard(result)
+    found = check(result, data).about("few outcomes")
+    named = set(found[0].numbers["systems"]) if found else set()
+    assert named == set(table["system"][table["few"]])
+
+
+def test_six_outcomes_of_everybody_are_not_few():
+    assert not check_data(Responses(simulate((3, 6, 1)))).about("few outcomes")
+    assert check_data(Responses(simulate((3, 5, 1)))).about("few outcomes")
+    assert check_data(Comparisons([[0, 3], [2, 0]])).about("few outcomes")
+    assert not check_data(Comparisons([[0, 4], [2, 0]])).about("few outcomes")
 
 
 # Always alike

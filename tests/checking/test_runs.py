@@ -149,8 +149,8 @@ def test_check_names_the_system_the_sizes_and_the_remedy():
     (found,) = report.about("runs")
     assert found.verdict == "bad"
     assert "gpt-oss-low (sim)" in found.sentence
-    assert "standard deviation of 0.131, independent trials 0.063" in found.sentence
-    assert "target='population'" in found.sentence
+    assert "standard deviation of 0.131, independent trials 0.0634" in found.sentence
+    assert "unit='run', with method='standardized_accuracy'" in found.sentence
     (run,) = found.numbers["runs"]
     assert run["run_sd"] / run["independent_sd"] == pytest.approx(found.numbers["ratio"])
     (calibration,) = report.about("coverage")
@@ -158,18 +158,31 @@ def test_check_names_the_system_the_sizes_and_the_remedy():
     assert "runs vary more than the simulated ones" in calibration.sentence
 
 
-def test_the_remedy_gives_wider_intervals():
+def test_the_remedy_gives_wider_intervals_and_is_known():
     data = load_olympiad("AIME'24")
-    usual = rank(data, "avg", random_seed=1)["ranking"].to_dataset()
-    means = Responses(data.outcomes.mean(axis=1), systems=data.systems)
-    by_run = rank(means, "avg", target="population", random_seed=1)["ranking"].to_dataset()
+    by_trial, by_run = (rank(data, unit=unit, random_seed=1) for unit in ("trial", "run"))
     width = [
-        (one["score_upper"] - one["score_lower"]).sel(system="gpt-oss-low (sim)").item()
-        for one in (usual, by_run)
+        (one["ranking"]["score_upper"] - one["ranking"]["score_lower"])
+        .sel(system="gpt-oss-low (sim)")
+        .item()
+        for one in (by_trial, by_run)
     ]
-    accuracy = data.outcomes[data.systems.index("gpt-oss-low (sim)")].mean(axis=0)
-    assert width[1] == pytest.approx(2 * 1.99 * accuracy.std(ddof=1) / 80**0.5, rel=0.1)
-    assert width[1] > 1.8 * width[0]
+    assert width[1] > 1.6 * width[0]
+    assert not check(by_trial, data).trustworthy
+    report = check(by_run, data)
+    (found,) = report.about("runs")
+    assert found.verdict == "good"
+    assert "The intervals take the run as the unit." in found.sentence
+    assert report.trustworthy
+
+
+def test_standard_deviations_are_in_the_units_of_the_scale():
+    rng = np.random.default_rng(0)
+    scores = np.clip(rng.normal(60, 10, (3, 40, 8)), 0, 100)
+    scores[1, :, 2] -= 15
+    (found,) = run_effects(Responses(scores, scale=(0, 100)))
+    means = scores[1].mean(axis=0)
+    assert found.observed == pytest.approx(means.std(ddof=1))
 
 
 @pytest.mark.parametrize("shape", [(3, 20, 1), (1, 1, 1)])

@@ -4,6 +4,7 @@ import json
 from itertools import pairwise
 
 from bayesrank.checking import Finding, Report
+from bayesrank.flag_messages import Flag, in_flags
 
 
 def test_a_topic_has_its_worst_verdict():
@@ -27,13 +28,13 @@ def test_only_doubtful_and_bad_findings_are_warnings():
     assert Report(report.findings[1:3]).trustworthy
 
 
-def test_remedies_are_flags_in_the_shell():
-    sentence = "Use target='benchmark', draws=400, random_seed=1 or calibration='none'."
+def test_sentences_can_be_reworded_for_the_shell():
+    flags = {"target": Flag("--target"), "draws": Flag("--draws"), "unit": Flag("--unit")}
+    sentence = "Use target='benchmark', draws=400 or unit='run', with calibration='none'."
     report = Report((Finding("data", "bad", sentence, {"n": 1}, "name"),))
-    flags = {"target": "--target", "draws": "--draws", "random_seed": "--seed"}
-    (found,) = report.in_shell(flags)
+    (found,) = report.reworded(lambda text: in_flags(text, flags))
     assert found.sentence == (
-        "Use --target benchmark, --draws 400, --seed 1 or in Python, calibration='none'."
+        "Use --target benchmark, --draws 400 or --unit run, with calibration='none'."
     )
     assert (found.numbers, found.name) == ({"n": 1}, "name")
 
