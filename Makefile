@@ -68,6 +68,8 @@ calibrate: install
 	@$(SIMULATE) calibration.coverage $(CALIBRATE_ARGS)
 	@$(SIMULATE) calibration.sbc $(SBC_ARGS)
 	@$(SIMULATE) calibration.evaluation_intervals
+	@$(SIMULATE) calibration.run_effects
+	@$(SIMULATE) calibration.measured
 
 lint: dev
 	@$(VENV)/bin/python -m ruff check

@@ -3,8 +3,10 @@
 Imports sit inside the functions that need them, as in :mod:`bayesrank.cli`.
 """
 
+import json
 import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +32,12 @@ from bayesrank.flags import backend_flags, default_backend, method_flags
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesrank.checking import Report
+    from bayesrank.method import Method
     from bayesrank.responses import Responses
 
 _CANNOT_RUN = 3
+
 _SHELLS = ("bash", "zsh", "fish")
 
 # A comma that is not inside parentheses.
@@ -123,43 +128,119 @@ def report(
     "methods",
     metavar="NAMES",
     shell_complete=complete_method,
-    help="Say it of these methods alone, separated by commas; the exit code is 3 unless all can "
-    "run.",
+    help="Check the ranking by these methods, separated by commas, and say only of them whether "
+    f"they can run; the exit code is 3 unless all can.  [default: {DEFAULT_METHOD}; what can run, "
+    "of all]",
 )
 @reading_options
-def check(paths: tuple[str, ...], methods: str | None, **reading: Any) -> None:
-    """Say what is in evaluation logs, what is missing, and which methods can run.
+@seed_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print what was found.",
+)
+def check(
+    paths: tuple[str, ...],
+    methods: str | None,
+    output_format: str,
+    random_seed: int | None,
+    **reading: Any,
+) -> None:
+    """Say whether a ranking can be trusted, what is missing in the data, and which methods can run.
 
-    INPUT is evaluation logs as for `bayesrank rank`.
+    INPUT is evaluation logs as for `bayesrank rank`, which are ranked by the method; or results
+    that it saved with --output (.nc, .zarr).
     """
+    from bayesrank.checking import check as check_result
     from bayesrank.readers import read_responses
+    from bayesrank.results.storage import load
+
+    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
+        _print_reports({path: check_result(load(path)) for path in paths}, output_format)
+        return
+    named = [] if methods is None else [name.strip() for name in methods.split(",")]
+    rows = [find_method(name)[0] for name in named] or list(METHODS.values())
+    data = read_responses(paths, **reading)
+    reports = dict(_check_rankings(data, named or [DEFAULT_METHOD], random_seed))
+    can_run = _print_data(data, rows, reports, output_format)
+    if named and not can_run:
+        click.get_current_context().exit(_CANNOT_RUN)
+
+
+def _check_rankings(
+    data: "Responses", names: list[str], random_seed: int | None
+) -> "Iterator[tuple[str, Report]]":
+    """Yield the report on the ranking by each method; on the data where it cannot rank them."""
+    from bayesrank.checking import check, check_data
+    from bayesrank.ranking import rank
+
+    for name in names:
+        row, preset = find_method(name)
+        try:
+            with progress(name, default_backend(row, preset)):
+                result = rank(data, name, random_seed=random_seed)
+        except ValueError:  # the table of methods says what it lacks
+            yield "the data", check_data(data)
+        else:
+            yield name, check(result, data)
+
+
+def _print_data(
+    data: "Responses", rows: "list[Method]", reports: "dict[str, Report]", output_format: str
+) -> bool:
+    """Print what was read, what the checks found and what can run; return whether all can."""
     from bayesrank.reporting.capabilities import capability
     from bayesrank.reporting.data_summary import summarize_responses
     from bayesrank.reporting.tables import Column
 
-    named = [] if methods is None else [name.strip() for name in methods.split(",")]
-    rows = [find_method(name)[0] for name in named] or METHODS.values()
-    data = read_responses(paths, **reading)
     summary = summarize_responses(data)
     facts = summary.facts() | {"outcomes are": _kind(data)}
     lacking = summary.missing_by_system()
     if lacking:
         system, count = next(iter(lacking.items()))
         facts["most is missing of"] = f"{system} ({count:,} outcomes)"
-    print_columns([Column("what was read", list(facts)), Column("how it is", list(facts.values()))])
-    click.echo()
     found = [capability(row, data) for row in rows]
-    print_columns(
-        [
-            Column("method", [each.method.name for each in found]),
-            Column("can run", ["no" if each.reason else "yes" for each in found]),
-            Column(
-                "why, and what to mind", [for_shell(each.reason or each.note) for each in found]
-            ),
-        ]
-    )
-    if named and any(each.reason for each in found):
-        click.get_current_context().exit(_CANNOT_RUN)
+    if output_format == "json":
+        methods = {
+            each.method.name: {
+                "can_run": not each.reason,
+                "note": for_shell(each.reason or each.note),
+            }
+            for each in found
+        }
+        _print_reports(reports, output_format, data=facts, methods=methods)
+    else:
+        columns = [Column("what was read", list(facts)), Column("how it is", list(facts.values()))]
+        print_columns(columns)
+        _print_reports(reports, output_format)
+        click.echo()
+        print_columns(
+            [
+                Column("method", [each.method.name for each in found]),
+                Column("can run", ["no" if each.reason else "yes" for each in found]),
+                Column(
+                    "why, and what to mind",
+                    [for_shell(each.reason or each.note) for each in found],
+                ),
+            ]
+        )
+    return not any(each.reason for each in found)
+
+
+def _print_reports(reports: "dict[str, Report]", output_format: str, **more: Any) -> None:
+    from bayesrank.reporting.tables import finding_columns
+
+    reports = {name: report.reworded(for_shell) for name, report in reports.items()}
+    if output_format == "json":
+        checks = {name: report.to_dict() for name, report in reports.items()}
+        click.echo(json.dumps({**more, "checks": checks}, indent=2, ensure_ascii=False))
+        return
+    for name, report in reports.items():
+        click.echo(f"\nWhat the checks found of {name}:")
+        print_columns(finding_columns(report))
 
 
 @click.command()

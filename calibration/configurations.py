@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from bayesrank import METHODS, PRESETS
+from bayesrank.checking.coverage import measured_options
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 from calibration.worlds import DESIGNS, Generator, Prior, Target
 
@@ -146,7 +147,7 @@ def configurations() -> list[Configuration]:
         if preset.method in METHODS
     ]
     found += [
-        Configuration(name, name, row, row.backends[0], _needed(row))
+        Configuration(name, name, row, row.backends[0], measured_options(row))
         for name, row in METHODS.items()
         if name not in PRESETS and not _is_preset(row)
     ]
@@ -175,12 +176,6 @@ def n_cells() -> int:
         for target in get_args(Target)
         for generator in get_args(Generator)
     )
-
-
-def _needed(row: Method) -> dict[str, Any]:
-    """Return the options without which the first back end of a method does not run."""
-    # Examples do not centre abilities where maximum likelihood would have no maximum otherwise.
-    return {name: value for name, value in row.example.items() if name != "centred"}
 
 
 def _is_preset(row: Method) -> bool:

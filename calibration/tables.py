@@ -276,20 +276,21 @@ def publish(results: Path, docs: Path) -> None:
     old = page.read_text(encoding="utf-8") if page.exists() else ""
     first, second = (heading * at + part for at, part in enumerate(old.partition(heading)[::2]))
     if coverage:
-        _replace(docs / "calibration.csv", _csv(COLUMNS, coverage))
+        replace_file(docs / "calibration.csv", to_csv(COLUMNS, coverage))
         draw_coverage(coverage, docs / "calibration.svg")
         first = _coverage_part(coverage)
     if rows:
         ranked = rank_statistics(rows)
         seconds = {row["key"][0]: row["seconds"] for row in rows}
         uniform = summarize_sbc(ranked, seconds)
-        _replace(docs / "calibration_sbc.csv", _csv(SBC_COLUMNS, uniform))
+        replace_file(docs / "calibration_sbc.csv", to_csv(SBC_COLUMNS, uniform))
         draw_rank_statistics(ranked, KEPT, docs / "calibration_sbc.svg")
         second = _sbc_part(uniform)
-    _replace(page, first + second)
+    replace_file(page, first + second)
 
 
-def _csv(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
+def to_csv(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
+    """Return records as CSV, with a header."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
@@ -297,7 +298,8 @@ def _csv(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
+    """Write a file under a temporary name and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(path.suffix + ".part")
     temporary.write_text(text, encoding="utf-8")

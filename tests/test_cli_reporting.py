@@ -1,14 +1,17 @@
 """The commands that report, check, cite and complete, and what all commands share."""
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
+from bayesrank.checking.verdicts import TOPICS
 from bayesrank.cli import main
 
 Run = Callable[..., Result]
@@ -107,13 +110,67 @@ def test_priors_are_not_studied_without_logs(run: Run, log: Path, tmp_path: Path
 
 
 def test_check_says_what_is_there_and_what_is_missing(run: Run, log: Path) -> None:
-    lines = run("check", log).stdout.splitlines()
-    facts = dict(line.split("  ", 1) for line in lines[: lines.index("")])
+    facts_, checks, methods = run("check", log).stdout.split("\n\n")
+    facts = dict(line.split("  ", 1) for line in facts_.splitlines())
     assert facts["outcomes"].strip() == "89 of 90 possible"
     assert facts["most is missing of"].strip() == "fair (1 outcomes)"
-    rows = {line.split()[0]: line.split()[1:] for line in lines[lines.index("") + 2 :]}
+    assert checks.startswith("What the checks found of standardized_accuracy:\ntopic ")
+    rows = {line.split()[0]: line.split()[1:] for line in methods.splitlines()[1:]}
     assert rows["avg"] == ["yes"]
     assert rows["pass_at_k"] == ["yes", "needs", "--k", "(at", "most", "4)"]
+
+
+def test_check_prints_the_report_of_the_ranking(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = [f"{system},q{i},{int(i % 3 != 1)}" for system in "ab" for i in range(12)]
+    log.write_text("\n".join(["model,question,outcome", *rows[:-4]]))
+    report = run("check", log, "--method", "avg,borda").stdout.split("\n\n")
+    assert [part.splitlines()[0] for part in report[1:3]] == [
+        "What the checks found of avg:",
+        "What the checks found of borda:",
+    ]
+    topics = [line.split("  ")[0] for line in report[1].splitlines()[2:]]
+    assert list(dict.fromkeys(topics)) == list(TOPICS)
+    assert "a and b share 8 of 12 (67 %)" in report[1]
+
+
+def test_remedies_of_checks_are_flags(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    right = np.random.default_rng(0).integers(0, 2, (2, 6, 8))
+    rows = [f"{'ab'[s]},q{i},{t},{one}" for (s, i, t), one in np.ndenumerate(right)]
+    log.write_text("\n".join(["model,question,trial,outcome", *rows]))
+    options = ("--method", "avg", "--target", "population", "--seed", 1)
+    assert "with --target benchmark." in run("rank", log, *options).stderr
+    assert "--draws 100 for each chain" in run("rank", log, *options, "--draws", 50).stderr
+    saved = tmp_path / "result.nc"
+    run("rank", log, *options, "-o", saved)
+    assert "with bayesrank rank --target benchmark." in run("check", saved).stdout
+
+
+def test_check_of_a_saved_result_prints_its_report(run: Run, log: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "result.nc"
+    run("rank", log, "--method", "avg", "--seed", 1, "-o", saved)
+    printed = run("check", saved).stdout
+    assert printed.splitlines()[1] == f"What the checks found of {saved}:"
+    assert "can run" not in printed
+
+
+def test_check_prints_json(run: Run, log: Path, tmp_path: Path) -> None:
+    read = json.loads(run("check", log, "--method", "avg", "--format", "json").stdout)
+    assert read["data"]["outcomes"] == "89 of 90 possible"
+    assert read["methods"] == {"avg": {"can_run": True, "note": ""}}
+    findings = read["checks"]["avg"]["findings"]
+    assert {one["topic"] for one in findings} == set(TOPICS)
+    (enough,) = [one for one in findings if one["name"] == "enough"]
+    assert enough["numbers"] == {"fewest": 29.0}
+
+
+def test_where_nothing_can_be_ranked_the_data_are_checked(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "scores.csv"
+    log.write_text("model,question,score\na,q1,0.5\na,q2,0.25\nb,q1,0.75\nb,q2,1.0\n")
+    printed = run("check", log, "--method", "elo", code=3).stdout
+    assert "What the checks found of the data:" in printed
+    assert "There are few outcomes of 2 of 2 systems" in printed
 
 
 def test_check_of_methods_tells_by_its_exit_code(run: Run, tmp_path: Path) -> None:

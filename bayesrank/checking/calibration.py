@@ -1,43 +1,109 @@
-"""Whether the intervals hold what they promise, by what they were made of."""
+"""Whether the intervals hold what they promise, by what they were made of and what was measured."""
 
+import json
 from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesrank.catalog import METHODS
+from bayesrank.checking.coverage import judge_coverage
+from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.verdicts import Finding
 from bayesrank.inference.clusters import FEW_UNITS
-from bayesrank.method import LIKELIHOOD_BACKENDS
+from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 
 # Below this many units the spread over them is rough; below FEW_UNITS it is hardly known.
 _SOME_UNITS = 10
 
+# Relative to the largest score: what is smaller comes from rounding.
+_ROUNDING = 1e-9
 
-def check_calibration(result: xr.DataTree) -> Iterator[Finding]:
+
+def check_calibration(
+    result: xr.DataTree, design: Design, *, dependent: bool, pulled: bool
+) -> Iterator[Finding]:
     """Yield what there is to say on the coverage of the intervals of a result.
 
     Parameters
     ----------
     result : xarray.DataTree
         A result.
+    design : Design
+        Who was asked what.
+    dependent : bool
+        Whether the trials of a run were found to depend on one another.
+    pulled : bool
+        Whether the prior was found to pull scores.
 
     Yields
     ------
     Finding
     """
     if "lcb" not in result["ranking"]:
-        yield Finding("calibration", "unknown", "There are no intervals to be calibrated.")
+        yield Finding("calibration", "not measured", "There are no intervals.", name="no intervals")
         return
-    naive = _naive(result)
-    if naive is not None:
-        yield naive
-        return
-    few = _few_units(result)
-    if few is not None:
-        yield few
-        return
-    yield Finding("calibration", "good", _praise(result))
+    method = METHODS.get(result.attrs["method"])
+    broken = [*_zero_width(result, method), *_outside(result)]
+    yield from broken
+    found = _naive(result) or _few_units(result, method)
+    if found is not None:
+        yield found
+    elif method is None:
+        yield Finding(
+            "calibration",
+            "not measured",
+            f"Whether the intervals hold their probability was not measured for "
+            f"{result.attrs['method']}, a method of your own.",
+            name="coverage",
+        )
+    elif not broken:
+        yield judge_coverage(result, method, design, dependent=dependent, pulled=pulled)
+
+
+def _zero_width(result: xr.DataTree, method: Method | None) -> Iterator[Finding]:
+    ranking = result["ranking"].to_dataset()
+    lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
+    tight = upper - lower <= _rounding(ranking)
+    if method is not None and method.relative:  # the largest is 100 % by definition
+        tight &= ranking["score"].values < ranking["score"].values.max()
+    if tight.any():
+        names = ranking["system"].values[tight].astype(str).tolist()
+        yield Finding(
+            "calibration",
+            "bad",
+            f"The interval of {list_some(names)} has no width, as if its score were known exactly. "
+            "Gather more data, or use another method.",
+            {"systems": names},
+            "zero width",
+        )
+
+
+def _outside(result: xr.DataTree) -> Iterator[Finding]:
+    if json.loads(result.attrs["options"]).get("quantile") is not None:
+        return  # the score is a quantile of the posterior, which may lie outside by its definition
+    ranking = result["ranking"].to_dataset()
+    lower, upper, score = (ranking[f"score{end}"].values for end in ("_lower", "_upper", ""))
+    rounding = _rounding(ranking)
+    out = (score < lower - rounding) | (score > upper + rounding)
+    if out.any():
+        names = ranking["system"].values[out].astype(str).tolist()
+        first = int(np.flatnonzero(out)[0])
+        yield Finding(
+            "calibration",
+            "bad",
+            f"The score of {list_some(names)} lies outside its own interval ({names[0]}: "
+            f"{score[first]:.4g}, interval {lower[first]:.4g} to {upper[first]:.4g}): the two do "
+            "not describe the same quantity. Do not report them together.",
+            {"systems": names},
+            "outside",
+        )
+
+
+def _rounding(ranking: xr.Dataset) -> NDArray[np.float64]:
+    ends = np.stack([ranking[f"score{end}"].values for end in ("_lower", "_upper", "")])
+    return np.full(ends.shape[1], _ROUNDING * max(float(np.abs(ends).max()), 1e-300))
 
 
 def _naive(result: xr.DataTree) -> Finding | None:
@@ -51,27 +117,30 @@ def _naive(result: xr.DataTree) -> Finding | None:
             "bad",
             f"{method.name} counts each answer once per opponent, and its draws are not "
             "calibrated: intervals are far too narrow, bounds too high, and orders seem resolved "
-            "that are not; leave calibration at its default.",
+            "that are not. Leave calibration at its default.",
+            name="not calibrated",
         )
     if attrs["target"] == "population":
         return Finding(
             "calibration",
             "bad",
-            "The draws are for these questions alone, and not calibrated for "
-            "target='population': intervals are too narrow; leave calibration at its default.",
+            "The draws describe only these questions, and are not calibrated for "
+            "target='population': intervals are too narrow. Leave calibration at its default.",
+            name="not calibrated",
         )
     if method.empirical:
         return Finding(
             "calibration",
             "doubtful",
             f"A part of the prior of {method.name} comes from the data, and its draws are not "
-            "calibrated: intervals leave out how much that part varies; leave calibration at its "
+            "calibrated: intervals leave out how much that part varies. Leave calibration at its "
             "default.",
+            name="not calibrated",
         )
     return None
 
 
-def _few_units(result: xr.DataTree) -> Finding | None:
+def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
     constant = result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset()
     if result.attrs["target"] == "population" and "trials" in constant:
         n_units = int((constant["trials"] > 0).any("system").sum())
@@ -83,7 +152,9 @@ def _few_units(result: xr.DataTree) -> Finding | None:
                     "calibration",
                     "doubtful",
                     f"{n_groups} groups say little about how scores vary over them: the intervals "
-                    "take the questions as independent, and hold for these groups alone.",
+                    "take the questions as independent, and hold only for these groups.",
+                    {"groups": n_groups, "limit": FEW_UNITS},
+                    "few groups",
                 )
             if n_groups >= FEW_UNITS:
                 n_units, what = n_groups, "groups of questions"
@@ -91,37 +162,19 @@ def _few_units(result: xr.DataTree) -> Finding | None:
             return Finding(
                 "calibration",
                 "bad" if n_units < FEW_UNITS else "doubtful",
-                f"{n_units} {what} say little about how scores vary over them: gather more, or "
-                "speak of these questions alone (target='benchmark').",
+                f"{n_units} {what} say little about how scores vary over them. Gather more, or "
+                "describe only these questions with target='benchmark'.",
+                {"units": n_units, "limit": _SOME_UNITS},
+                "few units",
             )
-    if result.attrs["target"] == "benchmark" and "trials" in constant:
+    modelled = method is not None and method.spread is not None  # and not taken from the trials
+    if result.attrs["target"] == "benchmark" and "trials" in constant and not modelled:
         trials = constant["trials"].values
         if trials[trials > 0].min(initial=3) < 3 and result.attrs["calibration"] == "sandwich":
             return Finding(
                 "calibration",
                 "doubtful",
-                "Two trials per question show little of their own noise: gather more.",
+                "Two trials per question show little of their own noise. Gather more.",
+                name="few trials",
             )
     return None
-
-
-def _praise(result: xr.DataTree) -> str:
-    attrs = result.attrs
-    units = {
-        "benchmark": "trials of these questions",
-        "population": "questions of the same kind",
-        "battles": "battles",
-    }[attrs["target"]]
-    if attrs["calibration"] == "sandwich":
-        return f"The draws have the spread that the data show over {units}."
-    if attrs["backend"] == "bootstrap" or attrs["target"] == "population":
-        return f"The draws come from resampled {units}."
-    if attrs["backend"] == "exact":
-        return (
-            "The draws are of the exact posterior: intervals hold on average over truths from its "
-            "uniform prior, and lean towards it where trials are few."
-        )
-    return (
-        f"The draws are those of the likelihood for {units}, which hold as far as the model fits; "
-        "calibration='sandwich' needs less of it."
-    )

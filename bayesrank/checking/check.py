@@ -3,38 +3,41 @@
 import xarray as xr
 
 from bayesrank.checking.calibration import check_calibration
+from bayesrank.checking.design import design_of
+from bayesrank.checking.evidence import check_evidence
 from bayesrank.checking.fit import check_fit
 from bayesrank.checking.identification import check_identification
 from bayesrank.checking.sampling import check_sampling
-from bayesrank.checking.verdicts import Report
+from bayesrank.checking.verdicts import Finding, Report
 from bayesrank.responses import Responses
-from bayesrank.views import Comparisons
+from bayesrank.results.tree import data_groups
+from bayesrank.views import Ballots, Comparisons
 
 
 def check(
     result: xr.DataTree,
-    data: Responses | Comparisons | None = None,
+    data: Responses | Comparisons | Ballots | None = None,
     *,
     random_seed: int | None = 0,
 ) -> Report:
-    """Check a result: sampling, identification, fit and calibration.
+    """Check a result: sampling, data, identification, fit and calibration.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned, or one read from a file.
-    data : Responses or Comparisons, optional
-        What was ranked. A result holds counts, which are enough for most checks, but not who was
-        right in the same trial: checks of win matrices and of models of single trials need the
-        data.
+    data : Responses, Comparisons or Ballots, optional
+        What was ranked. A result holds counts, which are enough for most checks, but no single
+        trials: checks of runs, of win matrices and of models of single trials need the data.
     random_seed : int, optional
-        Of the replicated data of predictive checks; None for others every time.
+        Of the replicated data of predictive checks and of permutations; None for others every time.
 
     Returns
     -------
     Report
-        One or more findings per topic, each with a verdict (good, unknown, doubtful, bad) and a
-        sentence. ``print`` shows them, ``summary`` is one line.
+        One or more findings per topic, each with a verdict (good, does not apply, not measured,
+        doubtful, bad), a sentence, and the numbers that it rests on. ``print`` shows them,
+        ``summary`` is one line.
 
     Raises
     ------
@@ -53,11 +56,61 @@ def check(
         raise ValueError("result must be what rank() returned; got another tree")
     if data is not None and data.fingerprint != result.attrs["fingerprint"]:
         raise ValueError("data must be those that were ranked; got others")
+    design = design_of(
+        result["observed_data"].to_dataset(),
+        result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset(),
+    )
+    evidence = tuple(
+        check_evidence(
+            design,
+            data,
+            ci_prob=float(result["ranking"].attrs.get("ci_prob", 0.95)),
+            unit=result.attrs.get("unit", "trial"),
+            random_seed=random_seed,
+        )
+    )
+    identification = tuple(check_identification(result, design, data))
     return Report(
         (
             *check_sampling(result),
-            *check_identification(result),
+            *evidence,
+            *identification,
             *check_fit(result, data, random_seed=random_seed),
-            *check_calibration(result),
+            *check_calibration(
+                result,
+                design,
+                dependent=_warned(evidence, "runs"),
+                pulled=_warned(identification, "prior"),
+            ),
         )
     )
+
+
+def check_data(data: Responses | Comparisons | Ballots, *, random_seed: int | None = 0) -> Report:
+    """Check data before anything is ranked: who was asked what, how often, and in which runs.
+
+    Parameters
+    ----------
+    data : Responses, Comparisons or Ballots
+        What is to be ranked.
+    random_seed : int, optional
+        Of permutations.
+
+    Returns
+    -------
+    Report
+        With the topic "data" only.
+
+    Examples
+    --------
+    >>> data = Responses([[1, 1, 0], [0, 1, -1]], systems=["a", "b"])
+    >>> check_data(data).about("different questions")[0].numbers["smallest_share"].__round__(2)
+    0.67
+    """
+    groups = data_groups(data, "grades")
+    design = design_of(groups["observed_data"], groups.get("constant_data", xr.Dataset()))
+    return Report(tuple(check_evidence(design, data, random_seed=random_seed)))
+
+
+def _warned(findings: tuple[Finding, ...], name: str) -> bool:
+    return any(one.name == name for one in Report(findings).warnings)

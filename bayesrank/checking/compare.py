@@ -42,8 +42,10 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
     ------
     ValueError
         If there are fewer than two results, or they do not describe the same observations: other
-        data, a composite likelihood, which counts answers more than once and predicts nothing, or
-        questions that one of them left out.
+        data, a composite likelihood, which counts answers more than once and predicts nothing,
+        questions that one of them left out, or other events, such as decisive battles only beside
+        all battles. Their rankings can be compared by
+        :func:`bayesrank.results.agreement.compare_rankings` even so.
 
     References
     ----------
@@ -71,6 +73,7 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
                 f"{first['unit'].values[:1]} first: questions that all answered alike are left "
                 "out under flat priors"
             )
+    _check_same_events(results)
     trees = {
         name: xr.DataTree.from_dict(
             {
@@ -81,6 +84,59 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
         for name, found in units.items()
     }
     return compare_elpd({name: loo(tree, pointwise=True) for name, tree in trees.items()})
+
+
+def _check_same_events(results: Mapping[str, xr.DataTree]) -> None:
+    """Raise unless the likelihoods have the same observed variables, with the same values."""
+    (first, one), *others = ((name, _observed(result)) for name, result in results.items())
+    for name, other in others:
+        if _are_same(one, other):
+            continue
+        what = f"{_describe(one)} for {first} and {_describe(other)} for {name}"
+        if _describe(one) == _describe(other):
+            what = f"{_describe(one)} with other values for {name} than for {first}"
+        raise ValueError(
+            f"results must describe the same observed events; got {what}{_ties(results[name])}: "
+            "compare models of the same events, or their rankings with compare_rankings"
+        )
+
+
+def _observed(result: xr.DataTree) -> dict[str, tuple[str, str]]:
+    """Return shape and digest of each observed variable; empty where an old result has none."""
+    density = result["log_likelihood"].to_dataset()
+    return {
+        str(name): (
+            str(variable.attrs.get("observed_shape", "")),
+            str(variable.attrs.get("observed_sha256", "")),
+        )
+        for name, variable in density.data_vars.items()
+    }
+
+
+def _are_same(one: Mapping[str, tuple[str, str]], other: Mapping[str, tuple[str, str]]) -> bool:
+    if one.keys() != other.keys():
+        return False
+    known = all(digest for found in (one, other) for _, digest in found.values())
+    return one == other or not known
+
+
+def _describe(observed: Mapping[str, tuple[str, str]]) -> str:
+    return ", ".join(
+        f"{name!r} ({shape} values)" if shape else repr(name)
+        for name, (shape, _) in observed.items()
+    )
+
+
+def _ties(result: xr.DataTree) -> str:
+    """Say how many of the battles are ties, which not every model describes."""
+    data = result["observed_data"].to_dataset()
+    if "ties" not in data:
+        return ""
+    wins, ties = float(data["wins"].sum()), float(data["ties"].sum()) / 2.0
+    return (
+        f" (of {wins:,g} decisive battles and {ties:,g} ties, models with ties describe both, "
+        "models without them the decisive ones, and none describes ties as half wins)"
+    )
 
 
 def _units(name: str, result: xr.DataTree, unit: Unit) -> xr.DataArray:

@@ -14,11 +14,12 @@ from bayesrank.checking.predictions import (
     pair_misfit,
     win_matrix,
 )
+from bayesrank.checking.rebuild import rebuilt
 from bayesrank.checking.verdicts import Finding, Verdict
 from bayesrank.errors import DataError
-from bayesrank.method import LIKELIHOOD_BACKENDS
+from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 from bayesrank.responses import Responses
-from bayesrank.views import Comparisons
+from bayesrank.views import Ballots, Comparisons
 
 Array = NDArray[np.float64]
 
@@ -34,7 +35,10 @@ _BAD_SHARE, _DOUBTFUL_SHARE = 0.10, 0.05
 
 
 def check_fit(
-    result: xr.DataTree, data: Responses | Comparisons | None, *, random_seed: int | None
+    result: xr.DataTree,
+    data: Responses | Comparisons | Ballots | None,
+    *,
+    random_seed: int | None,
 ) -> Iterator[Finding]:
     """Yield what predictive checks say.
 
@@ -42,7 +46,7 @@ def check_fit(
     ----------
     result : xarray.DataTree
         A result.
-    data : Responses or Comparisons, optional
+    data : Responses, Comparisons or Ballots, optional
         What was ranked.
     random_seed : int, optional
         Of the replicated data.
@@ -52,37 +56,61 @@ def check_fit(
     Finding
     """
     method = METHODS.get(result.attrs["method"])
-    if method is None or result.attrs["backend"] not in LIKELIHOOD_BACKENDS:
-        yield Finding("fit", "good", "The score is a statistic of the data: there is no model.")
+    reason = _has_no_check(result, method)
+    if method is None or reason is not None:
+        yield Finding("fit", "does not apply", reason or "", name="fit")
         return
     if method.data == "comparisons":
         yield from _check_pairs(result)
         return
-    if method.family != "item response":
+    ranked = data if isinstance(data, Responses) else rebuilt(result)
+    if not isinstance(ranked, Responses):
         yield Finding(
-            "fit", "unknown", f"{method.name} states no distribution of answers to replicate."
+            "fit",
+            "not measured",
+            "The result does not hold single trials: check it together with the data.",
+            name="fit",
         )
         return
-    ranked = data if isinstance(data, Responses) else _rebuilt(result)
-    if ranked is None:
-        yield Finding("fit", "unknown", "The result does not hold single trials: give the data.")
-        return
     rng = np.random.default_rng(random_seed)
-    named = _some_draws(result, ranked)
+    named = _parameters(result, ranked)
     try:
         log_odds = answer_log_odds(result, ranked, named)
     except (KeyError, DataError):
-        yield Finding("fit", "unknown", "The result does not hold the parameters of its model.")
+        yield Finding(
+            "fit",
+            "not measured",
+            "The result does not hold the parameters of its model.",
+            name="fit",
+        )
         return
     yield _judge(accuracy_by_difficulty(log_odds, ranked, rng), "accuracy by difficulty")
     if isinstance(data, Responses) and data.paired:
         yield _judge(win_matrix(log_odds, ranked, rng), "wins and losses in the same trials")
 
 
+def _has_no_check(result: xr.DataTree, method: Method | None) -> str | None:
+    """Return why there is no predictive check, or None where there is one."""
+    if result.attrs["backend"] not in LIKELIHOOD_BACKENDS:
+        return "The score is a statistic of the data: there is no model whose fit could be checked."
+    if method is None:
+        return f"There is no predictive check for {result.attrs['method']}, a method of your own."
+    if method.data == "comparisons" and "wins" not in result["observed_data"]:
+        return f"There is no predictive check of {method.name} for rankings of several systems."
+    if method.data == "comparisons" or (method.family == "item response" and method.gradient):
+        return None
+    return f"There is no predictive check for the likelihood of {method.name}."
+
+
 def _check_pairs(result: xr.DataTree) -> Iterator[Finding]:
     misfit = pair_misfit(result)
     if misfit is None:
-        yield Finding("fit", "unknown", "The model has effects that the win matrix does not hold.")
+        yield Finding(
+            "fit",
+            "not measured",
+            "The model has effects that the win matrix does not hold.",
+            name="win rates",
+        )
         return
     verdict: Verdict = "good"
     if misfit.share > _DOUBTFUL_SHARE:
@@ -96,11 +124,18 @@ def _check_pairs(result: xr.DataTree) -> Iterator[Finding]:
         "by the model)"
     )
     remedy = "." if verdict == "good" else ": no single scale of strength orders these systems."
-    yield Finding("fit", verdict, sentence + remedy)
+    numbers = {
+        "misfit": misfit.share,
+        "pair": [misfit.first, misfit.second],
+        "observed": float(misfit.observed),
+        "expected": float(misfit.expected),
+    }
+    yield Finding("fit", verdict, sentence + remedy, numbers, "win rates")
 
 
 def _judge(found: Discrepancy, what: str) -> Finding:
     verdict: Verdict = "good"
+    numbers = {"probability": found.probability, "where": found.where, "limit": _DOUBTFUL}
     if found.probability < _DOUBTFUL:
         verdict = "bad" if found.probability < _BAD else "doubtful"
     if verdict == "good":
@@ -109,42 +144,36 @@ def _judge(found: Discrepancy, what: str) -> Finding:
             "good",
             f"Replicated data look like the data in their {what} (predictive probability "
             f"{found.probability:.2f}).",
+            numbers,
+            what,
         )
     return Finding(
         "fit",
         verdict,
         f"Replicated data do not show the {what} of the data (predictive probability "
-        f"{found.probability:.2f}; most for {found.where}): the model misses something; "
-        "calibration='sandwich' keeps the intervals honest, or try a richer model.",
+        f"{found.probability:.2f}; most for {found.where}): the model misses something. Use "
+        "calibration='sandwich', whose intervals need no model that fits, or a richer model.",
+        numbers,
+        what,
     )
 
 
-def _rebuilt(result: xr.DataTree) -> Responses | None:
-    """Return responses with the counts of a result, whose trials are in any order."""
-    observed = result["observed_data"].to_dataset()
-    if "counts" not in observed or observed.sizes["category"] != 2:
-        return None
-    if result.attrs["method"] == "dynamic_irt":
-        return None
-    counts = observed["counts"].transpose("system", "question", "category").values.astype(int)
-    trials = np.arange(counts.sum(axis=-1).max())
-    right, total = counts[..., 1, np.newaxis], counts.sum(axis=-1)[..., np.newaxis]
-    outcomes = np.where(trials < right, 1, np.where(trials < total, 0, -1))
-    constant = result["constant_data"].to_dataset()
-    groups = constant["question_group"].values.tolist() if "question_group" in constant else None
-    return Responses(
-        outcomes,
-        systems=observed["system"].values.tolist(),
-        questions=observed["question"].values.tolist(),
-        groups=groups,
-    )
+def _parameters(result: xr.DataTree, data: Responses) -> Mapping[str, Array]:
+    """Return parameters to replicate data from, of shape (draw, ...), for all questions.
 
-
-def _some_draws(result: xr.DataTree, data: Responses) -> Mapping[str, Array]:
-    """Return parameters of some draws, of shape (draw, ...), with all questions of the data."""
-    posterior = result["posterior"].to_dataset().stack(sample=("chain", "draw"))
-    step = max(1, posterior.sizes["sample"] // _N_DRAWS)
-    chosen = posterior.isel(sample=slice(0, None, step)).transpose("sample", ...)
+    They are draws of a sampler, or else the estimate, over and over: draws around a mode stand for
+    the spread of the scores, but not for that of hundreds of questions with a few answers each,
+    whose replicated data would differ from the data of a model that holds.
+    """
+    draws = result["posterior"].to_dataset().stack(sample=("chain", "draw"))
+    if result.attrs["backend"] == "nuts" or "point_estimate" not in result:
+        step = max(1, draws.sizes["sample"] // _N_DRAWS)
+        chosen = draws.isel(sample=slice(0, None, step))
+    else:
+        estimate = result["point_estimate"].to_dataset()
+        score = result["ranking"].to_dataset()["score"].sel(system=draws["system"].values)
+        chosen = estimate.assign(score=score).expand_dims(sample=_N_DRAWS)
+    chosen = chosen.transpose("sample", ...)
     if "question" in chosen.dims:
         chosen = chosen.reindex(question=list(data.questions))
     return {str(name): variable.values for name, variable in chosen.data_vars.items()}

@@ -4,43 +4,45 @@ from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesrank.checking.design import Design, count_parts
+from bayesrank.checking.prior_share import check_prior_share
 from bayesrank.checking.verdicts import Finding
 from bayesrank.method import LIKELIHOOD_BACKENDS
-from bayesrank.priors import parse_prior
-
-# A posterior as wide as this share of the prior repeats the prior.
-_SHARE_OF_PRIOR = 0.8
+from bayesrank.priors import Flat
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons
 
 # Standard deviations of log-odds: nobody learns anything from an interval of 40 logits.
 _VAGUE = 10.0
 
-# Families whose scores are log-odds, with the prior in the same unit.
+# Families whose scores are log-odds.
 _LOG_ODDS = frozenset({"paired", "luce", "item response"})
 
 
-def check_identification(result: xr.DataTree) -> Iterator[Finding]:
+def check_identification(
+    result: xr.DataTree, design: Design, data: Responses | Comparisons | Ballots | None
+) -> Iterator[Finding]:
     """Yield what there is to say on where the scores come from.
 
     Parameters
     ----------
     result : xarray.DataTree
         A result.
+    design : Design
+        Who was asked what.
+    data : Responses, Comparisons or Ballots, optional
+        What was ranked.
 
     Yields
     ------
     Finding
     """
-    found = [
-        *_check_convergence(result),
-        *_check_connection(result),
-        *_check_contraction(result),
-        *_check_questions(result),
-    ]
-    if not found:
-        found = [Finding("identification", "good", "The data alone decide the scores.")]
-    yield from found
+    yield from _check_convergence(result)
+    yield from _check_connection(design)
+    yield from _check_vagueness(result)
+    yield from _check_questions(result)
+    yield from check_prior_share(result, data)
 
 
 def _check_convergence(result: xr.DataTree) -> Iterator[Finding]:
@@ -50,71 +52,51 @@ def _check_convergence(result: xr.DataTree) -> Iterator[Finding]:
         yield Finding(
             "identification",
             "bad",
-            "The fit did not converge: the estimate may not exist or not be unique; give the "
-            "scores a proper prior (backend='map').",
+            "The fit did not converge: the estimate may not exist or not be unique. Give the "
+            "scores a proper prior: backend='map'.",
+            name="convergence",
         )
 
 
-def _check_connection(result: xr.DataTree) -> Iterator[Finding]:
-    observed = result["observed_data"].to_dataset()
-    if "wins" in observed:
-        together = (observed["wins"] + observed["ties"]).values > 0
-        together = together | together.T
-    elif "counts" in observed:
-        seen = (observed["counts"].sum("category").values > 0).astype(float)
-        together = seen @ seen.T > 0
-    else:
-        return
-    n_parts = _count_parts(together)
+def _check_connection(design: Design) -> Iterator[Finding]:
+    n_parts = count_parts(design.met)
+    if len(design.systems) > 1 and n_parts == 1:
+        yield Finding(
+            "identification",
+            "good",
+            f"The {design.unit}s connect all systems.",
+            {"parts": 1},
+            "connection",
+        )
     if n_parts > 1:
         yield Finding(
             "identification",
             "bad",
             f"The systems fall into {n_parts} sets that were never compared with one another: the "
-            "order between them is not in the data.",
+            "order between them is not in the data. Run systems of different sets on the same "
+            "questions or in the same battles.",
+            {"parts": n_parts},
+            "connection",
         )
 
 
-def _count_parts(together: NDArray[np.bool_]) -> int:
-    """Return the number of connected parts of a graph."""
-    reached = together | np.eye(len(together), dtype=bool)
-    for _ in range(max(len(together) - 1, 1).bit_length()):
-        reached = reached @ reached
-    return len(np.unique(reached, axis=0))
-
-
-def _check_contraction(result: xr.DataTree) -> Iterator[Finding]:
+def _check_vagueness(result: xr.DataTree) -> Iterator[Finding]:
     attrs = result.attrs
     if attrs["backend"] not in LIKELIHOOD_BACKENDS or attrs["family"] not in _LOG_ODDS:
         return
-    score = result["posterior"].to_dataset()["score"]
-    if score.sizes["chain"] * score.sizes["draw"] == 1:
+    if attrs["prior"] not in ("none", str(Flat())):
         return
-    spread = score.std(("chain", "draw"))
+    spread = result["posterior"].to_dataset()["score"].std(("chain", "draw"))
     worst = int(spread.values.argmax())
-    name, width = spread["system"].values[worst], float(spread.values[worst])
-    try:
-        quadratic = parse_prior(attrs["prior"]).quadratic()
-    except ValueError:
-        quadratic = None
-    if quadratic is not None and quadratic[1] > 0.0 and attrs["backend"] != "mle":
-        prior_sd = float(quadratic[1]) ** -0.5
-        if np.allclose(score.sum("system"), 0.0, atol=1e-6 * prior_sd):
-            # Scores that sum to zero have lost one direction of their prior.
-            prior_sd *= (1.0 - 1.0 / score.sizes["system"]) ** 0.5
-        if width > _SHARE_OF_PRIOR * prior_sd:
-            yield Finding(
-                "identification",
-                "doubtful",
-                f"The score of {name} is hardly better known than before the data (standard "
-                f"deviation {width:.2g}, {prior_sd:.2g} by the prior): the prior decides its rank.",
-            )
-    elif width > _VAGUE:
+    name, width = str(spread["system"].values[worst]), float(spread.values[worst])
+    if width > _VAGUE:
         yield Finding(
             "identification",
             "doubtful",
             f"The score of {name} is hardly known (standard deviation {width:.2g} logits): "
-            "gather more data, or give the scores a proper prior (backend='map').",
+            "gather more data, or give the scores a proper prior: backend='map'.",
+            {"system": name, "sd": width, "limit": _VAGUE},
+            "vague",
         )
 
 
@@ -129,4 +111,6 @@ def _check_questions(result: xr.DataTree) -> Iterator[Finding]:
             "doubtful",
             f"{n_left_out} of {difficulty.size} questions were answered alike by all systems and "
             "say nothing: the order rests on the others.",
+            {"questions": n_left_out, "of": difficulty.size},
+            "questions alike",
         )

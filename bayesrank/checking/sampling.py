@@ -30,7 +30,12 @@ def check_sampling(result: xr.DataTree) -> Iterator[Finding]:
     score = result["posterior"]["score"]
     n_draws = score.sizes["chain"] * score.sizes["draw"]
     if n_draws == 1:
-        yield Finding("sampling", "unknown", "There are no draws: the result is an estimate alone.")
+        yield Finding(
+            "sampling",
+            "not measured",
+            "There are no draws: the result is only an estimate.",
+            name="draws",
+        )
         return
     if result.attrs["backend"] == "nuts":
         yield from _check_chains(result)
@@ -39,10 +44,19 @@ def check_sampling(result: xr.DataTree) -> Iterator[Finding]:
         yield Finding(
             "sampling",
             "doubtful",
-            f"{n_draws} draws leave the ends of intervals to chance: draw at least {_FEW_DRAWS}.",
+            f"{n_draws} draws leave the ends of intervals to chance. Draw {_FEW_DRAWS} or more: "
+            f"draws={-(-_FEW_DRAWS // score.sizes['chain'])} for each chain.",
+            {"draws": n_draws, "limit": _FEW_DRAWS},
+            "draws",
         )
         return
-    yield Finding("sampling", "good", f"The {n_draws} draws are independent of one another.")
+    yield Finding(
+        "sampling",
+        "good",
+        f"The {n_draws} draws are independent of one another.",
+        {"draws": n_draws},
+        "draws",
+    )
 
 
 def _check_chains(result: xr.DataTree) -> Iterator[Finding]:
@@ -61,8 +75,9 @@ def _check_chains(result: xr.DataTree) -> Iterator[Finding]:
     verdict: Verdict = "doubtful"
     if worst_rhat > _WORST_RHAT or diverging > _WORST_DIVERGING:
         verdict = "bad"
+    numbers = {"rhat": worst_rhat, "diverging": diverging}
     for complaint in complaints:
-        yield Finding("sampling", verdict, complaint)
+        yield Finding("sampling", verdict, complaint, numbers, "chains")
     tail = float(np.nanmin(ess(score, method="tail")["score"].values))
     needed = SMALLEST_ESS_PER_CHAIN * posterior.sizes["chain"]
     if tail < needed:
@@ -71,6 +86,8 @@ def _check_chains(result: xr.DataTree) -> Iterator[Finding]:
             "doubtful",
             f"The tail effective sample size of a score is {tail:.0f}, below {needed}: bounds and "
             "interval ends are noisy; draw more.",
+            {"tail_ess": tail, "limit": needed},
+            "chains",
         )
     elif not complaints:
         yield Finding(
@@ -78,4 +95,6 @@ def _check_chains(result: xr.DataTree) -> Iterator[Finding]:
             "good",
             f"The chains agree (R-hat of scores at most {worst_rhat:.3f}), none diverged, and "
             f"the effective sample size in the tails is at least {tail:.0f}.",
+            {**numbers, "tail_ess": tail},
+            "chains",
         )

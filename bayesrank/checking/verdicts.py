@@ -1,14 +1,21 @@
-"""What a check found, in words."""
+"""What a check found, in words and in numbers."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-Topic = Literal["sampling", "identification", "fit", "calibration"]
-Verdict = Literal["good", "unknown", "doubtful", "bad"]
+Topic = Literal["sampling", "data", "identification", "fit", "calibration"]
+Verdict = Literal["does not apply", "good", "not measured", "doubtful", "bad"]
 
-# From best to worst.
-VERDICTS: tuple[Verdict, ...] = ("good", "unknown", "doubtful", "bad")
+TOPICS: tuple[Topic, ...] = ("sampling", "data", "identification", "fit", "calibration")
+
+# From best to worst, of which a topic has the worst.
+VERDICTS: tuple[Verdict, ...] = ("does not apply", "good", "not measured", "doubtful", "bad")
+
+# Verdicts after which a result should be read with caution.
+_CAUTION = frozenset({"doubtful", "bad"})
 
 
 @dataclass(frozen=True)
@@ -17,17 +24,23 @@ class Finding:
 
     Attributes
     ----------
-    topic : {"sampling", "identification", "fit", "calibration"}
+    topic : {"sampling", "data", "identification", "fit", "calibration"}
         What it is about.
-    verdict : {"good", "unknown", "doubtful", "bad"}
+    verdict : {"good", "does not apply", "not measured", "doubtful", "bad"}
         How it stands.
     sentence : str
         What was found, and the remedy where there is one.
+    numbers : mapping
+        What the verdict rests on: numbers, and names of systems, by what they are.
+    name : str
+        What was looked at, in a word or two.
     """
 
     topic: Topic
     verdict: Verdict
     sentence: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,26 +59,85 @@ class Report:
         """Iterate over the findings."""
         return iter(self.findings)
 
+    def about(self, name: str) -> tuple[Finding, ...]:
+        """Return the findings of a name."""
+        return tuple(one for one in self.findings if one.name == name)
+
     def verdict(self, topic: Topic) -> Verdict:
-        """Return the worst verdict on a topic, ``unknown`` if nothing was found on it."""
+        """Return the worst verdict on a topic, "not measured" if nothing was found on it."""
         found = [VERDICTS.index(one.verdict) for one in self.findings if one.topic == topic]
-        return VERDICTS[max(found)] if found else "unknown"
+        return VERDICTS[max(found)] if found else "not measured"
 
     @property
     def trustworthy(self) -> bool:
         """Whether nothing was found bad or doubtful."""
-        return all(one.verdict in ("good", "unknown") for one in self.findings)
+        return not self.warnings
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings that are bad or doubtful, the bad ones first."""
+        found = [one for one in self.findings if one.verdict in _CAUTION]
+        return tuple(sorted(found, key=lambda one: VERDICTS.index(one.verdict), reverse=True))
 
     @property
     def summary(self) -> str:
-        """One line: the verdict on every topic, and the worst sentence."""
-        topics: tuple[Topic, ...] = ("sampling", "identification", "fit", "calibration")
-        line = ", ".join(f"{topic} {self.verdict(topic)}" for topic in topics)
-        worst = max(self.findings, key=lambda one: VERDICTS.index(one.verdict))
-        if worst.verdict in ("good", "unknown"):
+        """One line: the verdict on every topic, the worst sentence and how many there are."""
+        line = ", ".join(f"{topic} {self.verdict(topic)}" for topic in TOPICS)
+        if not self.warnings:
             return f"Check: {line}."
-        return f"Check: {line}. {worst.sentence}"
+        first, *others = self.warnings
+        more = ""
+        if others:
+            more = f" ({len(others)} more warning{'s' * (len(others) > 1)})"
+        return f"Check: {line}. {first.sentence}{more}"
+
+    def reworded(self, translate: Callable[[str], str]) -> "Report":
+        """Return the report with every sentence translated, such as arguments into flags."""
+        return Report(
+            tuple(replace(one, sentence=translate(one.sentence)) for one in self.findings)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdicts by topic and the findings, as JSON can hold them.
+
+        Examples
+        --------
+        >>> Report((Finding("fit", "good", "Fine."),)).to_dict()["verdicts"]["fit"]
+        'good'
+        """
+        return {
+            "trustworthy": self.trustworthy,
+            "verdicts": {topic: self.verdict(topic) for topic in TOPICS},
+            "findings": [
+                {
+                    "topic": one.topic,
+                    "name": one.name,
+                    "verdict": one.verdict,
+                    "sentence": one.sentence,
+                    "numbers": _finite(one.numbers),
+                }
+                for one in self.findings
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         """Return one line per finding."""
         return "\n".join(f"{one.topic} {one.verdict}: {one.sentence}" for one in self.findings)
+
+    def _repr_html_(self) -> str:
+        from bayesrank.reporting.notebook import check_html  # notebooks alone need it
+
+        return check_html(self)
+
+
+def _finite(value: Any) -> Any:
+    """Return numbers as JSON knows them: null for those that do not exist."""
+    if isinstance(value, Mapping):
+        return {str(name): _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

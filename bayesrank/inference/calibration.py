@@ -65,7 +65,7 @@ from bayesrank.inference.resampling import (
     resample,
     widening_for_single_trials,
 )
-from bayesrank.method import load_function
+from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.priors import Flat, Normal, Prior
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons, Events
@@ -78,13 +78,36 @@ Array = NDArray[np.float64]
 Calibration = Literal["sandwich", "none"]
 
 
+def default_calibration(method: Method, backend: str, target: str) -> Calibration:
+    """Return the calibration of a likelihood where none is asked for.
+
+    It is the sandwich for composite likelihoods, for priors that the data have a part in, for
+    posteriors that take as known what the answers to a question say of how much it counts, and for
+    all likelihoods that have a gradient where the questions vary; none for battles, which are
+    independent observations.
+
+    Parameters
+    ----------
+    method : Method
+        Row of the catalog.
+    backend : str
+        One of its back ends.
+    target : {"benchmark", "population", "battles"}
+        What varies.
+
+    Returns
+    -------
+    {"sandwich", "none"}
+    """
+    if backend not in LIKELIHOOD_BACKENDS or target == "battles" or not method.can_be_calibrated:
+        return "none"
+    takes_as_known = backend == "mml" and method.weighs_questions
+    wanted = method.is_calibrated or takes_as_known or target == "population"
+    return "sandwich" if wanted else "none"
+
+
 def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
     """Return the calibration of a run: the one asked for, or the default.
-
-    The default is the sandwich for composite likelihoods, for priors that the data have a part in,
-    for posteriors that take as known what the answers to a question say of how much it counts, and
-    for all likelihoods that have a gradient where the questions vary; none for battles, which are
-    independent observations.
 
     Parameters
     ----------
@@ -112,10 +135,7 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     if calibration == "sandwich" and not run.method.can_be_calibrated:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
-        takes_as_known = run.backend == "mml" and run.method.weighs_questions
-        wanted = run.method.is_calibrated or takes_as_known or run.target == "population"
-        fits = run.method.can_be_calibrated and run.target != "battles"
-        calibration = "sandwich" if wanted and fits else "none"
+        calibration = default_calibration(run.method, run.backend, run.target)
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if calibration == "none" or run.draws == 0 or run.target != "population":

@@ -1,7 +1,9 @@
 """Log-likelihood by observation and log-prior by parameter, for every draw."""
 
+import hashlib
 from typing import TYPE_CHECKING
 
+import numpy as np
 import xarray as xr
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ def log_densities(model: "pm.Model", posterior: xr.Dataset) -> dict[str, xr.Data
     Returns
     -------
     dict of str to xarray.Dataset
-        Groups ``log_likelihood`` and ``log_prior``.
+        Groups ``log_likelihood`` and ``log_prior``. Variables of the first have the attributes
+        ``observed_shape`` and ``observed_sha256``, by which models of the same observations are
+        known.
     """
     from pymc.stats import compute_log_likelihood, compute_log_prior
 
@@ -29,4 +33,11 @@ def log_densities(model: "pm.Model", posterior: xr.Dataset) -> dict[str, xr.Data
     options = {"model": model, "extend_inferencedata": True, "progressbar": False}
     compute_log_likelihood(tree, **options)
     compute_log_prior(tree, **options)
-    return {name: tree[name].to_dataset() for name in ("log_likelihood", "log_prior")}
+    groups = {name: tree[name].to_dataset() for name in ("log_likelihood", "log_prior")}
+    for variable in model.observed_RVs:
+        values = np.asarray(model.rvs_to_values[variable].eval(mode="FAST_COMPILE"), dtype=float)
+        groups["log_likelihood"][variable.name].attrs |= {
+            "observed_shape": " x ".join(str(size) for size in values.shape),
+            "observed_sha256": hashlib.sha256(values.tobytes()).hexdigest(),
+        }
+    return groups

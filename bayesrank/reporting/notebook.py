@@ -1,4 +1,4 @@
-"""What notebooks show of data and of leaderboards."""
+"""What notebooks show of data, of leaderboards and of checks."""
 
 import math
 from html import escape
@@ -9,12 +9,13 @@ import numpy as np
 from bayesrank.reporting.data_summary import summarize_responses
 from bayesrank.reporting.evidence import shrunk_note
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.tables import Column, frame_columns
+from bayesrank.reporting.tables import Column, finding_columns, frame_columns
 from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesrank.checking import Report
     from bayesrank.responses import Responses
 
 # Rows that a notebook shows before it leaves out the middle.
@@ -78,6 +79,28 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
     towards = frame.attrs.get("shrunk_towards")
     note = "" if towards is None else f"<p>{escape(shrunk_note(towards))}</p>"
     return _table_html(columns, "Leaderboard") + note
+
+
+def check_html(report: "Report") -> str:
+    """Return what a check found for a notebook.
+
+    Parameters
+    ----------
+    report : Report
+        What :func:`bayesrank.checking.check` returned.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> from bayesrank.checking import Finding, Report
+    >>> ">Few draws.</td>" in check_html(Report((Finding("sampling", "bad", "Few draws."),)))
+    True
+    """
+    return _table_html(finding_columns(report), "What the checks found")
 
 
 def _systems_html(data: "Responses") -> str:

@@ -20,6 +20,7 @@ from bayesrank.reporting.page_figures import (
 from bayesrank.reporting.styled import to_html, to_latex
 from bayesrank.reporting.tables import (
     Column,
+    finding_columns,
     leaderboard_columns,
     range_cells,
     to_json,
@@ -203,27 +204,20 @@ def check_section(results: "dict[str, xr.DataTree]") -> Section:
     """Return what the checks of every result say."""
     from bayesrank.checking import check  # reports of saved results alone need not load it
 
-    columns: dict[str, list[str]] = {"result": [], "topic": [], "verdict": [], "finding": []}
-    doubtful = []
-    for name, tree in results.items():
-        found = check(tree)
-        if not found.trustworthy:
-            doubtful.append(name)
-        for finding in found:
-            row = (name, finding.topic, finding.verdict, finding.sentence)
-            for cells, cell in zip(columns.values(), row, strict=True):
-                cells.append(cell)
+    reports = {name: check(tree) for name, tree in results.items()}
+    columns = [Column("result", [name for name, report in reports.items() for _ in report])]
+    tables = [finding_columns(report) for report in reports.values()]
+    columns += [
+        first._replace(cells=[cell for column in (first, *others) for cell in column.cells])
+        for first, *others in zip(*tables, strict=True)
+    ]
     caption = "What the checks found"
-    table = to_html(
-        [Column(header, cells) for header, cells in columns.items()],
-        name="checks-table",
-        caption=caption,
-        sortable=False,
-    )
+    table = to_html(columns, name="checks-table", caption=caption, sortable=False)
+    doubtful = [name for name, report in reports.items() if not report.trustworthy]
     answer = (
-        f"Not without a look at what was found of {listing(doubtful)}."
+        f"With caution: read what the checks found of {listing(doubtful)}."
         if doubtful
-        else "Nothing that was checked speaks against it."
+        else "No check found anything doubtful."
     )
     return Section("checks", "Can this be trusted?", (answer,), tables=(Table(table, caption),))
 

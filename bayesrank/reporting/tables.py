@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from bayesrank.checking import Report
+
 
 class Column(NamedTuple):
     """A column of a table.
@@ -126,6 +128,25 @@ def frame_columns(
             frame["prob_best"].to_list(),
         ),
         *([] if groups is None else [_group_column(groups, prob)]),
+    ]
+
+
+def finding_columns(report: "Report") -> list[Column]:
+    """Return what a check found, one row per finding.
+
+    Parameters
+    ----------
+    report : Report
+        What :func:`bayesrank.checking.check` returned.
+
+    Returns
+    -------
+    list of Column
+    """
+    return [
+        Column("topic", [one.topic for one in report]),
+        Column("verdict", [one.verdict for one in report]),
+        Column("finding", [one.sentence for one in report]),
     ]
 
 

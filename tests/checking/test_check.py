@@ -1,5 +1,6 @@
 """check() on results that are known to be good, and on results that are known to be bad."""
 
+import json
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.checking import Finding, Report, check
+from bayesrank.checking.verdicts import TOPICS
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning
 
 BATTLES = 400
@@ -31,13 +33,14 @@ def sentences(report, topic):
 # Good results
 
 
-@pytest.mark.parametrize("method", ["avg", "bayes", "borda", "bradley_terry", "rasch_map"])
+@pytest.mark.parametrize("method", ["avg", "borda", "bradley_terry", "bradley_terry_map"])
 def test_sound_results_are_trustworthy(method):
-    data = simulate()
+    data = simulate((10, 30, 8))
     result = rank(data, method, random_seed=0)
-    for report in (check(result), check(result, data)):
+    for report, runs in ((check(result), "not measured"), (check(result, data), "good")):
         assert report.trustworthy, str(report)
-        assert report.summary.startswith("Check: sampling good, identification good")
+        assert report.verdict("calibration") == "good"
+        assert report.summary.startswith(f"Check: sampling good, data {runs}, identification good")
 
 
 def test_chains_that_agree_are_good():
@@ -65,9 +68,12 @@ def test_every_method_can_be_checked(method):
         warnings.simplefilter("ignore", ConvergenceWarning)
         result = rank(data, method, draws=120, random_seed=0, **METHODS[method].example)
     report = check(result, data)
-    assert {one.topic for one in report} == {"sampling", "identification", "fit", "calibration"}
-    assert report.verdict("calibration") == "good", str(report)
+    assert {one.topic for one in report} == set(TOPICS)
+    assert all(one.name and one.sentence.endswith(".") for one in report), str(report)
+    # No design as small as this one was simulated.
+    assert report.verdict("calibration") != "good", str(report)
     assert len(report.summary.splitlines()) == 1
+    assert json.loads(report.to_json())["verdicts"]["fit"] == report.verdict("fit")
 
 
 # Bad results
@@ -101,11 +107,12 @@ def test_few_draws_are_told():
     report = check(rank(simulate((3, 6, 4)), "avg", draws=20, random_seed=0))
     assert report.verdict("sampling") == "doubtful"
     assert "80 draws leave the ends of intervals to chance" in sentences(report, "sampling")
+    assert "draws=100 for each chain" in sentences(report, "sampling")
 
 
 def test_an_estimate_alone_has_nothing_to_trust():
     report = check(rank(simulate((3, 6, 4)), "avg", draws=0))
-    assert report.verdict("sampling") == report.verdict("calibration") == "unknown"
+    assert report.verdict("sampling") == report.verdict("calibration") == "not measured"
 
 
 @pytest.mark.parametrize("method", ["bradley_terry", "davidson", "bradley_terry_luce"])
@@ -117,23 +124,23 @@ def test_naive_composite_posteriors_are_bad(method):
 
 
 def test_a_naive_prior_from_the_data_is_doubtful():
-    options = {"target": "benchmark", "random_seed": 0}
-    assert check(rank(simulate(), "mirt", **options)).verdict("calibration") == "good"
-    naive = rank(simulate(), "mirt", calibration="none", **options)
+    data, options = simulate((10, 30, 8)), {"target": "benchmark", "random_seed": 0}
+    assert not check(rank(data, "mirt", **options)).about("not calibrated")
+    naive = rank(data, "mirt", calibration="none", **options)
     assert check(naive).verdict("calibration") == "doubtful"
-    other = rank(simulate(), "mirt", calibration="none", target="population", random_seed=0)
+    other = rank(data, "mirt", calibration="none", target="population", random_seed=0)
     assert check(other).verdict("calibration") == "bad"
 
 
 def test_naive_posteriors_of_the_population_are_bad():
-    options = {"target": "population", "random_seed": 0}
-    assert check(rank(simulate(), "rasch_map", **options)).verdict("calibration") == "good"
-    naive = rank(simulate(), "rasch_map", calibration="none", **options)
+    data, options = simulate((10, 30, 8)), {"target": "population", "random_seed": 0}
+    assert not check(rank(data, "rasch_map", **options)).about("not calibrated")
+    naive = rank(data, "rasch_map", calibration="none", **options)
     assert check(naive).verdict("calibration") == "bad"
 
 
 def test_few_questions_say_little_of_a_population():
-    for n_questions, verdict in ((4, "bad"), (7, "doubtful"), (12, "good")):
+    for n_questions, verdict in ((4, "bad"), (7, "doubtful"), (12, "not measured")):
         data = simulate((3, n_questions, 8))
         report = check(rank(data, "avg", target="population", random_seed=0))
         assert report.verdict("calibration") == verdict
@@ -188,19 +195,27 @@ def test_ties_of_rao_kupper_are_part_of_its_win_rates():
     assert check(rank(data, "rao_kupper", random_seed=0)).verdict("fit") == "bad"
 
 
+def test_a_model_that_holds_fits_with_one_answer_to_each_of_many_questions():
+    # The draws of hundreds of difficulties around their mode do not replicate such data.
+    data = simulate((8, 200, 1))
+    assert check(rank(data, "rasch_map", random_seed=0), data).verdict("fit") == "good"
+
+
+@pytest.mark.parametrize("method", ["avg", "bayes", "davidson_luce_map"])
+def test_a_model_without_a_predictive_check_is_not_said_to_fit(method):
+    data = simulate((4, 10, 5))
+    report = check(rank(data, method, draws=150, random_seed=0), data)
+    (found,) = [one for one in report if one.topic == "fit"]
+    assert found.verdict == "does not apply"
+    assert "no model" in found.sentence or "no predictive check" in found.sentence
+
+
 def test_systems_that_never_met_have_no_order():
     wins = np.zeros((4, 4))
     wins[0, 1], wins[1, 0], wins[2, 3], wins[3, 2] = 9, 4, 8, 5
     report = check(rank(Comparisons(wins), "bradley_terry", backend="map", prior=1.0))
     assert report.verdict("identification") == "bad"
     assert "2 sets that were never compared" in sentences(report, "identification")
-
-
-def test_a_prior_that_decides_is_told():
-    wins = np.array([[0, 40, 1], [35, 0, 0], [0, 0, 0]])
-    report = check(rank(Comparisons(wins), "bradley_terry", backend="map", prior=1.0))
-    assert report.verdict("identification") == "doubtful"
-    assert "hardly better known than before the data" in sentences(report, "identification")
 
 
 # The report
@@ -215,7 +230,8 @@ def test_the_summary_is_the_worst_sentence():
         )
     )
     assert report.summary == (
-        "Check: sampling good, identification unknown, fit doubtful, calibration bad. Too narrow."
+        "Check: sampling good, data not measured, identification not measured, fit doubtful, "
+        "calibration bad. Too narrow. (1 more warning)"
     )
     assert str(report).splitlines()[1] == "fit doubtful: Hm."
 

@@ -1,11 +1,15 @@
 """Comparison of models by what they predict: the right winner, and the right observations."""
 
+import warnings
+
 import numpy as np
 import pytest
+import xarray as xr
 
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.checking import compare
 from bayesrank.checking.compare import _units
+from bayesrank.results.agreement import compare_rankings
 
 OPTIONS = {"draws": 250, "random_seed": 0, "log_likelihood": True}
 
@@ -98,3 +102,71 @@ def test_questions_that_a_model_left_out_cannot_be_compared():
     flat = rank(data, "irt_2pl", backend="map", difficulty_prior="flat", **OPTIONS)
     with pytest.raises(ValueError, match="results must describe the same observations"):
         compare({"all": rasch(data), "fewer": flat})
+
+
+# Battles with ties
+
+
+@pytest.fixture(scope="module", params=[(5, 1), (12, 2)], ids=["5 systems", "12 systems"])
+def battles(request):
+    """Return results of models of the same battles, by name, with the log-likelihood."""
+    n_systems, seed = request.param
+    rng = np.random.default_rng(seed)
+    gap = np.subtract.outer(*(2 * [np.linspace(-1, 1, n_systems)]))
+    wins, ties = np.zeros((2, n_systems, n_systems))
+    for i, j in zip(*np.triu_indices(n_systems, 1), strict=True):
+        chances = np.array([np.exp(gap[i, j]), np.exp(-gap[i, j]), 0.8])
+        wins[i, j], wins[j, i], ties[i, j] = rng.multinomial(30, chances / chances.sum())
+        ties[j, i] = ties[i, j]
+    data, options = Comparisons(wins, ties), {"backend": "map", "prior": 1.0, **OPTIONS}
+    return {
+        "bradley_terry": rank(data, "bradley_terry", **options),
+        "half": rank(data, "bradley_terry", ties="half", **options),
+        "plackett_luce": rank(data, "plackett_luce", **options),
+        "davidson": rank(data, "davidson", **options),
+        "rao_kupper": rank(data, "rao_kupper", tie_strength=None, **options),
+    }
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [("bradley_terry", "davidson"), ("half", "davidson"), ("bradley_terry", "half")],
+)
+def test_models_of_other_events_are_refused(battles, pair):
+    wins = battles["davidson"]["observed_data"]["wins"].sum().item()
+    with pytest.raises(ValueError, match="must describe the same observed events") as raised:
+        compare({name: battles[name] for name in pair})
+    assert f"of {wins:,g} decisive battles and" in str(raised.value)
+    assert "compare_rankings" in str(raised.value)
+    for name in pair:
+        assert name in str(raised.value)
+
+
+@pytest.mark.parametrize("pair", [("davidson", "rao_kupper"), ("bradley_terry", "plackett_luce")])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pareto k of few pairs
+def test_models_of_the_same_events_are_compared(battles, pair):
+    assert set(compare({name: battles[name] for name in pair}).index) == set(pair)
+
+
+def test_rankings_can_always_be_compared(battles):
+    ranks = [battles[name]["ranking"]["rank"].values for name in ("bradley_terry", "davidson")]
+    assert compare_rankings(*ranks)["kendall_tau_b"] > 0.8
+
+
+def test_without_ties_half_wins_are_the_same_events():
+    data = Comparisons([[0, 12, 30], [9, 0, 14], [5, 8, 0]])
+    options = {"backend": "map", "prior": 1.0, **OPTIONS}
+    both = {one: rank(data, "bradley_terry", ties=one, **options) for one in ("ignore", "half")}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert len(compare(both)) == 2
+
+
+def test_a_saved_result_still_tells_its_events(battles, tmp_path):
+    battles["davidson"].to_netcdf(tmp_path / "davidson.nc")
+    with xr.open_datatree(tmp_path / "davidson.nc") as saved:
+        with pytest.raises(ValueError, match="must describe the same observed events"):
+            compare({"saved": saved, "bradley_terry": battles["bradley_terry"]})
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            assert len(compare({"saved": saved, "davidson": battles["davidson"]})) == 2

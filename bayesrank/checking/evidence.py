@@ -1,0 +1,240 @@
+"""Whether the data can answer the question: who was asked what, and how often."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bayesrank.catalog import DEFAULT_METHOD
+from bayesrank.checking.design import Design, list_some
+from bayesrank.checking.runs import RunSpread, has_runs, run_effects
+from bayesrank.checking.verdicts import Finding
+from bayesrank.responses import Responses
+from bayesrank.results.evidence import FEW_SHARE, is_little, least_outcomes
+from bayesrank.views import Ballots, Comparisons
+
+# Pairs of systems that share less of the questions that either was asked are on different ones.
+SAME_QUESTIONS = 0.95
+
+# Above this ratio of standard deviations, intervals are less than two thirds as wide as they should
+# be.
+_MUCH_SPREAD = 1.5
+
+
+def check_evidence(
+    design: Design,
+    data: Responses | Comparisons | Ballots | None,
+    *,
+    ci_prob: float = 0.95,
+    unit: str = "trial",
+    random_seed: int | None = 0,
+) -> Iterator[Finding]:
+    """Yield what there is to say on the data, whatever they are ranked by.
+
+    Parameters
+    ----------
+    design : Design
+        Who was asked what.
+    data : Responses, Comparisons or Ballots, optional
+        What was ranked; runs cannot be compared without.
+    ci_prob : float, default 0.95
+        Probability of the intervals.
+    unit : str, default "trial"
+        What the intervals take as independent.
+    random_seed : int, optional
+        Of permutations.
+
+    Yields
+    ------
+    Finding
+    """
+    found = [
+        *_never_compared(design),
+        *_different_questions(design),
+        *_few_outcomes(design, ci_prob),
+        *_always_alike(design),
+    ]
+    yield from found or [_enough(design)]
+    yield from _check_runs(design, data, unit, random_seed)
+
+
+def _enough(design: Design) -> Finding:
+    fewest = float(design.sizes.min())
+    where = "" if design.trials is None else " on the same questions"
+    return Finding(
+        "data",
+        "good",
+        f"Every system has {fewest:,.0f} {design.unit}s or more{where}, and not all alike.",
+        {"fewest": fewest},
+        "enough",
+    )
+
+
+def _never_compared(design: Design) -> Iterator[Finding]:
+    first, second = np.nonzero(np.triu(~design.met, 1))
+    if not len(first):
+        return
+    n_pairs = len(design.systems) * (len(design.systems) - 1) // 2
+    pair = [design.systems[i] for i in (first[0], second[0])]
+    place = {"outcome": "on any question", "battle": "in a battle", "ballot": "on any ballot"}
+    yield Finding(
+        "data",
+        "doubtful",
+        f"{pair[0]} and {pair[1]} never met {place[design.unit]} ({len(first)} of {n_pairs} pairs "
+        f"of systems): their order rests on comparisons with others. Gather {design.unit}s of "
+        "both.",
+        {"pairs": len(first), "of": n_pairs, "example": pair},
+        "never compared",
+    )
+
+
+def _different_questions(design: Design) -> Iterator[Finding]:
+    if design.trials is None or len(design.systems) < 2:
+        return
+    asked = (design.trials > 0).astype(np.float32)
+    shared = asked @ asked.T
+    either = asked.sum(axis=1)[:, np.newaxis] + asked.sum(axis=1) - shared
+    first, second = np.triu_indices(len(asked), 1)
+    share = shared[first, second] / np.maximum(either[first, second], 1)
+    n_different = int((share < SAME_QUESTIONS).sum())
+    if not n_different:
+        return
+    worst = int(share.argmin())
+    pair = [design.systems[i] for i in (first[worst], second[worst])]
+    both, all_ = (int(part[first[worst], second[worst]]) for part in (shared, either))
+    others = ""
+    if len(share) > 1:
+        others = f", and {n_different} of {len(share)} pairs less than {100 * SAME_QUESTIONS:g} %"
+    yield Finding(
+        "data",
+        "doubtful",
+        f"Systems were asked different questions: {pair[0]} and {pair[1]} share {both} of {all_} "
+        f"({100 * both / max(all_, 1):.0f} %){others}. A difference may come from the "
+        "questions, unless the method allows for their difficulty. Run what is missing, or rank "
+        "on the shared questions.",
+        {
+            "smallest_share": float(share[worst]),
+            "pair": pair,
+            "pairs": n_different,
+            "of": len(share),
+            "limit": SAME_QUESTIONS,
+        },
+        "different questions",
+    )
+
+
+def _few_outcomes(design: Design, ci_prob: float) -> Iterator[Finding]:
+    least = least_outcomes(ci_prob)
+    asked = [] if design.trials is None else [np.count_nonzero(design.trials, axis=1)]
+    few = is_little(design.sizes, *asked, least=least)
+    if not few.any():
+        return
+    order = [i for i in np.argsort(design.sizes, kind="stable") if few[i]]
+    sizes = {design.systems[i]: float(design.sizes[i]) for i in order}
+    median = float(np.median(design.sizes))
+    named = [f"{name} has {size:g}" for name, size in sizes.items()]
+    yield Finding(
+        "data",
+        "bad" if min(sizes.values()) == 0 else "doubtful",
+        f"There are few {design.unit}s of {len(sizes)} of {len(design.systems)} systems "
+        f"({list_some(named)}; the median is {median:g}): they say little. Gather more.",
+        {"systems": sizes, "least": least, "median": median, "least_share": FEW_SHARE},
+        "few outcomes",
+    )
+
+
+def _always_alike(design: Design) -> Iterator[Finding]:
+    alike = ~design.varied & (design.sizes > 0)
+    if not alike.any():
+        return
+    names = design.names(alike)
+    fewest = float(design.sizes[alike].min())
+    # The rule of three, exactly: the upper 95 % bound of a chance of which nothing was seen.
+    bound = 1.0 - 0.05 ** (1.0 / fewest)
+    always = {
+        "battle": "won every battle or lost every battle",
+        "ballot": "came first on every ballot or last on every ballot",
+    }
+    answers = "always right or always wrong" if design.binary else "always the same"
+    what = always.get(design.unit, f"{'was' if len(names) == 1 else 'were'} {answers}")
+    yield Finding(
+        "data",
+        "doubtful",
+        f"{list_some(names)} {what}. What was never seen in {fewest:g} {design.unit}s may "
+        f"still have a chance of {100 * bound:.2g} %, and the interval rests on that allowance. "
+        "Gather more.",
+        {"systems": names, "fewest": fewest, "largest_unseen_chance": bound},
+        "always alike",
+    )
+
+
+def _check_runs(
+    design: Design,
+    data: Responses | Comparisons | Ballots | None,
+    unit: str,
+    random_seed: int | None,
+) -> Iterator[Finding]:
+    if design.trials is None:
+        return
+    if design.trials.max() < 2:
+        yield Finding(
+            "data",
+            "not measured",
+            "Every question has a single trial of each system: how much answers vary from run to "
+            "run does not show. Repeat some runs.",
+            {"trials": 1},
+            "single trials",
+        )
+    elif not isinstance(data, Responses):
+        yield Finding(
+            "data",
+            "not measured",
+            "The result does not hold single trials, so that runs cannot be compared: check it "
+            "together with the data.",
+            name="runs",
+        )
+    elif not has_runs(data):
+        yield Finding(
+            "data",
+            "not measured",
+            "The trials of every question are sorted by their outcome, so that runs cannot be "
+            "compared: keep the order in which they were run.",
+            name="runs",
+        )
+    else:
+        yield _judge_runs(run_effects(data, random_seed=random_seed), unit)
+
+
+def _judge_runs(found: list[RunSpread], unit: str) -> Finding:
+    if not found:
+        return Finding("data", "good", "Runs vary no more than independent trials do.", name="runs")
+    worst = found[0]
+    ratio = worst.observed / worst.expected
+    names = list(dict.fromkeys(one.system for one in found))
+    where = "" if worst.group is None else f" on {worst.group}"
+    runs = [
+        {
+            "system": one.system,
+            "group": one.group,
+            "run_sd": one.observed,
+            "independent_sd": one.expected,
+            "p_value": one.p_value,
+        }
+        for one in found
+    ]
+    sentence = (
+        f"Runs of {list_some(names)} vary more than independent trials do: the mean of a run of "
+        f"{worst.system}{where} has a standard deviation of {worst.observed:.3g}, independent "
+        f"trials {worst.expected:.3g}."
+    )
+    numbers = {"systems": names, "ratio": ratio, "runs": runs}
+    if unit == "run":
+        sentence = f"{sentence} The intervals take the run as the unit."
+        return Finding("data", "good", sentence, numbers, "runs")
+    return Finding(
+        "data",
+        "bad" if ratio > _MUCH_SPREAD else "doubtful",
+        f"{sentence} The intervals take trials as independent, and may be {ratio:.1f} times too "
+        f"narrow. Take the run as the unit: unit='run', with method={DEFAULT_METHOD!r}.",
+        numbers,
+        "runs",
+    )
