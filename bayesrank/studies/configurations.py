@@ -8,6 +8,7 @@ from typing import Any
 from bayesrank.catalog import METHODS, PRESETS
 from bayesrank.errors import DataError
 from bayesrank.method import Method, read_call
+from bayesrank.methods.thresholds import as_payoff, as_trial_count
 from bayesrank.responses import Responses
 
 #: The 72 published configurations; `PRESETS` holds three more of the same library.
@@ -73,7 +74,9 @@ def least_trials(method: str) -> int:
     row, _, options = find_row(method)
     if row.functional is None:
         return 1
-    return int(options.get("k", 0)) or len(options["threshold_weights"])
+    if "k" in options:
+        return as_trial_count(options["k"])
+    return as_payoff(options["threshold_weights"]).size - 1
 
 
 def check_methods(methods: str | Sequence[str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def convergence(
     z: float = 1.645,
     trajectories: int = 100,
     worst: int = 1,
-    random_seed: int = 0,
+    random_seed: int | None = 0,
 ) -> xr.Dataset:
     """Bootstrap the number of trials after which the ranking no longer changes.
 
@@ -67,8 +67,8 @@ def convergence(
         How many of the worst replicates are kept: those that converge last, where never is later
         than at any n; among those that never do, the ones with the most pairs of systems in
         another order after the last trial.
-    random_seed : int, default 0
-        Same seed, same result.
+    random_seed : int, optional
+        Same seed, same result; 0 by default, None for another one every time.
 
     Returns
     -------

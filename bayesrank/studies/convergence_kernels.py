@@ -108,8 +108,8 @@ def converge_by_values(right, chosen, values, least, order, group, converged, mo
 
     Parameters
     ----------
-    right : numpy.ndarray of int16 and shape (question, trial, system)
-        Whether an answer is right.
+    right : numpy.ndarray of integers and shape (question, trial, system)
+        Whether an answer is right, in a type that holds the number of trials.
     chosen : numpy.ndarray of shape (replicate, step, question)
         Trials of each replicate.
     values : numpy.ndarray of shape (step + 1, step + 1)
@@ -121,7 +121,7 @@ def converge_by_values(right, chosen, values, least, order, group, converged, mo
     """
     n_questions, _, n_systems = right.shape
     n_steps = chosen.shape[1]
-    counts = np.empty((n_questions, n_systems), np.int16)
+    counts = np.empty((n_questions, n_systems), right.dtype)
     totals = np.empty(n_systems)
     for replicate in range(chosen.shape[0]):
         counts[:] = 0
@@ -142,7 +142,7 @@ def converge_by_values(right, chosen, values, least, order, group, converged, mo
 @numba.njit(cache=True, nogil=True)
 def follow_values(right, chosen, values, least, totals):
     """Fill sums of values (replicate, step, system) after each step; NaN before the least one."""
-    counts = np.empty((right.shape[0], right.shape[2]), np.int16)
+    counts = np.empty((right.shape[0], right.shape[2]), right.dtype)
     for replicate in range(chosen.shape[0]):
         counts[:] = 0
         for step in range(chosen.shape[1]):

@@ -26,8 +26,8 @@ Redrawn = NDArray[np.uint16]
 
 # Worths that are not integers have totals that are equal up to rounding.
 _TOLERANCE = 1e-10
-# Data sets that are refitted at once.
-_REFITS = 256
+# Data sets that are refitted at once, and cells of all of them: 32 MB of doubles.
+_REFITS, _CELLS = 256, 2**22
 
 
 class Procedure(ABC):
@@ -182,7 +182,9 @@ class Values(Procedure):
     def __init__(self, data: Responses, method: str) -> None:
         right, trials = data.binary_counts
         n_trials = data.shape[2]
-        self._right = np.ascontiguousarray(data.outcomes.transpose(1, 2, 0), dtype=np.int16)
+        # Small integers are added many at once.
+        kind = np.int16 if n_trials < 2**15 else np.int32
+        self._right = np.ascontiguousarray(data.outcomes.transpose(1, 2, 0), dtype=kind)
         self._least = least_trials(method)
         row, _, options = find_row(method)
         ranker = load_function(row.function)
@@ -225,8 +227,9 @@ class Values(Procedure):
 class Refits(Procedure):
     """Rank by any method, with a fit for every step that is looked at."""
 
-    def __init__(self, data: Responses, method: str, random_seed: int) -> None:
+    def __init__(self, data: Responses, method: str, random_seed: int | None) -> None:
         self._data, self._method, self._seed = data, method, random_seed
+        self._at_once = max(1, min(_REFITS, _CELLS // data.trials.size))
         self._least = least_trials(method)
         self.reference = score_rank(data, method, random_seed=random_seed).rank
         if np.isnan(self.reference).any():
@@ -239,8 +242,8 @@ class Refits(Procedure):
         n_steps = chosen.shape[1]
         converged = np.zeros(len(chosen), dtype=np.int64)
         moved = np.empty(len(chosen), dtype=np.int64)
-        for start in range(0, len(chosen), _REFITS):
-            some = np.arange(start, min(start + _REFITS, len(chosen)))
+        for start in range(0, len(chosen), self._at_once):
+            some = np.arange(start, min(start + self._at_once, len(chosen)))
             for step in range(n_steps, self._least - 1, -1):
                 ranks = self._rank(chosen[some, :step])
                 if step == n_steps:
@@ -255,8 +258,8 @@ class Refits(Procedure):
         """Return ranks after each step, from the least number of trials on."""
         ranks = np.full((*chosen.shape[:2], len(self.reference)), np.nan)
         for step in range(self._least, chosen.shape[1] + 1):
-            for start in range(0, len(chosen), _REFITS):
-                some = slice(start, start + _REFITS)
+            for start in range(0, len(chosen), self._at_once):
+                some = slice(start, start + self._at_once)
                 ranks[some, step - 1] = self._rank(chosen[some, :step])
         return ranks
 
@@ -274,7 +277,7 @@ class Refits(Procedure):
 
 
 def choose_procedure(
-    data: Responses, method: str, ties: str, z: float, random_seed: int
+    data: Responses, method: str, ties: str, z: float, random_seed: int | None
 ) -> Procedure:
     """Return the fastest procedure for a method.
 

@@ -1,7 +1,7 @@
 """Pools: whether what holds for all systems holds for a few of them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -110,10 +110,13 @@ def model_pools(
     if reference not in ("self", "gold"):
         raise ValueError(f"reference must be 'self' or 'gold'; got {reference!r}")
     n_pools = _check_sizes(data, sizes, pools)
-    count = data.shape[2] if n is None else check_trial_counts(data, n, resample)[0]
-    plan = plan_draws(
-        data, count, 1 if n is None else check_integer(draws, "draws"), resample, random_seed
-    )
+    draws = check_integer(draws, "draws")
+    if n is None:
+        n, draws, resample = data.shape[2], 1, "subset"
+    count = check_trial_counts(data, n, resample)[0]
+    plan = plan_draws(data, count, draws, resample, random_seed)
+    # The plan itself has spawn keys (0, n).
+    seeds = np.random.SeedSequence(random_seed, spawn_key=(0, 0)).spawn(draws)
     names = choose_methods(data, methods, n=fewest_trials(data, count, resample))
     if methods is None:
         names = tuple(name for name in names if scores_at_once(name))
@@ -123,7 +126,15 @@ def model_pools(
         for start in range(0, many, _BLOCK)
     ]
     results = run_tasks(
-        partial(_some_pools, data, names, count, resample, plan, reference),
+        partial(
+            _some_pools,
+            data,
+            names,
+            count,
+            resample,
+            list(zip(plan, seeds, strict=True)),
+            reference,
+        ),
         tasks,
         name="model_pools",
         random_seed=random_seed,
@@ -132,33 +143,8 @@ def model_pools(
         settings={"key": fingerprint(data.fingerprint, names, tasks, plan, resample, reference)},
         progress=progress,
     )
-    shape = (len(names), len(n_pools), max(n_pools))
-    tau, finite = np.full(shape, np.nan), np.ones(shape, dtype=bool)
-    members = np.zeros((*shape[1:], len(data.systems)), dtype=bool)
-    places = [(row, pool) for row, many in enumerate(n_pools) for pool in range(many)]
-    for name, target in (("tau", tau), ("finite", finite)):
-        values = np.concatenate([result[name] for result in results], axis=1)
-        for (row, pool), column in zip(places, values.T, strict=True):
-            target[:, row, pool] = column
-    drawn = [systems for result in results for systems in result["systems"]]
-    for (row, pool), systems in zip(places, drawn, strict=True):
-        members[row, pool, systems] = True
-    dims = ("method", "size", "pool")
-    dataset = xr.Dataset(
-        {
-            "tau": (dims, tau),
-            "finite": (dims, finite),
-            "members": (("size", "pool", "system"), members),
-            "win_share": (("method", "size"), _win_shares(tau)),
-            "group": ("method", groups_of_equals(np.nan_to_num(tau, nan=-2.0).round(9), names)),
-        },
-        coords={"method": list(names), "size": list(sizes), "system": list(data.systems)},
-        attrs={"study": "model_pools", "reference": reference, "random_seed": random_seed},
-    )
-    dataset["tau_mean"] = dataset["tau"].mean("pool")
-    dataset["tau_sd"] = dataset["tau"].std("pool", ddof=min(1, max(n_pools) - 1))
-    dataset["pools_infinite"] = (~dataset["finite"]).sum("pool")
-    return dataset
+    dataset = _label(data, names, sizes, n_pools, results)
+    return dataset.assign_attrs(reference=reference, random_seed=random_seed)
 
 
 def _check_sizes(data: Responses, sizes: Sequence[int], pools: int | Sequence[int]) -> list[int]:
@@ -183,7 +169,7 @@ def _some_pools(
     names: Sequence[str],
     count: int,
     resample: Resample,
-    plan: Sequence[NDArray[np.intp] | None],
+    plan: Sequence[tuple[NDArray[np.intp] | None, np.random.SeedSequence]],
     reference: Reference,
     task: tuple[int, int],
     seed: np.random.SeedSequence,
@@ -191,13 +177,9 @@ def _some_pools(
     """Draw pools of one size and rank each from every draw of trials by every method."""
     size, number = task
     rng = np.random.default_rng(seed)
-    pools = np.sort(
-        rng.permuted(np.tile(np.arange(len(data.systems)), (number, 1)), axis=1)[:, :size]
-    )
-    few = [
-        take_draw(data, count, resample, trials, own)
-        for trials, own in zip(plan, np.random.SeedSequence(0).spawn(len(plan)), strict=True)
-    ]
+    everyone = np.tile(np.arange(len(data.systems)), (number, 1))
+    pools = np.sort(rng.permuted(everyone, axis=1)[:, :size])
+    few = [take_draw(data, count, resample, trials, own) for trials, own in plan]
     batch, whole = Batch(few), Batch([data])
     method_seed = int(seed.generate_state(1)[0])
     gold, _ = whole.rank("bayes" if data.scores is None else "avg", pools)
@@ -225,6 +207,43 @@ def _rank_pools(
     ]
     ranks = np.array([[one.rank for one in row] for row in scored])
     return ranks, np.array([all(one.finite for one in row) for row in scored])
+
+
+def _label(
+    data: Responses,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    n_pools: Sequence[int],
+    results: Sequence[Mapping[str, NDArray[Any]]],
+) -> xr.Dataset:
+    """Label what the tasks found, pool by pool."""
+    shape = (len(names), len(n_pools), max(n_pools))
+    tau, finite = np.full(shape, np.nan), np.ones(shape, dtype=bool)
+    members = np.zeros((*shape[1:], len(data.systems)), dtype=bool)
+    places = [(row, pool) for row, many in enumerate(n_pools) for pool in range(many)]
+    for name, target in (("tau", tau), ("finite", finite)):
+        values = np.concatenate([result[name] for result in results], axis=1)
+        for (row, pool), column in zip(places, values.T, strict=True):
+            target[:, row, pool] = column
+    drawn = [systems for result in results for systems in result["systems"]]
+    for (row, pool), systems in zip(places, drawn, strict=True):
+        members[row, pool, systems] = True
+    dims = ("method", "size", "pool")
+    dataset = xr.Dataset(
+        {
+            "tau": (dims, tau),
+            "finite": (dims, finite),
+            "members": (("size", "pool", "system"), members),
+            "win_share": (("method", "size"), _win_shares(tau)),
+            "group": ("method", groups_of_equals(np.nan_to_num(tau, nan=-2.0).round(9), names)),
+        },
+        coords={"method": list(names), "size": list(sizes), "system": list(data.systems)},
+        attrs={"study": "model_pools"},
+    )
+    dataset["tau_mean"] = dataset["tau"].mean("pool")
+    dataset["tau_sd"] = dataset["tau"].std("pool", ddof=min(1, max(n_pools) - 1))
+    dataset["pools_infinite"] = (~dataset["finite"]).sum("pool")
+    return dataset
 
 
 def _win_shares(tau: FloatArray) -> FloatArray:

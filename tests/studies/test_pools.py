@@ -137,6 +137,17 @@ def test_pools_are_the_same_from_a_checkpoint(six_systems, tmp_path):
     assert studies.model_pools(six_systems, **options).identical(whole)
 
 
+def test_trials_with_replacement_depend_on_the_seed(six_systems):
+    options = {"methods": ["avg"], "sizes": [4], "pools": 3, "draws": 3, "resample": "columns"}
+    one, same, other = (
+        studies.model_pools(six_systems, **options, random_seed=seed) for seed in (1, 1, 2)
+    )
+    assert one.identical(same)
+    assert not one["tau"].equals(other["tau"])
+    whole = studies.model_pools(six_systems, **{**options, "n": None})
+    np.testing.assert_array_equal(whole["tau"], 1.0)  # all trials, and none twice
+
+
 def test_missing_trials_stay_missing_in_pools(six_systems):
     study = studies.model_pools(ragged(six_systems), ["avg"], sizes=[4], pools=5, draws=3)
     assert study["tau"].notnull().all()
