@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Names of each column in the wild; the first one wins over the others.
 ALIASES = {
     "system": ("system", "model"),
-    "question": ("question", "item", "task_id", "sample_id", "doc_id", "instance_id"),
+    "question": ("question", "item", "task_id", "sample_id", "doc_id", "instance_id", "id"),
     "trial": ("trial", "epoch", "run", "seed", "attempt"),
     "outcome": ("outcome", "score", "reward", "correct", "resolved", "value"),
     "group": ("group", "benchmark", "topic"),
@@ -42,10 +42,11 @@ def is_long_table(path: Path) -> bool:
 def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read long tables and put them below one another.
 
-    Columns, in any case: system or model; question, item, task_id, sample_id, doc_id or
-    instance_id; trial, epoch, run, seed or attempt; outcome, score, reward, correct, resolved or
-    value; optionally group, benchmark or topic. Other columns are ignored, but for ``task``,
-    ``scorer``, ``filter`` and ``metric``, by which rows are chosen.
+    Columns, in any case: system or model; question, item, task_id, sample_id, doc_id, instance_id
+    or id (of several, one that numbers the rows is no question); trial, epoch, run, seed or
+    attempt; outcome, score, reward, correct, resolved or value; optionally group, benchmark or
+    topic. Other columns are ignored, but for ``task``, ``scorer``, ``filter`` and ``metric``, by
+    which rows are chosen.
 
     Without a trial column, the rows of a system and question are its trials in order of
     appearance. Trials are paired if their column is called run or seed: then a value is the same
@@ -174,6 +175,8 @@ def _find_columns(frame: "pd.DataFrame", path: Path) -> dict[str, str]:
     columns = {name: name for name in SELECTORS if name in frame}
     for name, aliases in ALIASES.items():
         present = [alias for alias in aliases if alias in frame]
+        if name == "question":
+            present = _without_row_ids(frame, present)
         if len(present) > 1 and present[0] != name:
             raise DataError(
                 f"paths must have one column for the {name}; got {', '.join(present)} in "
@@ -188,6 +191,16 @@ def _find_columns(frame: "pd.DataFrame", path: Path) -> dict[str, str]:
                 f"{', '.join(frame.columns)} in {path.name}{remedy}"
             )
     return columns
+
+
+def _without_row_ids(frame: "pd.DataFrame", names: list[str]) -> list[str]:
+    """Leave out columns that have another value in every row, where one has not.
+
+    Such are the uuids that logs give to every sample: no two systems would share a question.
+    """
+    if len(names) < 2:
+        return names
+    return [name for name in names if frame[name].astype(str).duplicated().any()] or names
 
 
 def _clean(table: "pd.DataFrame", path: Path) -> "pd.DataFrame":

@@ -43,7 +43,7 @@ def test_message_counts_what_is_missing(tmp_path, caplog):
 
 @pytest.mark.parametrize("system", ["system", "Model"])
 @pytest.mark.parametrize(
-    "question", ["question", "item", "TASK_ID", "sample_id", "doc_id", "instance_id"]
+    "question", ["question", "item", "TASK_ID", "sample_id", "doc_id", "instance_id", "id"]
 )
 @pytest.mark.parametrize("trial", ["trial", "epoch", "Attempt", "run", "seed"])
 @pytest.mark.parametrize("outcome", ["outcome", "score", "reward", "correct", "Resolved", "value"])
@@ -278,3 +278,12 @@ def test_long_seeds_are_not_rounded(tmp_path):
     seeds = [2**62, 2**62 + 1]
     rows = "".join(f"a,q,{seed},1\n" for seed in seeds)
     assert read_responses(write(tmp_path, "model,item,seed,score\n" + rows)).shape == (1, 1, 2)
+
+
+def test_ids_of_single_samples_are_no_questions(tmp_path):
+    rows = [("a", 1, "u1", 0, 1), ("a", 0, "u2", 1, 1), ("b", 1, "u3", 0, 1), ("b", 1, "u4", 1, 1)]
+    frame = pd.DataFrame(rows, columns=["model", "score", "sample_id", "id", "epoch"])
+    frame.to_csv(tmp_path / "samples.csv", index=False)
+    data = read_responses(tmp_path / "samples.csv")
+    assert data.shape == (2, 2, 1)
+    assert data.n_missing == 0
