@@ -85,8 +85,16 @@ def check_prior_share(result: xr.DataTree, data: Data | None) -> Iterator[Findin
     moves = None
     if row is not None:
         moves = _moves(result, row, data if data is not None else rebuilt(result))
-    if moves is not None:  # a score without any spread is a fault of the draws, found elsewhere
-        spread = sd > _ROUNDING * np.abs(score.values).max()
+    spread = sd > _ROUNDING * np.abs(score.values).max()
+    if not spread.any():
+        yield Finding(
+            "identification",
+            "not measured",
+            "The draws of the scores do not vary, so that nothing tells how much the prior does.",
+            name="prior",
+        )
+        return
+    if moves is not None:
         moves = np.divide(np.abs(moves), sd, out=np.zeros_like(sd), where=spread)
     widths = _widths(result, score)
     scaling = _power_scaling(result)
