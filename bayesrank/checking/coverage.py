@@ -241,7 +241,7 @@ def _defaults(row: Method, preset: Preset | None) -> dict[str, Any]:
     prior = row.default_prior
     if preset is not None and preset.prior is not None:
         prior = as_prior(preset.prior)
-    has_prior = backend in LIKELIHOOD_BACKENDS and backend != "mle" and prior is not None
+    has_prior = backend in LIKELIHOOD_BACKENDS - {"mle", "mml"} and prior is not None
     options = preset.options if preset else measured_options(row)
     return _settings(row, backend, str(prior) if has_prior else "none", options, row.options)
 

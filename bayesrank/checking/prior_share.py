@@ -48,6 +48,9 @@ LARGE_WIDTH = 0.8
 # Sensitivity to power-scaling that counts as such, the default of psense_summary.
 SENSITIVE = 0.05
 
+# Families whose scores are log-odds, as their priors are.
+LOG_ODDS = frozenset({"paired", "luce", "item response"})
+
 # Relative to the largest score: what is smaller comes from rounding.
 _ROUNDING = 1e-9
 
@@ -176,7 +179,9 @@ def _widened(prior: Prior) -> Prior | None:
 
 
 def _widths(result: xr.DataTree, score: xr.DataArray) -> Array | None:
-    """Return the widths of the posterior as shares of the prior's, for priors in logits."""
+    """Return the widths of the posterior as shares of the prior's, where both are in logits."""
+    if result.attrs["family"] not in LOG_ODDS:
+        return None
     try:
         quadratic = parse_prior(result.attrs["prior"]).quadratic()
     except ValueError:
