@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayesrank.checking.design import Design, count_parts
-from bayesrank.checking.prior_share import check_prior_share
+from bayesrank.checking.prior_share import LOG_ODDS, check_prior_share
 from bayesrank.checking.verdicts import Finding
 from bayesrank.method import LIKELIHOOD_BACKENDS
 from bayesrank.priors import Flat
@@ -15,9 +15,6 @@ from bayesrank.views import Ballots, Comparisons
 
 # Standard deviations of log-odds: nobody learns anything from an interval of 40 logits.
 _VAGUE = 10.0
-
-# Families whose scores are log-odds.
-_LOG_ODDS = frozenset({"paired", "luce", "item response"})
 
 
 def check_identification(
@@ -82,7 +79,7 @@ def _check_connection(design: Design) -> Iterator[Finding]:
 
 def _check_vagueness(result: xr.DataTree) -> Iterator[Finding]:
     attrs = result.attrs
-    if attrs["backend"] not in LIKELIHOOD_BACKENDS or attrs["family"] not in _LOG_ODDS:
+    if attrs["backend"] not in LIKELIHOOD_BACKENDS or attrs["family"] not in LOG_ODDS:
         return
     if attrs["prior"] not in ("none", str(Flat())):
         return

@@ -48,6 +48,9 @@ LARGE_WIDTH = 0.8
 # Sensitivity to power-scaling that counts as such, the default of psense_summary.
 SENSITIVE = 0.05
 
+# Families whose scores are log-odds, as their priors are.
+LOG_ODDS = frozenset({"paired", "luce", "item response"})
+
 # Relative to the largest score: what is smaller comes from rounding.
 _ROUNDING = 1e-9
 
@@ -85,8 +88,16 @@ def check_prior_share(result: xr.DataTree, data: Data | None) -> Iterator[Findin
     moves = None
     if row is not None:
         moves = _moves(result, row, data if data is not None else rebuilt(result))
-    if moves is not None:  # a score without any spread is a fault of the draws, found elsewhere
-        spread = sd > _ROUNDING * np.abs(score.values).max()
+    spread = sd > _ROUNDING * np.abs(score.values).max()
+    if not spread.any():
+        yield Finding(
+            "identification",
+            "not measured",
+            "The draws of the scores do not vary, so that nothing tells how much the prior does.",
+            name="prior",
+        )
+        return
+    if moves is not None:
         moves = np.divide(np.abs(moves), sd, out=np.zeros_like(sd), where=spread)
     widths = _widths(result, score)
     scaling = _power_scaling(result)
@@ -168,7 +179,9 @@ def _widened(prior: Prior) -> Prior | None:
 
 
 def _widths(result: xr.DataTree, score: xr.DataArray) -> Array | None:
-    """Return the widths of the posterior as shares of the prior's, for priors in logits."""
+    """Return the widths of the posterior as shares of the prior's, where both are in logits."""
+    if result.attrs["family"] not in LOG_ODDS:
+        return None
     try:
         quadratic = parse_prior(result.attrs["prior"]).quadratic()
     except ValueError:

@@ -228,6 +228,28 @@ def test_published_designs_are_found_in_the_table(method):
     assert found(data, method).verdict == "good"
 
 
+@pytest.mark.parametrize("kind", ["complete", "missing", "alike", "grades"])
+@pytest.mark.parametrize("shape", [(8, 45, 4), (20, 60, 3), (8, 50, 1)])
+def test_the_default_method_is_good_on_what_people_bring(shape, kind):
+    rng = np.random.default_rng(3)
+    outcomes = simulate(shape, seed=3).astype(float)
+    if kind == "missing":
+        outcomes[rng.random(shape) < 0.15] = np.nan
+    elif kind == "alike":
+        outcomes[2] = 1
+    options = {}
+    if kind == "grades":
+        outcomes, options = np.round(100 * rng.random(shape)), {"scale": (0, 100)}
+    finding = found(Responses(outcomes, paired=False, **options), None)
+    assert finding.verdict == "good", finding.sentence
+
+
+def test_the_default_method_is_not_measured_on_anything_smaller():
+    for shape in ((5, 45, 4), (8, 39, 4), (8, 45, 2)):
+        data = Responses(simulate(shape, seed=3), paired=False)
+        assert found(data, None).verdict == "not measured"
+
+
 def test_bayes_is_not_said_to_be_calibrated_on_a_benchmark():
     finding = found(Responses(simulate((10, 30, 8))), "bayes", target="benchmark")
     assert finding.verdict == "doubtful"

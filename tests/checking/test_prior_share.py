@@ -100,6 +100,21 @@ def test_a_score_as_wide_as_its_prior_is_hardly_known():
     assert found.numbers["widths"]["c"] >= found.numbers["width_limit"]
 
 
+def test_a_score_that_is_no_log_odds_is_not_compared_with_the_width_of_its_prior():
+    scores = np.round(100 * np.random.default_rng(0).random((4, 60, 4)))
+    data = Responses(scores, scale=(0, 100))
+    found = prior(rank(data, "standardized_accuracy", backend="map", **OPTIONS), data)
+    assert found.verdict == "good", found.sentence
+    assert "widths" not in found.numbers
+
+
+def test_without_any_spread_nothing_is_said_to_be_identified():
+    result = rank(simulate((3, 20, 4)), "bradley_terry", backend="map", prior=1.0, **OPTIONS)
+    score = result["posterior"]["score"]
+    result["posterior"]["score"] = score.copy(data=np.broadcast_to([1.0, 0.0, -1.0], score.shape))
+    assert prior(result).verdict == "not measured"
+
+
 @pytest.mark.parametrize("method", ["avg", "borda", "elo", "bradley_terry"])
 def test_methods_without_a_prior_have_no_share(method):
     # Of bradley_terry the published form is the maximum-likelihood estimate.
