@@ -16,8 +16,8 @@ from scipy.special import betainc
 
 Array = NDArray[np.float64]
 
-# Gauss-Legendre nodes for a uniform correlation, and equally likely shares.
-_CORRELATIONS = 10
+# Nodes of a uniform correlation, by Gauss and Legendre, and equally likely shares.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _SHARES = np.arange(4) / 4.0
 
 # Intervals of the arc sine scale, on which n trials tell a chance to 1 / (2 sqrt(n)), per standard
@@ -71,10 +71,9 @@ def chance_posteriors(
 
 def _laws(mean: float, edges: Array) -> tuple[Array, Array]:
     """Return masses of the possible laws of the chances, of shape (law, node), and their weights."""
-    points, weights = np.polynomial.legendre.leggauss(_CORRELATIONS)
-    correlation, share = np.meshgrid((points + 1.0) / 2.0, _SHARES, indexing="ij")
+    correlation, share = np.meshgrid((_NODES + 1.0) / 2.0, _SHARES, indexing="ij")
     strength = ((1.0 - correlation) / correlation).reshape(-1, 1)
     share = share.reshape(-1, 1)
     inner = np.clip((edges - share * mean) / (1.0 - share), 0.0, 1.0)
     below = betainc(strength * mean, strength * (1.0 - mean), inner)
-    return np.diff(below, axis=1), np.repeat(weights, len(_SHARES))
+    return np.diff(below, axis=1), np.repeat(_WEIGHTS, len(_SHARES))

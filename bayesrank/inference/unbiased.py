@@ -211,20 +211,21 @@ def _within_questions(
     rng : numpy.random.Generator
         Source of randomness where the variance is simulated.
     """
-    of_one = _BinaryNoise(metric, ends, int(counts.sum(axis=-1).max()))
+    most_trials = int(counts.sum(axis=-1).max())
+    noise = _BinaryNoise(metric, ends, most_trials) if metric.is_binary else None
     trials = np.empty(len(share))
     for system, cells in enumerate(counts):
         observed = cells[cells.any(axis=-1)]
         rows, times = np.unique(observed, axis=0, return_counts=True)
-        if metric.is_binary:
-            mean, rest, noise = of_one.moments(rows, times)
-        else:
-            mean, rest, noise = _simulated_moments(metric, ends, rows, times, rng)
         if share[system] in (0.0, 1.0):
             trials[system] = observed.sum() / trials_drawn(metric.options)
+            continue
+        if noise is not None:
+            mean, rest, variance = noise.moments(rows, times)
         else:
-            found = len(observed) * mean * rest / max(noise, np.finfo(np.float64).tiny)
-            trials[system] = np.clip(found, len(observed), _MOST_TRIALS)
+            mean, rest, variance = _simulated_moments(metric, ends, rows, times, rng)
+        found = len(observed) * mean * rest / max(variance, np.finfo(np.float64).tiny)
+        trials[system] = np.clip(found, len(observed), _MOST_TRIALS)
     return trials
 
 
