@@ -159,6 +159,11 @@ class Method:
                 )
         return MappingProxyType(options)
 
+    def functional_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those options of the method that its functional takes."""
+        known = {argument.arg for argument in _source(self.functional or "").args.kwonlyargs}
+        return {name: value for name, value in options.items() if name in known}
+
     @cached_property
     def is_random(self) -> bool:
         """Whether the function draws random numbers, so that it takes a seed."""

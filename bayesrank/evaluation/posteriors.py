@@ -9,6 +9,7 @@ from bayesrank.evaluation.averages import Average, average
 from bayesrank.evaluation.metrics import Metric
 from bayesrank.evaluation.scores import Scores, beta_scores, dirichlet_scores
 from bayesrank.method import load_function
+from bayesrank.methods.best_of_k import beta_moment
 
 FloatArray = NDArray[np.float64]
 
@@ -152,13 +153,13 @@ def _best_of_k(
     worth, steps = weights[order], np.diff(weights[order])
     below = np.cumsum(shapes[:, order], axis=1)
     total, below = below[:, -1:], below[:, :-1]
-    mean = worth[-1] - (_beta_moment(below, total, k) * steps).sum(axis=1)
+    mean = worth[-1] - (beta_moment(below, total, k) * steps).sum(axis=1)
     # E (P_c P_d)^k for c < d factorises, since P_c / P_d is independent of P_d.
     second = np.zeros(len(shapes))
     for d in range(len(steps)):
-        later = _beta_moment(below[:, d : d + 1], total, 2 * k)[:, 0]
+        later = beta_moment(below[:, d : d + 1], total, 2 * k)[:, 0]
         for c in range(d + 1):
-            ratio = _beta_moment(below[:, c], below[:, d], k) if c < d else 1.0
+            ratio = beta_moment(below[:, c], below[:, d], k) if c < d else 1.0
             second += (2 - (c == d)) * steps[c] * steps[d] * later * ratio
     variance = np.maximum(second - (worth[-1] - mean) ** 2, 0.0)
     rng = np.random.default_rng(_SEED)
@@ -171,9 +172,3 @@ def _best_of_k(
     quantiles = np.quantile(drawn / len(shapes), probabilities)
     sd = float(np.sqrt(variance.sum()) / len(shapes))
     return Average(float(mean.mean()), sd, quantiles)
-
-
-def _beta_moment(first: FloatArray, total: FloatArray, power: int) -> FloatArray:
-    """Return E p^power for p ~ Beta(first, total - first)."""
-    rise = np.arange(power)
-    return np.prod((first[..., None] + rise) / (total[..., None] + rise), axis=-1)

@@ -1,6 +1,6 @@
 """The exact back end: scores drawn from a posterior in closed form."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from bayesrank.inference.estimate import N_CHAINS, Estimate, Run
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resampling import question_weights
 from bayesrank.method import load_function
+from bayesrank.methods.thresholds import is_posterior_mean
 from bayesrank.responses import Responses
 
 # Doubles per batch of success probabilities: 32 MB.
@@ -21,11 +22,12 @@ _BATCH_SIZE = 2**22
 
 
 def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
-    """Estimate a score and draw it from its closed-form posterior.
+    """Estimate a score and draw it from its closed-form posterior, or around an unbiased estimate.
 
-    The closed forms describe the questions at hand. For the population target the draws weight the
-    questions at random instead, as the bootstrap back end does, which carries the noise of the
-    trials too.
+    Unbiased estimates of functionals of probabilities have draws with the variance of the estimate,
+    see :mod:`bayesrank.inference.unbiased`. The closed forms describe the questions at hand. For
+    the population target the draws weight the questions at random instead, as the bootstrap back
+    end does, which carries the noise of the trials too.
 
     Parameters
     ----------
@@ -33,9 +35,9 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
         With a method that has a closed form.
     prior_weight : float, default 0.0
         Pseudo-trials that each earlier outcome (`prior_outcomes` of the data) counts as in the
-        posterior of a probability; 1 takes earlier outcomes for trials. The point estimate, from
-        the trials alone, stays as it is. For functionals of probabilities and the benchmark target:
-        ``bayes`` has an option of its own.
+        posterior of a probability; 1 takes earlier outcomes for trials. For functionals of
+        probabilities with ``estimator="posterior_mean"`` and the benchmark target: ``bayes`` has an
+        option of its own.
 
     Returns
     -------
@@ -44,19 +46,27 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
     Raises
     ------
     ValueError
-        If `prior_weight` is negative or not finite, or not for this method or target.
+        If `prior_weight` is negative or not finite, or not for this method, estimator or target.
     DataError
         If the data do not have what the method needs, or no earlier outcomes to weigh.
     """
-    _check_prior_weight(run, prior_weight)
+    is_unbiased = _is_unbiased(run)
+    _check_prior_weight(run, prior_weight, is_unbiased)
     arguments = point_arguments(run.data, run.method.data)
+    if prior_weight:
+        arguments = _with_earlier(run, arguments, prior_weight)
     ranker = load_function(run.method.function)
     score, parameters = split_scores(ranker(*arguments, **run.ranker_options))
     if run.draws == 0:
         return Estimate(score, None, point=parameters)
+    if is_unbiased:
+        # SciPy's functions take longer to load than many methods to rank.
+        from bayesrank.inference.unbiased import draw_around_unbiased
+
+        return Estimate(score, draw_around_unbiased(run, score), point=parameters)
     draws = np.stack(
         [
-            _draw_chain(run, arguments, np.random.default_rng(seed), prior_weight)
+            _draw_chain(run, arguments, np.random.default_rng(seed))
             for seed in run.seed.spawn(N_CHAINS)
         ]
     )
@@ -79,7 +89,14 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
     return Estimate(score, draws, point=parameters)
 
 
-def _check_prior_weight(run: Run, prior_weight: float) -> None:
+def _is_unbiased(run: Run) -> bool:
+    """Return whether the score is an unbiased estimate of a functional of probabilities."""
+    if run.method.functional is None:
+        return False
+    return not is_posterior_mean(run.options.get("estimator", "unbiased"))
+
+
+def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> None:
     """Raise unless earlier outcomes can be weighed so, or are not asked for."""
     if not 0.0 <= prior_weight < np.inf:
         raise ValueError(f"prior_weight must be a finite number >= 0; got {prior_weight!r}")
@@ -91,6 +108,11 @@ def _check_prior_weight(run: Run, prior_weight: float) -> None:
             f"prior_weight must be 0 for {run.method.name}, which is no functional of "
             f"probabilities; got {prior_weight!r}{remedy}"
         )
+    if is_unbiased:
+        raise ValueError(
+            f"prior_weight must be 0 for the unbiased estimate of {run.method.name}, which is from "
+            f"the trials alone; got {prior_weight!r}: set estimator='posterior_mean'"
+        )
     if run.target != "benchmark":
         raise ValueError(
             f"prior_weight must be 0 for target={run.target!r}, whose draws weigh questions; "
@@ -100,20 +122,29 @@ def _check_prior_weight(run: Run, prior_weight: float) -> None:
         raise DataError(f"prior_outcomes must be given for prior_weight={prior_weight!r}; got None")
 
 
+def _with_earlier(run: Run, arguments: tuple[Any, ...], prior_weight: float) -> tuple[Any, ...]:
+    """Return right answers and trials, or counts and worths, with earlier outcomes among them.
+
+    Questions that have only those stay without trials.
+    """
+    data = cast("Responses", run.data)  # point_arguments refuses all else
+    seen = (data.trials > 0)[..., np.newaxis]
+    counts = data.counts + prior_weight * cast("NDArray[np.int64]", prior_counts(data)) * seen
+    if run.method.data == "binary":
+        return counts[..., 1], counts.sum(axis=-1)
+    return counts, arguments[1]
+
+
 def _draw_chain(
-    run: Run, arguments: tuple[Any, ...], rng: np.random.Generator, prior_weight: float
+    run: Run, arguments: tuple[Any, ...], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     step = max(1, _BATCH_SIZE // arguments[0].size)
     sizes = [min(step, run.draws - start) for start in range(0, run.draws, step)]
-    return np.concatenate([_draw(run, arguments, size, rng, prior_weight) for size in sizes])
+    return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 
 
 def _draw(
-    run: Run,
-    arguments: tuple[Any, ...],
-    size: int,
-    rng: np.random.Generator,
-    prior_weight: float,
+    run: Run, arguments: tuple[Any, ...], size: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Draw scores of shape (size, system)."""
     if run.target == "population" and isinstance(run.data, Responses):
@@ -124,10 +155,8 @@ def _draw(
     if run.method.functional is None:
         raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'exact'")
     functional = load_function(run.method.functional)
-    earlier = prior_counts(run.data) if prior_weight and isinstance(run.data, Responses) else None
-    if earlier is not None:
-        earlier = prior_weight * earlier
-    return functional(*draw_probabilities(arguments, earlier, size, rng), **run.options)
+    options = run.method.functional_options(run.options)
+    return functional(*draw_probabilities(arguments, size, rng), **options)
 
 
 def _draw_weighted(
@@ -141,10 +170,7 @@ def _draw_weighted(
 
 
 def draw_probabilities(
-    arguments: tuple[Any, ...],
-    earlier: NDArray[np.floating] | None,
-    size: int,
-    rng: np.random.Generator,
+    arguments: tuple[Any, ...], size: int, rng: np.random.Generator
 ) -> tuple[Any, ...]:
     """Draw the probabilities of a functional under the uniform prior.
 
@@ -152,8 +178,6 @@ def draw_probabilities(
     ----------
     arguments : tuple
         Right answers and trials of shape (system, question), or counts by category and the worths.
-    earlier : numpy.ndarray of shape (system or 1, question, category), optional
-        Pseudo-trials.
     size : int
         Number of draws.
     rng : numpy.random.Generator
@@ -167,12 +191,8 @@ def draw_probabilities(
     """
     counts, other = arguments
     if counts.ndim == 2:
-        right, trials = counts, other
-        if earlier is not None:
-            right, trials = right + earlier[..., 1], trials + earlier.sum(axis=-1)
-        p = rng.beta(1.0 + right, 1.0 + trials - right, (size, *counts.shape))
-        return (np.where(trials > 0, p, np.nan),)
-    seen = counts if earlier is None else counts + earlier
-    gammas = rng.standard_gamma(1.0 + seen, (size, *counts.shape))
+        p = rng.beta(1.0 + counts, 1.0 + other - counts, (size, *counts.shape))
+        return (np.where(other > 0, p, np.nan),)
+    gammas = rng.standard_gamma(1.0 + counts, (size, *counts.shape))
     p = gammas / gammas.sum(axis=-1, keepdims=True)
-    return np.where(seen.sum(axis=-1, keepdims=True) > 0, p, np.nan), other
+    return np.where(counts.sum(axis=-1, keepdims=True) > 0, p, np.nan), other

@@ -115,7 +115,7 @@ def _plan(
         if smooth:
             draw = question_arguments(data, kind, rng)
             return lambda n: draw(question_weights(data, n, rng)), per_resample
-        clusters, asked = _question_clusters(data), data
+        clusters, asked = question_clusters(data), data
         n_clusters = int(clusters.max()) + 1
         chances = np.ones(n_clusters)
         if shuffled:
@@ -203,7 +203,7 @@ def widening_for_single_trials(data: Responses) -> FloatArray:
     return np.sqrt(np.where(seen > 0.0, ratio, share.sum() / seen.sum()))
 
 
-def _question_clusters(data: Responses | Comparisons) -> NDArray[np.intp]:
+def question_clusters(data: Responses | Comparisons) -> NDArray[np.intp]:
     """Return the clusters of the questions, or raise DataError if they cannot vary."""
     if isinstance(data, Comparisons) or data.shape[1] < 2:
         raise DataError(
@@ -226,7 +226,7 @@ def question_weights(
     DataError
         If there is one question alone, or none.
     """
-    clusters = _question_clusters(data)
+    clusters = question_clusters(data)
     gammas = _cluster_gammas(int(clusters.max()) + 1, size, rng)[:, clusters]
     return gammas / gammas.mean(axis=1, keepdims=True)
 

@@ -41,7 +41,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from bayesrank.grades import UnitGrades
 from bayesrank.inference.arguments import has_repeated_trials
@@ -53,6 +53,7 @@ from bayesrank.inference.kernels.standardized import (
     MarginalDifficulties,
     fit_chances,
 )
+from bayesrank.inference.mid_p import mid_p_quantile
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -61,9 +62,6 @@ Array = NDArray[np.float64]
 _UNLIMITED = 1e9
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
-# Probabilities at which distribution functions of scores are tabulated between their ends.
-_TAIL = np.geomspace(1e-9, 0.06, 60)
-_TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 120)[1:-1], 1.0 - _TAIL[::-1]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,52 +450,6 @@ def _independent_normals(draws: Array) -> Array:
     normals = ndtri((ranks + 0.5) / len(draws))
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(normals, rowvar=False)))
     return normals @ (vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T
-
-
-def mid_p_quantile(level: Array, share: float, number: float) -> Array:
-    r"""Return quantiles of the mid-P confidence distribution of a binomial probability.
-
-    Its distribution function is the mean of those of :math:`\mathrm{Beta}(k, n - k + 1)` and
-    :math:`\mathrm{Beta}(k + 1, n - k)`, with successes k among n trials that need not be whole; at
-    k = 0 the first of them is a point at 0, at k = n the second one is a point at 1.
-
-    Parameters
-    ----------
-    level : numpy.ndarray
-        Probabilities.
-    share : float
-        Share of successes k / n.
-    number : float
-        Number of trials n, positive.
-
-    Returns
-    -------
-    numpy.ndarray
-        Between 0 and 1.
-
-    References
-    ----------
-    .. [1] A. Agresti and A. Gottard. Nonconservative exact small-sample inference for discrete
-       data. Computational Statistics & Data Analysis 51 (2007).
-       https://doi.org/10.1016/j.csda.2006.02.024
-
-    Examples
-    --------
-    >>> mid_p_quantile(np.array([0.025, 0.5, 0.975]), 1.0, 20.0).round(3)
-    array([0.861, 1.   , 1.   ])
-    >>> mid_p_quantile(np.array([0.025, 0.5, 0.975]), 0.5, 20.0).round(3)
-    array([0.289, 0.5  , 0.711])
-    """
-    right, wrong = number * share, number * (1.0 - share)
-    points = betaincinv(right + 0.5, wrong + 0.5, _TABLE)  # near the quantiles: Jeffreys' prior
-    lower = betainc(right, wrong + 1.0, points) if right > 0.0 else np.ones(len(points))
-    upper = betainc(right + 1.0, wrong, points) if wrong > 0.0 else np.zeros(len(points))
-    known = (lower + upper) / 2.0
-    inner = (points > 0.0) & (points < 1.0) & (known > 0.0) & (known < 1.0)
-    # Smooth on the scale of log-odds, points at the ends apart.
-    found = expit(np.interp(logit(level), logit(known[inner]), logit(points[inner])))
-    found = np.where((right <= 0.0) & (level <= 0.5), 0.0, found)
-    return np.where((wrong <= 0.0) & (level >= 0.5), 1.0, found)
 
 
 def _pooled_ratios(

@@ -4,7 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.accuracy import question_mean
-from bayesrank.methods.thresholds import as_trial_count, log_factorials
+from bayesrank.methods.thresholds import (
+    Estimator,
+    as_trial_count,
+    is_posterior_mean,
+    log_factorials,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -24,12 +29,19 @@ def _expected_best(chance_all_below: FloatArray, ordered: FloatArray) -> FloatAr
     return ordered[-1] - (chance_all_below[..., :-1] * np.diff(ordered)).sum(axis=-1)
 
 
+def beta_moment(first: FloatArray, total: FloatArray, power: int) -> FloatArray:
+    """Return E p^power for p ~ Beta(first, total - first)."""
+    rise = np.arange(power)
+    return np.prod((first[..., None] + rise) / (total[..., None] + rise), axis=-1)
+
+
 def max_at_k(
     counts: FloatArray,
     category_weights: ArrayLike,
     weights: FloatArray | None = None,
     *,
     k: int,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by the expected weight of the best of k answers.
 
@@ -52,7 +64,11 @@ def max_at_k(
     weights : numpy.ndarray of shape (..., question), optional
         Multiplicity of each question, 1 by default.
     k : int
-        Number of answers drawn, at most the number observed in any cell.
+        Number of answers drawn; for the unbiased estimate at most the number observed in any cell.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The mean over all choices of k of the observed answers; or the posterior mean for k new
+        answers under a uniform Dirichlet prior of the categories, which is shrunk towards that
+        prior.
 
     Returns
     -------
@@ -62,8 +78,8 @@ def max_at_k(
     Raises
     ------
     ValueError
-        If k is not an integer of at least 1, an observed cell has fewer than k answers, or the
-        counts or category weights are not valid.
+        If k is not an integer of at least 1, or the estimator, the counts or the category weights
+        are not valid; for the unbiased estimate, if an observed cell has fewer than k answers.
 
     References
     ----------
@@ -79,16 +95,21 @@ def max_at_k(
     k = as_trial_count(k)
     counts = np.asarray(counts, dtype=np.float64)
     values = _category_weights(category_weights, counts.shape[-1])
+    order = np.argsort(values, kind="stable")
+    if is_posterior_mean(estimator):
+        below = np.cumsum(1.0 + counts[..., order], axis=-1)
+        best = _expected_best(beta_moment(below, below[..., -1:], k), values[order])
+        return question_mean(np.where(counts.sum(axis=-1) > 0, best, np.nan), weights)
     if not ((counts >= 0.0) & (counts == np.rint(counts))).all():
         raise ValueError("counts must be whole and non-negative; resample questions via weights")
-    order = np.argsort(values, kind="stable")
     at_most = np.cumsum(counts[..., order], axis=-1).astype(np.intp)
     trials = at_most[..., -1]
     short = (trials > 0) & (trials < k)
     if short.any():
         raise ValueError(
             f"k must be at most the number of answers in every observed cell; got k = {k} with "
-            f"{int(trials[trials > 0].min())} answers in the smallest one"
+            f"{int(trials[trials > 0].min())} answers in the smallest one: set "
+            "estimator='posterior_mean', which takes any k"
         )
     lf = log_factorials(int(trials.max(initial=0)))
     n = np.arange(lf.size)

@@ -1,19 +1,24 @@
 """Metrics of k trials: pass@k, pass^k, G-Pass@k, mG-Pass@k, maj@k, AUC@k and user-made ones.
 
-Each metric comes twice, with the same options. ``metric(correct, trials)`` is the unbiased estimate
-from the observed trials, which exists for k up to their number. ``metric_probability(p)`` is the
-same functional of the probability of a right answer, for k fresh trials: posterior draws of p give
-posterior draws of the score. The two differ: under Beta(1 + right, 1 + wrong) the posterior mean of
-the second is shrunk towards the middle, the first is not.
+``metric_probability(p)`` is the expected payoff of k fresh trials that are right with probability
+p. ``metric(correct, trials)`` estimates it, by either of two estimators: the unbiased one, the mean
+over all choices of k of the observed trials, exists for k up to their number; the posterior mean
+under Beta(1 + right, 1 + wrong) exists for any k and is shrunk towards that of a uniform p.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.methods.payoffs import (
+    auc_payoff,
+    g_pass_payoff,
+    mg_pass_payoff,
+    single_threshold,
+)
 from bayesrank.methods.thresholds import (
+    Estimator,
     as_payoff,
     as_trial_count,
     finite_bank_score,
@@ -23,44 +28,13 @@ from bayesrank.methods.thresholds import (
 FloatArray = NDArray[np.float64]
 
 
-def _single_threshold(threshold: int, k: int) -> FloatArray:
-    """Pay 1 for at least `threshold` right answers of k."""
-    return (np.arange(k + 1) >= threshold).astype(np.float64)
-
-
-def _g_pass_payoff(k: int, tau: float) -> FloatArray:
-    k = as_trial_count(k)
-    if not 0.0 <= tau <= 1.0:
-        raise ValueError(f"tau must be between 0 and 1; got {tau!r}")
-    # tau k is often whole in decimals but not in binary: 0.07 * 100 is 7.000000000000001.
-    product = tau * k
-    nearest = round(product)
-    threshold = nearest if math.isclose(product, nearest, rel_tol=1e-9) else math.ceil(product)
-    return _single_threshold(max(1, threshold), k)
-
-
-def _mg_pass_payoff(k: int, exact_integral: bool) -> FloatArray:
-    k = as_trial_count(k)
-    right = np.arange(k + 1)
-    if exact_integral:  # 2 |[1/2, 1] below right / k|
-        return np.maximum(2.0 * right / k - 1.0, 0.0)
-    return 2.0 / k * np.maximum(right - (k + 1) // 2, 0)
-
-
-def _auc_payoff(k: int) -> FloatArray:
-    """Average the curve pass@1, ..., pass@k by the trapezoid rule, given the right answers of k."""
-    k = as_trial_count(k)
-    wrong = k - np.arange(k + 1.0)[:, None]
-    step = np.arange(float(k))
-    # Running products are the chances that 1, 2, ..., k of the k trials are all wrong.
-    curve = 1.0 - np.cumprod(np.maximum(wrong - step, 0.0) / (k - step), axis=1)
-    if k == 1:
-        return curve[:, 0]
-    return (curve.sum(axis=1) - (curve[:, 0] + curve[:, -1]) / 2.0) / (k - 1)
-
-
 def pass_at_k(
-    correct: FloatArray, trials: FloatArray, weights: FloatArray | None = None, *, k: int
+    correct: FloatArray,
+    trials: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    k: int,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by pass@k, the chance that at least one of k trials is right.
 
@@ -75,7 +49,10 @@ def pass_at_k(
     weights : numpy.ndarray of shape (..., question), optional
         Multiplicity of each question, 1 by default.
     k : int
-        Number of trials drawn, at most the number observed in any cell.
+        Number of trials drawn; for the unbiased estimate at most the number observed in any cell.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The mean over all choices of k of the observed trials; or the posterior mean for k new
+        trials under a uniform prior of each chance, which is shrunk towards that prior.
 
     Returns
     -------
@@ -85,8 +62,8 @@ def pass_at_k(
     Raises
     ------
     ValueError
-        If k is not an integer of at least 1, an observed cell has fewer than k trials, or the
-        counts are not whole.
+        If k is not an integer of at least 1 or the estimator not known; for the unbiased estimate,
+        if an observed cell has fewer than k trials or the counts are not whole.
 
     References
     ----------
@@ -99,7 +76,7 @@ def pass_at_k(
     >>> pass_at_k(correct, np.full((2, 2), 4), k=2).round(4)
     array([0.4167, 0.5   ])
     """
-    return finite_bank_score(correct, trials, weights, _single_threshold(1, as_trial_count(k)))
+    return finite_bank_score(correct, trials, weights, single_threshold(1, k), estimator)
 
 
 def pass_at_k_probability(
@@ -109,11 +86,16 @@ def pass_at_k_probability(
 
     `p` has shape (..., system, question), the score (..., system); see :func:`pass_at_k`.
     """
-    return fresh_trials_score(p, weights, _single_threshold(1, as_trial_count(k)))
+    return fresh_trials_score(p, weights, single_threshold(1, k))
 
 
 def pass_hat_k(
-    correct: FloatArray, trials: FloatArray, weights: FloatArray | None = None, *, k: int
+    correct: FloatArray,
+    trials: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    k: int,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by pass^k, the chance that all of k trials are right.
 
@@ -121,10 +103,10 @@ def pass_hat_k(
 
     Parameters
     ----------
-    correct, trials, weights
+    correct, trials, weights, estimator
         As in :func:`pass_at_k`, like the errors.
     k : int
-        Number of trials drawn, at most the number observed in any cell.
+        Number of trials drawn.
 
     Returns
     -------
@@ -143,8 +125,7 @@ def pass_hat_k(
     >>> pass_hat_k(correct, np.full((2, 2), 4), k=2).round(4)
     array([0.0833, 0.    ])
     """
-    k = as_trial_count(k)
-    return finite_bank_score(correct, trials, weights, _single_threshold(k, k))
+    return finite_bank_score(correct, trials, weights, single_threshold(k, k), estimator)
 
 
 def pass_hat_k_probability(
@@ -154,8 +135,7 @@ def pass_hat_k_probability(
 
     `p` has shape (..., system, question), the score (..., system); see :func:`pass_hat_k`.
     """
-    k = as_trial_count(k)
-    return fresh_trials_score(p, weights, _single_threshold(k, k))
+    return fresh_trials_score(p, weights, single_threshold(k, k))
 
 
 def g_pass_at_k_tau(
@@ -165,6 +145,7 @@ def g_pass_at_k_tau(
     *,
     k: int,
     tau: float,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by G-Pass@k, the chance that a share tau of k trials is right.
 
@@ -173,10 +154,10 @@ def g_pass_at_k_tau(
 
     Parameters
     ----------
-    correct, trials, weights
+    correct, trials, weights, estimator
         As in :func:`pass_at_k`, like the errors.
     k : int
-        Number of trials drawn, at most the number observed in any cell.
+        Number of trials drawn.
     tau : float
         Share in [0, 1] of the k trials: 0 is pass@k and 1 is pass^k. A product tau k that is whole
         but for rounding counts as whole.
@@ -197,7 +178,7 @@ def g_pass_at_k_tau(
     >>> g_pass_at_k_tau(correct, np.full((2, 2), 4), k=3, tau=0.5).round(4)
     array([0.25, 0.  ])
     """
-    return finite_bank_score(correct, trials, weights, _g_pass_payoff(k, tau))
+    return finite_bank_score(correct, trials, weights, g_pass_payoff(k, tau), estimator)
 
 
 def g_pass_at_k_tau_probability(
@@ -207,7 +188,7 @@ def g_pass_at_k_tau_probability(
 
     `p` has shape (..., system, question), the score (..., system); see :func:`g_pass_at_k_tau`.
     """
-    return fresh_trials_score(p, weights, _g_pass_payoff(k, tau))
+    return fresh_trials_score(p, weights, g_pass_payoff(k, tau))
 
 
 def mg_pass_at_k(
@@ -217,6 +198,7 @@ def mg_pass_at_k(
     *,
     k: int,
     exact_integral: bool = False,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by mG-Pass@k, G-Pass@k averaged over shares from one half to one.
 
@@ -224,10 +206,10 @@ def mg_pass_at_k(
 
     Parameters
     ----------
-    correct, trials, weights
+    correct, trials, weights, estimator
         As in :func:`pass_at_k`, like the errors.
     k : int
-        Number of trials drawn, at most the number observed in any cell.
+        Number of trials drawn.
     exact_integral : bool, default False
         Whether the score is :math:`2 \int_{1/2}^1` of G-Pass@k, which is 1 for a perfect system.
         The published grid of shares gives it (k - 1)/k when k is odd (and 0 at k = 1); they agree
@@ -251,7 +233,7 @@ def mg_pass_at_k(
     >>> mg_pass_at_k(correct, np.full((2, 2), 3), k=3, exact_integral=True).round(4)
     array([1.    , 0.1667])
     """
-    return finite_bank_score(correct, trials, weights, _mg_pass_payoff(k, exact_integral))
+    return finite_bank_score(correct, trials, weights, mg_pass_payoff(k, exact_integral), estimator)
 
 
 def mg_pass_at_k_probability(
@@ -261,20 +243,25 @@ def mg_pass_at_k_probability(
 
     `p` has shape (..., system, question), the score (..., system); see :func:`mg_pass_at_k`.
     """
-    return fresh_trials_score(p, weights, _mg_pass_payoff(k, exact_integral))
+    return fresh_trials_score(p, weights, mg_pass_payoff(k, exact_integral))
 
 
 def maj_at_k(
-    correct: FloatArray, trials: FloatArray, weights: FloatArray | None = None, *, k: int
+    correct: FloatArray,
+    trials: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    k: int,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     """Score systems by maj@k, the chance that more than half of k trials are right.
 
     Parameters
     ----------
-    correct, trials, weights
+    correct, trials, weights, estimator
         As in :func:`pass_at_k`, like the errors.
     k : int
-        Number of trials drawn, at most the number observed in any cell.
+        Number of trials drawn.
 
     Returns
     -------
@@ -293,7 +280,7 @@ def maj_at_k(
     array([0.25, 0.  ])
     """
     k = as_trial_count(k)
-    return finite_bank_score(correct, trials, weights, _single_threshold(k // 2 + 1, k))
+    return finite_bank_score(correct, trials, weights, single_threshold(k // 2 + 1, k), estimator)
 
 
 def maj_at_k_probability(p: FloatArray, weights: FloatArray | None = None, *, k: int) -> FloatArray:
@@ -302,11 +289,16 @@ def maj_at_k_probability(p: FloatArray, weights: FloatArray | None = None, *, k:
     `p` has shape (..., system, question), the score (..., system); see :func:`maj_at_k`.
     """
     k = as_trial_count(k)
-    return fresh_trials_score(p, weights, _single_threshold(k // 2 + 1, k))
+    return fresh_trials_score(p, weights, single_threshold(k // 2 + 1, k))
 
 
 def auc_at_k(
-    correct: FloatArray, trials: FloatArray, weights: FloatArray | None = None, *, k: int
+    correct: FloatArray,
+    trials: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    k: int,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     """Score systems by AUC@k, the mean height of the curve pass@1, ..., pass@k.
 
@@ -314,10 +306,10 @@ def auc_at_k(
 
     Parameters
     ----------
-    correct, trials, weights
+    correct, trials, weights, estimator
         As in :func:`pass_at_k`, like the errors.
     k : int
-        Number of trials drawn, at most the number observed in any cell.
+        Number of trials drawn.
 
     Returns
     -------
@@ -335,7 +327,7 @@ def auc_at_k(
     >>> auc_at_k(correct, np.full((2, 2), 4), k=2).round(4)
     array([0.3333, 0.375 ])
     """
-    return finite_bank_score(correct, trials, weights, _auc_payoff(k))
+    return finite_bank_score(correct, trials, weights, auc_payoff(k), estimator)
 
 
 def auc_at_k_probability(p: FloatArray, weights: FloatArray | None = None, *, k: int) -> FloatArray:
@@ -343,7 +335,7 @@ def auc_at_k_probability(p: FloatArray, weights: FloatArray | None = None, *, k:
 
     `p` has shape (..., system, question), the score (..., system); see :func:`auc_at_k`.
     """
-    return fresh_trials_score(p, weights, _auc_payoff(k))
+    return fresh_trials_score(p, weights, auc_payoff(k))
 
 
 def threshold_metric(
@@ -352,6 +344,7 @@ def threshold_metric(
     weights: FloatArray | None = None,
     *,
     threshold_weights: Sequence[float],
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by a weighted sum of the chances of at least t right trials of k.
 
@@ -359,7 +352,7 @@ def threshold_metric(
 
     Parameters
     ----------
-    correct, trials, weights
+    correct, trials, weights, estimator
         As in :func:`pass_at_k`, like the errors.
     threshold_weights : sequence of float
         Weights of the thresholds 1, ..., k: (1, 0, ..., 0) is pass@k, (0, ..., 0, 1) is pass^k, and
@@ -381,7 +374,7 @@ def threshold_metric(
     >>> threshold_metric(correct, np.full((2, 2), 4), threshold_weights=(0.75, 0.25)).round(4)
     array([0.3333, 0.375 ])
     """
-    return finite_bank_score(correct, trials, weights, as_payoff(threshold_weights))
+    return finite_bank_score(correct, trials, weights, as_payoff(threshold_weights), estimator)
 
 
 def threshold_metric_probability(

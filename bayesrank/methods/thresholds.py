@@ -6,12 +6,13 @@ laws for X, and every metric is evaluated under either:
 
 - the k trials are drawn without replacement from the N that were observed (hypergeometric): the
   unbiased estimate from a finite bank of trials, :func:`finite_bank_score`;
-- the k trials are new ones, each right with probability p (binomial): what posterior draws of p
-  are mapped through, :func:`fresh_trials_score`.
+- the k trials are new ones, each right with probability p (binomial): :func:`fresh_trials_score`;
+  under a Beta posterior of p that is a beta-binomial law, whose mean is the other estimate.
 """
 
 import operator
-from typing import SupportsIndex
+from collections.abc import Mapping
+from typing import Any, Literal, SupportsIndex, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.methods.accuracy import question_mean
 
 FloatArray = NDArray[np.float64]
+Estimator = Literal["unbiased", "posterior_mean"]
 
 # (1 - p)^k stays a normal number and its Horner sum finite up to here for every p <= 1/2.
 _LARGEST_HORNER_K = 1000
@@ -33,6 +35,19 @@ def as_trial_count(k: SupportsIndex) -> int:
     if count < 1 or isinstance(k, bool):
         raise ValueError(f"k must be an integer of at least 1; got {k!r}")
     return count
+
+
+def is_posterior_mean(estimator: str) -> bool:
+    """Return which of the two estimators is meant, or raise ValueError."""
+    if estimator not in get_args(Estimator):
+        known = " or ".join(map(repr, get_args(Estimator)))
+        raise ValueError(f"estimator must be {known}; got {estimator!r}")
+    return estimator == "posterior_mean"
+
+
+def trials_drawn(options: Mapping[str, Any]) -> int:
+    """Return the number of trials k of a metric with these options."""
+    return len(options.get("threshold_weights", ())) or int(options["k"])
 
 
 def log_factorials(n: int) -> FloatArray:
@@ -58,6 +73,24 @@ def hypergeometric_payoff(n: int, payoff: FloatArray) -> FloatArray:
         mass[inside] += probability
     # The mass is 1 but for the rounding of large factorials, which the division takes out again.
     return expected / mass
+
+
+def posterior_payoff(correct: FloatArray, trials: FloatArray, payoff: FloatArray) -> FloatArray:
+    """Return the posterior mean of the expected payoff of k fresh trials, under a uniform prior.
+
+    `correct` and `trials` are of the shape of the answer, and need not be whole.
+    """
+    k = payoff.size - 1
+    right, wrong = correct + 1.0, trials - correct + 1.0
+    log_chance = np.zeros(correct.shape)  # of x right ones: first of none, then each from the last
+    for step in range(k):
+        log_chance += np.log((wrong + step) / (right + wrong + step))
+    expected, mass = payoff[0] * np.exp(log_chance), np.exp(log_chance)
+    for x in range(k):
+        log_chance += np.log((k - x) / (x + 1.0) * (right + x) / (wrong + (k - x - 1.0)))
+        expected += payoff[x + 1] * np.exp(log_chance)
+        mass += np.exp(log_chance)
+    return expected / mass  # the mass is 1 but for rounding
 
 
 def binomial_payoff(p: FloatArray, payoff: FloatArray) -> FloatArray:
@@ -121,14 +154,19 @@ def check_bank(correct: FloatArray, trials: FloatArray, k: int) -> None:
         raise ValueError(
             f"k must be at most the number of trials of every observed cell; got k = {k} with "
             f"{int(trials[trials > 0].min())} trials in the smallest one ({int(cells.sum())} of "
-            f"{cells.size} cells have fewer than {k}, the first is at index {system}, {question})"
+            f"{cells.size} cells have fewer than {k}, the first is at index {system}, {question}): "
+            f"set estimator='posterior_mean', which takes any k"
         )
 
 
 def finite_bank_score(
-    correct: FloatArray, trials: FloatArray, weights: FloatArray | None, payoff: FloatArray
+    correct: FloatArray,
+    trials: FloatArray,
+    weights: FloatArray | None,
+    payoff: FloatArray,
+    estimator: Estimator = "unbiased",
 ) -> FloatArray:
-    """Average the expected payoff of k of the observed trials over questions.
+    """Average the expected payoff of k trials over questions, as it is estimated from the observed.
 
     Parameters
     ----------
@@ -138,6 +176,9 @@ def finite_bank_score(
         Multiplicity of each question.
     payoff : numpy.ndarray of shape (k + 1,)
         Payoff of 0, ..., k right answers.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The mean over all ways to choose k of the observed trials, or the posterior mean for k fresh
+        ones under uniform priors of the chances.
 
     Returns
     -------
@@ -146,11 +187,15 @@ def finite_bank_score(
     Raises
     ------
     ValueError
-        If a count is not whole or an observed cell has fewer than k trials.
+        If the estimator is not known; for the unbiased one, if a count is not whole or an observed
+        cell has fewer than k trials.
     """
     correct = np.asarray(correct, dtype=np.float64)
     trials = np.asarray(trials, dtype=np.float64)
     correct, trials = np.broadcast_arrays(correct, trials)
+    if is_posterior_mean(estimator):
+        expected = posterior_payoff(correct, trials, payoff)
+        return question_mean(np.where(trials > 0, expected, np.nan), weights)
     check_bank(correct, trials, payoff.size - 1)
     right, size = correct.astype(np.intp), trials.astype(np.intp)
     # One row of the table per number of trials; resamples and cells only look values up.
