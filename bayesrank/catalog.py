@@ -38,17 +38,17 @@ def default_method(data: Any) -> str:
     -------
     str
         Standardised accuracy for responses; for battles a model of ties where there are ties, else
-        Bradley-Terry; Plackett-Luce for rankings.
+        Bradley-Terry, both with a prior, so that the estimate exists; Plackett-Luce for rankings.
 
     Examples
     --------
     >>> default_method(Comparisons([[0, 2], [1, 0]]))
-    'bradley_terry'
+    'bradley_terry_map'
     """
     if isinstance(data, Ballots):
-        return "plackett_luce"
+        return "plackett_luce_map"
     if isinstance(data, Comparisons):
-        return "davidson" if data.ties.any() else "bradley_terry"
+        return "davidson" if data.ties.any() else "bradley_terry_map"
     return DEFAULT_METHOD
 
 

@@ -68,7 +68,7 @@ def main() -> None:
     shell_complete=complete_method,
     help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
     f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
-    "where there are ties, else bradley_terry]",
+    "where there are ties, else bradley_terry_map]",
 )
 @click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
 @click.option(
@@ -127,7 +127,7 @@ def rank(
     from bayesrank.checking import check as check_result
     from bayesrank.ranking import rank as rank_systems
     from bayesrank.readers import read_data
-    from bayesrank.results.storage import load, save
+    from bayesrank.results.storage import save
 
     reading = {name: settings.pop(name) for name in READING}
     data = read_data(paths, **reading)
@@ -140,12 +140,23 @@ def rank(
     if settings["draws"] != 0:
         note(check_result(tree, data).summary)
     if output is not None:
-        if output.exists() and (before := load(output).attrs.get("target")) != tree.attrs["target"]:
+        before = _stored_target(output)
+        if before not in (None, tree.attrs["target"]):
             note(
                 f"The target was {before} in {output}, so that its intervals answered another "
                 f"question; --target {before} compares the two."
             )
         note(f"Wrote {save(tree, output)}")
+
+
+def _stored_target(path: Path) -> str | None:
+    """Return the target of a result that is about to be replaced; None if there is none."""
+    from bayesrank.results.storage import load
+
+    try:
+        return load(path).attrs.get("target") if path.exists() else None
+    except ValueError:  # another kind of file
+        return None
 
 
 @main.command()

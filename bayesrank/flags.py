@@ -8,7 +8,7 @@ and from the function of the back end. Their keyword-only parameter ``tie_handli
 import ast
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +17,6 @@ from click.core import ParameterSource
 
 from bayesrank.catalog import DEFAULT_METHOD, find_method
 from bayesrank.flag_messages import PREFIX
-from bayesrank.method import load_function
 from bayesrank.ranking import BACKENDS
 
 if TYPE_CHECKING:
@@ -89,7 +88,9 @@ class MethodCommand(click.Command):
             _write_flags(ctx, formatter, of_method, describe_options(row))
         if of_backend:
             with formatter.section(f"Options of the back end {backend}"):
-                _write_flags(ctx, formatter, of_backend, _describe(BACKENDS[backend]))
+                _write_flags(
+                    ctx, formatter, of_backend, _describe(inspect.getdoc(BACKENDS[backend]) or "")
+                )
 
 
 def _write_flags(
@@ -322,11 +323,10 @@ def describe_options(row: "Method") -> dict[str, str]:
     dict
         Descriptions by parameter name, each on one line.
     """
-    return _describe(load_function(row.function))
+    return _describe(row.docstring)
 
 
-def _describe(function: Callable[..., Any]) -> dict[str, str]:
-    docstring = inspect.getdoc(function) or ""
+def _describe(docstring: str) -> dict[str, str]:
     section = docstring.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     lines: dict[str, list[str]] = {}
     names: list[str] = []

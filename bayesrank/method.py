@@ -140,9 +140,14 @@ class Method:
         return self.gradient is not None or self.spread is not None
 
     @property
+    def docstring(self) -> str:
+        """Docstring of the function."""
+        return ast.get_docstring(_source(self.function)) or ""
+
+    @property
     def title(self) -> str:
         """First line of the docstring of the function, without the full stop."""
-        return (ast.get_docstring(_source(self.function)) or "").split("\n")[0].rstrip(".")
+        return self.docstring.split("\n")[0].rstrip(".")
 
     @cached_property
     def options(self) -> Mapping[str, Parameter]:

@@ -75,7 +75,7 @@ def rank(
         A published configuration of `PRESETS`, or else a method of `METHODS`; or a
         :class:`~bayesrank.method.Method` of your own. By default ``standardized_accuracy``, the
         accuracy (mean grade) of each system on all questions: on complete data the observed mean;
-        for battles ``davidson`` where there are ties, else ``bradley_terry``.
+        for battles ``davidson`` where there are ties, else ``bradley_terry_map``.
     backend : str, optional
         How the posterior is found: one of the method's back ends. The preset's, or the method's
         first, by default.

@@ -78,7 +78,7 @@ def test_exact_intervals_never_leave_the_range_of_the_weights(metric, category, 
     assert -0.1 - rounding <= row["lower"] < row["upper"] <= 1.0 + rounding
 
 
-@pytest.mark.parametrize("name", sorted(set(metric_names()) - {"bayes", "avg"}))
+@pytest.mark.parametrize("name", sorted(set(metric_names()) - {"bayes", "avg", DEFAULT_METHOD}))
 def test_posterior_moments_by_simulation(name: str):
     options = {
         "threshold_metric": "threshold_weights=(0.2, 0.5, 0.3)",
@@ -213,9 +213,9 @@ def compare(row: pd.Series, key: str, value: float | list[float]) -> None:
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ("best", "metrics must be among bayes, avg, pass_at_k"),
+        ("best", "metrics must be among bayes, avg, standardized_accuracy, pass_at_k"),
         ("pass_at_k", "k must be given for pass_at_k"),
-        ("pass_at_k(n=2)", "options of pass_at_k must be among: k; got 'n'"),
+        ("pass_at_k(n=2)", "options of pass_at_k must be among: k, estimator; got 'n'"),
         ("bayes(k=2)", "options of bayes must be among: weights; got 'k'"),
         ("pass_at_k(2)", "metrics must have the form"),
         ([3], "metrics must have the form .*; got 3"),
@@ -247,7 +247,7 @@ def test_data_that_lack_what_is_needed_are_refused():
         evaluate([[1, 0]], prior_weight=1)
     with pytest.raises(DataError, match="weights must be given"):
         evaluate(Responses([[[2, 0]]], categories=3))
-    with pytest.raises(DataError, match=r"metrics must give 2 finite weights.* got 'bayes"):
+    with pytest.raises(DataError, match=r"weights of bayes.* must be 2 finite numbers"):
         evaluate([[1, 0]], "bayes(weights=(0, 1, 2))")
     with pytest.raises(DataError, match=r"outcomes must be categories for pass.*: evaluate "):
         evaluate([[0.5, 0.25]], ["avg", "pass_at_k(k=1)"])
