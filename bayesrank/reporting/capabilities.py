@@ -4,6 +4,7 @@ from inspect import Parameter
 from typing import NamedTuple
 
 from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.grades import UnitGrades
 from bayesrank.inference.arguments import has_repeated_trials, point_arguments
 from bayesrank.method import Method, load_function
 from bayesrank.responses import Responses
@@ -58,7 +59,7 @@ def _bring_into_form(row: Method, data: Responses) -> None:
     if row.data == "comparisons":
         _ = data.comparisons
     elif row.data == "responses":
-        _ = data.binary_counts
+        _ = UnitGrades.of(data) if row.graded else data.binary_counts
     else:
         point_arguments(data, row.data)
 
