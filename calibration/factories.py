@@ -79,6 +79,7 @@ FACTORIES = {
         Factory("rasch_mml"),
         Factory("rasch_mml (mean given)", options={"ability_mean": 0.0}),
         Factory("irt_2pl_mml"),
+        Factory("standardized_accuracy"),
     )
 }
 

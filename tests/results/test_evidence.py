@@ -84,7 +84,7 @@ def test_the_mean_is_that_of_avg(outcomes) -> None:
         return
     data = Responses(outcomes)
     found = summarize_evidence(data, ci_prob=0.95)
-    np.testing.assert_array_equal(found["observed_mean"], point_estimate(data, "avg"))
+    np.testing.assert_allclose(found["observed_mean"], point_estimate(data, "avg"), rtol=1e-14)
     np.testing.assert_array_equal(found["n_outcomes"], (outcomes >= 0).sum(axis=(1, 2)))
     np.testing.assert_array_equal(mean_grade(data.grades), found["observed_mean"])
 
