@@ -25,7 +25,6 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from bayesrank.inference.cell_metrics import CellMetric, system_moments
 from bayesrank.inference.clusters import warn_of_few_groups
@@ -78,20 +77,20 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
     rng = np.random.default_rng(run.seed)
     mean, rest, within, between = np.transpose(system_moments(metric, counts, (low, high), rng))
     n_questions = counts.any(axis=-1).sum(axis=1)
+    normals = rng.standard_normal((run.size, len(share)))
     if run.target == "population":
         warn_of_few_groups(data)
         values = (metric.estimate(counts) - low) / (high - low)
         trials = _ratio(n_questions * mean * rest, within + between, n_questions)
-        normals = rng.standard_normal((run.size, len(share)))
         trials, normals = _over_clusters(values, share, question_clusters(data), trials, normals)
-        levels = ndtr(normals)
     else:
         if data.trials.max() < 2:
             require_two_trials(data)
         trials = _ratio(n_questions * mean * rest, within, n_questions)
         blocks = counts.sum(axis=(1, 2)) / trials_drawn(run.options)
         trials = np.where((share > 0.0) & (share < 1.0), trials, blocks)
-        levels = rng.random((run.size, len(share)))
+    # Evenly spread, so that intervals do not depend on the seed.
+    levels = (normals.argsort(axis=0).argsort(axis=0) + 0.5) / run.size
     drawn = [mid_p_quantile(*each) for each in zip(levels.T, share, trials, strict=True)]
     return by_chain(low + (high - low) * np.stack(drawn, axis=1)[:, same.ravel()])
 
