@@ -64,6 +64,7 @@ docs: $(VENV)/installed-docs
 # Exit code 5 is pytest's "no test was selected".
 calibrate: install
 	@$(PYTEST) -m slow $(PYTEST_ARGS) || { code=$$?; test $$code -eq 5 || exit $$code; }
+	@$(SIMULATE) calibration.designs $(DESIGNS_ARGS)
 	@$(SIMULATE) calibration.coverage $(CALIBRATE_ARGS)
 	@$(SIMULATE) calibration.sbc $(SBC_ARGS)
 	@$(SIMULATE) calibration.evaluation_intervals

@@ -7,13 +7,13 @@ published configurations in :mod:`bayesrank.presets`.
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Any
 
 from bayesrank.catalog_likelihoods import LIKELIHOODS
 from bayesrank.catalog_rankers import RANKERS
 from bayesrank.errors import InputError
 from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
-from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
 __all__ = ["DEFAULT_METHOD", "METHODS", "PRESETS", "default_method", "find_method"]
@@ -26,12 +26,12 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 
-def default_method(data: Responses | Comparisons | Ballots) -> str:
+def default_method(data: Any) -> str:
     """Return the method that ranks data when none is named.
 
     Parameters
     ----------
-    data : Responses, Comparisons or Ballots
+    data : Responses, Comparisons, Ballots, or what responses can be built from
         What is to be ranked.
 
     Returns
@@ -87,7 +87,7 @@ def find_method(name: str) -> tuple[Method, Preset | None]:
     message = f"method must be the name of a method or of a published configuration; got {name!r}"
     close = get_close_matches(str(name), {**METHODS, **PRESETS})
     if close:
-        raise InputError(f"{message}: did you mean {' or '.join(close)}?")
+        raise InputError(f"{message} (did you mean {' or '.join(close)}?)")
     raise InputError(
         message,
         in_python="METHODS and PRESETS hold them",

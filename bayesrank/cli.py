@@ -11,7 +11,13 @@ from typing import Any
 
 import click
 
-from bayesrank.catalog import METHODS, PRESETS, default_method, find_method
+from bayesrank.catalog import (
+    DEFAULT_METHOD,
+    METHODS,
+    PRESETS,
+    default_method,
+    find_method,
+)
 from bayesrank.console import (
     READING,
     Commands,
@@ -38,6 +44,7 @@ from bayesrank.flags import (
     own_flags,
 )
 from bayesrank.reporting_commands import check, cite, completion, report
+from bayesrank.rubric_commands import rubric
 from bayesrank.studies_commands import study
 
 _EXAMPLE_SEED = 1
@@ -60,8 +67,8 @@ def main() -> None:
     metavar="NAME",
     shell_complete=complete_method,
     help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
-    "`bayesrank rank --method NAME --help`.  [default: the accuracy on all questions; for battles "
-    "davidson where there are ties, else bradley_terry]",
+    f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
+    "where there are ties, else bradley_terry]",
 )
 @click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
 @click.option(
@@ -120,7 +127,7 @@ def rank(
     from bayesrank.checking import check as check_result
     from bayesrank.ranking import rank as rank_systems
     from bayesrank.readers import read_data
-    from bayesrank.results.storage import save
+    from bayesrank.results.storage import load, save
 
     reading = {name: settings.pop(name) for name in READING}
     data = read_data(paths, **reading)
@@ -133,6 +140,11 @@ def rank(
     if settings["draws"] != 0:
         note(check_result(tree, data).summary)
     if output is not None:
+        if output.exists() and (before := load(output).attrs.get("target")) != tree.attrs["target"]:
+            note(
+                f"The target was {before} in {output}, so that its intervals answered another "
+                f"question; --target {before} compares the two."
+            )
         note(f"Wrote {save(tree, output)}")
 
 
@@ -242,6 +254,7 @@ def warmup(names: tuple[str, ...]) -> None:
 
 main.add_command(evaluate)
 main.add_command(plan)
+main.add_command(rubric)
 main.add_command(report)
 main.add_command(study)
 main.add_command(check)

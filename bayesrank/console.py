@@ -125,7 +125,11 @@ ci_prob_option = click.option(
     help="Probability that intervals hold.",
 )
 seed_option = click.option(
-    "--seed", "random_seed", type=int, metavar="S", help="Seed of the draws."
+    "--seed",
+    "random_seed",
+    type=int,
+    metavar="S",
+    help="Seed of the draws.  [default: one made from the data]",
 )
 
 
@@ -203,9 +207,9 @@ def note(text: str) -> None:
 
 def for_shell(text: str) -> str:
     """Return a message of the package with the flags of the command that runs."""
-    ctx = click.get_current_context()
-    group = ctx.find_root().command
-    return in_flags(text, group.flags(ctx)) if isinstance(group, Commands) else text
+    ctx = click.get_current_context(silent=True)  # threads of a computation have none
+    group = None if ctx is None else ctx.find_root().command
+    return in_flags(text, group.flags(ctx)) if ctx and isinstance(group, Commands) else text
 
 
 def rename(**arguments: str) -> None:
@@ -215,7 +219,7 @@ def rename(**arguments: str) -> None:
 
 def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
     """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
-    from bayesrank.reporting.evidence import is_shared, notes, run_line
+    from bayesrank.reporting.evidence import notes, run_line, said_elsewhere
     from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_json, to_markdown
     from bayesrank.results.leaderboard import leaderboard
 
@@ -231,13 +235,8 @@ def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
         click.echo(to_latex(leaderboard_columns(tree)), nl=False)
     else:
         click.echo(run_line(tree))
-        # What all systems have in common is in that line.
-        common = {
-            header
-            for header, variable in (("n", "n_outcomes"), ("questions", "n_questions"))
-            if is_shared(tree["ranking"].to_dataset(), variable)
-        }
-        columns = [each for each in leaderboard_columns(tree) if each.header not in common]
+        said = said_elsewhere(tree)
+        columns = [each for each in leaderboard_columns(tree) if each.header not in said]
         fitting = fit_width(columns, _table_width())
         print_columns(fitting)
         for text in notes(tree):

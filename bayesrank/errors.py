@@ -43,5 +43,9 @@ class ConvergenceWarning(UserWarning):
     """A fit or a sampler that did not reach its convergence criterion."""
 
 
+class TargetWarning(UserWarning):
+    """A default target that is another one than before the data grew."""
+
+
 class CalibrationWarning(UserWarning):
     """Intervals whose coverage the data are too few to ensure."""

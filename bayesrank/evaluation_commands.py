@@ -3,12 +3,12 @@
 Imports sit inside the functions that need them, as in :mod:`bayesrank.cli`.
 """
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.console import (
     READING,
     ci_prob_option,
@@ -25,10 +25,8 @@ from bayesrank.console import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesrank.planning import StopDecision
     from bayesrank.responses import Responses
-
-# A comma that is not inside parentheses.
-_BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 
 @click.command()
@@ -37,9 +35,10 @@ _BETWEEN_METRICS = re.compile(r"\s*,\s*(?![^()]*\))")
 @click.option(
     "--metrics",
     multiple=True,
+    default=(DEFAULT_METHOD,),
+    show_default=True,
     metavar="NAMES",
-    help="What to evaluate, such as 'bayes, pass_at_k(k=4)'; may be given more than once.  "
-    "[default: bayes, avg; of scores avg]",
+    help="What to evaluate, such as 'avg, pass_at_k(k=4)'; may be given more than once.",
 )
 @click.option(
     "--pairs",
@@ -86,31 +85,34 @@ def evaluate(
 ) -> None:
     """Evaluate each system in evaluation logs by metrics with intervals.
 
-    INPUT is as for `bayesrank rank`. The estimate is the unbiased one from the observed trials (the
-    posterior mean for bayes); mean, sd, lower and upper are those of the posterior.
+    INPUT is as for `bayesrank rank`, which has the same posterior of the accuracy. The estimate is
+    the unbiased one from the observed trials (the posterior mean for bayes); mean, sd, lower and
+    upper are those of the posterior. With --pairs, resolved is decided for all pairs at once.
     """
     from bayesrank.evaluation import compare, evaluation_tree
     from bayesrank.evaluation import evaluate as evaluate_systems
     from bayesrank.evaluation.metrics import parse_metrics
-    from bayesrank.evaluation.table import default_metrics, metric_weights, require_categories
+    from bayesrank.evaluation.ranked import metric_weights
+    from bayesrank.method import split_calls
     from bayesrank.reporting.evidence import shrunk_note
     from bayesrank.results.storage import save
 
     data = _read(paths, settings)
-    texts = metrics or default_metrics(data)
-    names = [name for text in texts for name in _BETWEEN_METRICS.split(text.strip())]
-    wanted = parse_metrics(names)
+    names = [name for text in metrics for name in split_calls(text)]
     rename(metric="metrics")
     if pairs:
-        require_categories(data, "differences of pairs")
-        table = compare(data, names[0], **settings)
+        names = names[:1]
+        table = compare(data, names[0], random_seed=random_seed, **settings)
     else:
-        table = evaluate_systems(data, names, interval=interval, **settings)
-    _print_frame(table, output_format)
+        table = evaluate_systems(
+            data, names, interval=interval, random_seed=random_seed, **settings
+        )
+    note(_say_targets(table.attrs["target"]))
+    print_frame(table, output_format)
     if output_format in ("table", "markdown"):
-        for metric in wanted[:1] if pairs else wanted:
+        for metric in parse_metrics(names):
             if metric.method.shrunk:
-                click.echo(shrunk_note(metric_weights(metric, data), metric.label))
+                click.echo(shrunk_note(metric_weights(metric, data).mean(), metric.label))
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")
@@ -123,8 +125,8 @@ def evaluate(
     "--budget",
     type=int,
     metavar="N",
-    help="Suggest N further trials; without it, print how far every two systems are apart and how "
-    "many trials would separate them.",
+    help="Suggest where to run N further trials; without it, print what is known of the pairs that "
+    "decide, and how many further trials would resolve them.",
 )
 @click.option(
     "--goal",
@@ -140,16 +142,15 @@ def evaluate(
     default=0.05,
     show_default=True,
     metavar="P",
-    help="Probability of a wrong answer at which it is time to stop.",
+    help="Allowed probability that an order is wrong, with all pairs decided at once.",
 )
 @click.option(
-    "--z",
-    type=float,
-    default=1.645,
-    show_default=True,
-    metavar="Z",
-    help="Separation of a pair that counts as enough.",
+    "--further",
+    type=int,
+    metavar="N",
+    help="Also forecast the pairs for N further trials per question and system.",
 )
+@seed_option
 @format_option()
 def plan(
     paths: tuple[str, ...],
@@ -157,27 +158,56 @@ def plan(
     goal: Any,
     k: int | None,
     error: float,
-    z: float,
+    further: int | None,
+    random_seed: int | None,
     output_format: str,
     **settings: Any,
 ) -> None:
-    """Say whether the trials so far are enough, and which to run next.
+    """Say whether more trials are needed, and which to run next.
 
-    INPUT is as for `bayesrank rank`. Whether to stop is said on stderr, the table goes to stdout.
+    INPUT is as for `bayesrank rank`, which has the same posterior. Whether to stop is said on
+    stderr, the table goes to stdout. Its pairs are those on which the goal turns; "further trials
+    needed" is per question and system, beyond those so far: 0 for pairs that are resolved, inf
+    where more trials on these questions do not help.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
 
+    if budget is not None and further is not None:
+        raise click.UsageError("--further goes with the table of pairs, not with --budget")
     data = _read(paths, settings)
-    decision = should_stop(data, goal=goal, k=k, error=error)
+    aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
+    decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
-    probability = f"{decision.error:.3g}" if decision.error >= 0.001 else "less than 0.001"
-    verdict = "enough is known" if decision.stop else "more trials are needed"
-    answer = ", ".join(decision.answer)
-    click.echo(f"{answer}: wrong with probability {probability}, {verdict}", err=True)
+    click.echo(f"{', '.join(decision.answer)}: {_say_whether_to_stop(decision, error)}", err=True)
     if budget is None:
-        _print_frame(plan_pairs(data, z=z), output_format)
+        print_frame(plan_pairs(data, error=error, further=further, **aim), output_format)
     else:
-        _print_frame(suggest(data, budget, goal=goal, k=k), output_format)
+        print_frame(suggest(data, budget, **aim), output_format)
+
+
+def _say_whether_to_stop(decision: "StopDecision", allowed: float) -> str:
+    wrong, joint = (
+        f"{value:.3g}" if value >= 0.001 else "less than 0.001"
+        for value in (decision.error, decision.joint_error)
+    )
+    if decision.stop:
+        return f"no more trials are needed (probability of error {wrong}, below {allowed:g})"
+    if decision.error <= allowed:
+        wrong = f"{wrong}, but {joint} with all pairs decided at once"
+    return f"more trials are needed (probability of error {wrong}, above {allowed:g})"
+
+
+def _say_targets(targets: dict[str, str]) -> str:
+    """Say which question the posterior of each metric answers."""
+    from bayesrank.evaluation.metrics import parse_metrics
+
+    said = []
+    for metric in parse_metrics(list(targets)):
+        if metric.ranked:
+            said.append(f"{metric.label}: as `bayesrank rank`, target {targets[metric.label]}")
+        else:
+            said.append(f"{metric.label}: more trials on these questions, target benchmark")
+    return "; ".join(said)
 
 
 def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
@@ -187,7 +217,7 @@ def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
     return read_responses(paths, **{name: settings.pop(name) for name in READING})
 
 
-def _print_frame(frame: "pd.DataFrame", output_format: str) -> None:
+def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
     """Print names and numbers: in full precision for programs, four digits of it for people."""
     from bayesrank.reporting.tables import Column, to_json, to_markdown
 

@@ -19,14 +19,14 @@ PREFIX = "method_option_"
 # What is no flag but has another name in files.
 _IN_FILES = {"prior_outcomes": "R0 in an .npz archive"}
 
-# Other words for what INPUT names.
-_INPUTS = {"data": "paths"}
+# Other words of the package for what a command is given, the first of these that it has.
+_ALSO = {"data": ("paths",), "path": ("output", "result")}
 
 # Options are named in an assignment, or alone where an underscore tells them from a word. Calls and
 # quoted values are what somebody typed.
 _PARTS = re.compile(
     r"""
-    (?<![\w.('"])(?P<name>\w+)=(?P<value>'[^']*'|"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|\.\.\.
+    (?<![\w.'"])(?P<name>\w+)(?:=|\ =\ )(?P<value>'[^']*'|"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|\.\.\.
         |[^\s,;:()]*[^\s,;:().])?
     | (?P<verbatim>\w+\((?:[^()]|\([^()]*\))*\)|(?<!\w)'[^']*'|(?<!\w)"[^"]*")
     | (?P<word>(?<![\w.])[A-Za-z]+_\w+)
@@ -70,7 +70,10 @@ def flags_of(params: Iterable[click.Parameter], prefix: str = "") -> dict[str, F
             found.setdefault(name, Flag(f"{prefix}{max(param.opts, key=len)}", negation, value))
         else:
             found.setdefault(name, Flag((param.metavar or name.upper()).strip("[].")))
-    found |= {other: found[name] for other, name in _INPUTS.items() if name in found}
+    for other, names in _ALSO.items():
+        same = next((found[name] for name in names if name in found), None)
+        if same is not None:
+            found.setdefault(other, same)
     return found
 
 

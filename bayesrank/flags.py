@@ -49,8 +49,8 @@ class MethodCommand(click.Command):
         except click.NoSuchOption as error:
             known = ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.flags"]) or "none"
             raise click.UsageError(
-                f"options must be among those of rank (see --help) and of {row.name} with back end "
-                f"{backend} ({known}); got {error.option_name}",
+                f"options must be among those of rank (see --help) and of {row.name} ({known}); "
+                f"got {error.option_name}",
                 ctx,
             ) from error
 
@@ -246,6 +246,8 @@ def parameter_type(annotation: str) -> click.ParamType | None:
     """
     names = [name.strip() for name in annotation.split("|")]
     kinds = [kind for name in names if (kind := _named_type(name)) is not None]
+    if any("none" in kind.choices for kind in kinds if isinstance(kind, click.Choice)):
+        kinds = [kind for kind in kinds if not isinstance(kind, _Nothing)]  # "none" is a word here
     if not kinds or all(isinstance(kind, _Nothing) for kind in kinds):
         return None
     return kinds[0] if len(kinds) == 1 else _Either(kinds)

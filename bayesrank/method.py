@@ -6,6 +6,7 @@ listing them imports neither PyMC nor anything else that is slow.
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -33,6 +34,9 @@ DataKind = Literal[
 
 # Keyword-only parameters that rank() takes itself, so they are not options of a method.
 _RUN_PARAMETERS = frozenset({"prior", "random_seed"})
+
+# A comma that is not inside parentheses.
+_BETWEEN_CALLS = re.compile(r"\s*,\s*(?![^()]*\))")
 
 # Back ends of the PyMC factories.
 LIKELIHOOD_BACKENDS = frozenset({"mle", "map", "nuts", "mml"})
@@ -232,6 +236,64 @@ class Preset:
     backend: str
     prior: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_call(text: str, argument: str) -> tuple[str, dict[str, Any]]:
+    """Split ``name(option=literal, ...)`` into the name and the options.
+
+    Parameters
+    ----------
+    text : str
+        A name, with options in parentheses where there are some.
+    argument : str
+        What the text was passed as, for the message.
+
+    Returns
+    -------
+    name : str
+    options : dict
+
+    Raises
+    ------
+    ValueError
+        If the text has another form.
+
+    Examples
+    --------
+    >>> read_call("g_pass_at_k_tau(k=8, tau=0.5)", "methods")
+    ('g_pass_at_k_tau', {'k': 8, 'tau': 0.5})
+    """
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return node.id, {}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg}
+            if len(options) == len(node.keywords):  # no **
+                return node.func.id, options
+    except (AttributeError, SyntaxError, ValueError):
+        pass  # the error below says what is accepted
+    raise ValueError(f"{argument} must have the form name or name(option=value); got {text!r}")
+
+
+def split_calls(text: str) -> list[str]:
+    """Split a list of names with options at the commas between them.
+
+    Parameters
+    ----------
+    text : str
+        As on the command line.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> split_calls("avg, g_pass_at_k_tau(k=8, tau=0.5)")
+    ['avg', 'g_pass_at_k_tau(k=8, tau=0.5)']
+    """
+    return _BETWEEN_CALLS.split(text.strip())
 
 
 def load_function(path: str) -> Any:

@@ -22,7 +22,8 @@ from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree
-from bayesrank.validation import check_between_0_and_1, checked_seed
+from bayesrank.target_changes import announce_change
+from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def rank(
         Draws per chain, of four chains: 1000 by default for nuts, else 500. 0 gives the point
         estimate alone, without intervals and probabilities.
     random_seed : int, optional
-        Same seed, same result.
+        Same seed, same result. By default a seed that the data determine, so that all functions
+        and commands draw alike from the same data.
     ci_prob : float, default 0.95
         Probability of the equal-tailed credible intervals.
     lcb : float, default 0.05
@@ -116,6 +118,11 @@ def rank(
     NoFiniteEstimate
         If a maximum-likelihood estimate does not exist.
 
+    Warns
+    -----
+    TargetWarning
+        If the data are earlier ones with trials added, whose default target was another one.
+
     Examples
     --------
     >>> result = rank([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], random_seed=1)
@@ -124,8 +131,11 @@ def rank(
     """
     for name, value in {"ci_prob": ci_prob, "lcb": lcb}.items():
         check_between_0_and_1(value, name)
-    seed = np.random.SeedSequence(checked_seed(random_seed))
+    data = _as_data(data)
+    seed = seed_sequence(random_seed, data.fingerprint)
     run, preset = _plan(data, method, backend, prior, target, unit, draws, seed, options)
+    if target is None and run.draws and isinstance(run.data, Responses):
+        announce_change(run.data, run.target)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     return build_tree(
         run, estimate, preset=preset.name if preset else "none", ci_prob=ci_prob, lcb=lcb
@@ -207,7 +217,7 @@ def draw_scores(
     """
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
-    seed = np.random.SeedSequence(checked_seed(random_seed))
+    seed = seed_sequence(random_seed, data.fingerprint)
     run, _ = _plan(data, method, backend, None, target, unit, draws, seed, options)
     backend_options = dict(run.backend_options)
     if run.backend == "nuts":
@@ -239,7 +249,8 @@ def _plan(
     chosen |= {name: v for name, v in options.items() if name not in backend_options}
     row.check_options(chosen, backend_options)
     for name in row.priors.intersection(chosen):
-        as_prior(chosen[name], name)
+        if chosen[name] != row.options[name].default:  # which may be a word of its own
+            as_prior(chosen[name], name)
     if backend == "mle":
         chosen |= _flat_priors(row, chosen)
     if draws is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import get_completion_class
 
-from bayesrank.catalog import METHODS, find_method
+from bayesrank.catalog import DEFAULT_METHOD, METHODS, find_method
 from bayesrank.console import (
     check_folder,
     complete_method,
@@ -21,6 +21,7 @@ from bayesrank.console import (
     print_columns,
     progress,
     reading_options,
+    rename,
     seed_option,
 )
 from bayesrank.flag_messages import PREFIX
@@ -45,11 +46,11 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
 @inputs_argument
 @click.option(
     "--methods",
-    default="bayes",
+    default=DEFAULT_METHOD,
     show_default=True,
     metavar="NAMES",
     shell_complete=complete_method,
-    help="How to rank, the main method first: bayes,borda or 'bayes, pass_at_k(k=2)'.",
+    help="How to rank, the main method first: avg,borda or 'avg, pass_at_k(k=2)'.",
 )
 @click.option(
     "--prior-sensitivity",
@@ -101,6 +102,7 @@ def report(
     if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
         if studied is not None:
             raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
+        rename(path="paths")
         results = [load(path) for path in paths]
     else:
         calls = _calls(methods)

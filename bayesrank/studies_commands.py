@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesrank.console import complete_method, note, print_columns, reading_options
+from bayesrank.console import READING, complete_method, note, print_columns, reading_options
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesrank.responses import Responses
+
 _TITLES = {
+    "accuracy": "Mean worth of a trial, its spread over the trials, and that of greedy runs",
+    "summary": "Methods with the order of the gold standard, and the best from few trials",
     "agreement": "Agreement with the gold standard and with other methods, from all trials",
-    "stability": "Agreement with the gold standard from one trial",
-    "pools": "The same for pools of systems",
-    "greedy": "Greedy runs in the prior, from one trial",
+    "stability": "Agreement from few trials with the gold standard (tau) and with itself (self)",
+    "pools": "Agreement of pools of systems from few trials with their ranking from all trials",
+    "greedy": "Greedy runs in the prior, from few trials",
 }
 
 
@@ -28,16 +32,33 @@ _TITLES = {
     "--methods",
     metavar="NAMES",
     shell_complete=complete_method,
-    help="Which methods, by commas.  [default: the 72 published configurations]",
+    help="Which methods, by commas, such as 'bayes, pass_at_k(k=4)'.  "
+    "[default: the 72 published configurations]",
 )
 @click.option(
-    "--draws", type=int, default=80, show_default=True, metavar="N", help="Draws of one trial."
+    "--n",
+    "counts",
+    default="1",
+    show_default=True,
+    metavar="NUMBERS",
+    help="Trials per draw, by commas.",
+)
+@click.option(
+    "--draws", type=int, default=80, show_default=True, metavar="N", help="Draws of trials."
 )
 @click.option(
     "--pools",
     type=int,
+    default=1000,
+    show_default=True,
     metavar="N",
-    help="Pools of each size.  [default: 50 of 5 systems, 20 of 10 and of 15]",
+    help="Pools of 5, 10 and 15 systems each; 0 for none. Likelihoods only where --methods names "
+    "them: thousands of fits take hours.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["benchmark"]),
+    help="Make every table for each benchmark too, the groups of the questions.",
 )
 @click.option(
     "--workers",
@@ -66,33 +87,32 @@ _TITLES = {
 def study(
     paths: tuple[str, ...],
     methods: str | None,
+    counts: str,
     output: Path | None,
-    draws: int,
-    pools: int | None,
     workers: int,
-    checkpoint: Path | None,
-    random_seed: int,
-    **reading: Any,
+    **settings: Any,
 ) -> None:
-    """Compare methods: agreement, stability from one trial, pools of systems, greedy priors.
+    """Compare methods: agreement, stability from few trials, pools of systems, greedy priors.
 
-    INPUT is as for `bayesrank rank`; the bundled example without any. Methods with the same
-    rankings share a row.
+    INPUT is as for `bayesrank rank`; the bundled example without any, of which --task names one
+    benchmark. Methods with the same rankings share a row.
     """
-    from bayesrank.datasets import load_olympiad
-    from bayesrank.readers import read_responses
+    from bayesrank.method import split_calls
     from bayesrank.studies.tables import published_tables, write_tables
 
-    data = read_responses(paths, **reading) if paths else load_olympiad()
-    names = None if methods is None else [name.strip() for name in methods.split(",")]
+    reading = {name: settings.pop(name) for name in READING}
+    data = _read(paths, reading)
+    if settings["by"] is not None and data.groups is None:
+        raise ValueError(
+            "--by benchmark must have logs that name the benchmark of each question, such as a "
+            "table with a column benchmark; got none"
+        )
     tables = published_tables(
         data,
-        names,
-        draws=draws,
-        pools=pools,
+        None if methods is None else split_calls(methods),
+        n=_numbers(counts),
         workers=workers,
-        checkpoint=checkpoint,
-        random_seed=random_seed,
+        **settings,
     )
     for place, (name, table) in enumerate(tables.items()):
         if place:
@@ -102,6 +122,33 @@ def study(
     if output is not None:
         for path in write_tables(tables, output):
             note(f"Wrote {path}")
+
+
+def _read(paths: tuple[str, ...], reading: dict[str, Any]) -> "Responses":
+    """Read the logs, or the bundled example, of which only a task can be chosen."""
+    from bayesrank.datasets import load_olympiad
+    from bayesrank.readers import read_responses
+
+    if paths:
+        return read_responses(paths, **reading)
+    task = reading.pop("task")
+    for name, chosen in reading.items():
+        if chosen is not None:
+            flag = "input-format" if name == "format" else name
+            raise ValueError(
+                f"--{flag} must be left out for the bundled example; got {chosen!r}: name an INPUT"
+            )
+    known = dict.fromkeys(load_olympiad().groups or ())
+    if task is not None and task not in known:
+        raise ValueError(f"--task must be one of {', '.join(known)} without INPUT; got {task!r}")
+    return load_olympiad(task)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--n must be whole numbers by commas; got {text!r}") from None
 
 
 def _print_table(table: "pd.DataFrame") -> None:

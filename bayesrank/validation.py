@@ -42,11 +42,27 @@ def check_between_0_and_1(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
 
 
+def check_integer(value: Any, name: str, *, least: int = 1) -> int:
+    """Return an argument that is an integer and not too small, or raise."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
+    return int(value)
+
+
 def checked_seed(random_seed: int | None) -> int | None:
-    """Return a seed that NumPy takes, None for another one every time."""
+    """Return a seed that NumPy takes, or None."""
     if random_seed is not None and (not isinstance(random_seed, Integral) or random_seed < 0):
         raise ValueError(f"random_seed must be None or an integer >= 0; got {random_seed!r}")
     return random_seed
+
+
+def seed_sequence(random_seed: int | None, fingerprint: str) -> np.random.SeedSequence:
+    """Return the sequence of a seed; by default of one that the data determine.
+
+    So everything that is computed from the same data without a seed has the same draws.
+    """
+    checked = checked_seed(random_seed)
+    return np.random.SeedSequence(int(fingerprint[:8], 16) if checked is None else checked)
 
 
 def validate_groups(groups: Sequence[Hashable] | None, n_questions: int) -> tuple[str, ...] | None:

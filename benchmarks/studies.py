@@ -4,9 +4,11 @@
     python benchmarks/studies.py --slowest 12        # and which configurations take longest
     python benchmarks/studies.py --studies convergence,numpy
 
-The data are the bundled example, of 20 systems, 120 questions and 80 trials; convergence@n is also
-timed on one of its benchmarks, of 30 questions. Wall time of one run, and the processor time of
-this process and of those it started.
+The data are the bundled example, of 20 systems, 120 questions and 80 trials; convergence@n, by
+bayes and by the pass@k family, is also timed on one of its benchmarks, of 30 questions, and on
+simulated systems that are far apart, whose replicates are ranked after every trial; pools are of
+that benchmark. Wall time of one run, and the processor time of this process and of those it
+started.
 """
 
 import single_thread  # noqa: F401
@@ -22,14 +24,13 @@ from typing import Any
 import numpy as np
 from measuring import ignore_warnings, print_machine
 
-from bayesrank import PRESETS, studies
+from bayesrank import PRESETS, Responses, studies
 from bayesrank.datasets import load_olympiad
 from bayesrank.method import LIKELIHOOD_BACKENDS
-from bayesrank.studies.scoring import PUBLISHED, score_rank
-from bayesrank.studies.stability import choose_methods
+from bayesrank.studies.configurations import PUBLISHED, choose_methods
+from bayesrank.studies.scoring import score_rank
 from bayesrank.studies.subsets import draw_trials
 
-REPLICATES = 100_000
 NUMPY = tuple(name for name in PUBLISHED if PRESETS[name].backend not in LIKELIHOOD_BACKENDS)
 
 type Calls = list[tuple[str, Callable[[], Any]]]
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--studies", default=",".join(STUDIES), help="default %(default)s")
     parser.add_argument("--draws", type=int, default=80, help="default %(default)s")
+    parser.add_argument("--replicates", type=int, default=100_000, help="default %(default)s")
+    parser.add_argument("--pools", type=int, default=1000, help="default %(default)s")
     parser.add_argument("--workers", type=int, default=-1, help="default one per core")
     parser.add_argument("--slowest", type=int, default=0, help="list so many configurations")
     options = parser.parse_args(arguments)
@@ -49,23 +52,52 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.studies.split(","):
         for label, call in STUDIES[name](options):
             wall, processor = _measure(call)
-            print(f"{label:<58} {wall:9.2f} s, {processor:9.2f} s of processor time", flush=True)
+            print(f"{label:<78} {wall:9.2f} s, {processor:9.2f} s of processor time", flush=True)
     if options.slowest:
         _print_slowest(options.slowest)
 
 
 def _convergence(options: argparse.Namespace) -> Calls:
-    calls = []
-    for name in ("AIME'25", None):
-        data = load_olympiad() if name is None else load_olympiad(name)
-        studies.convergence(data, replicates=100)  # compiles
-        label = f"convergence@n, {REPLICATES} replicates, {_size(data.shape)}"
-        calls.append((label, lambda data=data: studies.convergence(data, replicates=REPLICATES)))
-    return calls
+    apart = studies.simulate.biased_coins(np.linspace(0.02, 0.98, 20), n_questions=30, n_trials=80)
+    sources = {
+        "AIME'25": load_olympiad("AIME'25"),
+        "all benchmarks": load_olympiad(),
+        "far apart": Responses(apart["outcomes"]),
+    }
+    return [
+        _converge(options.replicates, name, data, method, bootstrap)
+        for name, data in sources.items()
+        for method in ("bayes", "pass_at_k(k=8)", "g_pass_at_k_tau(k=8, tau=0.5)")
+        for bootstrap in ("columns", "rows")
+    ]
+
+
+def _converge(
+    replicates: int, name: str, data: Responses, method: str, bootstrap: str
+) -> tuple[str, Callable[[], Any]]:
+    settings: dict[str, Any] = {"bootstrap": bootstrap}
+    studies.convergence(data, method, replicates=100, **settings)  # compiles
+    return (
+        f"convergence@n, {replicates} replicates, {name}, {method}, {bootstrap}",
+        lambda: studies.convergence(data, method, replicates=replicates, **settings),
+    )
+
+
+def _pools(options: argparse.Namespace) -> Calls:
+    data = load_olympiad("HMMT'25")
+    return [
+        (
+            f"{options.pools} pools of 5, 10 and 15, {label}, {options.draws} draws",
+            lambda methods=methods: studies.model_pools(
+                data, methods, pools=options.pools, draws=options.draws
+            ),
+        )
+        for label, methods in (("avg", "avg"), ("all that score at once", None))
+    ]
 
 
 def _numpy(options: argparse.Namespace) -> Calls:
-    names = [name for name in choose_methods(load_olympiad(), None, smallest=1) if name in NUMPY]
+    names = [name for name in choose_methods(load_olympiad(), None, n=1) if name in NUMPY]
     return [_stability(options, names, n=1, workers=1)]
 
 
@@ -77,6 +109,7 @@ def _all(options: argparse.Namespace) -> Calls:
 STUDIES: Mapping[str, Callable[[argparse.Namespace], Calls]] = {
     "convergence": _convergence,
     "numpy": _numpy,
+    "pools": _pools,
     "all": _all,
 }
 
@@ -125,10 +158,6 @@ def _stop_workers() -> None:
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown(wait=True)
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return "({}, {}, {})".format(*shape)
 
 
 if __name__ == "__main__":

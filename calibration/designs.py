@@ -55,6 +55,7 @@ _N_POPULATION = 20_000
 _DIFFICULTY_SD = 1.2
 # A grade of a trial is from Beta(5p, 5(1 - p)), in hundredths.
 _GRADE_STRENGTH = 5.0
+_KEYS = ["method", "systems", "questions", "trials", "design"]
 _QUANTILES = (0.025, 0.975)
 _LCB = 0.05
 
@@ -198,11 +199,8 @@ def _share_inside(lower: Array, value: Array, upper: Array | float) -> float:
     return float(((lower <= value + slack) & (value <= upper + slack)).mean())
 
 
-def rows(
-    methods: Sequence[str], designs: Sequence[str], n_tensors: int, workers: int
-) -> Iterator[dict[str, object]]:
+def rows(cells: Sequence[Cell], n_tensors: int, workers: int) -> Iterator[dict[str, object]]:
     """Yield the rows of the table."""
-    cells = [Cell(method, size, holes) for method in methods for size in SIZES for holes in designs]
     n_chunks = max(1, n_tensors // CHUNK)
     with ProcessPoolExecutor(workers, get_context("spawn"), partial(threadpool_limits, 1)) as pool:
         for cell in cells:
@@ -210,11 +208,7 @@ def rows(
             n = n_chunks * CHUNK
             sums = {name: sum(float(part[name]) for part in parts) for name in _SUMMED}
             row: dict[str, object] = {
-                "method": cell.method,
-                "systems": cell.size.n_systems,
-                "questions": cell.size.n_questions,
-                "trials": cell.size.n_trials,
-                "design": cell.holes,
+                **_key(cell),
                 "target": "/".join(sorted({str(part["target"]) for part in parts})),
                 "n_tensors": n,
                 "coverage_score": round(sums["score"] / n, 4),
@@ -225,6 +219,10 @@ def rows(
             row["passes"] = _passes(row)
             print(row, flush=True)
             yield row
+
+
+def _key(cell: Cell) -> dict[str, object]:
+    return dict(zip(_KEYS, (cell.method, *cell.size, cell.holes), strict=True))
 
 
 _SUMMED = ("score", "difference", "lcb", "error", "error_of_mean")
@@ -267,17 +265,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", default=[DEFAULT_METHOD])
     parser.add_argument("--designs", nargs="+", choices=HOLES, default=list(HOLES))
     parser.add_argument("--tensors", type=int, default=TENSORS, help=f"per row ({TENSORS})")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that are stored")
     parser.add_argument("--workers", type=int, default=2, help="processes (2)")
     parser.add_argument("--docs", type=Path, default=DOCS)
     options = parser.parse_args(arguments)
-    chosen = rows(options.methods, options.designs, options.tensors, options.workers)
-    found, stored = pd.DataFrame(chosen), options.docs / "calibration_designs.csv"
-    if stored.exists():
-        found = pd.concat([pd.read_csv(stored), found])
-    publish(_in_order(found.drop_duplicates(_KEYS, keep="last")), options.docs)
-
-
-_KEYS = ["method", "systems", "questions", "trials", "design"]
+    stored = options.docs / "calibration_designs.csv"
+    table = pd.read_csv(stored) if stored.exists() else pd.DataFrame(columns=_KEYS)
+    kept = {tuple(key) for key in table[_KEYS].values} if options.resume else set()
+    cells = [
+        Cell(method, size, holes)
+        for method in options.methods
+        for size in SIZES
+        for holes in options.designs
+    ]
+    missing = [cell for cell in cells if tuple(_key(cell).values()) not in kept]
+    for row in rows(missing, options.tensors, options.workers):
+        table = pd.concat([table, pd.DataFrame([row])]).drop_duplicates(_KEYS, keep="last")
+        publish(_in_order(table), options.docs)
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,7 @@ extensions = [
     # In docs/extensions.
     "api_pages",
     "method_table",
+    "rubric_table",
     "source_text",
 ]
 

@@ -97,6 +97,8 @@ def test_every_published_configuration_has_a_name_in_the_peer():
 
 
 def test_studies():
-    out = run("studies.py", "--studies", "convergence,numpy", "--draws", "1")
+    small = ("--draws", "1", "--replicates", "50", "--pools", "1")
+    out = run("studies.py", "--studies", "convergence,numpy,pools", *small)
     assert "stability of 48" in out
-    assert "100000 replicates, (20, 30, 80)" in out
+    assert "50 replicates, AIME'25, pass_at_k(k=8), rows" in out
+    assert "1 pools of 5, 10 and 15, all that score at once" in out

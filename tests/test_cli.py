@@ -15,9 +15,10 @@ import pytest
 from click.testing import Result
 
 from bayesrank import METHODS, PRESETS, leaderboard, rank
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.cli import main
-from bayesrank.flags import method_flags, parameter_type
-from bayesrank.results.leaderboard import COLUMNS
+from bayesrank.flags import method_flags, own_flags, parameter_type
+from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 from bayesrank.results.storage import load
 
 Run = Callable[..., Result]
@@ -25,9 +26,11 @@ Run = Callable[..., Result]
 
 def test_rank_prints_a_leaderboard(run: Run, log: Path) -> None:
     lines = run("rank", log, "--seed", 1).stdout.splitlines()
-    assert lines[0] == "bayes (back end exact, target benchmark)"
+    assert lines[0] == f"{DEFAULT_METHOD} (back end mml, target benchmark, 6 questions each)"
     assert lines[1].split("  ")[0] == "rank"
-    assert [line.split()[:2] for line in lines[2:]] == [["1", "good"], ["2", "fair"], ["3", "bad"]]
+    ranks = [line.split()[:2] for line in lines[2:5]]
+    assert ranks == [["1", "good"], ["2", "fair"], ["3", "bad"]]
+    assert lines[5].startswith("The score is shrunk towards 0.5")
 
 
 def test_rank_is_the_function_rank(run: Run, log: Path) -> None:
@@ -76,16 +79,21 @@ def test_csv_has_the_same_numbers_as_json(run: Run, log: Path) -> None:
 
 
 def test_markdown_has_the_columns_of_the_table(run: Run, log: Path) -> None:
-    lines = run("rank", log, "--seed", 1, "--format", "markdown").stdout.splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    table = run("rank", log, "--seed", 1).stdout.splitlines()[1:]
+    text, _, note = run("rank", log, "--seed", 1, "--format", "markdown").stdout.partition("\n\n")
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    header, _, *table, last = run("rank", log, "--seed", 1).stdout.splitlines()
     assert cells[0][:3] == ["rank", "system", "score"]
-    assert [" ".join(row) for row in cells[2:]] == [" ".join(row.split()) for row in table[1:]]
+    # The number of questions that all systems have is in the line above the table.
+    place = cells[0].index("questions")
+    assert {row.pop(place) for row in cells[2:]} == {"6"}
+    assert "6 questions each" in header
+    assert [" ".join(row) for row in cells[2:]] == [" ".join(row.split()) for row in table]
+    assert note.strip() == last
 
 
 def test_draws_0_prints_the_point_estimate_alone(run: Run, log: Path) -> None:
     rows = json.loads(run("rank", log, "--draws", 0, "--format", "json").stdout)
-    assert [list(row) for row in rows] == 3 * [["rank", "system", "score"]]
+    assert [tuple(row) for row in rows] == 3 * [POINT_COLUMNS]
 
 
 def test_messages_go_to_stderr(run: Run, log: Path) -> None:
@@ -133,8 +141,11 @@ def test_help_shows_what_a_preset_fixes(run: Run) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_every_option_is_a_flag_that_no_other_hides(name: str) -> None:
     taken = {flag for option in main.commands["rank"].params for flag in option.opts}
-    flags = [option.opts[0] for option in method_flags(METHODS[name])]
-    assert flags == [f"--{option.replace('_', '-')}" for option in METHODS[name].options]
+    flags = [option.opts[0] for option in method_flags(METHODS[name], taken=taken)]
+    # One that a flag of the command would hide is called by the method too.
+    words = [option.replace("_", "-") for option in METHODS[name].options]
+    prefix = name.replace("_", "-")
+    assert flags == [f"--{prefix}-{w}" if f"--{w}" in taken else f"--{w}" for w in words]
     assert not taken.intersection(flags)
 
 
@@ -143,10 +154,9 @@ def test_everything_is_said_about_every_method(run: Run, name: str) -> None:
     row = METHODS[PRESETS[name].method if name in PRESETS else name]
     shown = run("methods", name).stdout
     assert shown.startswith(f"{name}: {row.title}")
-    for option, parameter in row.options.items():
-        line = next(
-            line for line in shown.splitlines() if line.startswith(f"--{option}".replace("_", "-"))
-        )
+    flags = method_flags(row, taken=own_flags(main.commands["rank"]))
+    for flag, parameter in zip(flags, row.options.values(), strict=True):
+        line = next(line for line in shown.splitlines() if line.startswith(flag.opts[0]))
         assert len(line.split()) > 2, f"the docstring must describe {parameter}"
     for key in row.citations:
         assert f"{{{key}," in shown
@@ -197,18 +207,21 @@ def test_functions_are_no_flags() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "brda"], "Error: method must be a name in METHODS or PRESETS; got 'brda'"),
-        (["--method", "pass_at_k"], "Error: k must be given for pass_at_k"),
-        (["--method", "pass_at_k", "--k", "9"], "Error: k must be"),
-        (["--method", "rank_centrality", "--tie-handling", "x"], "Error: tie_handling must be"),
-        (["--backend", "guess"], "Error: backend of bayes must be one of exact, nuts; got 'guess'"),
-        (["--method", "bradley_terry_map", "--prior", "norml(0,1)"], "Error: prior must be"),
-        (["--lcb", "1.5"], "Error: lcb must be between 0 and 1; got 1.5"),
-        (["--draws", "-1"], "Error: draws must be"),
-        (["--task", "x"], "Error: task must be left out"),
-        (["--input-format", "x"], "Error: format must be one of"),
+        (["--method", "brda"], "Error: --method must be the name of a method"),
+        (["--method", "pass_at_k"], "Error: --k must be given for pass_at_k"),
+        (["--method", "pass_at_k", "--k", "9"], "Error: --k must be"),
+        (["--method", "rank_centrality", "--tie-handling", "x"], "Error: --tie-handling must be"),
+        (
+            ["--method", "bayes", "--backend", "guess"],
+            "Error: --backend of bayes must be one of exact, nuts; got 'guess'",
+        ),
+        (["--method", "bradley_terry_map", "--prior", "norml(0,1)"], "Error: --prior must be"),
+        (["--lcb", "1.5"], "Error: --lcb must be between 0 and 1; got 1.5"),
+        (["--draws", "-1"], "Error: --draws must be"),
+        (["--task", "x"], "Error: --task must be left out"),
+        (["--input-format", "x"], "Error: --input-format must be one of"),
         (["-o", "nowhere/result.nc"], "Error: nowhere: the folder of --output must exist"),
-        (["-o", "result.txt"], "Error: path must end in .nc or .zarr; got 'result.txt'"),
+        (["-o", "result.txt"], "Error: --output must end in .nc or .zarr; got 'result.txt'"),
     ],
 )
 def test_errors_are_one_line(run: Run, log: Path, options: list[str], message: str) -> None:
@@ -306,6 +319,7 @@ def assert_imports_nothing_slow(commands: list[list[str]]) -> None:
     """Run commands in a fresh interpreter and fail at the first that imports a slow module."""
     code = """
 import json, sys
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.cli import main
 for arguments in json.loads(sys.argv[1]):
     main(arguments, standalone_mode=False)
@@ -378,5 +392,9 @@ class TestRealLogs:
         assert list(self.ranks(run, *files).values()) == [1, 2, 3]
 
     def test_ragged_archive(self, run: Run, shared: Path) -> None:
-        ranks = self.ranks(run, shared / "data" / "misguided_attention_ragged.npz")
+        path = shared / "data" / "misguided_attention_ragged.npz"
+        ranks = self.ranks(run, path, "--weights", "0,0.5,1")
         assert len(ranks) == 59
+        refused = run("rank", path, code=2).stderr
+        assert "pass --scale LOW,HIGH" in refused
+        assert "--weights W0,W1,..." in refused

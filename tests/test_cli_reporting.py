@@ -38,7 +38,7 @@ def test_report_takes_saved_results(run: Run, log: Path, tmp_path: Path) -> None
     ("methods", "message"),
     [
         ("bayes,elro", "did you mean elo?"),
-        ("pass_at_k(kk=2)", "options of pass_at_k must be among: k; got 'kk'"),
+        ("pass_at_k(kk=2)", "options of pass_at_k must be among: k, prior_weight; got 'kk'"),
         ("pass_at_k", "k must be given for pass_at_k"),
         ("bayes)", "methods must be names, or name(option=value); got 'bayes)'"),
         (" , ", "methods must be one name or more; got ' , '"),
@@ -123,7 +123,8 @@ def test_check_of_methods_tells_by_its_exit_code(run: Run, tmp_path: Path) -> No
     result = run("check", log, "--method", "avg,elo", code=3)
     (row,) = [line for line in result.stdout.splitlines() if line.startswith("elo")]
     assert row.split()[1] == "no"
-    assert "categorize(edges=...)" in row
+    assert "turn them into categories with --edges E1,..." in row
+    assert run("check", log, "--method", "avg,elo", "--edges", 0.5).exit_code == 0
     run("check", log, "--method", "nonsense", code=2)
     run("check", tmp_path / "absent.csv", code=2)
 
@@ -158,7 +159,7 @@ def test_cite_prints_each_entry_once(run: Run) -> None:
 
 def test_leaderboards_are_printed_for_latex(run: Run, log: Path) -> None:
     lines = run("rank", log, "--seed", 1, "--format", "latex").stdout.splitlines()
-    assert lines[0] == r"\begin{tabular}{rlrrrrrr}"
+    assert lines[0] == r"\begin{tabular}{rlrrrrrrrrrl}"
     assert lines[4].split(" & ")[:2] == ["1", "good"]
     assert lines[-1] == r"\end{tabular}"
 

@@ -12,7 +12,8 @@ from bayesrank.method import load_function
 from bayesrank.priors import Prior
 from bayesrank.ranking import BACKENDS
 
-RANKING = {
+EVIDENCE = {"observed_mean", "n_outcomes", "n_questions", "few"}
+RANKING = EVIDENCE | {
     "score",
     "rank",
     "tie_group",
@@ -28,10 +29,13 @@ RANKING = {
     "rank_probability",
     "joint_rank_lower",
     "joint_rank_upper",
-    "tier",
+    "group",
+    "resolved",
     "separated_from_next",
 }
 ATTRIBUTES = {
+    "scale",
+    "shrunk",
     "method",
     "preset",
     "family",
@@ -147,7 +151,7 @@ def test_same_seed_gives_the_same_draws(case, data):
 def test_point_estimate_alone(name, backend, data):
     result = run(name, backend, data, draws=0)
     assert result["posterior"]["score"].shape == (1, 1, 5)
-    assert set(result["ranking"].data_vars) == {"score", "rank", "tie_group"}
+    assert set(result["ranking"].data_vars) == {"score", "rank", "tie_group", *EVIDENCE}
 
 
 @pytest.mark.parametrize(("name", "backend"), FAST_RUNS)

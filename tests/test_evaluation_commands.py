@@ -3,13 +3,14 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from click.testing import Result
 
 from bayesrank.evaluation import compare, evaluate
-from bayesrank.planning import plan_pairs
+from bayesrank.planning import plan_pairs, should_stop
 from bayesrank.readers import read_responses
 from bayesrank.results.storage import load
 
@@ -35,7 +36,8 @@ def test_metrics_with_commas_of_their_own_stay_whole(run: Run, log: Path):
 
 def test_evaluate_prints_rounded_numbers_for_people(run: Run, log: Path):
     lines = run("evaluate", log, "--metrics", "avg").stdout.splitlines()
-    assert lines[0].split() == ["system", "metric", "estimate", "mean", "sd", "lower", "upper"]
+    headers = ["system", "metric", "estimate", "observed mean", "mean", "sd", "lower", "upper"]
+    assert re.split(r"\s{2,}", lines[0]) == headers
     assert lines[2].split()[:3] == ["good", "avg", "0.6"]
     markdown = run("evaluate", log, "--metrics", "avg", "--format", "markdown").stdout
     assert markdown.splitlines()[0].startswith("| system | metric |")
@@ -66,10 +68,33 @@ def test_unknown_metrics_are_said_in_one_line(run: Run, log: Path):
 
 def test_plan_tabulates_pairs_and_says_whether_to_stop(run: Run, log: Path):
     result = run("plan", log, "--error", 0.01, "--format", "json")
-    assert json.loads(result.stdout) == plan_pairs(read_responses([log])).to_dict("records")
+    pairs = plan_pairs(read_responses([log]), goal="best", error=0.01)
+    assert json.loads(result.stdout) == pairs.to_dict("records")
     verdict = result.stderr.splitlines()[-1]
-    assert verdict.startswith("good: wrong with probability 0.")
-    assert verdict.endswith("more trials are needed")
+    assert verdict.startswith("good: more trials are needed (probability of error 0.")
+    assert verdict.endswith(", above 0.01)")
+
+
+def test_plan_says_where_deciding_all_pairs_at_once_asks_for_more(run: Run, tmp_path: Path):
+    # Many pairs besides the one on which the answer turns.
+    lines = ["system,question,trial,outcome"]
+    for system, right in (("first", 7), ("second", 5), *((f"other {i}", 3) for i in range(8))):
+        for question in range(12):
+            lines += [f"{system},q{question},{trial},{int(trial < right)}" for trial in range(9)]
+    path = tmp_path / "many.csv"
+    path.write_text("\n".join(lines))
+    decision = should_stop(read_responses([path]), error=0.003)
+    assert decision.error < 0.003 < decision.joint_error
+    verdict = run("plan", path, "--error", 0.003).stderr.splitlines()[-1]
+    assert verdict.startswith("first: more trials are needed (probability of error ")
+    assert verdict.endswith(" with all pairs decided at once, above 0.003)")
+
+
+def test_plan_forecasts_further_trials(run: Run, log: Path):
+    table = json.loads(run("plan", log, "--further", 0, "--format", "json").stdout)
+    assert all(row["superiority_then"] == row["superiority"] for row in table)
+    refused = run("plan", log, "--further", 3, "--budget", 2, code=2)
+    assert "--further goes with the table of pairs" in refused.stderr
 
 
 def test_plan_suggests_trials_for_a_budget(run: Run, log: Path):
@@ -77,4 +102,6 @@ def test_plan_suggests_trials_for_a_budget(run: Run, log: Path):
     result = run("plan", log, "--budget", 5, *goal, "--error", 0.4, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert sum(int(row["trials"]) for row in rows) == 5
-    assert result.stderr.splitlines()[-1].endswith("enough is known")
+    verdict = result.stderr.splitlines()[-1]
+    assert verdict.startswith("good, fair: no more trials are needed (probability of error 0.0")
+    assert verdict.endswith(", below 0.4)")

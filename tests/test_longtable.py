@@ -100,7 +100,7 @@ def test_from_long_leaves_the_frame_alone():
         ({"group": ["g", "g", "h", "h", None]}, "group must be given in every row; got 1 blank"),
         ({"group": ["g", "g", "h", "h", "x"]}, "group must be the same .* got several for 'q'"),
         ({"outcome": ["yes", "no", "no", "yes", "no"]}, "outcome must be numbers"),
-        ({"outcome": [2.5, 0, 0, 1, 1]}, r"outcomes must be whole-number .* got 2.5"),
+        ({"outcome": [2.5, 0, 0, 1, 1]}, r"outcomes must lie in .* got 2.5 for system 'b'"),
     ],
 )
 def test_from_long_refuses_other_tables(changes, message):

@@ -7,7 +7,7 @@ from inspect import Parameter
 import pytest
 
 from bayesrank.catalog import METHODS
-from bayesrank.method import Method, Preset, load_function
+from bayesrank.method import Method, Preset, load_function, read_call, split_calls
 from bayesrank.priors import Laplace, Normal
 
 SOURCE = '''
@@ -140,3 +140,34 @@ def test_a_preset_has_no_options_by_default():
     preset = Preset("mine", "avg", "bootstrap")
     assert dict(preset.options) == {}
     assert preset.prior is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("avg", ("avg", {})),
+        ("pass_at_k(k=4)", ("pass_at_k", {"k": 4})),
+        (" rasch (prior = 'flat', a=(1, -2.5)) ", ("rasch", {"prior": "flat", "a": (1, -2.5)})),
+        ("borda()", ("borda", {})),
+    ],
+)
+def test_a_name_is_split_from_its_options(text, expected):
+    assert read_call(text, "methods") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a b", "f(1)", "f(k=g)", "f(**k)", "f(**{1: 2})", "a.b", "f(k=1)(j=2)", 3]
+)
+def test_other_text_is_refused(text):
+    with pytest.raises(ValueError, match=r"methods must have the form name or name\(option=value"):
+        read_call(text, "methods")
+
+
+def test_names_are_split_at_the_commas_between_them():
+    text = " avg,g_pass_at_k_tau(k=8, tau=0.5) , bayes(weights=(0, 0.5, 1)),borda "
+    assert split_calls(text) == [
+        "avg",
+        "g_pass_at_k_tau(k=8, tau=0.5)",
+        "bayes(weights=(0, 0.5, 1))",
+        "borda",
+    ]

@@ -22,6 +22,8 @@ OUTCOMES = np.array(
     ]
 )
 ACCURACY = np.array([8, 5, 2]) / 12
+# Categories that are in order, and not worth anything.
+ORDERED = Responses([[0, 2]], categories=3)
 
 
 @pytest.fixture
@@ -42,10 +44,10 @@ def ranked(data, method, **keywords) -> xr.Dataset:
         (
             "nothing",
             {},
-            r"method must be a name in METHODS or PRESETS; got 'nothing' \(`bayesrank m",
+            "method must be the name of .* got 'nothing': METHODS and PRESETS hold them",
         ),
         ("bradley_tery", {}, r"got 'bradley_tery' \(did you mean bradley_terry or "),
-        (["avg"], {}, r"method must be a name in METHODS or PRESETS; got \['avg'\]"),
+        (["avg"], {}, r"method must be the name of a method .* got \['avg'\] \(did you"),
         ("avg", {"backend": "mle"}, "backend of avg must be one of bootstrap; got 'mle'"),
         ("bayes", {"backend": "map"}, "backend of bayes must be one of exact, nuts; got 'map'"),
         ("avg", {"ties": "half"}, "options of avg must be among: none; got 'ties'"),
@@ -112,13 +114,14 @@ def test_arguments_of_another_form_are_refused(method, keywords, message):
     [
         ([0, 1], "avg", "outcomes must have shape"),
         ("logs.csv", "avg", "data must be outcomes; got 'logs.csv': read files with read_data"),
-        ([[0, 2]], "avg", "weights must be given for outcomes with more than two categories"),
-        ([[0, 2]], "thompson", "outcomes must be right or wrong"),
-        ([[0.5, 1]], "thompson", r"got fractional scores: .*categorize\(edges=...\)"),
+        ([[0, 2]], "avg", "outcomes must be 0 and 1 unless a scale or categories are named; got 2"),
+        (ORDERED, "avg", "weights must be given for outcomes with more than two categories"),
+        (ORDERED, "thompson", "outcomes must be right or wrong"),
+        ([[0.5, 1]], "thompson", r"got scores from 0 to 1: .*categorize\(edges=...\)"),
         (
             [[[0.5, 1]] * 2] * 2,
             "bradley_terry",
-            r"got fractional scores: .*categorize\(edges=...\)",
+            r"got scores from 0 to 1: .*categorize\(edges=...\)",
         ),
         ([[0, 1], [1, 0]], "bayes_greedy", "prior_outcomes must be given for use_prior_outcomes"),
         (
@@ -235,7 +238,8 @@ def test_draws_are_per_chain_of_four(draws, size):
 
 def test_without_draws_there_is_the_estimate_alone():
     result = rank(OUTCOMES, "avg", draws=0)
-    assert set(result["ranking"].data_vars) == {"score", "rank", "tie_group"}
+    evidence = {"observed_mean", "n_outcomes", "n_questions", "few"}
+    assert set(result["ranking"].data_vars) == {"score", "rank", "tie_group"} | evidence
     np.testing.assert_array_equal(result["posterior"]["score"][0, 0], result["ranking"]["score"])
 
 

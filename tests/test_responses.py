@@ -12,6 +12,7 @@ from bayesrank.errors import DataError
 
 # Two systems, two questions, three trials; -1 is a missing trial.
 RAGGED = np.array([[[0, 2, -1], [1, 1, 2]], [[2, 0, 1], [-1, -1, -1]]])
+BINARY_RAGGED = np.minimum(RAGGED, 1)
 
 
 @pytest.fixture
@@ -148,12 +149,17 @@ def test_copies_and_pickles_are_equal(graded):
     ("outcomes", "text"),
     [
         ([[1]], "Responses(1 system, 1 question, 1 trial)"),
-        (RAGGED, "Responses(2 systems, 2 questions, 3 trials, 4 outcomes missing)"),
+        (BINARY_RAGGED, "Responses(2 systems, 2 questions, 3 trials, 4 outcomes missing)"),
         ([[0.5, np.nan]], "Responses(1 system, 2 questions, 1 trial, 1 outcomes missing)"),
     ],
 )
 def test_repr_gives_the_sizes(outcomes, text):
     assert repr(Responses(outcomes)) == text
+
+
+def test_repr_gives_the_scale():
+    text = "Responses(1 system, 2 questions, 1 trial, scores from 1 to 10)"
+    assert repr(Responses([[3, 10]], scale=(1, 10))) == text
 
 
 # Statistics, counted by hand
@@ -210,7 +216,7 @@ def test_a_binary_worth_other_than_0_and_1_is_not_binary():
 
 
 def test_categories_without_weights_are_levels_without_a_worth():
-    data = Responses(RAGGED)
+    data = Responses(RAGGED, categories=3)
     assert data.weights is None
     np.testing.assert_array_equal(data.levels, RAGGED)
     np.testing.assert_array_equal(data.category_levels, [0, 1, 2])
@@ -290,7 +296,7 @@ def test_fractional_scores_are_kept(fractional):
     ],
 )
 def test_views_of_categories_name_the_remedy_for_fractional_scores(fractional, view):
-    with pytest.raises(DataError, match=r"got fractional scores: .*categorize\(edges=\.\.\.\)"):
+    with pytest.raises(DataError, match=r"got scores from 0 to 1: .*categorize\(edges=\.\.\.\)"):
         getattr(fractional, view)
 
 
@@ -338,7 +344,7 @@ def test_edges_of_another_form_are_refused(fractional, edges, message):
 
 
 def test_categories_cannot_be_categorized(binary):
-    with pytest.raises(DataError, match="outcomes must be fractional scores to be categorized"):
+    with pytest.raises(DataError, match="edges must be None for categories"):
         binary.categorize([0.5])
 
 
@@ -354,7 +360,8 @@ def test_from_dataarray_in_any_order(dims):
         dims=("system", "question", "trial"),
         coords={"system": ["ada", "bob"], "question": ["p", "q"]},
     )
-    data = Responses.from_dataarray(array if dims is None else array.transpose(*dims))
+    given = array if dims is None else array.transpose(*dims)
+    data = Responses.from_dataarray(given, categories=3)
     np.testing.assert_array_equal(data.outcomes, RAGGED)
     assert data.systems == ("ada", "bob")
     assert data.questions == ("p", "q")

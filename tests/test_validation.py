@@ -23,16 +23,17 @@ from bayesrank.errors import DataError
         ({"a": [0, 1]}, r"outcomes must be numbers; got \{'a': \[0, 1\]\}"),
         ([[0, 1j]], r"outcomes must be numbers; got \[\[0, 1j\]\]"),
         (np.zeros((1, 2), dtype="datetime64[D]"), "outcomes must be numbers; got .*1970"),
-        ([[-2, 1]], "outcomes must be categories 0..127, or -1 for a missing trial; got -2"),
-        ([[-2.0, 1.0]], "outcomes must be categories 0..127, .* got -2"),
-        ([[128, 1]], "outcomes must be categories 0..127, .* got 128"),
-        (np.array([[255, 1]], dtype=np.uint8), "outcomes must be categories .* got 255"),
-        ([[np.inf, 1]], "outcomes must be categories .* got inf"),
-        ([[-np.inf, 1]], "outcomes must be categories .* got -inf"),
-        ([[0.5, 1.5]], r"outcomes must be whole-number categories or scores in \[0, 1\]; got 1.5"),
-        ([[0.5, -0.25]], r"scores in \[0, 1\]; got -0.25"),
-        ([[0.5, -1.0]], r"scores in \[0, 1\]; got -1 among fractional numbers"),
-        ([[0.5, np.inf]], r"scores in \[0, 1\]; got inf"),
+        ([[0, 2]], "must be 0 and 1 unless a scale or .* got 2 for system 'system 1', question 'q"),
+        ([[0, 2.0]], r"got 2 for .* pass scale=\(low, high\) .* or weights=\(w0, w1, \.\.\.\)"),
+        ([[-2, 1]], "outcomes must be 0 and 1 unless .* got -2"),
+        ([[-2.0, 1.0]], "outcomes must be 0 and 1 unless .* got -2"),
+        (np.array([[255, 1]], dtype=np.uint8), "outcomes must be 0 and 1 unless .* got 255"),
+        ([[np.inf, 1]], "outcomes must be 0 and 1 unless .* got inf"),
+        ([[-np.inf, 1]], "outcomes must be 0 and 1 unless .* got -inf"),
+        ([[0.5, 1.5]], r"lie in \[0, 1\] .* got 1.5 for .*'question 2': pass scale=\(low, high\)"),
+        ([[0.5, -0.25]], r"lie in \[0, 1\] unless a scale is named; got -0.25"),
+        ([[0.5, -1.0]], r"lie in \[0, 1\] unless a scale is named; got -1 for"),
+        ([[0.5, np.inf]], r"lie in \[0, 1\] unless a scale is named; got inf"),
         ([[-1, -1]], "outcomes must have at least one observed trial; got none"),
         ([[np.nan, np.nan]], "outcomes must have at least one observed trial; got none"),
     ],
@@ -78,6 +79,33 @@ def test_labels_of_another_form_are_refused(keyword, labels, message):
 def test_weights_of_another_form_are_refused(weights, message):
     with pytest.raises(DataError, match=message):
         Responses([[0, 2]], weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "got"), [([[-2, 1]], "-2"), ([[128, 1]], "128"), ([[0.0, np.inf]], "inf")]
+)
+def test_categories_are_small_whole_numbers(outcomes, got):
+    with pytest.raises(DataError, match=f"outcomes must be categories 0..127, .* got {got} for"):
+        Responses(outcomes, weights=np.arange(128))
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        (3, "categories must be a whole number from 4 to 128; got 3"),
+        (129, "categories must be a whole number from 4 to 128; got 129"),
+        (4.5, "categories must be a whole number"),
+        (True, "categories must be a whole number"),
+    ],
+)
+def test_a_number_of_categories_has_to_hold_them(categories, message):
+    with pytest.raises(DataError, match=message):
+        Responses([[0, 3]], categories=categories)
+
+
+def test_weights_say_how_many_categories_there_are():
+    with pytest.raises(DataError, match="categories must be None where weights are given; got 3"):
+        Responses([[0, 2]], weights=[0, 0.5, 1], categories=3)
 
 
 def test_fractional_outcomes_take_no_weights():

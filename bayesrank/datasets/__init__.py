@@ -1,5 +1,6 @@
 """Bundled examples."""
 
+from bayesrank.datasets.attempts import load_attempts
 from bayesrank.datasets.olympiad import load_olympiad
 
-__all__ = ["load_olympiad"]
+__all__ = ["load_attempts", "load_olympiad"]

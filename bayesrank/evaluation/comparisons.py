@@ -7,15 +7,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.evaluation.averages import AverageDistribution, average_distribution
 from bayesrank.evaluation.metrics import Metric, parse_metrics
 from bayesrank.evaluation.posteriors import metric_scores
+from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
 from bayesrank.evaluation.scores import Scores
-from bayesrank.evaluation.table import as_responses, evaluate, metric_weights, prior_evidence
+from bayesrank.evaluation.table import (
+    as_responses,
+    check_prior_weight,
+    evaluate,
+    prior_evidence,
+    require_categories,
+)
 from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
-from bayesrank.results.rank_sets import adjacent_z_ranks, simultaneous_rank_sets
+from bayesrank.results.decisions import pairwise_decisions
+from bayesrank.results.rank_sets import adjacent_z_ranks, joint_rank_sets, resolved_pairs
 from bayesrank.results.ranks import rank_scores
+from bayesrank.results.stored import ranking_of
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
@@ -24,44 +34,51 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 RankRule = Literal["joint", "adjacent_z"]
 
-# Draws per chain behind joint sets of ranks; the seed is fixed so that a table is always the same.
+# Draws per chain behind joint decisions, for a posterior without draws of its own.
 _DRAWS = 2500
-_SEED = 20_251_004
 
 
 def compare(
     data: "Responses | ArrayLike",
-    metric: str = "bayes",
+    metric: str = DEFAULT_METHOD,
     *,
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
+    random_seed: int | None = None,
 ) -> pd.DataFrame:
     r"""Tabulate what is known of the difference of every two systems under a metric.
 
-    Posteriors of different systems are independent, so the difference of two averages over
-    questions is a sum of independent terms, whose distribution :func:`evaluate` knows how to find.
-    Beside it stands the rule of [1]_: :math:`z = (\mu_i - \mu_j) / \sqrt{\sigma_i^2 +
-    \sigma_j^2}` and the ranking confidence :math:`\rho = \Phi(z)`.
+    For the accuracy, which is the default, this is the posterior of :func:`bayesrank.rank`, and
+    every number that of :func:`bayesrank.results.decisions.pairwise_decisions`.
+
+    For the other metrics, posteriors of different systems are independent, so the difference of two
+    averages over questions is a sum of independent terms, whose distribution :func:`evaluate` knows
+    how to find. Beside it stands the rule of [1]_: :math:`z = (\mu_i - \mu_j) /
+    \sqrt{\sigma_i^2 + \sigma_j^2}` and the ranking confidence :math:`\rho = \Phi(z)`.
 
     Parameters
     ----------
     data : Responses
         Categories of two systems or more.
-    metric : str, default "bayes"
-        As in :func:`evaluate`; not ``max_at_k`` with three categories or more.
+    metric : str
+        The accuracy by default. As in :func:`evaluate`; not ``max_at_k`` with three categories or
+        more.
     prior_weight : float, default 0
         As in :func:`evaluate`.
     ci_prob : float, default 0.95
-        Probability of the intervals; an order is resolved if the better system is superior with
-        this probability.
+        Probability of the interval of each pair, and joint probability with which all resolved
+        orders hold.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
 
     Returns
     -------
     pandas.DataFrame
         One row per pair, the better system first: ``system``, ``opponent``, ``difference`` of the
-        posterior means, ``difference_lower`` and ``difference_upper`` (exact quantiles), ``z``,
-        ``rho``, ``superiority`` (the exact probability that the first is better) and
-        ``resolved``.
+        scores, ``difference_lower`` and ``difference_upper`` (quantiles), ``z``, ``rho``,
+        ``superiority`` (the probability that the first is better) and ``resolved``, decided for all
+        pairs at once (:func:`bayesrank.results.rank_sets.resolved_pairs`). ``attrs["target"]``
+        says by metric what varies.
 
     Raises
     ------
@@ -78,22 +95,43 @@ def compare(
     Examples
     --------
     >>> data = Responses([[[1, 1, 1]], [[0, 1, 0]]], systems=["a", "b"])
-    >>> compare(data)[["system", "opponent", "difference", "superiority"]].round(3)
+    >>> compare(data, "bayes")[["system", "opponent", "difference", "superiority"]].round(3)
       system opponent  difference  superiority
     0      a        b         0.4        0.929
     """
     responses = as_responses(data)
     wanted = _one_metric(metric)
+    if not wanted.ranked:
+        require_categories(responses, wanted.label)
     if len(responses.systems) < 2:
         raise ValueError(f"data must have two systems or more; got {len(responses.systems)}")
     check_between_0_and_1(ci_prob, "ci_prob")
-    weights = metric_weights(wanted, responses)
-    if (weights == weights[0]).all():
-        raise ValueError(f"weights must differ to compare systems; got {weights.tolist()}")
+    low, high = worth_range(wanted, responses)
+    if low == high:
+        got = metric_weights(wanted, responses).tolist()
+        raise ValueError(f"weights must differ to compare systems; got {got}")
+    check_prior_weight(responses, prior_weight)
+    if wanted.ranked:
+        result = ranked_result(wanted, responses, ci_prob=ci_prob, random_seed=random_seed)
+        table = pairwise_decisions(result).rename(columns={"confidence": "rho"})
+        table = table.drop(columns="intervals_overlap")
+        table.attrs["target"] = {wanted.label: result.attrs["target"]}
+        return table
+    draws = _joint_draws(responses, wanted.label, prior_weight, random_seed)
     prior = prior_evidence(responses, prior_weight)
+    table = _compare_exactly(wanted, responses, prior, draws, ci_prob)
+    table.attrs["target"] = {wanted.label: "benchmark"}
+    return table
+
+
+def _compare_exactly(
+    metric: Metric, data: Responses, prior: FloatArray, draws: FloatArray, ci_prob: float
+) -> pd.DataFrame:
+    """Tabulate differences by convolution; what is resolved is decided by draws of all systems."""
+    weights = metric_weights(metric, data)
     scores = [
-        _scores_or_raise(wanted, counts, before, weights)
-        for counts, before in zip(responses.counts.astype(np.float64), prior, strict=True)
+        _scores_or_raise(metric, counts, before, weights)
+        for counts, before in zip(data.counts.astype(np.float64), prior, strict=True)
     ]
     own = [average_distribution(each) for each in scores]
     mean = np.array([each.mean for each in own])
@@ -102,13 +140,12 @@ def compare(
     first, second = np.triu_indices(len(order), 1)
     first, second = order[first], order[second]
     tails = np.array([0.5 - ci_prob / 2, 0.5 + ci_prob / 2])
-    widest = float(np.ptp(weights)) if wanted.name == "avg" else np.inf
     bounds, superiority = np.empty((len(first), 2)), np.empty(len(first))
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
         gap = _difference(scores[i], scores[j])
-        bounds[pair] = np.clip(gap.quantiles(tails), -widest, widest)
+        bounds[pair] = gap.quantiles(tails)
         superiority[pair] = 1.0 - gap.probability_below(np.zeros(1))[0]
-    names = np.array(responses.systems)
+    names = np.array(data.systems)
     difference = mean[first] - mean[second]
     z = _standardized(difference, np.hypot(sd[first], sd[second]))
     return pd.DataFrame(
@@ -121,19 +158,29 @@ def compare(
             "z": z,
             "rho": _normal_probability(z),
             "superiority": superiority,
-            "resolved": superiority >= ci_prob,
+            "resolved": resolved_pairs(mean, draws, ci_prob=ci_prob)[first, second],
         }
     )
 
 
+def _joint_draws(
+    data: Responses, metric: str, prior_weight: float, random_seed: int | None
+) -> FloatArray:
+    tree = evaluation_tree(
+        data, metric, prior_weight=prior_weight, draws=_DRAWS, random_seed=random_seed
+    )
+    return tree["posterior"].to_dataset()["score"].values.reshape(-1, len(data.systems))
+
+
 def rank_with_intervals(
     data: "Responses | ArrayLike",
-    metric: str = "bayes",
+    metric: str = DEFAULT_METHOD,
     *,
     rule: RankRule = "joint",
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
     z: float = 1.645,
+    random_seed: int | None = None,
 ) -> pd.DataFrame:
     """Rank systems by a metric and say how far the ranks are known.
 
@@ -141,8 +188,8 @@ def rank_with_intervals(
     ----------
     data : Responses
         Categories of two systems or more.
-    metric : str, default "bayes"
-        As in :func:`evaluate`.
+    metric : str
+        The accuracy by default. As in :func:`evaluate`.
     rule : {"joint", "adjacent_z"}, default "joint"
         ``"joint"``: sets of ranks that hold all true ranks together with probability `ci_prob`.
         ``"adjacent_z"``: the rule of [1]_, by which neighbours share a rank while they are less
@@ -153,6 +200,8 @@ def rank_with_intervals(
         Probability of the intervals of the scores, and joint probability of the sets of ranks.
     z : float, default 1.645
         Separation at which ``"adjacent_z"`` tells neighbours apart.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
 
     Returns
     -------
@@ -187,19 +236,22 @@ def rank_with_intervals(
     if not z > 0:
         raise ValueError(f"z must be positive; got {z!r}")
     responses = as_responses(data)
-    label = _one_metric(metric).label
-    table = evaluate(responses, label, prior_weight=prior_weight, ci_prob=ci_prob)
-    table = table.drop(columns=["metric", "estimate"])
-    table.insert(0, "rank", rank_scores(table["mean"].to_numpy()))
+    wanted = _one_metric(metric)
+    settings = {"prior_weight": prior_weight, "random_seed": random_seed}
+    table = evaluate(responses, wanted.label, ci_prob=ci_prob, **settings)
+    score = table["estimate" if wanted.ranked else "mean"].to_numpy()
+    table.insert(0, "rank", rank_scores(score))
     if rule == "adjacent_z":
         table["shared_rank"] = adjacent_z_ranks(table["mean"], table["sd"], z=z)
     else:
-        tree = evaluation_tree(
-            responses, label, prior_weight=prior_weight, draws=_DRAWS, random_seed=_SEED
-        )
-        draws = tree["posterior"].to_dataset()["score"].values.reshape(-1, len(table))
-        lower, upper = simultaneous_rank_sets(draws, ci_prob=ci_prob)
-        table["rank_lower"], table["rank_upper"] = lower, upper
+        if wanted.ranked:
+            result = ranked_result(wanted, responses, ci_prob=ci_prob, random_seed=random_seed)
+            resolved = ranking_of(result)["resolved"].values
+        else:
+            draws = _joint_draws(responses, wanted.label, **settings)
+            resolved = resolved_pairs(score, draws, ci_prob=ci_prob)
+        table["rank_lower"], table["rank_upper"] = joint_rank_sets(resolved)
+    table = table.drop(columns=["metric", "estimate"])
     return table.sort_values("rank", kind="stable", ignore_index=True)
 
 

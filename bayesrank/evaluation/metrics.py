@@ -1,6 +1,5 @@
 """Metrics by name: which there are, and what their text says."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.catalog import METHODS
-from bayesrank.method import Method
+from bayesrank.catalog import DEFAULT_METHOD, METHODS
+from bayesrank.method import Method, read_call
 
-# Posterior and scaled posterior of the mean worth; the rest are functionals of probabilities.
-WORTH_METRICS = ("bayes", "avg")
+# Means of the worth; the rest are functionals of probabilities.
+WORTH_METRICS = tuple(dict.fromkeys(("bayes", "avg", DEFAULT_METHOD)))
+# Those whose posterior is the one of rank(); bayes has its published one.
+_RANKED = frozenset(WORTH_METRICS) - {"bayes"}
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,11 @@ class Metric:
     label : str
         The text that named it.
     name : str
-        ``bayes``, ``avg``, or a method of the catalog that is a functional of probabilities.
+        A mean worth (`WORTH_METRICS`), or a method of the catalog that is a functional of
+        probabilities.
     options : mapping
-        Options of the method; for ``bayes`` and ``avg`` only ``weights``, the worth of each
-        category where it is not that of the data.
+        Options of the method; for a mean worth only ``weights``, the worth of each category where
+        it is not that of the data.
     """
 
     label: str
@@ -38,6 +40,11 @@ class Metric:
     def method(self) -> Method:
         """Row of the catalog."""
         return METHODS[self.name]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its posterior is that of :func:`bayesrank.rank` by the method of its name."""
+        return self.name in _RANKED
 
     def category_weights(self, default: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """Return the worth of each category: the metric's own, or else that of the data."""
@@ -70,7 +77,7 @@ def parse_metrics(metrics: str | Sequence[str]) -> tuple[Metric, ...]:
 
 
 def _parse(text: str) -> Metric:
-    name, options = _read_call(text)
+    name, options = read_call(text, "metrics")
     if name not in metric_names():
         raise ValueError(f"metrics must be among {', '.join(metric_names())}; got {text!r}")
     if name not in WORTH_METRICS:
@@ -78,17 +85,3 @@ def _parse(text: str) -> Metric:
     elif unknown := set(options) - {"weights"}:
         raise ValueError(f"options of {name} must be among: weights; got {sorted(unknown)[0]!r}")
     return Metric(text, name, options)
-
-
-def _read_call(text: str) -> tuple[str, dict[str, Any]]:
-    """Split ``name(option=literal, ...)`` into its parts."""
-    try:
-        node = ast.parse(text, mode="eval").body
-        if isinstance(node, ast.Name):
-            return node.id, {}
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg is not None}
-            return node.func.id, options
-    except (SyntaxError, TypeError, ValueError):
-        pass  # the error below says what is accepted
-    raise ValueError(f"metrics must have the form name or name(option=value); got {text!r}")

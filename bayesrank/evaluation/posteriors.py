@@ -9,7 +9,6 @@ from bayesrank.evaluation.averages import Average, average
 from bayesrank.evaluation.metrics import Metric
 from bayesrank.evaluation.scores import Scores, beta_scores, dirichlet_scores
 from bayesrank.method import load_function
-from bayesrank.methods.accuracy import question_mean
 from bayesrank.methods.best_of_k import beta_moment
 
 FloatArray = NDArray[np.float64]
@@ -53,11 +52,7 @@ def metric_posterior(
     if scores is None:
         shapes = _observed_shapes(counts, prior)
         return _best_of_k(shapes, weights, int(metric.options["k"]), probabilities)
-    result = average(scores, probabilities)
-    if metric.name == "avg":
-        inside = np.clip(result.quantiles, weights.min(), weights.max())
-        return dataclasses.replace(result, quantiles=inside)
-    return result
+    return average(scores, probabilities)
 
 
 def metric_scores(
@@ -85,20 +80,16 @@ def metric_scores(
 
 
 def metric_draws(
-    metric: Metric,
-    p: FloatArray,
-    p_without_prior: FloatArray,
-    trials: FloatArray,
-    weights: FloatArray,
+    metric: Metric, p: FloatArray, trials: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """Map draws of category probabilities to draws of what a metric estimates.
 
     Parameters
     ----------
     metric : Metric
-        The metric.
-    p, p_without_prior : numpy.ndarray of shape (draw, system, question, category)
-        Draws from the Dirichlet posteriors with and without earlier evidence.
+        ``bayes``, or a functional of the probabilities.
+    p : numpy.ndarray of shape (draw, system, question, category)
+        Draws from the Dirichlet posteriors.
     trials : numpy.ndarray of shape (system, question)
         Number of trials.
     weights : numpy.ndarray of shape (category,)
@@ -110,12 +101,7 @@ def metric_draws(
     """
     if metric.name == "bayes":
         return (p @ weights).mean(axis=-1)
-    observed = trials > 0
-    if metric.name == "avg":
-        n = np.where(observed, trials, 1.0)
-        stretched = ((n + len(weights)) * (p_without_prior @ weights) - weights.sum()) / n
-        return question_mean(np.where(observed, stretched, np.nan))
-    seen = np.where(observed[..., None], p, np.nan)
+    seen = np.where((trials > 0)[..., None], p, np.nan)
     functional = load_function(metric.method.functional or "")
     if metric.method.data == "binary":
         return functional(seen[..., 1], None, **metric.options)

@@ -15,6 +15,7 @@ from bayesrank.inference.likelihood import (
     resolve_prior,
     single_observations,
 )
+from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -63,6 +64,9 @@ def nuts(
     """
     from bayesrank.inference.nuts import sample  # imports PyMC
 
+    quantile = run.options.get("quantile")
+    if quantile is not None:
+        check_between_0_and_1(quantile, "quantile")
     calibration = choose_calibration(run, calibration)
     data, prior = factory_data(run), resolve_prior(run)
     model = build_model(run, data, prior)
@@ -85,7 +89,6 @@ def nuts(
         if log_likelihood or run.size * n_units <= _LARGEST_LOG_LIKELIHOOD:
             groups |= log_densities(single, posterior)
     score = posterior["score"]
-    quantile = run.options.get("quantile")
     point = (
         score.mean(("chain", "draw"))
         if quantile is None

@@ -58,6 +58,8 @@ from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
 
+# Degrees of freedom of a variance that is known.
+_UNLIMITED = 1e9
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
 
@@ -210,7 +212,7 @@ class Spread:
         trials, chances = self.fit.grades.trials, self.fit.chances
         n_systems = len(trials)
         if self.model_based:
-            return np.ones(n_systems), np.full(n_systems, np.inf)
+            return np.ones(n_systems), np.full(n_systems, _UNLIMITED)
         by_difficulty, by_ability = self.leverage
         expected = chances.noise / np.maximum(trials, 1.0)
         counted = self.observed & self.inside[:, np.newaxis]
@@ -220,14 +222,16 @@ class Spread:
         else:
             expected = expected * (1.0 - by_difficulty) * (1.0 - by_ability)
             found = (self.means - chances.chance) ** 2
-        own, common, freedom = _pooled_ratios(found, expected, counted)
+        own, common, variance = _pooled_ratios(found, expected, counted)
         n_cells = counted.sum(axis=1)
         # One more cell of the dispersion of right or wrong answers among all of them, and one more
         # of the common dispersion in each system. An always right system has no variance to
         # compare, and near an end p (1 - p) is 1 - p whatever the dispersion inside the range.
         common = (n_cells.sum() * common + 1.0) / (n_cells.sum() + 1.0)
         own = (n_cells * own + common) / (n_cells + 1.0)
-        return np.where(self.inside, own, 1.0), freedom
+        variance = (n_cells / (n_cells + 1.0)) ** 2 * variance
+        freedom = np.divide(2.0 * own**2, variance, where=variance > 0.0, out=_UNLIMITED * own)
+        return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, _UNLIMITED)
 
     @cached_property
     def has_replicates(self) -> bool:
@@ -364,7 +368,7 @@ class Spread:
         centre = self._inner_share
         number = centre * (1.0 - centre) / np.diag(self.covariance)
         tail = 0.5 + _CI_PROB / 2.0
-        freedom = np.clip(self.freedom, 1.0, 1e9)
+        freedom = np.clip(self.freedom, 1.0, _UNLIMITED)
         return number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2
 
     @cached_property
@@ -451,7 +455,7 @@ def _independent_normals(draws: Array) -> Array:
 def _pooled_ratios(
     found: Array, expected: Array, counted: NDArray[np.bool_]
 ) -> tuple[Array, float, Array]:
-    """Return ratios of sums by system, shrunk to the common one, that, and degrees of freedom.
+    """Return ratios of sums by system, shrunk to the common one, that, and their variances.
 
     The variance of a ratio is that of cells around the common ratio; what the ratios vary more than
     that is the variance between systems (the method of moments of random effects).
@@ -460,7 +464,7 @@ def _pooled_ratios(
     of_x, of_y, squares = x.sum(axis=1), y.sum(axis=1), (y**2).sum(axis=1)
     some = of_y > 0.0
     if not some.any():
-        return np.ones(len(x)), 1.0, np.full(len(x), np.inf)
+        return np.ones(len(x)), 1.0, np.zeros(len(x))
     common = float(of_x.sum() / of_y.sum())
     spread = ((x - common * y) ** 2).sum() / squares.sum()
     of_y, squares = np.where(some, of_y, 1.0), np.where(some, squares, 1.0)
@@ -472,7 +476,7 @@ def _pooled_ratios(
     shrunk = common + weight * (ratio - common)
     of_common = spread * squares.sum() / of_y.sum() ** 2
     left = weight * own + (1.0 - weight) * of_common
-    return shrunk, common, 2.0 * shrunk**2 / np.maximum(left, 1e-300)
+    return shrunk, common, left
 
 
 def _freedom_of_variance(sums: Array, clusters: NDArray[np.intp]) -> Array:
@@ -490,7 +494,7 @@ def _freedom_of_variance(sums: Array, clusters: NDArray[np.intp]) -> Array:
     slope = (centred * by_cluster).mean(axis=0) / np.where(mean > 0.0, mean, 1.0)
     rest = ((centred - slope * by_cluster) ** 2).mean(axis=0)
     freedom = 2.0 * n * mean**2 / np.where(rest > 1e-12 * mean**2, rest, 1.0)
-    return np.where((rest > 1e-12 * mean**2) & (mean > 0.0), freedom, np.inf)
+    return np.where((rest > 1e-12 * mean**2) & (mean > 0.0), freedom, _UNLIMITED)
 
 
 def _shrunk_covariance(rows: Array, sd: Array, trials: Array) -> Array:

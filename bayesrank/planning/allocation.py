@@ -1,20 +1,45 @@
 """Which trials to run next: the expected value of their information."""
 
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bayesrank.planning.crossed import DEFAULT, Components, CrossedPosterior
-from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_worths
+from bayesrank.planning.forecast import forecast
+from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_worths, worth_scale
+from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
+from bayesrank.results.rank_sets import pair_gaps
+from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 
 # How many trials like the next one are looked ahead to. One trial alone cannot turn an order that
 # many can, so the value of one is that of the best number of them, divided by it.
 _HORIZONS = np.array([1.0, 4.0, 16.0, 64.0, 256.0])
+
+
+class PairState(NamedTuple):
+    """What is known of the pairs of systems on whose order a goal turns.
+
+    Attributes
+    ----------
+    first, second : numpy.ndarray of shape (pair,)
+        Positions of the better and the worse system.
+    gap, variance : numpy.ndarray of shape (pair,)
+        Posterior mean and variance of the difference, for worths between 0 and 1.
+    explained : numpy.ndarray of shape (pair,)
+        Which share of the variance trials explain.
+    """
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    gap: FloatArray
+    variance: FloatArray
+    explained: FloatArray
 
 
 def suggest(
@@ -25,13 +50,16 @@ def suggest(
     k: int | None = None,
     components: Components = DEFAULT,
     max_trials: int | None = None,
+    random_seed: int | None = None,
 ) -> pd.DataFrame:
     r"""Suggest which systems to try on which questions next.
 
     Every trial of the budget goes where the information expected from it is worth most. Its worth
     for a pair of systems whose order matters is the expected gain from deciding after it instead of
     now, :math:`\tau \varphi(d / \tau) - d \Phi(-d / \tau)` where d is the difference of their
-    posterior means and :math:`\tau` the standard deviation of its change. The posterior is that of
+    posterior means and :math:`\tau` the standard deviation of its change. What is known now is the
+    posterior of :func:`bayesrank.rank` by its default method. How fast a trial of a cell reduces
+    the part of its variance that trials explain (:mod:`bayesrank.planning.forecast`) is that of
     :mod:`bayesrank.planning.crossed`, in which questions differ in difficulty; trials that were
     already suggested reduce what further ones can add.
 
@@ -40,7 +68,8 @@ def suggest(
     Parameters
     ----------
     data : Responses
-        Outcomes so far; cells may have no trials.
+        Outcomes so far; cells may have no trials. Where a whole system has none, which no ranking
+        can place, what is known is the posterior of :mod:`bayesrank.planning.crossed`.
     budget : int
         Number of further trials.
     goal : {"best", "top_k", "full"}, default "best"
@@ -51,6 +80,8 @@ def suggest(
         Variances of the effects.
     max_trials : int, optional
         Most trials that a cell may have, those of the data included; no bound by default.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
 
     Returns
     -------
@@ -63,7 +94,7 @@ def suggest(
     ValueError
         If an argument is not one that can be used, or the cells cannot take the budget.
     DataError
-        If the outcomes are not categories with weights.
+        If the outcomes have no worth.
 
     References
     ----------
@@ -82,7 +113,13 @@ def suggest(
     n_top = check_goal(goal, k, len(data.systems))
     totals, trials = unit_worths(data)
     extra = allocate(
-        totals, trials, budget, n_top=n_top, components=components, max_trials=max_trials
+        totals,
+        trials,
+        budget,
+        n_top=n_top,
+        present=_present_pairs(data, n_top, random_seed) if trials.any(axis=1).all() else None,
+        components=components,
+        max_trials=max_trials,
     )
     system, question = np.nonzero(extra)
     return pd.DataFrame(
@@ -100,6 +137,7 @@ def allocate(
     budget: SupportsIndex,
     *,
     n_top: int = 1,
+    present: PairState | None = None,
     components: Components = DEFAULT,
     max_trials: int | None = None,
 ) -> NDArray[np.int64]:
@@ -112,7 +150,11 @@ def allocate(
     budget : int
         Number of further trials.
     n_top : int, default 1
-        How many systems are to be told from the rest; 0 for the whole order.
+        How many systems are to be told from the rest; 0 for the whole order. Not used if `present`
+        is given.
+    present : PairState, optional
+        What is known of the pairs that decide; by default the posterior of
+        :mod:`bayesrank.planning.crossed`, which may be without any trials.
     components : Components
         Variances of the effects.
     max_trials : int, optional
@@ -127,8 +169,7 @@ def allocate(
     ValueError
         If the budget is not an integer of at least 0, or the cells cannot take it.
     """
-    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
-        raise ValueError(f"budget must be an integer of at least 0; got {budget!r}")
+    check_integer(budget, "budget", least=0)
     bound = np.inf if max_trials is None else max_trials
     room = np.maximum(bound - trials, 0.0).sum()
     if budget > room:
@@ -137,46 +178,70 @@ def allocate(
             f"max_trials = {max_trials}; got {budget}"
         )
     posterior = CrossedPosterior(totals, trials, components)
-    mean = posterior.mean
-    first, second = critical_pairs(mean, n_top)
-    gap = mean[first] - mean[second]
+    if present is None:
+        first, second = critical_pairs(posterior.mean, n_top)
+        gap = posterior.mean[first] - posterior.mean[second]
+        between = _between(posterior, first, second)
+        present = PairState(first, second, gap, between, np.ones(len(gap)))
+    # Of the model's variance of a difference, so much is explained by trials.
+    scale = (
+        present.explained * present.variance / _between(posterior, present.first, present.second)
+    )
     extra = np.zeros(trials.shape, dtype=np.int64)
     for _ in range(int(budget)):
         full = trials + extra >= bound
-        extra[_most_valuable(posterior, first, second, gap, full)] += 1
+        extra[_most_valuable(posterior, present, scale, full)] += 1
         # Outcomes are not known yet, so means stay; what they will tell is used up.
         posterior = CrossedPosterior(totals, trials + extra, components)
     return extra
 
 
 def _most_valuable(
-    posterior: CrossedPosterior,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    gap: FloatArray,
-    full: NDArray[np.bool_],
+    posterior: CrossedPosterior, present: PairState, scale: FloatArray, full: NDArray[np.bool_]
 ) -> tuple[int, int]:
     """Return the cell whose next trial has the highest value of information per trial."""
-    covariance, leverage = posterior.covariance, posterior.leverage
-    variance = np.diag(covariance)
-    between = np.maximum(variance[first] + variance[second] - 2 * covariance[first, second], 1e-15)
-    rival = _closest_rivals(first, second, gap / np.sqrt(between), len(variance))
+    leverage, (first, second) = posterior.leverage, present[:2]
+    explained = scale * _between(posterior, first, second)
+    between = (1.0 - present.explained) * present.variance + explained
+    rival = _closest_rivals(first, second, present.gap / np.sqrt(between), len(leverage))
 
     # One candidate per system: the question that tells most about it and its closest rival.
-    own = np.arange(len(variance))
+    own = np.arange(len(leverage))
     told = (leverage[own, own] - leverage[rival, own]) ** 2 / posterior.trial_variance
     told[full] = -1.0
     question = told.argmax(axis=1)
     change = leverage[first][:, own, question] - leverage[second][:, own, question]
-    one = change**2 / posterior.trial_variance[own, question]  # (pair, candidate)
-    value = _value_of_information(gap[:, None], between[:, None], one)
+    one = scale[:, None] * change**2 / posterior.trial_variance[own, question]  # (pair, candidate)
+    value = _value_of_information(present.gap[:, None], explained[:, None], one)
     value[told[own, question] < 0] = -1.0
     system = int(value.argmax())
     return system, int(question[system])
 
 
+def _between(
+    posterior: CrossedPosterior, first: NDArray[np.intp], second: NDArray[np.intp]
+) -> FloatArray:
+    """Return the variances of differences in the model."""
+    covariance = posterior.covariance
+    variance = np.diag(covariance)
+    return np.maximum(variance[first] + variance[second] - 2 * covariance[first, second], 1e-15)
+
+
+def _present_pairs(data: Responses, n_top: int, random_seed: int | None) -> PairState:
+    """Return what rank() knows of the pairs that decide, for worths between 0 and 1."""
+    _, width = worth_scale(data)
+    # What is resolved does not matter here, so any error will do.
+    result = present_state(data, error=0.05, random_seed=random_seed)
+    pairs = pair_gaps(result_draws(result), ci_prob=0.95)
+    first, second = critical_pairs(ranking_of(result)["score"].values, n_top)
+    spread = pairs.spread[first, second]
+    ahead = forecast(data, first, second, spread, target=result.attrs["target"])
+    gap = np.abs(pairs.gap[first, second]) / width
+    return PairState(first, second, gap, (spread / width) ** 2, ahead.explained)
+
+
 def _closest_rivals(
-    first: NDArray[np.int64], second: NDArray[np.int64], z: FloatArray, n_systems: int
+    first: NDArray[np.intp], second: NDArray[np.intp], z: FloatArray, n_systems: int
 ) -> NDArray[np.int64]:
     """Return for each system the other one of its least certain pair."""
     closest = np.full((n_systems, n_systems), np.inf)

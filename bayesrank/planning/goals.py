@@ -34,7 +34,7 @@ def check_goal(goal: str, k: int | None, n_systems: int) -> int:
     return int(k)
 
 
-def critical_pairs(mean: FloatArray, n_top: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def critical_pairs(mean: FloatArray, n_top: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs whose order decides, the better system of each first.
 
     Parameters
@@ -51,6 +51,23 @@ def critical_pairs(mean: FloatArray, n_top: int) -> tuple[NDArray[np.int64], NDA
     return first.ravel(), second.ravel()
 
 
+def worth_scale(data: Responses) -> tuple[float, float]:
+    """Return the least worth of an outcome, and how much the largest is above it.
+
+    Raises
+    ------
+    DataError
+        If all categories are worth the same, or have no worth.
+    """
+    if data.scores is not None:
+        return 0.0, 1.0
+    weights = data.category_weights
+    width = float(weights.max() - weights.min())
+    if width == 0:
+        raise DataError(f"weights must differ to compare systems; got {weights.tolist()}")
+    return float(weights.min()), width
+
+
 def unit_worths(data: Responses) -> tuple[FloatArray, FloatArray]:
     """Return sums of worths on a scale from 0 to 1, and trials, of shape (system, question).
 
@@ -59,9 +76,6 @@ def unit_worths(data: Responses) -> tuple[FloatArray, FloatArray]:
     DataError
         If all categories are worth the same, or have no worth.
     """
-    weights = data.category_weights
-    width = weights.max() - weights.min()
-    if width == 0:
-        raise DataError(f"weights must differ to compare systems; got {weights.tolist()}")
-    totals = data.counts @ ((weights - weights.min()) / width)
-    return totals, data.trials.astype(np.float64)
+    low, width = worth_scale(data)
+    trials = data.trials.astype(np.float64)
+    return np.nan_to_num((data.grades - low) / width) * trials, trials

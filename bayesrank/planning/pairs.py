@@ -5,11 +5,25 @@ one trial's scores on all questions, are apart by z = d sqrt(N) / s after N tria
 one.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.errors import DataError
+from bayesrank.planning.forecast import forecast
+from bayesrank.planning.goals import Goal, check_goal, critical_pairs, worth_scale
+from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
+from bayesrank.results.decisions import pairwise_decisions
+from bayesrank.results.rank_sets import better_scores, pair_gaps
+from bayesrank.results.ranks import TIE_TOLERANCE
+from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.validation import check_integer
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FloatArray = NDArray[np.float64]
 
@@ -108,74 +122,130 @@ def trials_needed(difference: ArrayLike, spread: ArrayLike, *, z: float = 1.645)
         return np.maximum(np.ceil((z / one) ** 2), 1.0)
 
 
-def plan_pairs(data: Responses, *, z: float = 1.645) -> pd.DataFrame:
-    """Tabulate for every two systems what N trials say and how many are needed.
+def plan_pairs(
+    data: Responses,
+    *,
+    goal: Goal | None = None,
+    k: int | None = None,
+    error: float = 0.05,
+    further: int | None = None,
+    random_seed: int | None = None,
+) -> pd.DataFrame:
+    """Tabulate for every two systems what is known of their order, and what it takes to resolve it.
 
-    Differences and spreads are posterior means under uniform priors, taken for the truth: where a
-    difference is not known, the number of trials that it takes is not either.
+    What is known is the posterior of :func:`bayesrank.rank` by its default method, and a pair is
+    resolved as there: with all pairs decided at once, at the joint probability 1 - `error`. The
+    forecast takes the present difference for the truth and shrinks its present spread by what
+    further trials explain (:mod:`bayesrank.planning.forecast`): where a difference is not known,
+    the number of trials that it takes is not either.
 
     Parameters
     ----------
     data : Responses
         Outcomes of all systems.
-    z : float, default 1.645
-        Wanted separation.
+    goal : {"best", "top_k", "full"}, optional
+        Leave out pairs on whose order the goal does not turn, as in
+        :func:`bayesrank.planning.should_stop`; all pairs by default.
+    k : int, optional
+        For the goal ``"top_k"``.
+    error : float, default 0.05
+        Allowed probability that any of the resolved orders is wrong.
+    further : int, optional
+        Also forecast the table for so many further trials per question and system.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
 
     Returns
     -------
     pandas.DataFrame
         One row per pair, the better system first: ``system``, ``opponent``, ``difference``,
-        ``spread`` of one trial, ``trials`` (the smaller number per question so far), ``z`` and
-        ``confidence`` (the normal probability of z) at that number, ``trials_needed``.
+        ``trials`` (the smaller mean number per question so far), ``z``, ``superiority`` and
+        ``resolved``, as :func:`bayesrank.results.decisions.pairwise_decisions` has them;
+        ``superiority_then`` and ``resolved_then`` where `further` is given, which are the present
+        ones for 0; and ``further_trials_needed``, per question and system beyond those so far: 0 if
+        and only if the pair is resolved, infinite where trials on these questions cannot resolve
+        it. ``attrs["target"]`` says what varies.
 
     Raises
     ------
     DataError
-        If the outcomes are not categories with weights.
+        If the outcomes have no worth.
     ValueError
-        If z is not positive.
+        If an argument is not one that can be used.
 
     Examples
     --------
-    >>> data = Responses([[[1, 1, 1, 1]], [[0, 1, 0, 1]]], systems=["a", "b"])
-    >>> plan_pairs(data)[["system", "opponent", "trials", "trials_needed"]]
-      system opponent  trials  trials_needed
-    0      a        b     4.0            9.0
+    >>> rng = np.random.default_rng(0)
+    >>> chances = np.array([0.7, 0.6, 0.2])[:, None, None]
+    >>> data = Responses((rng.random((3, 20, 4)) < chances).astype(int), systems=["a", "b", "c"])
+    >>> plan_pairs(data, goal="full")[["system", "opponent", "resolved", "further_trials_needed"]]
+      system opponent  resolved  further_trials_needed
+    0      a        b     False                    1.0
+    1      b        c      True                    0.0
     """
-    mean, variance = expected_worths(data)
-    order = np.argsort(-mean, kind="stable")
-    first, second = np.triu_indices(len(order), 1)
-    first, second = order[first], order[second]
-    difference = mean[first] - mean[second]
-    spread = np.sqrt(variance[first] + variance[second])
-    per_system = data.trials.mean(axis=1)
-    trials = np.minimum(per_system[first], per_system[second])
-    names = np.array(data.systems)
-    return pd.DataFrame(
-        {
-            "system": names[first],
-            "opponent": names[second],
-            "difference": difference,
-            "spread": spread,
-            "trials": trials,
-            "z": _separation(difference, spread, trials),
-            "confidence": correct_order_probability(difference, spread, trials),
-            "trials_needed": trials_needed(difference, spread, z=z),
-        }
+    if not isinstance(data, Responses):
+        kind = type(data).__name__.lower()
+        raise DataError(f"data must be responses to plan trials of questions; got {kind}")
+    if further is not None:
+        check_integer(further, "further", least=0)
+    n_top = None if goal is None else check_goal(goal, k, len(data.systems))
+    worth_scale(data)
+    result = present_state(data, error=error, random_seed=random_seed)
+    table = pairwise_decisions(result)
+    first, second = (
+        pd.Index(data.systems).get_indexer(table[name].to_list()) for name in ("system", "opponent")
     )
+    per_system = data.trials.mean(axis=1)
+    table["trials"] = np.minimum(per_system[first], per_system[second])
+    columns = ["system", "opponent", "difference", "trials", "z", "superiority", "resolved"]
+    table = table[columns].join(_forecast_columns(data, result, first, second, further))
+    if n_top is not None:
+        wanted = set(zip(*critical_pairs(ranking_of(result)["score"].values, n_top), strict=True))
+        kept = [row for row, pair in enumerate(zip(first, second, strict=True)) if pair in wanted]
+        table = table.iloc[kept].reset_index(drop=True)
+    table.attrs["target"] = result.attrs["target"]
+    return table
 
 
-def expected_worths(data: Responses) -> tuple[FloatArray, FloatArray]:
-    """Return posterior means of the score and of the variance of one trial's score, per system."""
-    weights = data.category_weights
-    relative = weights - weights[0]
-    shapes = data.counts + 1.0
-    total = shapes.sum(axis=-1)
-    mean = shapes @ relative / total
-    variance = shapes @ relative**2 / total - mean**2
-    # A posterior mean of p (1 - p) is below that of the mean p by the posterior variance of p.
-    within = variance * total / (total + 1.0)
-    return weights[0] + mean.mean(axis=1), within.sum(axis=1) / mean.shape[1] ** 2
+def _forecast_columns(
+    data: Responses,
+    result: "xr.DataTree",
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    further: int | None,
+) -> pd.DataFrame:
+    """Return what further trials would change of pairs."""
+    ranking = ranking_of(result)
+    draws = result_draws(result)
+    pairs = pair_gaps(draws, ci_prob=float(ranking.attrs["ci_prob"]))
+    gap, spread = pairs.gap[first, second], pairs.spread[first, second]
+    # Equal scores, and orders that draws and scores do not share, stay open whatever the spread.
+    gap = np.where(better_scores(ranking["score"].values)[first, second], gap, 0.0)
+    ahead = forecast(data, first, second, spread, target=result.attrs["target"])
+    limit = pairs.critical * spread
+    columns = {}
+    if further is not None:
+        remaining = ahead.remaining(float(further))
+        columns["superiority_then"] = _superiority_then(draws, first, second, remaining)
+        columns["resolved_then"] = gap > limit * remaining
+    share = np.divide(np.maximum(gap, 0.0), limit, out=np.zeros_like(gap), where=limit > 0)
+    needed = ahead.trials_until(np.minimum(share, 1.0))
+    resolved = ranking["resolved"].values[first, second]
+    return pd.DataFrame(columns | {"further_trials_needed": np.where(resolved, 0.0, needed)})
+
+
+def _superiority_then(
+    draws: FloatArray, first: NDArray[np.intp], second: NDArray[np.intp], remaining: FloatArray
+) -> FloatArray:
+    """Return superiorities if the draws of differences lay closer to their means."""
+    by_system = np.ascontiguousarray(draws.T)
+    same = TIE_TOLERANCE * np.ptp(draws, axis=1)
+    superiority = np.empty(len(first))
+    for pair, (i, j) in enumerate(zip(first, second, strict=True)):
+        gaps = by_system[i] - by_system[j]
+        gaps = gaps - (1.0 - remaining[pair]) * (gaps - gaps.mean())
+        superiority[pair] = (gaps > same).mean() + (np.abs(gaps) <= same).mean() / 2.0
+    return superiority
 
 
 def _separation(difference: ArrayLike, spread: ArrayLike, trials: ArrayLike) -> FloatArray:

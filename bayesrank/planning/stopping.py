@@ -1,20 +1,23 @@
-"""When enough is known."""
+"""When no more trials are needed."""
 
 from dataclasses import dataclass
+from math import comb, factorial
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.planning.crossed import DEFAULT, Components, CrossedPosterior
-from bayesrank.planning.goals import Goal, check_goal, unit_worths
+from bayesrank.catalog import default_method
+from bayesrank.planning.goals import Goal, check_goal, critical_pairs
+from bayesrank.ranking import rank
 from bayesrank.responses import Responses
+from bayesrank.results.rank_sets import better_scores, joint_error, pair_gaps
+from bayesrank.results.ranks import tie_groups
+from bayesrank.results.stored import ranking_of, result_draws
 from bayesrank.validation import check_between_0_and_1
+from bayesrank.views import Comparisons
 
 FloatArray = NDArray[np.float64]
-
-# Draws of the scores; the seed is fixed so that the same data always give the same decision.
-_DRAWS = 4000
-_SEED = 20_251_004
 
 
 @dataclass(frozen=True)
@@ -24,46 +27,52 @@ class StopDecision:
     Attributes
     ----------
     stop : bool
-        Whether the error is at most what was allowed.
+        Whether every pair on whose order the answer turns is resolved, that is, whether the joint
+        error is at most what was allowed.
     error : float
-        Posterior probability that the answer is wrong.
+        Posterior probability that the answer is wrong. For the goal ``"best"`` this is 1 less the
+        ``prob_best`` of the answer.
+    joint_error : float
+        Probability of an error with all pairs decided at once as surely as those on which the
+        answer turns; never less than `error`.
     answer : tuple of str
         The best system; the best k; or all of them, best first.
     """
 
     stop: bool
     error: float
+    joint_error: float
     answer: tuple[str, ...]
 
 
 def should_stop(
-    data: Responses,
+    data: Responses | Comparisons,
     *,
     goal: Goal = "best",
     k: int | None = None,
     error: float = 0.05,
-    components: Components = DEFAULT,
+    random_seed: int | None = None,
 ) -> StopDecision:
     """Say whether the goal is reached with a stated probability of error.
 
-    The error is a posterior probability. Averaged over systems and questions that the prior of
-    :mod:`bayesrank.planning.crossed` describes, answers are wrong in at most this share of cases,
-    however often and whenever one looks: a posterior does not depend on why the data stop where
-    they do. For one particular set of systems there is no such promise, nor where effects are
-    much larger than the components say.
+    The posterior is that of :func:`bayesrank.rank` by its default method, and the rule is the one
+    by which it resolves pairs: no more trials are needed when every pair on whose order the answer
+    turns is resolved, with all pairs of systems decided at once, at the joint probability 1 -
+    `error`. So it never contradicts the groups of a leaderboard or the headline of a report, and
+    asks for more than that the answer is wrong with a probability below `error`.
 
     Parameters
     ----------
-    data : Responses
-        Outcomes so far; cells may have no trials.
+    data : Responses or Comparisons
+        Outcomes so far.
     goal : {"best", "top_k", "full"}, default "best"
         Find the best system, the best k (in any order), or the whole order.
     k : int, optional
         For the goal ``"top_k"``.
     error : float, default 0.05
-        Allowed probability that the answer is wrong.
-    components : Components, optional
-        Variances of the effects.
+        Allowed probability that any of the resolved orders is wrong.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
 
     Returns
     -------
@@ -74,40 +83,97 @@ def should_stop(
     ValueError
         If an argument is not one that can be used.
     DataError
-        If the outcomes are not categories with weights.
+        If the data do not have what the default method needs.
 
     Examples
     --------
     >>> data = Responses([[[1] * 20] * 9, [[0] * 20] * 9], systems=["good", "bad"])
     >>> should_stop(data)
-    StopDecision(stop=True, error=0.0, answer=('good',))
+    StopDecision(stop=True, error=0.0, joint_error=0.0, answer=('good',))
     """
     n_top = check_goal(goal, k, len(data.systems))
-    check_between_0_and_1(error, "error")
-    posterior = CrossedPosterior(*unit_worths(data), components)
-    order, wrong = decide(posterior, n_top)
-    chosen = order if n_top == 0 else order[:n_top]
-    return StopDecision(wrong <= error, wrong, tuple(data.systems[system] for system in chosen))
+    return decide(present_state(data, error=error, random_seed=random_seed), n_top)
 
 
-def decide(posterior: CrossedPosterior, n_top: int) -> tuple[NDArray[np.int64], float]:
-    """Return systems by posterior mean, and the probability that the decision is wrong.
+def present_state(
+    data: Responses | Comparisons, *, error: float, random_seed: int | None
+) -> xr.DataTree:
+    """Rank the data as they are: the state of knowledge from which everything is planned.
 
     Parameters
     ----------
-    posterior : CrossedPosterior
-        The scores.
+    data, error, random_seed
+        As in :func:`should_stop`.
+
+    Returns
+    -------
+    xarray.DataTree
+        What :func:`bayesrank.rank` returns by the default method.
+    """
+    check_between_0_and_1(error, "error")
+    return rank(data, default_method(data), ci_prob=1 - error, random_seed=random_seed)
+
+
+def decide(result: xr.DataTree, n_top: int) -> StopDecision:
+    """Return what a result decides.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned, with draws; resolved at its ``ci_prob``.
     n_top : int
         How many systems are told from the rest; 0 for the whole order.
+
+    Returns
+    -------
+    StopDecision
     """
-    order = np.argsort(-posterior.mean, kind="stable")
-    rng = np.random.default_rng(_SEED)
-    # A square root that exists where a score has no variance left.
-    values, vectors = np.linalg.eigh(posterior.covariance[np.ix_(order, order)])
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    scores = posterior.mean[order] + rng.standard_normal((_DRAWS, len(order))) @ root.T
-    if n_top == 0:
-        right = (np.diff(scores, axis=1) < 0).all(axis=1)
-    else:
-        right = scores[:, :n_top].min(axis=1) > scores[:, n_top:].max(axis=1)
-    return order, float(1.0 - right.mean())
+    ranking = ranking_of(result)
+    names = ranking["system"].values.astype(str).tolist()
+    score = ranking["score"].values
+    order = np.argsort(-score, kind="stable")
+    first, second = critical_pairs(score, n_top)
+    draws = result_draws(result)
+    pairs = pair_gaps(draws, ci_prob=float(ranking.attrs["ci_prob"]))
+    in_order = better_scores(score)[first, second].all()
+    places = tie_groups(draws[:, order])
+    right = _share_in_order(places) if n_top == 0 else _share_on_top(places, n_top)
+    chosen = order if n_top == 0 else order[:n_top]
+    return StopDecision(
+        stop=bool(ranking["resolved"].values[first, second].all()),
+        error=float(1.0 - right.mean()),
+        joint_error=joint_error(pairs, first, second) if in_order else 1.0,
+        answer=tuple(names[system] for system in chosen),
+    )
+
+
+def _share_on_top(places: NDArray[np.int64], n_top: int) -> FloatArray:
+    """Return in which share of the ways to break its ties a draw has the first systems on top.
+
+    Parameters
+    ----------
+    places : numpy.ndarray of shape (draw, system)
+        Dense ranks in the draws, of systems in the order of the answer.
+    n_top : int
+        How many are the first.
+    """
+    top, rest = places[:, :n_top], places[:, n_top:]
+    last, first = top.max(axis=1), rest.min(axis=1)
+    share = (last < first).astype(np.float64)
+    # Of the systems that tie across the cut, each selection of the right number is as probable.
+    tied = np.flatnonzero(last == first)
+    inside = (top[tied] == last[tied, None]).sum(axis=1)
+    outside = (rest[tied] == last[tied, None]).sum(axis=1)
+    for draw, chosen, others in zip(tied, inside, outside, strict=True):
+        share[draw] = 1.0 / comb(int(chosen + others), int(chosen))
+    return share
+
+
+def _share_in_order(places: NDArray[np.int64]) -> FloatArray:
+    """Return in which share of the ways to break its ties a draw has the order of the answer."""
+    steps = np.diff(places, axis=1)
+    share = (steps >= 0).all(axis=1).astype(np.float64)
+    for draw in np.flatnonzero((share > 0) & (steps == 0).any(axis=1)):
+        for size in np.unique(places[draw], return_counts=True)[1]:
+            share[draw] /= factorial(int(size))
+    return share

@@ -198,5 +198,17 @@ def _check_outcomes(frame: "pd.DataFrame") -> None:
         )
 
 
+def refuse_negative(frame: "pd.DataFrame") -> None:
+    """Raise for a negative outcome, which no log has but for missing ones, or on a scale."""
+    negative = frame["outcome"].to_numpy(dtype=np.float64) < 0.0
+    if negative.any():
+        row = frame.iloc[negative.argmax()]
+        raise DataError(
+            "outcome must not be negative unless a scale is named; got "
+            f"{row['outcome']:g} for {_where(row)}: leave missing ones empty, or pass "
+            "scale=(low, high) for scores"
+        )
+
+
 def _where(row: Any) -> str:
     return f"system {row['system']!r}, question {row['question']!r}"

@@ -73,7 +73,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     tables = []
     kinds = set()
     for number, path in enumerate(paths):
-        frame = _read_frame(path)
+        frame = read_frame(path)
         columns = _find_columns(frame, path)
         kinds.add(_trial_kind(columns.get("trial")))
         table = pd.DataFrame({name: frame[column] for name, column in columns.items()})
@@ -97,10 +97,28 @@ def _trial_kind(column: str | None) -> str:
     return PAIRED if column in PAIRED_TRIALS else UNPAIRED
 
 
-def _read_frame(path: Path) -> "pd.DataFrame":
-    """Read a table as it is, with column names in lower case."""
+def read_frame(path: Path, *, every_column: bool = False) -> "pd.DataFrame":
+    """Read a table as it is, fields of CSV files as text.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A ``.csv``, ``.parquet`` or ``.jsonl`` file.
+    every_column : bool, default False
+        Whether to keep the case of column names, and the values of all columns. By default, names
+        are in lower case, and JSON lines have values of the columns that outcomes need only.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, has no row, or names a column twice.
+    """
     try:
-        frame = _parse(path)
+        frame = _parse(path, every_column)
     except DataError:
         raise
     # The parsers of pandas and pyarrow raise subclasses; KeyError comes from damaged metadata.
@@ -114,7 +132,8 @@ def _read_frame(path: Path) -> "pd.DataFrame":
             f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
             f"{remedy}"
         ) from error
-    names = [str(column).strip().lower() for column in frame.columns]
+    names = [str(column).strip() for column in frame.columns]
+    names = names if every_column else [name.lower() for name in names]
     if frame.empty:
         raise DataError(f"paths must hold at least one row; got none in {path.name}")
     twice = [name for i, name in enumerate(names) if name in names[:i]]
@@ -123,7 +142,7 @@ def _read_frame(path: Path) -> "pd.DataFrame":
     return frame.set_axis(names, axis="columns")
 
 
-def _parse(path: Path) -> "pd.DataFrame":
+def _parse(path: Path, every_column: bool) -> "pd.DataFrame":
     import pandas as pd
 
     suffix = path.suffix.lower()
@@ -138,7 +157,8 @@ def _parse(path: Path) -> "pd.DataFrame":
     if suffix == ".parquet":
         return pd.read_parquet(path)
     if suffix == ".jsonl":
-        return pd.DataFrame.from_records([_keep(line) for line in parse_json_lines(path)])
+        lines = parse_json_lines(path)
+        return pd.DataFrame.from_records(list(lines if every_column else map(_keep, lines)))
     raise DataError(
         f"paths must end in .csv, .parquet or .jsonl in format table; got {path.name!r}"
     )

@@ -11,7 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
-from bayesrank.readers.log_table import LogTable, describe
+from bayesrank.readers.log_table import LogTable, describe, refuse_negative
 from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.responses import Responses
@@ -87,6 +87,8 @@ def read_responses(
         message = describe(data.shape, data.n_missing)
     else:
         table = _read_table(reader, files, selection)
+        if scale is None:
+            refuse_negative(table.frame)
         data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)
         message = table.message
     if edges is not None:

@@ -4,8 +4,8 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesrank.results.evidence import shrunk_towards
 from bayesrank.scale import UNIT, Scale
 
 if TYPE_CHECKING:
@@ -33,26 +33,47 @@ def run_line(result: "xr.DataTree") -> str:
     run = result.attrs
     name = run["method"] if run["preset"] == "none" else run["preset"]
     said = [f"back end {run['backend']}", f"target {run['target']}"]
-    scale = run.get("scale", "none")
-    if scale != "none" and Scale(*json.loads(scale)) != UNIT:
-        said.append(f"scores {Scale(*json.loads(scale))}")
+    scale = scale_text(result)
+    if scale != "none":
+        said.append(scale)
     ranking = result["ranking"].to_dataset()
     counts = {
         noun: int(ranking[variable].values[0])
         for variable, noun in (("n_outcomes", "outcome"), ("n_questions", "question"))
-        if is_shared(ranking, variable)
+        if _is_shared(ranking, variable)
     }
     if "question" in counts and counts["question"] == counts.get("outcome"):
         del counts["outcome"]  # one for each of them
     if counts:
         numbers = [_counted(number, noun) for noun, number in counts.items()]
         said.append(f"{' on '.join(numbers)} each")
-        if is_shared(ranking, "n_outcomes") and ranking["few"].values.all():
+        if _is_shared(ranking, "n_outcomes") and ranking["few"].values.all():
             said.append("few")
     return f"{name} ({', '.join(said)})"
 
 
-def is_shared(ranking: "xr.Dataset", variable: str) -> bool:
+def scale_text(result: "xr.DataTree") -> str:
+    """Return what scale the outcomes of a result are on, the word "none" for any other ones."""
+    ends = result.attrs.get("scale", "none")
+    scale = UNIT if ends == "none" else Scale(*json.loads(ends))
+    return "none" if scale == UNIT else f"scores {scale}"
+
+
+def said_elsewhere(result: "xr.DataTree") -> set[str]:
+    """Return the headers of columns that a terminal does without.
+
+    What all systems have in common is in the line above, and where every outcome is of another
+    question their numbers are the same.
+    """
+    ranking = result["ranking"].to_dataset()
+    shared = {"n": "n_outcomes", "questions": "n_questions"}
+    headers = {header for header, name in shared.items() if _is_shared(ranking, name)}
+    if "n_questions" in ranking and (ranking["n_questions"] == ranking["n_outcomes"]).all():
+        headers.add("questions")
+    return headers
+
+
+def _is_shared(ranking: "xr.Dataset", variable: str) -> bool:
     """Return whether all systems have the same whole number of something."""
     if variable not in ranking:
         return False
@@ -74,9 +95,9 @@ def notes(result: "xr.DataTree") -> list[str]:
         That scores are shrunk, and what the mark ``few`` means, where it is so.
     """
     said = []
-    if result.attrs.get("shrunk") == "yes":
-        weights = result["constant_data"].to_dataset()["category_weights"]
-        said.append(shrunk_note(weights.values))
+    towards = shrunk_towards(result)
+    if towards is not None:
+        said.append(shrunk_note(towards))
     ranking = result["ranking"].to_dataset()
     if "few" in ranking and ranking["few"].values.any():
         said.append(few_note(ranking.attrs["least_outcomes"]))
@@ -112,17 +133,16 @@ def leader_notes(result: "xr.DataTree") -> list[str]:
     ]
 
 
-def shrunk_note(category_weights: NDArray[np.float64], what: str = "The score") -> str:
-    """Say towards what a score is shrunk, for the worth of each category.
+def shrunk_note(towards: float, what: str = "The score") -> str:
+    """Say towards what mean weight a score is shrunk.
 
     Examples
     --------
-    >>> shrunk_note(np.array([0.0, 1.0]), "bayes").partition(", by")[0]
+    >>> shrunk_note(0.5, "bayes").partition(", by")[0]
     'bayes is shrunk towards 0.5, the mean weight'
     """
-    mean = f"{np.mean(category_weights):.3g}"
     return (
-        f"{what} is shrunk towards {mean}, the mean weight, by the uniform Dirichlet prior; "
+        f"{what} is shrunk towards {towards:.3g}, the mean weight, by the uniform Dirichlet prior; "
         "observed is not."
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.reporting.data_summary import summarize_responses
+from bayesrank.reporting.evidence import shrunk_note
 from bayesrank.reporting.styled import to_html
 from bayesrank.reporting.tables import Column, frame_columns
 from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
@@ -74,7 +75,9 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
         return None
     ci_prob, lcb = (frame.attrs.get(name, math.nan) for name in ("ci_prob", "lcb"))
     columns = frame_columns(frame, ci_prob=ci_prob, lcb=lcb)
-    return _table_html(columns, "Leaderboard")
+    towards = frame.attrs.get("shrunk_towards")
+    note = "" if towards is None else f"<p>{escape(shrunk_note(towards))}</p>"
+    return _table_html(columns, "Leaderboard") + note
 
 
 def _systems_html(data: "Responses") -> str:

@@ -1,5 +1,7 @@
 """Numbers as people read them in tables and in figures."""
 
+from bayesrank.results.groups import split_letters
+
 
 def probability_text(value: float) -> str:
     """Round a probability to two digits, but never to certainty, which no number of draws shows.
@@ -21,3 +23,31 @@ def probability_text(value: float) -> str:
     if value < 0.005:
         return "<0.01"
     return ">0.99" if value > 0.995 else f"{value:.2f}"
+
+
+def short_letters(letters: str) -> str:
+    """Shorten the letters of groups: a run of five letters or more becomes its ends.
+
+    Parameters
+    ----------
+    letters : str
+        Letters of a system, as :func:`bayesrank.results.groups.letter_groups` returns them.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [short_letters(each) for each in ("abcd", "acdefgh", "xyza2b2c2")]
+    ['abcd', 'ac-h', 'x-c2']
+    """
+    runs: list[list[str]] = []
+    previous = -2
+    for letter, number in split_letters(letters):
+        if number == previous + 1:
+            runs[-1].append(letter)
+        else:
+            runs.append([letter])
+        previous = number
+    return "".join(f"{run[0]}-{run[-1]}" if len(run) > 4 else "".join(run) for run in runs)

@@ -66,7 +66,7 @@ def report(
     >>> result = rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], "bayes", random_seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = report(result, Path(folder) / "report.html").read_text(encoding="utf-8")
-    >>> "system 1 leads and is resolved from the next system" in page
+    >>> "system 1 leads and is resolved from every other system" in page
     True
     """
     named = name_results(results)

@@ -7,16 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.reporting.figures import (
+    plot_groups,
     plot_leaderboard,
     plot_method_agreement,
     plot_rank_probabilities,
     plot_rank_sets,
     plot_superiority,
-    plot_tiers,
 )
 from bayesrank.reporting.numbers import probability_text
 from bayesrank.reporting.svg import Cells, to_svg
 from bayesrank.reporting.tables import leaderboard_columns, range_cells
+from bayesrank.results.groups import split_letters
 from bayesrank.results.leaderboard import leaderboard
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def draw_forest(result: "xr.DataTree") -> Figure:
         rows=tips,
     )
     return Figure(
-        drawn, "Scores, credible intervals and lower credible bounds; tiers are shaded in turns."
+        drawn,
+        "Scores, credible intervals and lower credible bounds. Shading changes where every system "
+        "above is resolved from every one below.",
     )
 
 
@@ -83,21 +86,26 @@ def draw_rank_probabilities(result: "xr.DataTree") -> Figure:
     return Figure(drawn, "How probable each rank of each system is.")
 
 
-def draw_tiers(result: "xr.DataTree") -> Figure:
-    """Draw tiers."""
+def draw_groups(result: "xr.DataTree") -> Figure:
+    """Draw groups."""
     frame = leaderboard(result)
     drawn = to_svg(
-        plot_tiers(result),
-        name="tiers-figure",
-        title="Tiers of systems whose order is not resolved",
-        description="A box per tier around the scores of its systems, and a line between "
-        "neighbours whose order is resolved. The leaderboard holds the tier of every system.",
+        plot_groups(result),
+        name="groups-figure",
+        title="Groups of systems that are not told apart",
+        description="A line per letter joins the systems of a group, none of which are resolved "
+        "from each other; a line across is a border that no group crosses. The leaderboard holds "
+        "the letters of every system.",
         rows=[
-            f"{name}: tier {tier}"
-            for name, tier in zip(frame["system"], frame["tier"], strict=True)
+            f"{name}: {'group' if len(split_letters(letters)) == 1 else 'groups'} {letters}"
+            for name, letters in zip(frame["system"], frame["group"], strict=True)
         ],
     )
-    return Figure(drawn, "Tiers, and between which neighbours the order is resolved.")
+    return Figure(
+        drawn,
+        "Systems that share a letter are not told apart. At a line across, every system above is "
+        "resolved from every one below.",
+    )
 
 
 def draw_superiority(result: "xr.DataTree") -> Figure:

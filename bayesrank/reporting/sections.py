@@ -11,11 +11,11 @@ from bayesrank.reporting.page_figures import (
     Figure,
     draw_agreement,
     draw_forest,
+    draw_groups,
     draw_rank_probabilities,
     draw_rank_sets,
     draw_sensitivity,
     draw_superiority,
-    draw_tiers,
 )
 from bayesrank.reporting.styled import to_html, to_latex
 from bayesrank.reporting.tables import (
@@ -27,6 +27,7 @@ from bayesrank.reporting.tables import (
 )
 from bayesrank.reporting.wording import listing, settings, versions
 from bayesrank.results.leaderboard import leaderboard
+from bayesrank.results.stored import ranking_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -88,7 +89,7 @@ def leaderboard_sections(results: "dict[str, xr.DataTree]") -> list[Section]:
         sections += [
             Section("ranks", "Ranks", figures=(draw_rank_sets(main),)),
             Section("probabilities", "Every rank", figures=(draw_rank_probabilities(main),)),
-            Section("tiers", "Tiers", figures=(draw_tiers(main),)),
+            Section("groups", "Groups", figures=(draw_groups(main),)),
             Section("superiority", "Who beats whom", figures=(draw_superiority(main),)),
         ]
     if others:
@@ -264,7 +265,7 @@ def _how_to_read(result: "xr.DataTree") -> str:
     tail = f"{100 * ranking.attrs['lcb']:g} %"
     return (
         f"Sorted by the lower credible bound of the score, which the score is below with a "
-        f"probability of {tail}: a system stands high here only if it is surely good."
+        f"probability of {tail}. A high place here needs strong evidence, not only a high score."
     )
 
 
@@ -273,11 +274,12 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
     columns, frame = leaderboard_columns(result), leaderboard(result)
     caption = f"Leaderboard by {name}"
     if "lcb_rank" in frame:
-        ranking = result["ranking"].to_dataset().sel(system=frame["system"].to_list())
+        ranking = ranking_of(result).sel(system=frame["system"].to_list())
         joint = ranking["joint_rank_lower"].values, ranking["joint_rank_upper"].values
-        prob = f"{100 * ranking.attrs['ci_prob']:g}%"
-        tail = f"{100 * ranking.attrs['lcb']:g}%"
-        columns += [
+        prob, tail = (f"{100 * ranking.attrs[name]:g}%" for name in ("ci_prob", "lcb"))
+        ranks = next(i for i, each in enumerate(columns) if each.header == f"{prob} ranks")
+        columns.insert(
+            ranks + 1,
             Column(
                 "joint ranks",
                 range_cells(*joint),
@@ -285,13 +287,7 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
                 f"With a probability of {prob}, these ranges hold the places of all systems.",
                 joint[0].tolist(),
             ),
-            Column(
-                "tier",
-                [f"{tier:g}" for tier in frame["tier"]],
-                True,
-                f"Within a tier, no order of two systems is resolved at {prob}.",
-            ),
-        ]
+        )
         # The conservative rank leads, and decides the order; the rank by the score follows it.
         first = ("lcb rank", "system", f"lcb {tail}", "score", f"{prob} interval", "rank")
         place = {header: position for position, header in enumerate(first)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesrank.reporting.numbers import probability_text
+from bayesrank.reporting.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,8 @@ def leaderboard_columns(result: "xr.DataTree") -> list[Column]:
     list of Column
         Rank, system, score, observed mean and numbers of outcomes and questions; with draws also
         the interval of the score, the lower credible bound and the rank by it, the interval of the
-        rank, and the probability of being the best.
+        rank, the probability of being the best,
+        and the letters of groups.
     """
     from bayesrank.results.leaderboard import leaderboard
 
@@ -87,6 +88,7 @@ def frame_columns(
         return [*columns, *evidence]
     prob, tail = f"{100 * ci_prob:g}%", f"{100 * lcb:g}%"
     bounds = zip(frame["score_lower"], frame["score_upper"], strict=True)
+    groups = [short_letters(letters) for letters in frame["group"]] if "group" in frame else None
     return [
         *columns,
         Column(
@@ -123,6 +125,7 @@ def frame_columns(
             "Probability that no system is better.",
             frame["prob_best"].to_list(),
         ),
+        *([] if groups is None else [_group_column(groups, prob)]),
     ]
 
 
@@ -164,6 +167,14 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int) -> list[Column]:
             )
         )
     return columns
+
+
+def _group_column(cells: list[str], prob: str) -> Column:
+    meaning = (
+        f"Systems that share a letter are not told apart: at {prob}, all pairs decided at once, "
+        "their order is not resolved; a-e stands for all letters from a to e."
+    )
+    return Column("group", cells, meaning=meaning)
 
 
 def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.reporting.evidence import scale_text
 from bayesrank.reporting.numbers import probability_text
+from bayesrank.results.stored import ranking_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
+# Systems that are named one by one; of more, their number is said.
+_MOST_NAMED = 3
 
 _TARGETS = {
     "benchmark": "these questions are all that counts; chance is in the trials alone",
@@ -33,25 +38,33 @@ def headline(result: "xr.DataTree") -> str:
     Examples
     --------
     >>> from bayesrank import rank
-    >>> headline(rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], "bayes", random_seed=1))
-    'system 1 leads and is resolved from the next system; Pr(best) >0.99.'
+    >>> sentence = headline(rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], "avg", random_seed=1))
+    >>> sentence.partition(" at ")[0]
+    'system 1 leads and is resolved from every other system'
     """
-    ranking = result["ranking"].to_dataset()
+    ranking = ranking_of(result)
     first = np.flatnonzero(ranking["rank"].values == 1)
     names = ranking["system"].values[first].tolist()
-    if len(names) == ranking.sizes["system"] > 1:
+    if ranking.sizes["system"] == 1:
+        return f"{names[0]} is the only system."
+    if len(names) == ranking.sizes["system"]:
         return "All systems have the same score."
     if "prob_best" not in ranking:
         return f"{listing(names)} {_verb(names, 'lead')}. Without draws, nothing says how surely."
     lead = f"{listing(names)} {_verb(names, 'lead')}"
     best = probability_text(float(ranking["prob_best"].values[first[0]]))
     best = best if best[0] in "<>" else f"= {best}"
-    if len(names) == 1 and ranking["separated_from_next"].values[first[0]]:
-        return f"{lead} and is resolved from the next system; Pr(best) {best}."
-    n_unresolved = int((ranking["tier"].values == 1).sum())
+    if len(names) > 1:
+        return f"{lead} with equal scores: no winner should be declared; Pr(best) {best}."
+    others = ranking["system"].values != names[0]
+    open_ones = ranking["system"].values[others & ~ranking["resolved"].values[first[0]]].tolist()
+    prob = f"{100 * ranking.attrs['ci_prob']:g} %, all pairs decided at once"
+    if not open_ones:
+        return f"{lead} and is resolved from every other system at {prob}; Pr(best) {best}."
+    named = listing(open_ones) if len(open_ones) <= _MOST_NAMED else f"{len(open_ones)} systems"
     return (
-        f"{lead}, but no winner should be declared: the order of the {n_unresolved} systems of "
-        f"the first tier is not resolved at {100 * ranking.attrs['ci_prob']:g} %; Pr(best) {best}."
+        f"{lead}, but no winner should be declared: it is not resolved from {named} at {prob}; "
+        f"Pr(best) {best}."
     )
 
 
@@ -79,6 +92,7 @@ def settings(result: "xr.DataTree") -> dict[str, str]:
         "options": chosen or "as by default",
         "target": f"{run['target']}: {_TARGETS.get(run['target'], 'stated by its maker')}",
         "calibration": run["calibration"],
+        "outcomes": scale_text(result),
         "draws": f"{n_draws:,}" if n_draws > 1 else "none, the point estimate alone",
         "random seed": run["random_seed"],
         "fingerprint of the data": run["fingerprint"],

@@ -1,4 +1,4 @@
-"""Comparison of rankings: correlations, a table of all measures, and matrices of them.
+"""Comparison of rankings: a table of all measures, and matrices of them.
 
 Every function takes ranks of shape (..., system), 1 for the best; leading axes are batches of
 rankings and broadcast, so one ranking is compared with thousands in one call. Only the order
@@ -9,10 +9,20 @@ NaN.
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.results.aligned import read_pair
+from bayesrank.results.correlations import (
+    icc1,
+    kendall_tau_a,
+    kendall_tau_b,
+    pearson,
+    spearman,
+    weighted_tau,
+)
 from bayesrank.results.overlap import (
     footrule,
     max_displacement,
@@ -21,227 +31,15 @@ from bayesrank.results.overlap import (
     rank_biased_overlap,
     top_k_overlap,
 )
-from bayesrank.results.ranks import average_rank
+from bayesrank.validation import check_between_0_and_1
+
+if TYPE_CHECKING:
+    from bayesrank.results.aligned import Ranking
 
 FloatArray = NDArray[np.float64]
 
-# Pairs weighted at once: 32 MB.
+# Pairs of systems and draws compared at once.
 _BLOCK_SIZE = 2**22
-
-
-def _pair_signs(ranks: ArrayLike) -> NDArray[np.int8]:
-    """Return the sign of every pair of systems, exact ties 0, of shape (..., pair)."""
-    places = average_rank(np.asarray(ranks, dtype=np.float64))
-    first, second = np.triu_indices(places.shape[-1], 1)
-    a, b = places[..., first], places[..., second]
-    return (a > b).astype(np.int8) - (a < b).astype(np.int8)
-
-
-def _concordance(x: NDArray[np.int8], y: NDArray[np.int8]) -> FloatArray:
-    """Count concordant minus discordant pairs, exactly and without a copy of the broadcast."""
-    return np.einsum("...p,...p->...", x, y, dtype=np.float64)
-
-
-def _ratio(numerator: FloatArray, denominator: FloatArray | np.float64) -> FloatArray:
-    """Divide, with NaN where the denominator is zero."""
-    safe = np.where(denominator > 0.0, denominator, 1.0)
-    return np.where(denominator > 0.0, numerator / safe, np.nan)
-
-
-def kendall_tau_b(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    r"""Return Kendall's tau-b, which corrects for ties.
-
-    .. math:: \tau_b = \frac{C - D}{\sqrt{(P - T_x)(P - T_y)}}
-
-    with C concordant and D discordant pairs of P = L(L-1)/2, and T pairs tied in one ranking.
-
-    Parameters
-    ----------
-    x, y : array_like of shape (..., system)
-        Ranks, 1 for the best.
-
-    Returns
-    -------
-    numpy.ndarray of shape (...)
-        Between -1 and 1; NaN if a ranking is one group of ties.
-
-    References
-    ----------
-    .. [1] M. G. Kendall. The treatment of ties in ranking problems. Biometrika 33 (1945).
-       https://doi.org/10.1093/biomet/33.3.239
-
-    Examples
-    --------
-    >>> round(float(kendall_tau_b([1, 2, 2, 4], [1, 2, 3, 4])), 6)
-    0.912871
-    """
-    a, b = _pair_signs(x), _pair_signs(y)
-    # The root of a squared count is exact, so equal rankings give exactly 1.
-    untied = np.sqrt(_concordance(a, a) * _concordance(b, b))
-    return _ratio(_concordance(a, b), untied)
-
-
-def kendall_tau_a(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    r"""Return Kendall's tau-a, concordant minus discordant pairs as a share of all pairs.
-
-    Parameters and shapes are those of :func:`kendall_tau_b`; ties lower it, even between equal
-    rankings.
-
-    Examples
-    --------
-    >>> round(float(kendall_tau_a([1, 2, 2, 4], [1, 2, 3, 4])), 6)
-    0.833333
-    """
-    a, b = _pair_signs(x), _pair_signs(y)
-    return _ratio(_concordance(a, b), np.float64(a.shape[-1]))
-
-
-def weighted_tau(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    r"""Return Kendall's tau with pairs near the top weighing more.
-
-    .. math::
-
-        \tau_w = \frac{\sum w_{ij} s^x_{ij} s^y_{ij}}
-            {\sqrt{\sum w_{ij} (s^x_{ij})^2 \sum w_{ij} (s^y_{ij})^2}}, \qquad
-        s^x_{ij} = \operatorname{sgn}(x_i - x_j)
-
-    with :math:`w_{ij} = 1/r_i + 1/r_j`, averaged over r the ranks in x and r the ranks in y. Ties
-    share their mean rank, so labels do not matter.
-
-    Parameters
-    ----------
-    x, y : array_like of shape (..., system)
-        Ranks, 1 for the best.
-
-    Returns
-    -------
-    numpy.ndarray of shape (...)
-        Between -1 and 1; NaN if a ranking is one group of ties.
-
-    References
-    ----------
-    .. [1] S. Vigna. A weighted correlation index for rankings with ties. WWW (2015).
-       https://doi.org/10.48550/arXiv.1404.3325
-
-    Examples
-    --------
-    >>> round(float(weighted_tau([1, 2, 3, 4], [2, 1, 3, 4])), 6)
-    0.52
-    >>> round(float(weighted_tau([1, 2, 3, 4], [1, 2, 4, 3])), 6)
-    0.813333
-    """
-    a, b = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
-    n_systems = a.shape[-1]
-    flat_a, flat_b = a.reshape(-1, n_systems), b.reshape(-1, n_systems)
-    tau = np.empty(len(flat_a))
-    step = max(1, _BLOCK_SIZE // max(1, n_systems * (n_systems - 1) // 2))
-    for start in range(0, len(flat_a), step):
-        rows = slice(start, start + step)
-        tau[rows] = _weighted_tau_block(flat_a[rows], flat_b[rows])
-    return tau.reshape(a.shape[:-1])
-
-
-def _weighted_tau_block(x: FloatArray, y: FloatArray) -> FloatArray:
-    signs_x, signs_y = _pair_signs(x).astype(np.float64), _pair_signs(y).astype(np.float64)
-    first, second = np.triu_indices(x.shape[-1], 1)
-    total = np.zeros(len(x))
-    for ranks in (x, y):
-        importance = 1.0 / average_rank(ranks)
-        weight = importance[:, first] + importance[:, second]
-        concordant = (weight * signs_x * signs_y).sum(axis=-1)
-        untied_x = (weight * signs_x**2).sum(axis=-1)
-        untied_y = (weight * signs_y**2).sum(axis=-1)
-        total += _ratio(concordant, np.sqrt(untied_x * untied_y))
-    return total / 2.0
-
-
-def pearson(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return Pearson's correlation of the values themselves.
-
-    Parameters
-    ----------
-    x, y : array_like of shape (..., system)
-        Ranks or scores.
-
-    Returns
-    -------
-    numpy.ndarray of shape (...)
-        Between -1 and 1; NaN where all values of one side are equal.
-
-    Examples
-    --------
-    >>> float(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]))
-    1.0
-    """
-    a = np.asarray(x, dtype=np.float64)
-    b = np.asarray(y, dtype=np.float64)
-    a = a - a.mean(axis=-1, keepdims=True)
-    b = b - b.mean(axis=-1, keepdims=True)
-    norm = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
-    return np.clip(_ratio((a * b).sum(axis=-1), norm), -1.0, 1.0)
-
-
-def spearman(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return Spearman's rho, Pearson's correlation of average ranks.
-
-    Parameters and shapes are those of :func:`kendall_tau_b`.
-
-    References
-    ----------
-    .. [1] C. Spearman. The proof and measurement of association between two things. The American
-       Journal of Psychology 15 (1904). https://doi.org/10.2307/1412159
-
-    Examples
-    --------
-    >>> round(float(spearman([1, 2, 3, 4], [2, 1, 3, 4])), 6)
-    0.8
-    """
-    return pearson(average_rank(np.asarray(x)), average_rank(np.asarray(y)))
-
-
-def icc1(*rankings: ArrayLike) -> FloatArray:
-    r"""Return the one-way intraclass correlation of two rankings or more.
-
-    .. math:: \operatorname{ICC}(1) = \frac{B - W}{B + (n - 1) W}
-
-    with B and W the mean squares of average ranks between and within systems, over n rankings.
-
-    Parameters
-    ----------
-    *rankings : array_like of shape (..., system)
-        Ranks, 1 for the best.
-
-    Returns
-    -------
-    numpy.ndarray of shape (...)
-        At most 1, for equal rankings; NaN if every ranking is one group of ties.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rankings.
-
-    References
-    ----------
-    .. [1] P. E. Shrout and J. L. Fleiss. Intraclass correlations: uses in assessing rater
-       reliability. Psychological Bulletin 86 (1979). https://doi.org/10.1037/0033-2909.86.2.420
-
-    Examples
-    --------
-    >>> round(float(icc1([1, 2, 3], [2, 1, 3])), 6)
-    0.636364
-    """
-    if len(rankings) < 2:
-        raise ValueError(f"rankings must be at least two; got {len(rankings)}")
-    places = np.stack(
-        np.broadcast_arrays(*(average_rank(np.asarray(ranking)) for ranking in rankings)), axis=-2
-    )
-    n, n_systems = places.shape[-2:]
-    per_system = places.mean(axis=-2)
-    overall = per_system.mean(axis=-1)
-    between = n * ((per_system - overall[..., None]) ** 2).sum(axis=-1) / max(1, n_systems - 1)
-    within = ((places - per_system[..., None, :]) ** 2).sum(axis=(-2, -1)) / (n_systems * (n - 1))
-    return _ratio(between - within, between + (n - 1) * within)
 
 
 #: Measures of two rankings without further options, by name.
@@ -263,39 +61,123 @@ MEASURES: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = MappingPr
 
 
 def compare_rankings(
-    x: ArrayLike, y: ArrayLike, *, k: int | None = None, p: float = 0.9
+    x: "Ranking | ArrayLike",
+    y: "Ranking | ArrayLike",
+    *,
+    k: int | None = None,
+    p: float = 0.9,
+    ci_prob: float = 0.95,
 ) -> dict[str, FloatArray]:
     """Compare rankings by every measure.
 
     Parameters
     ----------
-    x, y : array_like of shape (..., system)
-        Ranks, 1 for the best.
+    x, y : array_like of shape (..., system), or xarray.DataTree
+        Ranks, 1 for the best; or results of :func:`bayesrank.rank`. Results, and ranks labelled by
+        system, are matched by the names of the systems.
     k : int, optional
         Depth of the top-k overlap; left out by default.
     p : float, default 0.9
         Persistence of the rank-biased overlap.
+    ci_prob : float, default 0.95
+        Probability of the intervals, where `x` or `y` is a result with draws.
 
     Returns
     -------
     dict of str to numpy.ndarray of shape (...)
-        The measures of `MEASURES`, and ``top_k_overlap`` if `k` is given.
+        The measures of `MEASURES`, and ``top_k_overlap`` if `k` is given. Where there are draws,
+        also the mean of every measure over them and its equal-tailed interval, as
+        ``kendall_tau_b_mean``, ``kendall_tau_b_lower`` and ``kendall_tau_b_upper``. Both rankings
+        are estimates then: draws of two results are paired at random, so that both uncertainties
+        count; ranks stay as they are. So pass ranks and the result of a gold standard to learn how
+        far those ranks agree with the order that the standard estimates. Agreement with an order
+        that is uncertain is mostly below that with its estimate.
 
     Raises
     ------
     ValueError
-        If `k` or `p` is out of range.
+        If a ranking is empty or not finite, the systems differ, or a number is out of range.
 
     Examples
     --------
     >>> float(compare_rankings([1, 2, 3, 4], [2, 1, 3, 4], k=2)["top_k_overlap"])
     1.0
+
+    >>> from bayesrank import rank
+    >>> gold = rank([[[1, 1, 1], [1, 1, 0]], [[0, 1, 0], [0, 0, 1]]], "avg", random_seed=1)
+    >>> agreement = compare_rankings([1, 2], gold)
+    >>> float(agreement["kendall_tau_b"]), bool(agreement["kendall_tau_b_mean"] < 1.0)
+    (1.0, True)
     """
+    check_between_0_and_1(ci_prob, "ci_prob")
+    (x_ranks, x_draws), (y_ranks, y_draws) = read_pair(x, y)
+    _check_pair(x_ranks, y_ranks)
+    compared = _measures(x_ranks, y_ranks, k, p)
+    if x_draws is None and y_draws is None:
+        return compared
+    varied = _vary(x_ranks, x_draws, y_ranks, y_draws, k, p)
+    for name, values in varied.items():
+        for end, summary in zip(("mean", "lower", "upper"), _summary(values, ci_prob), strict=True):
+            compared[f"{name}_{end}"] = summary
+    return compared
+
+
+def _vary(
+    x: FloatArray,
+    x_draws: FloatArray | None,
+    y: FloatArray,
+    y_draws: FloatArray | None,
+    k: int | None,
+    p: float,
+) -> dict[str, FloatArray]:
+    """Return the measures over the draws, on the last axis."""
+    if x_draws is not None and y_draws is not None:
+        n_draws = min(len(x_draws), len(y_draws))
+        # Draws of two results with one seed would go together.
+        y_draws = np.random.default_rng(0).permutation(y_draws)[:n_draws]
+        x_draws = x_draws[:n_draws]
+    n_draws = max(0 if draws is None else len(draws) for draws in (x_draws, y_draws))
+    step = max(1, _BLOCK_SIZE // (max(x.size, y.size) * x.shape[-1]))
+    blocks = []
+    for start in range(0, n_draws, step):
+        # Ranks stay as they are while the draws on the other side vary.
+        one, two = (
+            ranks[..., np.newaxis, :] if draws is None else draws[start : start + step]
+            for ranks, draws in ((x, x_draws), (y, y_draws))
+        )
+        blocks.append(_measures(one, two, k, p))
+    return {name: np.concatenate([block[name] for block in blocks], axis=-1) for name in blocks[0]}
+
+
+def _summary(values: FloatArray, ci_prob: float) -> FloatArray:
+    """Return mean and equal-tailed interval over the last axis; NaN where all is undefined."""
+    found = np.full((3, *values.shape[:-1]), np.nan)
+    for place in np.ndindex(values.shape[:-1]):
+        defined = values[place][~np.isnan(values[place])]
+        if len(defined):
+            tails = np.quantile(defined, (0.5 - ci_prob / 2, 0.5 + ci_prob / 2))
+            found[(slice(None), *place)] = [defined.mean(), *tails]
+    return found
+
+
+def _measures(x: ArrayLike, y: ArrayLike, k: int | None, p: float) -> dict[str, FloatArray]:
     values = {name: measure(x, y) for name, measure in MEASURES.items()}
     values["rank_biased_overlap"] = rank_biased_overlap(x, y, p=p)
     if k is not None:
         values["top_k_overlap"] = top_k_overlap(x, y, k=k)
     return values
+
+
+def _check_pair(x: FloatArray, y: FloatArray) -> None:
+    for name, ranks in (("x", x), ("y", y)):
+        if not ranks.shape[-1:] or not ranks.shape[-1]:
+            raise ValueError(f"{name} must rank one system or more; got shape {ranks.shape}")
+        if not np.isfinite(ranks).all():
+            raise ValueError(
+                f"{name} must hold finite ranks; got {ranks[~np.isfinite(ranks)].flat[0]}"
+            )
+    if x.shape[-1:] != y.shape[-1:]:
+        raise ValueError(f"x and y must rank the same systems; got {x.shape[-1]} and {y.shape[-1]}")
 
 
 def agreement_matrix(rankings: ArrayLike, *, measure: str = "kendall_tau_b") -> FloatArray:

@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesrank.results.rank_sets import resolved_pairs
+from bayesrank.results.stored import ranking_of, result_draws
+
 
 def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
     """Return the probability that each system is among the best k.
@@ -34,24 +37,28 @@ def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
     return top.to_series().rename("prob_top_k")
 
 
-def pairwise_decisions(result: xr.DataTree, *, ci_prob: float = 0.95) -> pd.DataFrame:
+def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> pd.DataFrame:
     """Tabulate what is known of the difference of every two systems.
+
+    Intervals are those of each pair by itself; ``resolved`` is decided for all pairs at once, as
+    in the leaderboard, so a pair may be unresolved although its own interval leaves out 0.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned with draws.
-    ci_prob : float, default 0.95
-        Probability of the intervals; an order is resolved if the better system is superior with
-        this probability.
+    ci_prob : float, optional
+        Probability of the intervals, and joint probability with which all resolved orders hold;
+        that of the result by default.
 
     Returns
     -------
     pandas.DataFrame
         One row per pair, the better system first: ``difference`` of the scores with its interval,
         ``z`` (difference over its standard deviation), ``confidence`` (the ranking confidence
-        rho, the normal probability of z), ``superiority``, ``resolved``, and
-        ``intervals_overlap``, the cruder rule by which the systems' own intervals are compared.
+        rho, the normal probability of z), ``superiority``, ``resolved``
+        (:func:`bayesrank.results.rank_sets.resolved_pairs`), and ``intervals_overlap``, the cruder
+        rule by which the systems' own intervals are compared.
 
     Raises
     ------
@@ -60,16 +67,22 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float = 0.95) -> pd.Data
     """
     from scipy.special import ndtr  # most readers of results do not need SciPy
 
-    ranking = result["ranking"].to_dataset()
+    ranking = ranking_of(result)
     if "superiority" not in ranking:
         raise ValueError("result must have draws for decisions; got a point estimate alone")
+    own = float(ranking.attrs["ci_prob"])
+    prob = own if ci_prob is None else ci_prob
     names = ranking["system"].values
     order = np.argsort(ranking["rank"].values, kind="stable")
-    draws = result["posterior"]["score"].stack(sample=("chain", "draw")).values[order]
+    draws = result_draws(result).T[order]
     score = ranking["score"].values[order]
+    if prob == own:
+        resolved = ranking["resolved"].values[np.ix_(order, order)]
+    else:
+        resolved = resolved_pairs(score, draws.T, ci_prob=prob)
     first, second = np.triu_indices(len(order), 1)
     gaps = draws[first] - draws[second]
-    tails = (0.5 - ci_prob / 2, 0.5 + ci_prob / 2)
+    tails = (0.5 - prob / 2, 0.5 + prob / 2)
     lower, upper = np.quantile(gaps, tails, axis=1)
     own_lower, own_upper = np.quantile(draws, tails, axis=1)
     sd = gaps.std(axis=1)
@@ -87,8 +100,7 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float = 0.95) -> pd.Data
             "z": z,
             "confidence": ndtr(z),
             "superiority": superiority,
-            # Of equal scores neither is the better one, however skewed their draws.
-            "resolved": (superiority >= ci_prob) & (difference > 0),
+            "resolved": resolved[first, second],
             "intervals_overlap": own_lower[first] <= own_upper[second],
         }
     )

@@ -108,6 +108,13 @@ def is_little(*numbers: NDArray[Any], least: int) -> NDArray[np.bool_]:
     return little
 
 
+def shrunk_towards(result: xr.DataTree) -> float | None:
+    """Return towards what the score of a result is shrunk by its prior, None if it is not."""
+    if result.attrs.get("shrunk") != "yes":
+        return None
+    return float(result["constant_data"].to_dataset()["category_weights"].mean())
+
+
 def _places(data: Ballots) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the mean share of the others that each system is above, and its ballots."""
     grades = data.grades

@@ -3,6 +3,9 @@
 import pandas as pd
 import xarray as xr
 
+from bayesrank.results.evidence import shrunk_towards
+from bayesrank.results.stored import ranking_of
+
 # Those that a point estimate has alone.
 POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")
 
@@ -16,18 +19,18 @@ COLUMNS = (
     "rank_upper",
     "prob_best",
     "expected_rank",
-    "tier",
+    "group",
     "separated_from_next",
 )
 
-_STATED = ("ci_prob", "lcb", "least_outcomes")
+_STATED = ("ci_prob", "lcb")
 
 
 class Leaderboard(pd.DataFrame):
     """A leaderboard: a frame that notebooks show rounded, with its columns named for people.
 
-    Its ``attrs`` hold ``ci_prob``, ``lcb`` and ``least_outcomes``. Parts of it are shown as any
-    other frame.
+    Its ``attrs`` hold ``ci_prob``, ``lcb`` and, where a prior shrinks the score, towards what.
+    Parts of it are shown as any other frame.
     """
 
     @property
@@ -58,10 +61,10 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
         ``score_upper`` bound the credible interval; ``lcb`` is the lower credible bound and
         ``lcb_rank`` the conservative rank by it; ``rank_lower`` and ``rank_upper`` bound the rank
         of each system by itself; ``prob_best`` is the probability of being first and
-        ``expected_rank`` the posterior mean of the rank; ``tier`` numbers groups of neighbours
-        whose order is not resolved, and ``separated_from_next`` says whether the system is resolved
-        from the next one (if the first is not, do not declare a winner). Without draws the columns
-        end with ``few``.
+        ``expected_rank`` the posterior mean of the rank; ``group`` has letters: two systems share
+        one if and only if their order is not resolved when all pairs are decided at once;
+        ``separated_from_next`` says by the same decisions whether the system is resolved from the
+        next one. Without draws the columns end with ``few``.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     0     1  system 1  0.666667           3  True
     1     2  system 2  0.333333           3  True
     """
-    ranking = _ranking(result)
+    ranking = ranking_of(result)
     columns = [name for name in COLUMNS if name == "system" or name in ranking]
     table = pd.DataFrame({name: ranking[name].values for name in columns})
     table["system"] = table["system"].astype(str)
@@ -86,6 +89,9 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     order = table.assign(known=known).sort_values(["rank", "known"], kind="stable").index
     board = Leaderboard(table.loc[order].reset_index(drop=True))
     board.attrs.update({name: ranking.attrs[name] for name in _STATED if name in ranking.attrs})
+    towards = shrunk_towards(result)
+    if towards is not None:
+        board.attrs["shrunk_towards"] = towards
     return board
 
 
@@ -115,17 +121,8 @@ def superiority(result: xr.DataTree) -> pd.DataFrame:
     >>> float(superiority(result).loc["system 1", "system 2"]) > 0.9
     True
     """
-    ranking = _ranking(result)
+    ranking = ranking_of(result)
     if "superiority" not in ranking:
         raise ValueError("result must have draws for superiority; got a point estimate alone")
     order = leaderboard(result)["system"].to_list()
     return ranking["superiority"].to_pandas().loc[order, order]
-
-
-def _ranking(result: xr.DataTree) -> xr.Dataset:
-    if not isinstance(result, xr.DataTree):
-        raise ValueError(f"result must be what rank() returned; got {type(result).__name__}")
-    if "ranking" not in result.children:
-        groups = ", ".join(result.children) or "none"
-        raise ValueError(f"result must have a group 'ranking'; got groups {groups}")
-    return result["ranking"].to_dataset()

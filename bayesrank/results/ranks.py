@@ -11,7 +11,7 @@ RANK_METHODS: tuple[RankMethod, ...] = ("competition", "competition_max", "dense
 # Scores that differ by less than this share of their range are equal. Sums of a few thousand terms
 # in float64 agree to about 1e-13 of their size whatever their order, so that is the least.
 TIE_TOLERANCE = 1e-10
-_ROUNDING = 1e-13
+ROUNDING = 1e-13
 
 
 def _descending(
@@ -26,7 +26,7 @@ def _descending(
     size = np.where(finite, np.abs(ordered), 0.0).max(axis=-1, keepdims=True, initial=0.0)
     high = np.where(finite, ordered, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
     low = np.where(finite, ordered, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
-    gap = np.maximum(tol * np.maximum(high - low, 0.0), min(tol, _ROUNDING) * size)
+    gap = np.maximum(tol * np.maximum(high - low, 0.0), min(tol, ROUNDING) * size)
     starts = np.ones(scores.shape, dtype=bool)
     with np.errstate(invalid="ignore"):  # inf - inf is NaN, which compares as equal, as it should
         starts[..., 1:] = ordered[..., :-1] - ordered[..., 1:] > gap

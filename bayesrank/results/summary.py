@@ -5,7 +5,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.inference.labels import label_index
-from bayesrank.results.rank_sets import separated_from_next, simultaneous_rank_sets, tiers
+from bayesrank.results.groups import letter_groups
+from bayesrank.results.rank_sets import joint_rank_sets, resolved_pairs, separated_from_next
 from bayesrank.results.ranks import rank_range, rank_scores, tie_groups
 
 FloatArray = NDArray[np.float64]
@@ -93,14 +94,9 @@ def summarize_draws(
 
 
 def summarize_resolution(
-    score: FloatArray,
-    draws: FloatArray,
-    superiority: FloatArray,
-    systems: tuple[str, ...],
-    *,
-    ci_prob: float,
+    score: FloatArray, draws: FloatArray, systems: tuple[str, ...], *, ci_prob: float
 ) -> xr.Dataset:
-    """Summarise how much of the order is resolved.
+    """Summarise how much of the order is resolved, all pairs decided at once.
 
     Parameters
     ----------
@@ -108,31 +104,34 @@ def summarize_resolution(
         Point estimate.
     draws : numpy.ndarray of shape (draw, system)
         Draws of the scores.
-    superiority : numpy.ndarray of shape (system, opponent)
-        As in :func:`summarize_draws`.
     systems : tuple of str
         Labels.
     ci_prob : float
-        Probability with which an order counts as resolved.
+        Joint probability with which resolved orders hold.
 
     Returns
     -------
     xarray.Dataset
-        Over ``system``: ``joint_rank_lower`` and ``joint_rank_upper`` (sets that hold all ranks
-        at once), ``tier`` and ``separated_from_next``; see :mod:`bayesrank.results.rank_sets`.
+        Over ``(system, opponent)``: ``resolved``, whether the system is resolved as better than the
+        opponent (:func:`bayesrank.results.rank_sets.resolved_pairs`). All else follows from it,
+        over ``system``: ``joint_rank_lower`` and ``joint_rank_upper`` (sets that hold all ranks at
+        once), ``group`` (letters: two systems share one if and only if they are not resolved) and
+        ``separated_from_next``.
     """
-    lower, upper = simultaneous_rank_sets(draws, ci_prob=ci_prob)
+    resolved = resolved_pairs(score, draws, ci_prob=ci_prob)
+    lower, upper = joint_rank_sets(resolved)
     return xr.Dataset(
         {
+            "resolved": (("system", "opponent"), resolved),
             "joint_rank_lower": ("system", lower),
             "joint_rank_upper": ("system", upper),
-            "tier": ("system", tiers(score, superiority, probability=ci_prob)),
-            "separated_from_next": (
-                "system",
-                separated_from_next(score, superiority, probability=ci_prob),
-            ),
+            "group": ("system", np.array(letter_groups(score, resolved))),
+            "separated_from_next": ("system", separated_from_next(score, resolved)),
         },
-        coords={"system": label_index("system", systems)},
+        coords={
+            "system": label_index("system", systems),
+            "opponent": label_index("opponent", systems),
+        },
     )
 
 

@@ -72,9 +72,7 @@ def build_tree(
     else:
         flat = draws.reshape(-1, len(systems))
         summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
-        resolution = summarize_resolution(
-            estimate.score, flat, summary["superiority"].values, systems, ci_prob=ci_prob
-        )
+        resolution = summarize_resolution(estimate.score, flat, systems, ci_prob=ci_prob)
         ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
     # Ranks do not depend on units, so scores are converted last.
     in_units = {

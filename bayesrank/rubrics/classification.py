@@ -9,22 +9,26 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.rubrics.attempts import is_greedy, signal_values, standard_columns
+from bayesrank.rubrics.library import find_schemes
 from bayesrank.rubrics.predicates import holds, parse_predicate
 from bayesrank.rubrics.schemes import Scheme, Scope, Threshold
 
 FloatArray = NDArray[np.float64]
 
 
-def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) -> pd.Series:
+def classify(table: pd.DataFrame, scheme: str | Scheme, *, by: Scope | None = None) -> pd.Series:
     """Return the category of every attempt.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per attempt, a column per signal; ``system`` (or ``model``) and ``group`` where
-        thresholds are taken by them. Truth values are booleans or 0 and 1.
-    scheme : Scheme
-        The scheme.
+        One row per attempt, a column per signal; ``system`` (or ``model``) and ``group`` (or
+        ``benchmark`` or ``dataset``) where thresholds are taken by them. A table without groups is
+        one group. Truth values are booleans or 0 and 1. Rows where a column ``greedy`` is 1 are
+        greedy runs: they get a category, but percentiles do not count them.
+    scheme : str or Scheme
+        The name of a shipped scheme, or a scheme.
     by : {"global", "system", "group"}, optional
         Over what thresholds are taken, instead of what the scheme says.
 
@@ -39,15 +43,17 @@ def classify(table: pd.DataFrame, scheme: Scheme, *, by: Scope | None = None) ->
         If a signal is absent or missing in a row, no rule holds for an attempt and the scheme has
         no ``otherwise``, several hold for one of an exclusive scheme, or a percentile decides that
         is taken of no attempt.
+    ValueError
+        If no shipped scheme has that name.
 
     Examples
     --------
-    >>> from bayesrank.rubrics import SCHEMES
     >>> attempts = pd.DataFrame({"has_box": [1, 0, 1], "is_correct": [1, 1, 0]})
-    >>> classify(attempts, SCHEMES["format_compliance"]).tolist()
+    >>> classify(attempts, "format_compliance").tolist()
     [3, 2, 1]
     """
-    attempts = _with_system(table)
+    (scheme,) = find_schemes(scheme)
+    attempts = standard_columns(table)
     values = _Values(attempts, scheme, by, absent=-np.inf)
     category = _assign(table, scheme, values)
     if values.without_cut:
@@ -93,7 +99,7 @@ def _assign(table: pd.DataFrame, scheme: Scheme, values: "_Values") -> NDArray[n
 
 def rubric_responses(
     table: pd.DataFrame,
-    scheme: Scheme,
+    scheme: str | Scheme,
     *,
     weights: Sequence[float] | None = None,
     by: Scope | None = None,
@@ -107,9 +113,10 @@ def rubric_responses(
     ----------
     table : pandas.DataFrame
         As in :func:`classify`, with the columns of :meth:`bayesrank.Responses.from_long` except
-        the outcome: ``system``, ``question`` and, optionally, ``trial`` and ``group``.
-    scheme : Scheme
-        The scheme.
+        the outcome: ``system``, ``question`` and, optionally, ``trial`` and ``group``. Greedy runs
+        become the prior outcomes.
+    scheme : str or Scheme
+        The name of a shipped scheme, or a scheme.
     weights : sequence of float, optional
         Worth of each category; those of the scheme by default.
     by : {"global", "system", "group"}, optional
@@ -125,18 +132,20 @@ def rubric_responses(
     ------
     DataError
         As in :func:`classify`, or if neither the scheme nor the call states weights.
+    ValueError
+        If no shipped scheme has that name.
 
     Examples
     --------
-    >>> from bayesrank.rubrics import SCHEMES
     >>> attempts = pd.DataFrame({
     ...     "system": ["a", "a", "b"], "question": [1, 1, 1],
     ...     "has_box": [1, 0, 1], "is_correct": [1, 1, 0],
     ... })
-    >>> rubric_responses(attempts, SCHEMES["format_compliance"]).grades
+    >>> rubric_responses(attempts, "format_compliance").grades
     array([[0.75],
            [0.5 ]])
     """
+    (scheme,) = find_schemes(scheme)
     worth = scheme.weights if weights is None else tuple(weights)
     if worth is None:
         raise DataError(
@@ -146,17 +155,38 @@ def rubric_responses(
     if len(worth) != len(scheme.categories):
         raise DataError(
             f"weights must be {len(scheme.categories)} numbers, one for each of "
-            f"{', '.join(scheme.categories)}; got {len(worth)}"
+            f"{', '.join(scheme.categories)}; got {len(worth)} for the scheme {scheme.name}"
         )
     columns = ["system", "question", "trial", "group"]
-    attempts = _with_system(table)
+    attempts = standard_columns(table)
     frame = attempts[[column for column in columns if column in attempts]]
     frame = frame.assign(outcome=classify(attempts, scheme, by=by))
-    return Responses.from_long(frame, weights=worth, **options)
+    greedy = is_greedy(attempts)
+    sampled = frame.loc[~greedy]
+    if greedy.any():
+        options.setdefault("prior_outcomes", _prior_outcomes(sampled, frame.loc[greedy]))
+    return Responses.from_long(sampled, weights=worth, **options)
 
 
-def _with_system(table: pd.DataFrame) -> pd.DataFrame:
-    return table if "system" in table else table.rename(columns={"model": "system"})
+def _prior_outcomes(sampled: pd.DataFrame, greedy: pd.DataFrame) -> NDArray[np.int64]:
+    """Arrange greedy runs as (system, question, run), -1 where there is none."""
+    places, sizes = [], []
+    for column in ("system", "question"):
+        if column not in sampled:
+            raise DataError(f"table must have a column {column!r}; got none")
+        known = pd.Index(sampled[column].unique())  # the order in which responses have them
+        place = known.get_indexer(pd.Index(greedy[column]))
+        if (place < 0).any():
+            unknown = greedy[column].iloc[int(np.argmin(place))]
+            raise DataError(
+                f"{column} of a greedy run must have attempts that are not greedy; got {unknown!r}"
+            )
+        places.append(place)
+        sizes.append(len(known))
+    run = greedy.groupby(["system", "question"], sort=False).cumcount().to_numpy()
+    outcomes = np.full((*sizes, run.max() + 1), -1)
+    outcomes[(*places, run)] = greedy["outcome"].to_numpy()
+    return outcomes
 
 
 class _Values:
@@ -192,27 +222,31 @@ class _Values:
                 f"table must have a column {name!r} for the scheme {self._scheme.name}; "
                 f"got {', '.join(map(str, self._table.columns))}"
             )
-        try:
-            values = self._table[name].astype(object).to_numpy(np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{name} must be numbers or truth values") from error
-        blank = int(np.isnan(values).sum())
-        if blank:
-            raise DataError(f"{name} must be given for every attempt; got {blank} blanks")
-        return values
+        return signal_values(self._table, name)
 
     def _percentile(self, threshold: Threshold) -> FloatArray:
-        values = pd.Series(self._lookup(threshold.signal))
-        counted = values.where(self.where(threshold.where)) if threshold.where else values
-        scope = self._by or threshold.by
-        if scope == "global":
-            cut = np.full(len(values), counted.quantile(threshold.percentile / 100))
-        else:
-            if scope not in self._table:
-                raise DataError(f"table must have a column {scope!r} for thresholds by {scope}")
-            keys = self._table[scope].to_numpy()
-            grouped = counted.groupby(keys)
-            cut = grouped.transform("quantile", threshold.percentile / 100).to_numpy(np.float64)
+        """Return the percentile that each row is compared with."""
+        values = self._lookup(threshold.signal)
+        counted = ~is_greedy(self._table)
+        if threshold.where:
+            counted &= self.where(threshold.where)
+        cut = np.full(len(values), np.nan)
+        for rows in self._rows_by(self._by or threshold.by):
+            inside = values[rows[counted[rows]]]
+            if len(inside):
+                cut[rows] = np.percentile(inside, threshold.percentile)
         if np.isnan(cut).any():
             self.without_cut.append(repr(threshold.where))
         return np.where(np.isnan(cut), self._absent, cut)
+
+    def _rows_by(self, scope: str) -> list[NDArray[np.intp]]:
+        """Return the rows of each system or group."""
+        if scope == "global" or (scope == "group" and "group" not in self._table):
+            return [np.arange(len(self._table))]
+        if scope not in self._table:
+            raise DataError(f"table must have a column {scope!r} for thresholds by {scope}")
+        codes, found = self._table[scope].factorize()
+        if (codes < 0).any():
+            raise DataError(f"{scope} must be given in every row; got {(codes < 0).sum()} blanks")
+        order = np.argsort(codes, kind="stable")
+        return np.split(order, np.searchsorted(codes[order], np.arange(1, len(found))))

@@ -1,21 +1,68 @@
-"""The schemes that ship with the package."""
+"""The schemes that ship with the package, and how to name them."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from types import MappingProxyType
 
-from bayesrank.rubrics.schemes import Scheme, parse_schemes
+from bayesrank.rubrics.schemes import Rule, Scheme, parse_schemes
+
+_FILE = files("bayesrank.rubrics").joinpath("schemes.toml")
+
+SCHEMES: Mapping[str, Scheme] = MappingProxyType(
+    parse_schemes(tomllib.loads(_FILE.read_text("utf-8")))
+)
+"""Published schemes by name. Each states its source; ``schemes.toml`` beside this module states
+the choices that the sources leave open."""
+
+CORRECTNESS = Scheme(
+    "correctness",
+    ("Wrong", "Correct"),
+    (Rule("Correct", "is_correct >= 0.5"),),
+    otherwise="Wrong",
+    weights=(0.0, 1.0),
+)
+"""Right or wrong, whatever else an attempt is: the outcomes of the other methods."""
 
 
-def _shipped(file: str) -> dict[str, Scheme]:
-    text = files("bayesrank.rubrics").joinpath(file).read_text("utf-8")
-    return parse_schemes(tomllib.loads(text))
+def find_schemes(
+    schemes: str | Scheme | Sequence[str | Scheme], *, own: Mapping[str, Scheme] | None = None
+) -> tuple[Scheme, ...]:
+    """Return schemes that are given by name or as they are.
 
+    Parameters
+    ----------
+    schemes : str, Scheme or sequence of these
+        Names of shipped schemes or of own ones, or schemes.
+    own : mapping of str to Scheme, optional
+        Further schemes by name, such as what :func:`read_schemes` returned.
 
-PUBLISHED: Mapping[str, Scheme] = MappingProxyType(_shipped("schemes.toml"))
-"""Schemes whose published definitions leave nothing to guess."""
+    Returns
+    -------
+    tuple of Scheme
 
-SCHEMES: Mapping[str, Scheme] = MappingProxyType({**PUBLISHED, **_shipped("readings.toml")})
-"""Shipped schemes by name: the published ones, and readings of those of which only the names are
-known here. ``schemes.toml`` and ``readings.toml`` beside this module state their sources."""
+    Raises
+    ------
+    ValueError
+        If there is none, a name is not known, or two schemes have one name.
+
+    Examples
+    --------
+    >>> [scheme.name for scheme in find_schemes("conservative")]
+    ['conservative']
+    """
+    known = {**SCHEMES, **(own or {})}
+    given = [schemes] if isinstance(schemes, str | Scheme) else list(schemes)
+    found = []
+    for one in given:
+        if not isinstance(one, Scheme):
+            if one not in known:
+                raise ValueError(f"schemes must be among {', '.join(known)}; got {one!r}")
+            one = known[one]
+        found.append(one)
+    names = [scheme.name for scheme in found]
+    if not found or len(set(names)) < len(names):
+        raise ValueError(
+            f"schemes must be one or more, each once; got {', '.join(names) or 'none'}"
+        )
+    return tuple(found)

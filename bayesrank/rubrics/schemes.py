@@ -177,8 +177,9 @@ def read_schemes(path: str | Path) -> dict[str, Scheme]:
 
     Every table under ``schemes`` is one scheme: ``categories``, ``rules`` (tables with
     ``category`` and ``when``), and optionally ``otherwise``, ``weights``, ``exclusive``,
-    ``title``, ``source`` and the tables ``thresholds`` and ``predicates``. A top-level table
-    ``predicates`` is shared by all schemes of the file.
+    ``title``, ``source`` and the tables ``thresholds`` and ``predicates``. All schemes of the file
+    share the top-level tables ``predicates`` and ``thresholds``, each as far as it uses them. The
+    key ``by`` of a scheme applies to its thresholds that state none.
 
     Parameters
     ----------
@@ -200,10 +201,14 @@ def read_schemes(path: str | Path) -> dict[str, Scheme]:
 
 def parse_schemes(content: Mapping[str, Any]) -> dict[str, Scheme]:
     """Build schemes from the content of a file as :func:`read_schemes` describes it."""
-    _check_keys(content, ("predicates", "schemes"), "the file")
-    shared = content.get("predicates", {})
+    _check_keys(content, ("predicates", "thresholds", "schemes"), "the file")
+    predicates, thresholds = content.get("predicates", {}), content.get("thresholds", {})
+    for label, threshold in thresholds.items():
+        _check_keys(threshold, _THRESHOLD_KEYS, label)
+    for text in predicates.values():  # also of those that no scheme uses
+        parse_predicate(text)
     return {
-        name: _parse_scheme(name, record, shared)
+        name: _parse_scheme(name, record, predicates, thresholds)
         for name, record in content.get("schemes", {}).items()
     }
 
@@ -214,36 +219,65 @@ _KEYS = (
     "otherwise",
     "weights",
     "exclusive",
+    "by",
     "thresholds",
     "predicates",
     "title",
     "source",
 )
+_THRESHOLD_KEYS = ("signal", "percentile", "by", "where")
 
 
-def _parse_scheme(name: str, record: Mapping[str, Any], shared: Mapping[str, str]) -> Scheme:
+def _parse_scheme(
+    name: str,
+    record: Mapping[str, Any],
+    shared_predicates: Mapping[str, str],
+    shared_thresholds: Mapping[str, Any],
+) -> Scheme:
     _check_keys(record, _KEYS, name)
     for key in ("categories", "rules"):
         if key not in record:
             raise ValueError(f"{key} must be given for the scheme {name}; got none")
     for rule in record["rules"]:
         _check_keys(rule, ("category", "when"), f"a rule of {name}", needed=True)
-    thresholds = record.get("thresholds", {})
-    for label, threshold in thresholds.items():
-        _check_keys(threshold, ("signal", "percentile", "by", "where"), f"{label} of {name}")
+    own_thresholds, own_predicates = record.get("thresholds", {}), record.get("predicates", {})
+    for label, threshold in own_thresholds.items():
+        _check_keys(threshold, _THRESHOLD_KEYS, f"{label} of {name}")
+    by = {"by": record["by"]} if "by" in record else {}
+    thresholds = {
+        label: Threshold(**{**by, **threshold})
+        for label, threshold in {**shared_thresholds, **own_thresholds}.items()
+    }
+    predicates = {**shared_predicates, **own_predicates}
+    rules = tuple(Rule(**rule) for rule in record["rules"])
+    kept = _used(rules, predicates, thresholds).union(own_thresholds, own_predicates)
     weights = record.get("weights")
     return Scheme(
         name=name,
         categories=tuple(record["categories"]),
-        rules=tuple(Rule(**rule) for rule in record["rules"]),
+        rules=rules,
         otherwise=record.get("otherwise"),
         weights=None if weights is None else tuple(map(float, weights)),
         exclusive=record.get("exclusive", False),
-        thresholds={label: Threshold(**t) for label, t in thresholds.items()},
-        predicates={**shared, **record.get("predicates", {})},
+        thresholds={label: one for label, one in thresholds.items() if label in kept},
+        predicates={label: text for label, text in predicates.items() if label in kept},
         title=record.get("title", ""),
         source=record.get("source", ""),
     )
+
+
+def _used(
+    rules: Sequence[Rule], predicates: Mapping[str, str], thresholds: Mapping[str, Threshold]
+) -> set[str]:
+    """Return the names that rules use, directly or through other names."""
+    used: set[str] = set()
+    texts = [rule.when for rule in rules]
+    while texts:
+        for name in set(names_in(parse_predicate(texts.pop()))) - used:
+            used.add(name)
+            text = thresholds[name].where if name in thresholds else predicates.get(name, "")
+            texts += [text] if text else []
+    return used
 
 
 def _check_keys(

@@ -54,7 +54,8 @@ def weight_sensitivity(
 
     Examples
     --------
-    >>> data = Responses([[[0, 2, 2]], [[1, 1, 2]]], systems=["bold", "careful"])
+    >>> outcomes = [[[0, 2, 2]], [[1, 1, 2]]]
+    >>> data = Responses(outcomes, systems=["bold", "careful"], categories=3)
     >>> weight_sensitivity(data, box=([0, 0, 1], [0, 1, 1]))[["system", "share_first"]].round(1)
         system  share_first
     0     bold          0.5
@@ -109,7 +110,7 @@ def order_stability(data: Responses, *, box: Box | None = None) -> pd.DataFrame:
 
     Examples
     --------
-    >>> data = Responses([[[0, 2, 2]], [[0, 1, 2]]], systems=["a", "b"])
+    >>> data = Responses([[[0, 2, 2]], [[0, 1, 2]]], systems=["a", "b"], categories=3)
     >>> order_stability(data, box=([0, 0, 1], [0, 0.5, 1]))["stable"].tolist()
     [True]
     """

@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 SIGNALS: Mapping[str, str] = MappingProxyType(
     {
-        "has_box": "whether the answer is in the wanted format, such as \\boxed{}",
-        "is_correct": "whether the extracted answer is right",
-        "token_ratio": "length of the completion, relative to what is usual or allowed",
-        "repeated_pattern": "whether the completion degenerated into repetition",
+        "has_box": "whether the answer is in the wanted format, such as \\boxed{} (0 or 1)",
+        "is_correct": "whether the extracted answer is right (0 or 1)",
+        "token_ratio": "tokens of the completion, as a share of the largest allowed number",
+        "repeated_pattern": "whether the finish reason is another one than 'stop' (0 or 1)",
         "prompt_bpt": "bits per token of the prompt under the system",
-        "completion_bpt": "bits per token of the completion under the system",
-        "compass_A": "probability of the label A (correct) by a verifier",
-        "compass_B": "probability of the label B (incorrect) by a verifier",
-        "compass_C": "probability of the label C (invalid) by a verifier",
+        "completion_bpt": "bits per token of the completion under the system; lower is surer",
+        "compass_A": "a verifier's probability of correct",
+        "compass_B": "a verifier's probability of wrong",
+        "compass_C": "a verifier's probability of irrelevant or off-task",
         "completion_mean_logprob": "mean log probability of the tokens of the completion",
         "completion_sum_logprob": "sum of them",
         "completion_min_logprob": "smallest of them",

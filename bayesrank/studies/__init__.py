@@ -7,6 +7,7 @@ them.
 from bayesrank.studies import simulate
 from bayesrank.studies.adaptive import adaptive_greedy, power_prior
 from bayesrank.studies.alignment import alignment
+from bayesrank.studies.categorical import categorical
 from bayesrank.studies.commensurate import commensurate_prior
 from bayesrank.studies.consensus import consensus
 from bayesrank.studies.convergence import convergence
@@ -17,10 +18,12 @@ from bayesrank.studies.pools import model_pools
 from bayesrank.studies.sensitivity import prior_sensitivity
 from bayesrank.studies.stability import collapse, stability
 from bayesrank.studies.tables import published_tables, write_tables
+from bayesrank.studies.transfer import prior_transfer
 
 __all__ = [
     "adaptive_greedy",
     "alignment",
+    "categorical",
     "collapse",
     "commensurate_prior",
     "consensus",
@@ -34,6 +37,7 @@ __all__ = [
     "power_prior",
     "prior_data_conflict",
     "prior_sensitivity",
+    "prior_transfer",
     "published_tables",
     "simulate",
     "stability",

@@ -12,6 +12,8 @@ from bayesrank.inference.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
 from bayesrank.results.ranks import rank_scores
+from bayesrank.studies.references import nan_mean
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 Score = Literal["bayes", "avg"]
@@ -114,7 +116,7 @@ def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
         uniform = bayes(counts, weights, None)
         trials = data.trials
         shift = shift * (trials / (trials + data.n_categories)).mean(axis=1)
-    return _label(data, uniform, shift, shrunk, _mean(_mean(greedy)))
+    return _label(data, uniform, shift, shrunk, nan_mean(nan_mean(greedy)))
 
 
 def shrink(sampled: FloatArray, greedy: FloatArray, *, unit: float | None = None) -> Shrinkage:
@@ -140,15 +142,15 @@ def shrink(sampled: FloatArray, greedy: FloatArray, *, unit: float | None = None
     array([0., 0.])
     """
     trials = np.count_nonzero(~np.isnan(sampled), axis=-1)
-    cells = _mean(sampled)
-    own, other = _mean(cells), _mean(_mean(greedy))
+    cells = nan_mean(sampled)
+    own, other = nan_mean(cells), nan_mean(nan_mean(greedy))
     noise = _trial_variance(sampled, greedy) * _trials_share(trials)
     n_systems = own.shape[-1]
     difference = other - own
     # A system without greedy runs stays where it is, and tells nothing about their worth.
     paired = ~np.isnan(difference)
     count = np.count_nonzero(paired, axis=-1)
-    centred = difference - _mean(difference)[..., None]
+    centred = difference - nan_mean(difference)[..., None]
     spread = np.nansum(centred**2, axis=-1) / np.maximum(count - 1, 1)
     weight = np.where(count > 1, random_effects_weight(noise, spread, np.maximum(count, 2)), 0.0)
     shift = np.where(paired, weight[..., None] * centred, 0.0)
@@ -247,8 +249,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     >>> power_prior(load_olympiad("BrUMO'25"))["score"].shape
     (20,)
     """
-    if isinstance(n_weights, bool) or not isinstance(n_weights, int) or n_weights < 2:
-        raise ValueError(f"n_weights must be an integer of at least 2; got {n_weights!r}")
+    check_integer(n_weights, "n_weights", least=2)
     from scipy.special import gammaln  # importing this package should not cost SciPy
 
     earlier = count_categories(_greedy_outcomes(data), data.n_categories)
@@ -291,10 +292,15 @@ def condition_worths(data: Responses) -> tuple[FloatArray, FloatArray]:
     """
     greedy = _greedy_outcomes(data)
     if data.scores is not None:
-        return np.asarray(data.scores), np.where(greedy >= 0, greedy, np.nan).astype(np.float64)
-    weights = data.category_weights
-    sampled = np.where(data.observed, weights[data.outcomes], np.nan)
-    return sampled, np.where(greedy >= 0, weights[greedy], np.nan)
+        return sampled_worths(data), np.where(greedy >= 0, greedy, np.nan).astype(np.float64)
+    return sampled_worths(data), np.where(greedy >= 0, data.category_weights[greedy], np.nan)
+
+
+def sampled_worths(data: Responses) -> FloatArray:
+    """Return worths of sampled outcomes, NaN where missing."""
+    if data.scores is not None:
+        return np.asarray(data.scores)
+    return np.where(data.observed, data.category_weights[data.outcomes], np.nan)
 
 
 def answer_worth(data: Responses) -> float | None:
@@ -315,12 +321,6 @@ def _greedy_outcomes(data: Responses) -> NDArray[np.int8]:
     return greedy
 
 
-def _mean(values: FloatArray) -> FloatArray:
-    """Average over the last axis what is there, NaN where nothing is."""
-    seen = np.count_nonzero(~np.isnan(values), axis=-1)
-    return np.where(seen > 0, np.nansum(values, axis=-1) / np.maximum(seen, 1), np.nan)
-
-
 def _trials_share(trials: NDArray[np.int64]) -> FloatArray:
     """Return the variance of a system's mean per unit of trial variance, averaged over systems."""
     seen = trials > 0
@@ -332,19 +332,19 @@ def _trial_variance(sampled: FloatArray, greedy: FloatArray) -> FloatArray:
     """Estimate the variance of one trial, averaged over cells."""
     trials = np.count_nonzero(~np.isnan(sampled), axis=-1)
     if (trials >= 2).any():
-        squares = np.nansum((sampled - _mean(sampled)[..., None]) ** 2, axis=-1)
+        squares = np.nansum((sampled - nan_mean(sampled)[..., None]) ** 2, axis=-1)
         within = np.where(trials >= 2, squares / np.maximum(trials - 1, 1), np.nan)
-        return _mean(within.reshape(*within.shape[:-2], -1))
-    cells, before = _mean(sampled), _mean(greedy)
+        return nan_mean(within.reshape(*within.shape[:-2], -1))
+    cells, before = nan_mean(sampled), nan_mean(greedy)
     earlier = np.count_nonzero(~np.isnan(greedy), axis=-1)
     squared = (cells - before) ** 2 / (1.0 + 1.0 / np.maximum(earlier, 1))
-    return np.fmin(_residual_variance(cells), _mean(squared.reshape(*squared.shape[:-2], -1)))
+    return np.fmin(_residual_variance(cells), nan_mean(squared.reshape(*squared.shape[:-2], -1)))
 
 
 def _residual_variance(cells: FloatArray) -> FloatArray:
     """Return the variance that is left after the means of systems and questions."""
-    system, question = _mean(cells), _mean(np.swapaxes(cells, -1, -2))
-    overall = _mean(cells.reshape(*cells.shape[:-2], -1))
+    system, question = nan_mean(cells), nan_mean(np.swapaxes(cells, -1, -2))
+    overall = nan_mean(cells.reshape(*cells.shape[:-2], -1))
     residual = cells - system[..., None] - question[..., None, :] + overall[..., None, None]
     n_systems, n_questions = cells.shape[-2:]
     used = n_systems + n_questions - 1

@@ -16,7 +16,7 @@ from bayesrank.studies.adaptive import (
     shrink,
     whole_answers,
 )
-from bayesrank.studies.scoring import find_row
+from bayesrank.studies.configurations import find_row
 from bayesrank.studies.subsets import with_outcomes
 
 FloatArray = NDArray[np.float64]

@@ -10,15 +10,26 @@ import xarray as xr
 
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import agreement_matrix
+from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
+from bayesrank.studies.references import (
+    gold_orders,
+    gold_ranks,
+    groups_of_equals,
+    nan_mean,
+    tau_or_nan,
+    true_agreement,
+)
 from bayesrank.studies.scoring import score_rank
-from bayesrank.studies.stability import choose_methods, gold_ranks, groups_of_equals, tau_or_nan
+from bayesrank.studies.subsets import fewest_trials
+from bayesrank.validation import check_between_0_and_1
 
 
 def consensus(
     data: Responses,
     methods: str | Sequence[str] | None = None,
     *,
+    ci_prob: float = 0.95,
     random_seed: int = 0,
     workers: Workers = 1,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -31,7 +42,10 @@ def consensus(
     data : Responses
         All trials.
     methods : str or sequence of str, optional
-        The 72 published configurations by default, without those that the data do not allow.
+        Names, with options in parentheses, as in :func:`bayesrank.studies.stability`; the 72
+        published configurations by default, without those that the data do not allow.
+    ci_prob : float, default 0.95
+        Probability of the interval of ``tau_true``.
     random_seed, workers, checkpoint, progress
         As in :func:`bayesrank.studies.stability`.
 
@@ -39,8 +53,10 @@ def consensus(
     -------
     xarray.Dataset
         ``rank`` (method, system), ``tau`` (method, other_method), ``tau_gold`` (method), with the
-        order by ``bayes``, ``tau_mean`` (method), the average with all other methods, ``finite``
-        (method), and ``group`` (method), the first method with the same ranking.
+        order by ``bayes``, ``tau_true`` (method), the expected tau with the order that this gold
+        standard estimates, its interval ``tau_true_lower`` and ``tau_true_upper``, ``tau_mean``
+        (method), the average with all other methods, ``finite`` (method), and ``group`` (method),
+        the first method with the same ranking.
 
     Raises
     ------
@@ -55,7 +71,9 @@ def consensus(
     >>> study["tau_gold"].values
     array([1., 1., 1.])
     """
-    names = choose_methods(data, methods, smallest=data.shape[2])
+    check_between_0_and_1(ci_prob, "ci_prob")
+    fewest = fewest_trials(data, data.shape[2], "subset")
+    names = choose_methods(data, methods, n=fewest, argument="trials")
     results = run_tasks(
         partial(_one_method, data),
         names,
@@ -71,14 +89,16 @@ def consensus(
     tau = agreement_matrix(np.nan_to_num(ranks))
     tau[unranked] = tau[:, unranked] = np.nan
     others = np.where(np.eye(len(names), dtype=bool), np.nan, tau)
-    counted = np.count_nonzero(~np.isnan(others), axis=1)
-    mean = np.nansum(others, axis=1) / np.maximum(counted, 1)
+    true, lower, upper = true_agreement(ranks[:, np.newaxis], gold_orders(data), ci_prob)
     return xr.Dataset(
         {
             "rank": (("method", "system"), ranks),
             "tau": (("method", "other_method"), tau),
             "tau_gold": ("method", tau_or_nan(ranks, gold_ranks(data))),
-            "tau_mean": ("method", np.where(counted > 0, mean, np.nan)),
+            "tau_true": ("method", true),
+            "tau_true_lower": ("method", lower),
+            "tau_true_upper": ("method", upper),
+            "tau_mean": ("method", nan_mean(others)),
             "finite": ("method", [bool(result["finite"]) for result in results]),
             "group": ("method", groups_of_equals(ranks, names)),
         },

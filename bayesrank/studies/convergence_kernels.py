@@ -8,13 +8,16 @@ the last one and the scan stops at the first ranking that differs, since nothing
 import numba
 import numpy as np
 
+from bayesrank.results.ranks import ROUNDING, TIE_TOLERANCE
+
 
 @numba.njit(cache=True, nogil=True)
-def _same_order(totals, order, tied, tolerance):
-    """Return whether totals have the order of the reference, ties included."""
+def _same_order(scores, order, group, tolerance):
+    """Return whether scores have the order of the reference, ties included."""
     for place in range(order.size - 1):
-        gap = totals[order[place]] - totals[order[place + 1]]
-        if tied[place]:
+        above, below = order[place], order[place + 1]
+        gap = scores[above] - scores[below]
+        if group[above] == group[below]:
             if gap > tolerance or gap < -tolerance:
                 return False
         elif gap <= tolerance:
@@ -23,7 +26,27 @@ def _same_order(totals, order, tied, tolerance):
 
 
 @numba.njit(cache=True, nogil=True)
-def converge_by_totals(steps, chosen, order, tied, tolerance, converged):
+def _moved_pairs(scores, group, tolerance):
+    """Count the pairs of systems that stand in another order than their groups of ties do."""
+    moved = 0
+    for one in range(group.size):
+        for other in range(one):
+            gap = scores[one] - scores[other]
+            sign = (gap > tolerance) - (gap < -tolerance)
+            wanted = (group[one] < group[other]) - (group[one] > group[other])
+            moved += sign != wanted
+    return moved
+
+
+@numba.njit(cache=True, nogil=True)
+def count_moved_pairs(ranks, reference, moved):
+    """Count the pairs in another order than the reference, of dense ranks (replicate, system)."""
+    for replicate in range(ranks.shape[0]):
+        moved[replicate] = _moved_pairs(-ranks[replicate], reference, 0)
+
+
+@numba.njit(cache=True, nogil=True)
+def converge_by_totals(steps, chosen, order, group, tolerance, converged, moved):
     """Find where the order of totals settles, when whole trials are redrawn.
 
     Parameters
@@ -32,12 +55,14 @@ def converge_by_totals(steps, chosen, order, tied, tolerance, converged):
         Total worth of each trial over the questions.
     chosen : numpy.ndarray of shape (replicate, step)
         Trials of each replicate.
-    order, tied : numpy.ndarray of shape (system,) and (system - 1,)
-        Reference order from the best, and whether a place is tied with the next.
+    order, group : numpy.ndarray of shape (system,)
+        Reference order from the best, and the group of ties of each system, 1 for the best.
     tolerance : int or float, of the type of `steps`
         Totals that differ by no more are equal.
     converged : numpy.ndarray of shape (replicate,)
         Filled with the first step of the final run of equal rankings; 0 where the last one differs.
+    moved : numpy.ndarray of shape (replicate,)
+        Filled with the number of pairs that stand in another order after the last step.
     """
     n_systems = steps.shape[1]
     totals = np.empty(n_systems, steps.dtype)
@@ -47,13 +72,85 @@ def converge_by_totals(steps, chosen, order, tied, tolerance, converged):
             row = steps[chosen[replicate, step]]
             for system in range(n_systems):
                 totals[system] += row[system]
+        moved[replicate] = _moved_pairs(totals, group, tolerance)
         first = chosen.shape[1] + 1
-        while first > 1 and _same_order(totals, order, tied, tolerance):
+        while first > 1 and _same_order(totals, order, group, tolerance):
             first -= 1
             row = steps[chosen[replicate, first - 1]]
             for system in range(n_systems):
                 totals[system] -= row[system]
         converged[replicate] = 0 if first > chosen.shape[1] else first
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_trial(counts, right, trials, sign):
+    """Add the answers of one redrawn trial to the counts (question, system), or take them away."""
+    for question in range(counts.shape[0]):
+        cell = right[question, trials[question]]
+        for system in range(counts.shape[1]):
+            counts[question, system] += sign * cell[system]
+
+
+@numba.njit(cache=True, nogil=True)
+def _sum_values(counts, values, totals):
+    """Add up over questions the value of each count, and return what counts as equal."""
+    totals[:] = 0.0
+    for question in range(counts.shape[0]):
+        for system in range(counts.shape[1]):
+            totals[system] += values[counts[question, system]]
+    largest = np.abs(totals).max()
+    return max(TIE_TOLERANCE * (totals.max() - totals.min()), ROUNDING * largest)
+
+
+@numba.njit(cache=True, nogil=True)
+def converge_by_values(right, chosen, values, least, order, group, converged, moved):
+    """Find where the order of sums of values settles, each value one of a count of right answers.
+
+    Parameters
+    ----------
+    right : numpy.ndarray of int16 and shape (question, trial, system)
+        Whether an answer is right.
+    chosen : numpy.ndarray of shape (replicate, step, question)
+        Trials of each replicate.
+    values : numpy.ndarray of shape (step + 1, step + 1)
+        Value of a question after n trials (row) with c right answers (column).
+    least : int
+        The least number of trials that has values.
+    order, group, converged, moved
+        As in `converge_by_totals`.
+    """
+    n_questions, _, n_systems = right.shape
+    n_steps = chosen.shape[1]
+    counts = np.empty((n_questions, n_systems), np.int16)
+    totals = np.empty(n_systems)
+    for replicate in range(chosen.shape[0]):
+        counts[:] = 0
+        for step in range(n_steps):
+            _add_trial(counts, right, chosen[replicate, step], 1)
+        tolerance = _sum_values(counts, values[n_steps], totals)
+        moved[replicate] = _moved_pairs(totals, group, tolerance)
+        first = n_steps + 1
+        while _same_order(totals, order, group, tolerance):
+            first -= 1
+            if first == least:
+                break
+            _add_trial(counts, right, chosen[replicate, first - 1], -1)
+            tolerance = _sum_values(counts, values[first - 1], totals)
+        converged[replicate] = 0 if first > n_steps else first
+
+
+@numba.njit(cache=True, nogil=True)
+def follow_values(right, chosen, values, least, totals):
+    """Fill sums of values (replicate, step, system) after each step; NaN before the least one."""
+    counts = np.empty((right.shape[0], right.shape[2]), np.int16)
+    for replicate in range(chosen.shape[0]):
+        counts[:] = 0
+        for step in range(chosen.shape[1]):
+            _add_trial(counts, right, chosen[replicate, step], 1)
+            if step + 1 < least:
+                totals[replicate, step] = np.nan
+            else:
+                _sum_values(counts, values[step + 1], totals[replicate, step])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -81,11 +178,12 @@ def redraw_cells(worths, chosen, totals):
 
 
 @numba.njit(cache=True, nogil=True)
-def converge_totals(totals, order, tied, tolerance, converged):
+def converge_totals(totals, order, group, tolerance, converged, moved):
     """Find where the order of running totals (replicate, step, system) settles."""
     for replicate in range(totals.shape[0]):
         first = totals.shape[1] + 1
-        while first > 1 and _same_order(totals[replicate, first - 2], order, tied, tolerance):
+        moved[replicate] = _moved_pairs(totals[replicate, first - 2], group, tolerance)
+        while first > 1 and _same_order(totals[replicate, first - 2], order, group, tolerance):
             first -= 1
         converged[replicate] = 0 if first > totals.shape[1] else first
 

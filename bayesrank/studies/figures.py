@@ -54,13 +54,23 @@ def plot(study: xr.Dataset) -> "Figure":
 
 
 def _stability(study: xr.Dataset) -> "Figure":
-    from bayesrank.reporting.figures import plot_agreement, plot_stability
+    from bayesrank.reporting.figures import plot_agreement, plot_stability, plot_tradeoff
 
+    if "reference" in study.dims:
+        if study.sizes["reference"] == 2:
+            return plot_tradeoff(*(study.sel(reference=name) for name in ("gold", "self")))
+        study = study.isel(reference=0)
     counts = study["n_trials"].values
     if len(np.unique(counts)) == 1:
         return plot_stability(study)
     # A line goes through the numbers of trials in their order, not in the one they were asked for.
     return plot_agreement(study.isel(n_trials=np.unique(counts, return_index=True)[1]))
+
+
+def _categorical(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures import plot_rubric_agreement
+
+    return plot_rubric_agreement(study)
 
 
 def _consensus(study: xr.Dataset) -> "Figure":
@@ -101,11 +111,39 @@ def _convergence(study: xr.Dataset) -> "Figure":
 
 def _model_pools(study: xr.Dataset) -> "Figure":
     mean = study["tau_mean"].transpose("size", "method").values
-    order = np.argsort(-mean.mean(axis=0), kind="stable")
+    order = np.argsort(-np.nan_to_num(mean.mean(axis=0), nan=-2.0), kind="stable")
     labels = _names(study, "method")
     series = dict(zip(_names(study, "size"), mean[:, order], strict=True))
-    figure, axes = _dots([labels[place] for place in order], series, "mean tau-b over pools")
+    spread = study["tau_sd"].transpose("size", "method").values[:, order]
+    figure, axes = _dots(
+        [labels[place] for place in order],
+        series,
+        "tau-b of a pool, mean and standard deviation over pools",
+        spread=spread,
+    )
     _legend(axes, title="systems per pool")
+    return figure
+
+
+def _prior_transfer(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures.canvas import take_axes
+    from bayesrank.reporting.figures.palette import CYCLE, MUTED
+
+    figure, axes = take_axes(None, 5.5, 3.6)
+    counts = study["n_earlier"].values
+    for place, n in enumerate(study["n_trials"].values):
+        gain = study["gain"].isel(n_trials=place)
+        error = study["gain_se"].isel(n_trials=place)
+        axes.errorbar(
+            counts, gain, error, fmt="o-", color=CYCLE[place % len(CYCLE)], markersize=4, label=n
+        )
+    axes.axhline(0.0, color=MUTED, linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, [str(count) for count in counts])
+    axes.set_xlabel("trials of the earlier version")
+    axes.set_ylabel("gain in tau-b")
+    axes.spines[["top", "right"]].set_visible(False)
+    _legend(axes, title="trials of the new version")
     return figure
 
 
@@ -192,6 +230,7 @@ def _simulated(study: xr.Dataset) -> "Figure":
 _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
     {
         "stability": _stability,
+        "categorical": _categorical,
         "consensus": _consensus,
         "convergence": _convergence,
         "model_pools": _model_pools,
@@ -199,6 +238,7 @@ _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
         "difficulty_leave_one_out": _difficulty_leave_one_out,
         "alignment": _alignment,
         "prior_sensitivity": _prior_sensitivity,
+        "prior_transfer": _prior_transfer,
         "greedy_alignment": _greedy_alignment,
         "greedy_effect": _greedy_effect,
         "prior_data_conflict": _conflict,
@@ -225,9 +265,13 @@ def _axes(width: float, height: float) -> "tuple[Figure, Axes]":
 
 
 def _dots(
-    labels: Sequence[str], series: Mapping[str, NDArray[np.float64]], xlabel: str
+    labels: Sequence[str],
+    series: Mapping[str, NDArray[np.float64]],
+    xlabel: str,
+    *,
+    spread: NDArray[np.float64] | None = None,
 ) -> "tuple[Figure, Axes]":
-    """Draw a row per label, with a dot of every series of values."""
+    """Draw a row per label, with a dot of every series of values, and a bar of its spread."""
     from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
     from bayesrank.reporting.figures.palette import CYCLE
 
@@ -235,7 +279,12 @@ def _dots(
     label_rows(axes, labels)
     for place, (name, values) in enumerate(series.items()):
         colour = CYCLE[place % len(CYCLE)]
-        axes.plot(values, range(len(labels)), "o", markersize=4.0, color=colour, label=name)
+        rows = np.arange(len(labels), dtype=np.float64)
+        if spread is not None:
+            rows += 0.22 * (place - (len(series) - 1) / 2)
+            ends = values - spread[place], values + spread[place]
+            axes.hlines(rows, *ends, color=colour, linewidth=1.2)
+        axes.plot(values, rows, "o", markersize=4.0, color=colour, label=name)
     axes.set_xlabel(xlabel)
     return figure, axes
 

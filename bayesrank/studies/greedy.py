@@ -16,8 +16,15 @@ from bayesrank.results.agreement import kendall_tau_b, spearman
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.adaptive import adaptive_greedy, condition_worths, power_prior
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.stability import gold_ranks
-from bayesrank.studies.subsets import Resample, check_resample, check_trial_counts, draw_trials
+from bayesrank.studies.references import gold_ranks, nan_mean
+from bayesrank.studies.subsets import (
+    Resample,
+    check_resample,
+    check_trial_counts,
+    plan_draws,
+    take_draw,
+)
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 
@@ -104,9 +111,9 @@ def greedy_effect(
     xarray.Dataset
         Over prior (uniform; greedy, which counts a greedy outcome as a trial; adaptive, of
         :func:`adaptive_greedy`; power, of :func:`power_prior`) and draw: ``tau`` with the gold
-        standard. Over prior: ``tau_mean``, ``tau_sd``, ``change`` of the mean from the uniform
-        prior with its standard error ``change_se``, ``sd_reduction``. ``alignment``, between greedy
-        runs and all trials.
+        standard. Over prior: ``tau_mean``, ``tau_sd``, ``tau_min``, ``tau_max``, ``change`` of the
+        mean from the uniform prior with its standard error ``change_se``, ``sd_reduction``.
+        ``alignment``, between greedy runs and all trials.
 
     Raises
     ------
@@ -124,17 +131,17 @@ def greedy_effect(
     """
     check_resample(resample)
     count = check_trial_counts(data, n, resample)[0]
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
-        raise ValueError(f"draws must be an integer of at least 2; got {draws!r}")
+    draws = check_integer(draws, "draws", least=2)
+    plan = plan_draws(data, count, draws, resample, random_seed)
     alignment = float(greedy_alignment(data)["tau"])
     results = run_tasks(
         partial(_one_draw, data, count, resample),
-        range(draws),
+        plan,
         name="greedy_effect",
         random_seed=random_seed,
         workers=workers,
         checkpoint=checkpoint,
-        settings={"key": fingerprint(data.fingerprint, count, draws, resample)},
+        settings={"key": fingerprint(data.fingerprint, count, plan, resample)},
         progress=progress,
     )
     scores = np.stack([result["score"] for result in results], axis=1)
@@ -147,6 +154,7 @@ def greedy_effect(
     change = dataset["tau"] - dataset["tau"].sel(prior="uniform", drop=True)
     dataset["tau_mean"] = dataset["tau"].mean("draw")
     dataset["tau_sd"] = dataset["tau"].std("draw", ddof=1)
+    dataset["tau_min"], dataset["tau_max"] = dataset["tau"].min("draw"), dataset["tau"].max("draw")
     dataset["change"] = change.mean("draw")
     dataset["change_se"] = change.std("draw", ddof=1) / np.sqrt(draws)
     dataset["sd_reduction"] = 1.0 - dataset["tau_sd"] / dataset["tau_sd"].sel(
@@ -220,10 +228,14 @@ def prior_data_conflict(data: Responses) -> xr.Dataset:
 
 
 def _one_draw(
-    data: Responses, count: int, resample: Resample, draw: int, seed: np.random.SeedSequence
+    data: Responses,
+    count: int,
+    resample: Resample,
+    trials: NDArray[np.intp] | None,
+    seed: np.random.SeedSequence,
 ) -> dict[str, Any]:
     """Score one draw of trials under every prior, in the order of `PRIORS`."""
-    few = draw_trials(data, count, resample, np.random.default_rng(seed))
+    few = take_draw(data, count, resample, trials, seed)
     earlier = count_categories(np.asarray(few.prior_outcomes), few.n_categories)
     adaptive = adaptive_greedy(few)
     power = power_prior(few, n_weights=21)
@@ -245,11 +257,10 @@ def _with_prior(data: Responses, prior_outcomes: ArrayLike) -> Responses:
 
 def _overall(worths: FloatArray) -> FloatArray:
     """Average worths over trials, then over questions with any."""
-    seen = np.count_nonzero(~np.isnan(worths), axis=-1)
-    cells = np.where(seen > 0, np.nansum(worths, axis=-1) / np.maximum(seen, 1), np.nan)
-    if np.isnan(cells).all(axis=-1).any():
+    mean = nan_mean(nan_mean(worths))
+    if np.isnan(mean).any():
         raise DataError("every system must have sampled and greedy outcomes; got one without")
-    return np.nanmean(cells, axis=-1)
+    return mean
 
 
 def _total_distribution(
@@ -281,8 +292,7 @@ def _test_between(sampled: FloatArray, greedy: FloatArray) -> tuple[float, float
 
     n_sampled, n_greedy = (np.count_nonzero(~np.isnan(x), axis=-1) for x in (sampled, greedy))
     both = (n_sampled > 0) & (n_greedy > 0)
-    cells = np.where(both, np.nansum(sampled, axis=-1) / np.maximum(n_sampled, 1), np.nan)
-    before = np.where(both, np.nansum(greedy, axis=-1) / np.maximum(n_greedy, 1), np.nan)
+    cells, before = (np.where(both, nan_mean(worths), np.nan) for worths in (sampled, greedy))
     # Cells also differ by what a question does to one condition alone, so their variance within a
     # system is too large for the noise of trials: the test is careful.
     gaps = before - cells

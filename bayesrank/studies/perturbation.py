@@ -14,7 +14,7 @@ from bayesrank.ranking import point_estimate
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, pearson, spearman
 from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.scoring import check_methods, find_row
+from bayesrank.studies.configurations import check_methods, find_row, read_method
 from bayesrank.studies.subsets import select
 
 FloatArray = NDArray[np.float64]
@@ -188,7 +188,8 @@ def competency_and_difficulty(
     """Return scores of systems, and difficulties of questions where the method has them."""
     row, backend, preset_options = find_row(method)
     if row.kernel is not None or row.factory is not None or "bootstrap" not in row.backends:
-        return point_estimate(data, method, backend=backend, **options), None
+        name, keywords = read_method(method)
+        return point_estimate(data, name, **{"backend": backend, **keywords, **options}), None
     ranker = load_function(row.function)
     arguments = point_arguments(data, row.data)
     score, parameters = split_scores(ranker(*arguments, **{**preset_options, **options}))

@@ -10,19 +10,27 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.responses import Responses
+from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.scoring import score_rank
-from bayesrank.studies.stability import choose_methods, gold_ranks, tau_or_nan
+from bayesrank.studies.references import Reference, groups_of_equals, nan_mean, tau_or_nan
+from bayesrank.studies.scoring import Batch, score_rank, scores_at_once
 from bayesrank.studies.subsets import (
     Resample,
     check_resample,
     check_trial_counts,
-    draw_trials,
+    fewest_trials,
+    plan_draws,
     select,
+    take_draw,
 )
+from bayesrank.validation import check_integer
 
-#: Numbers of pools of each size in "Don't Pass@k"; "Ranking reasoning LLMs" has 1,000.
-PUBLISHED_POOLS = {5: 50, 10: 20, 15: 20}
+FloatArray = NDArray[np.float64]
+
+# Pools of one task: many enough to prepare the draws for, few enough to be kept often.
+_BLOCK = 100
+# Means of the same taus in another order differ by rounding.
+_ROUNDING = 1e-9
 
 
 def model_pools(
@@ -30,83 +38,130 @@ def model_pools(
     methods: str | Sequence[str] | None = None,
     *,
     sizes: Sequence[int] = (5, 10, 15),
-    pools: int | Sequence[int] | None = None,
+    pools: int | Sequence[int] = 1000,
     n: int | None = 1,
+    draws: int = 80,
     resample: Resample = "subset",
+    reference: Reference = "self",
     random_seed: int = 0,
     workers: Workers = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> xr.Dataset:
-    """Compare rankings of random pools of systems with the gold standard of each pool.
+    """Compare rankings of random pools of systems, from a few trials, with those from all trials.
+
+    Every pool is ranked from every draw of trials, and its agreement is the mean over the draws
+    [1]_, section 3.3.
 
     Parameters
     ----------
     data : Responses
         All trials of all systems.
     methods : str or sequence of str, optional
-        As in :func:`bayesrank.studies.stability`.
+        As in :func:`bayesrank.studies.stability`. By default those of the published configurations
+        that score many data sets at once: fits of likelihoods to thousands of pools take hours, so
+        name those that you want.
     sizes : sequence of int, default (5, 10, 15)
         Numbers of systems per pool, drawn without replacement. Those that are not smaller than the
         number of systems are an error.
-    pools : int or sequence of int, optional
-        Number of pools, of each size; by default 50 of five systems and 20 of any other size.
+    pools : int or sequence of int, default 1000
+        Number of pools, of each size.
     n : int, optional
-        Trials that are drawn for each pool, 1 by default; None takes all.
+        Trials per draw, 1 by default; None takes all, in one draw.
+    draws : int, default 80
+        Draws of trials, the same for all pools.
     resample : {"subset", "columns", "rows"}, default "subset"
-        How trials are drawn.
+        How trials are drawn, as in :func:`bayesrank.studies.stability`.
+    reference : {"self", "gold"}, default "self"
+        The ranking of the pool from all trials by the method itself, or by ``bayes``.
     random_seed, workers, checkpoint, progress
         As in :func:`bayesrank.studies.stability`.
 
     Returns
     -------
     xarray.Dataset
-        Over method, size and pool: ``tau`` with the order by ``bayes`` of the pool from all trials
-        (NaN beyond the number of pools of a size, and where a ranking is one group of ties), and
-        ``finite``. Over method and size: ``tau_mean``, ``tau_sd``, ``pools_infinite``. ``members``
-        (size, pool, system) tells who was in a pool.
+        Over method, size and pool: ``tau``, the mean over the draws (NaN beyond the number of
+        pools of a size, and where every ranking is one group of ties), and ``finite``, whether all
+        estimates were. Over method and size: ``tau_mean`` and ``tau_sd`` over the pools,
+        ``win_share``, the share of pools where no other method has a higher tau, and
+        ``pools_infinite``. Methods that tie for the highest share the pool; those with the same tau
+        in all pools count as one, and ``group`` names the first of them. ``members`` (size, pool,
+        system) tells who was in a pool.
 
     Raises
     ------
     ValueError
         If an argument is not one that can be used.
 
+    References
+    ----------
+    .. [1] M. Hariri et al. Ranking reasoning LLMs under test-time scaling (2026).
+       https://doi.org/10.48550/arXiv.2603.10960
+
     Examples
     --------
     >>> from bayesrank.studies import simulate
     >>> data = Responses(simulate.biased_coins([0.9, 0.7, 0.5, 0.3], n_trials=10)["outcomes"])
-    >>> study = model_pools(data, ["avg", "borda"], sizes=[2, 3], pools=4)
+    >>> study = model_pools(data, ["avg", "borda"], sizes=[2, 3], pools=4, draws=10)
     >>> dict(study["tau"].sizes)
     {'method': 2, 'size': 2, 'pool': 4}
     """
     check_resample(resample)
-    count = None if n is None else check_trial_counts(data, n, resample)[0]
+    if reference not in ("self", "gold"):
+        raise ValueError(f"reference must be 'self' or 'gold'; got {reference!r}")
     n_pools = _check_sizes(data, sizes, pools)
-    names = choose_methods(data, methods, smallest=data.shape[2] if count is None else count)
-    tasks = [size for size, many in zip(sizes, n_pools, strict=True) for _ in range(many)]
+    count = data.shape[2] if n is None else check_trial_counts(data, n, resample)[0]
+    plan = plan_draws(
+        data, count, 1 if n is None else check_integer(draws, "draws"), resample, random_seed
+    )
+    names = choose_methods(data, methods, n=fewest_trials(data, count, resample))
+    if methods is None:
+        names = tuple(name for name in names if scores_at_once(name))
+    tasks = [
+        (int(size), min(_BLOCK, many - start))
+        for size, many in zip(sizes, n_pools, strict=True)
+        for start in range(0, many, _BLOCK)
+    ]
     results = run_tasks(
-        partial(_one_pool, data, names, count, resample),
+        partial(_some_pools, data, names, count, resample, plan, reference),
         tasks,
         name="model_pools",
         random_seed=random_seed,
         workers=workers,
         checkpoint=checkpoint,
-        settings={"key": fingerprint(data.fingerprint, names, tasks, count, resample)},
+        settings={"key": fingerprint(data.fingerprint, names, tasks, plan, resample, reference)},
         progress=progress,
     )
     shape = (len(names), len(n_pools), max(n_pools))
     tau, finite = np.full(shape, np.nan), np.ones(shape, dtype=bool)
     members = np.zeros((*shape[1:], len(data.systems)), dtype=bool)
-    where = [(row, pool) for row, many in enumerate(n_pools) for pool in range(many)]
-    for (row, pool), result in zip(where, results, strict=True):
-        tau[:, row, pool], finite[:, row, pool] = result["tau"], result["finite"]
-        members[row, pool, result["systems"]] = True
-    return _label(data, names, sizes, tau, finite, members).assign_attrs(random_seed=random_seed)
+    places = [(row, pool) for row, many in enumerate(n_pools) for pool in range(many)]
+    for name, target in (("tau", tau), ("finite", finite)):
+        values = np.concatenate([result[name] for result in results], axis=1)
+        for (row, pool), column in zip(places, values.T, strict=True):
+            target[:, row, pool] = column
+    drawn = [systems for result in results for systems in result["systems"]]
+    for (row, pool), systems in zip(places, drawn, strict=True):
+        members[row, pool, systems] = True
+    dims = ("method", "size", "pool")
+    dataset = xr.Dataset(
+        {
+            "tau": (dims, tau),
+            "finite": (dims, finite),
+            "members": (("size", "pool", "system"), members),
+            "win_share": (("method", "size"), _win_shares(tau)),
+            "group": ("method", groups_of_equals(np.nan_to_num(tau, nan=-2.0).round(9), names)),
+        },
+        coords={"method": list(names), "size": list(sizes), "system": list(data.systems)},
+        attrs={"study": "model_pools", "reference": reference, "random_seed": random_seed},
+    )
+    dataset["tau_mean"] = dataset["tau"].mean("pool")
+    dataset["tau_sd"] = dataset["tau"].std("pool", ddof=min(1, max(n_pools) - 1))
+    dataset["pools_infinite"] = (~dataset["finite"]).sum("pool")
+    return dataset
 
 
-def _check_sizes(
-    data: Responses, sizes: Sequence[int], pools: int | Sequence[int] | None
-) -> list[int]:
+def _check_sizes(data: Responses, sizes: Sequence[int], pools: int | Sequence[int]) -> list[int]:
     """Return the number of pools of each size."""
     n_systems = len(data.systems)
     for size in sizes:
@@ -114,9 +169,7 @@ def _check_sizes(
             raise ValueError(f"sizes must be integers; got {size!r}")
         if not 2 <= size < n_systems:
             raise ValueError(f"sizes must be from 2 to {n_systems - 1}; got {size}")
-    if pools is None:
-        numbers = [PUBLISHED_POOLS.get(int(size), 20) for size in sizes]
-    elif isinstance(pools, int | np.integer):
+    if isinstance(pools, int | np.integer):
         numbers = [int(pools)] * len(sizes)
     else:
         numbers = [int(number) for number in pools]
@@ -125,49 +178,61 @@ def _check_sizes(
     return numbers
 
 
-def _one_pool(
+def _some_pools(
     data: Responses,
     names: Sequence[str],
-    count: int | None,
+    count: int,
     resample: Resample,
-    size: int,
+    plan: Sequence[NDArray[np.intp] | None],
+    reference: Reference,
+    task: tuple[int, int],
     seed: np.random.SeedSequence,
 ) -> dict[str, Any]:
-    """Draw a pool and trials, and rank them by every method."""
+    """Draw pools of one size and rank each from every draw of trials by every method."""
+    size, number = task
     rng = np.random.default_rng(seed)
-    systems = np.sort(rng.choice(len(data.systems), size, replace=False))
-    pool = select(data, systems=systems)
-    reference = gold_ranks(pool)
-    if count is not None:
-        pool = draw_trials(pool, count, resample, rng)
-    method_seed = int(seed.generate_state(1)[0])
-    scored = [score_rank(pool, name, random_seed=method_seed) for name in names]
-    return {
-        "tau": tau_or_nan(np.stack([one.rank for one in scored]), reference),
-        "finite": [one.finite for one in scored],
-        "systems": systems,
-    }
-
-
-def _label(
-    data: Responses,
-    names: Sequence[str],
-    sizes: Sequence[int],
-    tau: NDArray[np.float64],
-    finite: NDArray[np.bool_],
-    members: NDArray[np.bool_],
-) -> xr.Dataset:
-    dims = ("method", "size", "pool")
-    dataset = xr.Dataset(
-        {
-            "tau": (dims, tau),
-            "finite": (dims, finite),
-            "members": (("size", "pool", "system"), members),
-        },
-        coords={"method": list(names), "size": list(sizes), "system": list(data.systems)},
-        attrs={"study": "model_pools"},
+    pools = np.sort(
+        rng.permuted(np.tile(np.arange(len(data.systems)), (number, 1)), axis=1)[:, :size]
     )
-    dataset["tau_mean"] = dataset["tau"].mean("pool")
-    dataset["tau_sd"] = dataset["tau"].std("pool")
-    dataset["pools_infinite"] = (~dataset["finite"]).sum("pool")
-    return dataset
+    few = [
+        take_draw(data, count, resample, trials, own)
+        for trials, own in zip(plan, np.random.SeedSequence(0).spawn(len(plan)), strict=True)
+    ]
+    batch, whole = Batch(few), Batch([data])
+    method_seed = int(seed.generate_state(1)[0])
+    gold, _ = whole.rank("bayes" if data.scores is None else "avg", pools)
+    tau, finite = [], []
+    for name in names:
+        ranks, existed = _rank_pools(batch, few, name, pools, method_seed)
+        target = gold
+        if reference == "self":
+            target, _ = _rank_pools(whole, [data], name, pools, method_seed)
+        tau.append(nan_mean(tau_or_nan(ranks, target)))
+        finite.append(existed)
+    return {"tau": tau, "finite": finite, "systems": pools}
+
+
+def _rank_pools(
+    batch: Batch, samples: Sequence[Responses], name: str, pools: NDArray[np.intp], seed: int
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return ranks (pool, sample, member), and whether every estimate of a pool was finite."""
+    if scores_at_once(name):
+        ranks, finite = batch.rank(name, pools)
+        return ranks, finite.all(axis=1)
+    scored = [
+        [score_rank(select(sample, systems=pool), name, random_seed=seed) for sample in samples]
+        for pool in pools
+    ]
+    ranks = np.array([[one.rank for one in row] for row in scored])
+    return ranks, np.array([all(one.finite for one in row) for row in scored])
+
+
+def _win_shares(tau: FloatArray) -> FloatArray:
+    """Return the share of pools that each method wins, from tau (method, size, pool)."""
+    flat = np.nan_to_num(tau, nan=-2.0).reshape(len(tau), -1).round(9)
+    distinct, group = np.unique(flat, axis=0, return_inverse=True)
+    taus = distinct.reshape(-1, *tau.shape[1:])
+    first = (taus >= taus.max(axis=0) - _ROUNDING) & (taus > -2.0)
+    decided = first.any(axis=0)
+    shares = np.where(decided, first, 0.0) / np.maximum(first.sum(axis=0), 1)
+    return shares.sum(axis=-1)[group.ravel()] / np.maximum(decided.sum(axis=-1), 1)

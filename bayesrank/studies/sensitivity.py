@@ -15,7 +15,7 @@ from bayesrank.ranking import point_estimate, rank
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b
 from bayesrank.results.ranks import rank_scores, tie_groups
-from bayesrank.studies.scoring import find_row
+from bayesrank.studies.configurations import find_row
 
 FloatArray = NDArray[np.float64]
 

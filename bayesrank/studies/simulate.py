@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.results.agreement import kendall_tau_b
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -89,14 +90,14 @@ def biased_coins(
     """
     chance = np.asarray(probability, dtype=np.float64)
     if chance.ndim == 1:
-        chance = np.repeat(chance[:, None], _positive("n_questions", n_questions), axis=1)
+        chance = np.repeat(chance[:, None], check_integer(n_questions, "n_questions"), axis=1)
     if chance.ndim != 2 or not ((chance >= 0) & (chance <= 1)).all():
         raise ValueError(
             "probability must hold numbers between 0 and 1, one per system or per system and "
             f"question; got {probability!r}"
         )
     rng = np.random.default_rng(random_seed)
-    outcomes = rng.random((*chance.shape, _positive("n_trials", n_trials))) < chance[..., None]
+    outcomes = rng.random((*chance.shape, check_integer(n_trials, "n_trials"))) < chance[..., None]
     return _dataset("biased_coins", outcomes, probability=chance, score=chance.mean(axis=1))
 
 
@@ -148,7 +149,7 @@ def rasch_tensor(
     rng = np.random.default_rng(random_seed)
     sizes = {"n_systems": n_systems, "n_questions": n_questions, "n_trials": n_trials}
     for name, size in sizes.items():
-        _positive(name, size)
+        check_integer(size, name)
     ability = _scale("ability_sd", ability_sd) * rng.standard_normal(n_systems)
     difficulty = _scale("difficulty_sd", difficulty_sd) * rng.standard_normal(n_questions)
     noise = _scale("question_noise", question_noise) * rng.standard_normal((n_systems, n_questions))
@@ -304,7 +305,7 @@ def greedy_benchmarks(
     """
     if not -1 < alignment < 1:
         raise ValueError(f"alignment must be in (-1, 1); got {alignment!r}")
-    _positive("size", size)
+    check_integer(size, "size")
     rng = np.random.default_rng(random_seed)
     drawn: list[tuple[FloatArray, IntArray, NDArray[np.int8], float]] = []
     while len(drawn) < size:
@@ -335,12 +336,6 @@ def _draw_logits(n_systems: int, n_questions: int, rng: np.random.Generator) -> 
 def _logistic(logits: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):  # exp(inf) is the inf that gives 0
         return 1.0 / (1.0 + np.exp(-logits))
-
-
-def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}")
-    return int(value)
 
 
 def _scale(name: str, value: float) -> float:

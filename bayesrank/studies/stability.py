@@ -1,31 +1,37 @@
 """Stability: how well few trials give the ranking that many would."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.errors import DataError
-from bayesrank.ranking import point_estimate
 from bayesrank.responses import Responses
-from bayesrank.results.agreement import kendall_tau_b
-from bayesrank.results.ranks import rank_scores
+from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
-from bayesrank.studies.scoring import (
-    PUBLISHED,
-    check_methods,
-    find_row,
-    needs_second_trial,
-    score_rank,
+from bayesrank.studies.references import (
+    Reference,
+    gold_orders,
+    groups_of_equals,
+    reference_ranks,
+    tau_or_nan,
+    true_agreement,
 )
-from bayesrank.studies.subsets import Resample, check_resample, check_trial_counts, draw_trials
+from bayesrank.studies.scoring import score_rank
+from bayesrank.studies.subsets import (
+    Resample,
+    check_resample,
+    check_trial_counts,
+    fewest_trials,
+    plan_draws,
+    take_draw,
+)
+from bayesrank.validation import check_between_0_and_1, check_integer
 
 FloatArray = NDArray[np.float64]
-Reference = Literal["gold", "self"]
 
 
 def stability(
@@ -35,7 +41,8 @@ def stability(
     n: int | Sequence[int] = 1,
     draws: int = 80,
     resample: Resample = "subset",
-    reference: "Reference | ArrayLike" = "gold",
+    reference: "Reference | Sequence[Reference] | ArrayLike" = "gold",
+    ci_prob: float = 0.95,
     random_seed: int = 0,
     workers: Workers = 1,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -52,17 +59,24 @@ def stability(
     data : Responses
         All trials.
     methods : str or sequence of str, optional
-        The 72 published configurations by default, without those that lack what they need: a second
-        trial in the smallest of `n`, greedy runs in the data.
+        Names of methods or published configurations, with options in parentheses:
+        ``"pass_at_k(k=4)"``, ``"g_pass_at_k_tau(k=8, tau=0.5)"``,
+        ``"bradley_terry(backend='map', prior=0.5)"``. By default the 72 published configurations,
+        without those that lack what they need: a second trial in the smallest of `n`, greedy runs
+        in the data.
     n : int or sequence of int, default 1
         Numbers of trials to draw.
     draws : int, default 80
         How often.
     resample : {"subset", "columns", "rows"}, default "subset"
         Different trials, trials with replacement, or trials with replacement for each question
-        apart.
-    reference : {"gold", "self"} or array_like of shape (system,), default "gold"
+        apart. Different trials are dealt from random orders of all of them, so that with ``n=1``
+        and as many draws as there are trials each trial is used once, whatever the seed.
+    reference : {"gold", "self"}, sequence of both, or array_like of shape (system,)
         The order by ``bayes`` from all trials, each method's own ranking from all trials, or ranks.
+        Several names add the dim ``reference``.
+    ci_prob : float, default 0.95
+        Probability of the interval of ``tau_true``.
     random_seed : int, default 0
         Same seed, same result.
     workers : int or distributed.Client, default 1
@@ -75,11 +89,14 @@ def stability(
     Returns
     -------
     xarray.Dataset
-        Over dims method, n_trials and draw: ``tau``, and ``finite``, whether a finite estimate
-        existed. Over method and n_trials: ``tau_mean``, ``tau_sd``, ``draws_infinite`` and
-        ``draws_undefined`` (a ranking that is one group of ties has no tau, and a method that
-        cannot rank has none). ``group`` names, per method, the first method with the same rankings
-        in all draws.
+        Over dims method, n_trials and draw: ``tau``, ``rank`` (also over system), and ``finite``,
+        whether a finite estimate existed. Over method and n_trials: ``tau_mean``, ``tau_sd``,
+        ``tau_min`` and ``tau_max``, ``draws_infinite`` and ``draws_undefined`` (a ranking that is
+        one group of ties has no tau, and a method that cannot rank has none). For the gold
+        standard, which is an estimate itself: ``tau_true``, the expected mean tau with the order
+        that it estimates, and its interval from ``tau_true_lower`` to ``tau_true_upper``; NaN for
+        other references. ``group`` names, per method, the first method with the same rankings in
+        all draws (and from all trials, where it is compared with its own).
 
     Raises
     ------
@@ -90,37 +107,46 @@ def stability(
     --------
     >>> from bayesrank.studies import simulate
     >>> simulated = simulate.biased_coins([0.9, 0.6, 0.3], n_trials=10)
-    >>> study = stability(Responses(simulated["outcomes"]), ["avg", "borda"], draws=5)
+    >>> study = stability(Responses(simulated["outcomes"]), ["avg", "pass_at_k(k=2)"], n=2, draws=5)
     >>> dict(study["tau"].sizes)
     {'method': 2, 'n_trials': 1, 'draw': 5}
     """
     check_resample(resample)
+    check_between_0_and_1(ci_prob, "ci_prob")
     counts = check_trial_counts(data, n, resample)
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
-    names = choose_methods(data, methods, smallest=min(counts))
-    target = _reference_ranks(data, names, reference, random_seed)
+    draws = check_integer(draws, "draws")
+    names = choose_methods(data, methods, n=fewest_trials(data, min(counts), resample))
+    targets = _targets(data, names, reference, random_seed)
+    plan = {count: plan_draws(data, count, draws, resample, random_seed) for count in counts}
+    tasks = [(count, trials) for count in counts for trials in plan[count]]
     results = run_tasks(
         partial(_one_draw, data, names, resample),
-        [count for count in counts for _ in range(draws)],
+        tasks,
         name="stability",
         random_seed=random_seed,
         workers=workers,
         checkpoint=checkpoint,
-        settings={"key": fingerprint(data.fingerprint, names, counts, draws, resample)},
+        settings={"key": fingerprint(data.fingerprint, names, tasks, resample)},
         progress=progress,
     )
-    shape = (len(counts), int(draws), len(names))
+    shape = (len(counts), draws, len(names))
     ranks = np.stack([result["rank"] for result in results]).reshape(*shape, -1)
-    finite = np.stack([result["finite"] for result in results]).reshape(shape)
-    tau = tau_or_nan(ranks, target)
-    dataset = summarise(tau.transpose(2, 0, 1), finite.transpose(2, 0, 1), names, counts)
-    groups = groups_of_equals(ranks.transpose(2, 0, 1, 3).reshape(len(names), -1), names)
-    dataset["group"] = ("method", groups)
-    described = reference if isinstance(reference, str) else "given"
-    return dataset.assign_attrs(
-        study="stability", reference=described, resample=resample, random_seed=random_seed
-    )
+    ranks = ranks.transpose(2, 0, 1, 3)
+    finite = np.stack([result["finite"] for result in results]).reshape(shape).transpose(2, 0, 1)
+    dataset = _compare(data, ranks, targets, ci_prob)
+    dims = ("method", "n_trials", "draw")
+    dataset["rank"] = ((*dims, "system"), ranks)
+    dataset["finite"] = (dims, finite)
+    dataset["draws_infinite"] = (~dataset["finite"]).sum("draw")
+    rankings = ranks.reshape(len(names), -1)
+    if "self" in targets:
+        rankings = np.concatenate([rankings, targets["self"]], axis=1)
+    dataset["group"] = ("method", groups_of_equals(rankings, names))
+    dataset = dataset.assign_coords(
+        method=list(names), n_trials=counts, system=list(data.systems), reference=list(targets)
+    ).assign_attrs(study="stability", resample=resample, random_seed=random_seed)
+    several = not isinstance(reference, str) and "given" not in targets
+    return dataset if several else dataset.isel(reference=0)
 
 
 def collapse(study: xr.Dataset) -> xr.Dataset:
@@ -144,115 +170,71 @@ def collapse(study: xr.Dataset) -> xr.Dataset:
     >>> collapse(study)["members"].values.tolist()
     ['avg, bayes, borda']
     """
-    names, groups = study["method"].values, study["group"].values
-    kept = [name for name, group in zip(names, groups, strict=True) if name == group]
-    members = [[str(name) for name in names[groups == group]] for group in kept]
+    members = group_members(study)
+    kept = list(members)
     collapsed = study.sel({"method": kept})  # a keyword would be its way of matching
     if "other_method" in study.dims:
         collapsed = collapsed.sel({"other_method": kept})
     return collapsed.assign(
-        members=("method", [", ".join(group) for group in members]),
-        size=("method", [len(group) for group in members]),
+        members=("method", [", ".join(members[name]) for name in kept]),
+        size=("method", [len(members[name]) for name in kept]),
     )
 
 
-def choose_methods(
-    data: Responses, methods: str | Sequence[str] | None, *, smallest: int
-) -> tuple[str, ...]:
-    """Return the methods of a study, by default the published ones that these data allow.
-
-    Raises
-    ------
-    ValueError
-        If a method is not known, or needs more trials than the smallest number.
-    DataError
-        If there is no method that the data allow.
-    """
-    few = draw_trials(data, smallest, "columns", np.random.default_rng(0))
-    if methods is not None:
-        names = check_methods(methods)
-        for name in names:
-            if needs_second_trial(few, name):
-                raise ValueError(f"n must be at least 2 for the method {name!r}; got {smallest}")
-        return names
-    has_greedy = data.prior_outcomes is not None
-    names = tuple(
-        name
-        for name in PUBLISHED
-        if not needs_second_trial(few, name)
-        and (has_greedy or not find_row(name)[2].get("use_prior_outcomes"))
-        and (data.is_binary or find_row(name)[0].data in ("grades", "counts", "evidence", "pairs"))
-    )
-    if not names:
-        raise DataError("data must allow at least one published configuration; got none that fits")
-    return names
+def group_members(study: xr.Dataset) -> dict[str, list[str]]:
+    """Return the methods of each group whose rankings are the same, by the first one's name."""
+    members: dict[str, list[str]] = {}
+    for name, group in zip(study["method"].values, study["group"].values, strict=True):
+        members.setdefault(str(group), []).append(str(name))
+    return members
 
 
-def gold_ranks(data: Responses) -> FloatArray:
-    """Rank systems by ``bayes`` with a uniform prior on all trials, the gold standard."""
-    return np.asarray(rank_scores(point_estimate(data, "bayes")), dtype=np.float64)
-
-
-def tau_or_nan(ranks: FloatArray, reference: FloatArray) -> FloatArray:
-    """Return tau-b, NaN where a method could not rank."""
-    missing = np.isnan(ranks).any(axis=-1)
-    return np.where(missing, np.nan, kendall_tau_b(np.nan_to_num(ranks), reference))
-
-
-def groups_of_equals(rankings: FloatArray, names: Sequence[str]) -> list[str]:
-    """Return for each method the first one with the same rankings, of shape (method, ...)."""
-    first: dict[bytes, str] = {}
-    return [
-        first.setdefault(np.ascontiguousarray(row).tobytes(), name)
-        for row, name in zip(rankings, names, strict=True)
-    ]
-
-
-def summarise(
-    tau: FloatArray, finite: NDArray[np.bool_], names: Sequence[str], counts: Sequence[int]
-) -> xr.Dataset:
-    """Label taus of shape (method, n_trials, draw), and average them."""
-    dims = ("method", "n_trials", "draw")
-    dataset = xr.Dataset(
-        {"tau": (dims, tau), "finite": (dims, finite)},
-        coords={"method": list(names), "n_trials": list(counts)},
-    )
-    dataset["tau_mean"] = dataset["tau"].mean("draw")
-    dataset["tau_sd"] = dataset["tau"].std("draw", ddof=min(1, tau.shape[-1] - 1))
-    dataset["draws_infinite"] = (~dataset["finite"]).sum("draw")
-    dataset["draws_undefined"] = dataset["tau"].isnull().sum("draw")
-    return dataset
+def _targets(
+    data: Responses, names: Sequence[str], reference: Any, random_seed: int
+) -> dict[str, FloatArray]:
+    """Return the ranks to compare with, by the name of the reference."""
+    if isinstance(reference, str):
+        wanted: list[Any] = [reference]
+    elif all(isinstance(one, str) for one in reference) and len(reference) > 0:
+        wanted = list(dict.fromkeys(reference))
+    else:
+        return {"given": reference_ranks(data, names, reference, random_seed)}
+    return {name: reference_ranks(data, names, name, random_seed) for name in wanted}
 
 
 def _one_draw(
     data: Responses,
     names: Sequence[str],
     resample: Resample,
-    count: int,
+    task: tuple[int, NDArray[np.intp] | None],
     seed: np.random.SeedSequence,
 ) -> dict[str, Any]:
     """Rank one draw of trials by every method."""
-    drawn = draw_trials(data, count, resample, np.random.default_rng(seed))
+    drawn = take_draw(data, task[0], resample, task[1], seed)
     method_seed = int(seed.generate_state(1)[0])
     scored = [score_rank(drawn, name, random_seed=method_seed) for name in names]
     return {"rank": [one.rank for one in scored], "finite": [one.finite for one in scored]}
 
 
-def _reference_ranks(
-    data: Responses, names: Sequence[str], reference: Any, random_seed: int
-) -> FloatArray:
-    """Return ranks to compare with, of shape (system,) or (method, system)."""
-    if isinstance(reference, str):
-        if reference == "gold":
-            return gold_ranks(data)
-        if reference == "self":
-            own = [score_rank(data, name, random_seed=random_seed).rank for name in names]
-            return np.stack(own)
-        raise ValueError(f"reference must be 'gold', 'self' or ranks; got {reference!r}")
-    ranks = np.asarray(reference, dtype=np.float64)
-    if ranks.shape != (len(data.systems),) or not np.isfinite(ranks).all():
-        raise ValueError(
-            f"reference must hold one rank for each of {len(data.systems)} systems; got "
-            f"{reference!r}"
-        )
-    return ranks
+def _compare(
+    data: Responses, ranks: FloatArray, targets: Mapping[str, FloatArray], ci_prob: float
+) -> xr.Dataset:
+    """Compare ranks of shape (method, n_trials, draw, system) with every reference."""
+    by_method = [
+        target if target.ndim == 1 else target[:, np.newaxis, np.newaxis]
+        for target in targets.values()
+    ]
+    tau = np.stack([tau_or_nan(ranks, target) for target in by_method])
+    dataset = xr.Dataset({"tau": (("reference", "method", "n_trials", "draw"), tau)})
+    taus = dataset["tau"]
+    dataset["tau_mean"] = taus.mean("draw")
+    dataset["tau_sd"] = taus.std("draw", ddof=min(1, tau.shape[-1] - 1))
+    dataset["tau_min"], dataset["tau_max"] = taus.min("draw"), taus.max("draw")
+    dataset["draws_undefined"] = taus.isnull().sum("draw")
+    true = np.full((3, *tau.shape[:-1]), np.nan)
+    if "gold" in targets:
+        orders = gold_orders(data)
+        true[:, list(targets).index("gold")] = true_agreement(ranks, orders, ci_prob)
+    for name, values in zip(("tau_true", "tau_true_lower", "tau_true_upper"), true, strict=True):
+        dataset[name] = (("reference", "method", "n_trials"), values)
+    return dataset

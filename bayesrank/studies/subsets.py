@@ -25,6 +25,64 @@ def with_outcomes(data: Responses, outcomes: NDArray[np.generic]) -> Responses:
     )
 
 
+def plan_draws(
+    data: Responses, n: int, draws: int, resample: Resample, random_seed: int | None
+) -> list[NDArray[np.intp] | None]:
+    """Plan which trials each draw takes, so that all of them are used about equally often.
+
+    Different trials of complete data are cut from random orders of all trials: the draws from one
+    order share none. With n = 1 and as many draws as trials, each trial is one draw.
+
+    Parameters
+    ----------
+    data : Responses
+        Outcomes of all trials.
+    n : int
+        Trials per draw.
+    draws : int
+        Number of draws.
+    resample : {"subset", "columns", "rows"}
+        As in :func:`draw_trials`.
+    random_seed : int, optional
+        Same seed, same plan; of more draws it begins alike.
+
+    Returns
+    -------
+    list of numpy.ndarray of shape (n,), or of None
+        Trials of each draw; None where trials are drawn with replacement, or cell by cell as some
+        are missing.
+
+    Examples
+    --------
+    >>> data = Responses([[[1, 0, 1, 1]]])
+    >>> sorted(int(trials[0]) for trials in plan_draws(data, 1, 4, "subset", 0))
+    [0, 1, 2, 3]
+    """
+    if resample != "subset" or data.n_missing:
+        return [None] * draws
+    # The seeds of tasks have spawn keys of one number.
+    rng = np.random.default_rng(np.random.SeedSequence(random_seed, spawn_key=(0, n)))
+    n_trials = data.shape[2]
+    plan: list[NDArray[np.intp] | None] = []
+    while len(plan) < draws:
+        order = rng.permutation(n_trials)
+        plan += [np.sort(order[start : start + n]) for start in range(0, n_trials - n + 1, n)]
+    return plan[:draws]
+
+
+def take_draw(
+    data: Responses,
+    n: int,
+    resample: Resample,
+    trials: NDArray[np.intp] | None,
+    seed: np.random.SeedSequence,
+) -> Responses:
+    """Return the trials that were planned, or else draw some."""
+    if trials is None:
+        return draw_trials(data, n, resample, np.random.default_rng(seed))
+    return with_outcomes(data, data.values[..., trials])
+
+
 def draw_trials(data: Responses, n: int, resample: Resample, rng: np.random.Generator) -> Responses:
     """Draw n trials.
 
@@ -100,6 +158,13 @@ def check_resample(resample: str) -> None:
     """Raise ValueError for a way of resampling that is not known."""
     if resample not in RESAMPLES:
         raise ValueError(f"resample must be one of {', '.join(RESAMPLES)}; got {resample!r}")
+
+
+def fewest_trials(data: Responses, n: int, resample: str) -> int:
+    """Return how many trials every cell with any has in a draw of n."""
+    if resample != "subset":
+        return n
+    return min(n, int(data.trials[data.trials > 0].min()))
 
 
 def check_trial_counts(data: Responses, n: int | Sequence[int], resample: str) -> list[int]:

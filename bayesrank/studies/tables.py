@@ -9,27 +9,37 @@ References
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.studies.adaptive import condition_worths, sampled_worths
 from bayesrank.studies.consensus import consensus
 from bayesrank.studies.execution import Workers
 from bayesrank.studies.greedy import greedy_effect
 from bayesrank.studies.pools import model_pools
-from bayesrank.studies.stability import collapse, stability
+from bayesrank.studies.references import nan_mean
+from bayesrank.studies.stability import collapse, group_members, stability
+from bayesrank.studies.subsets import select
+from bayesrank.validation import check_integer
+
+# Name of all questions beside the benchmarks.
+POOLED = "pooled"
 
 
 def published_tables(
     data: Responses,
     methods: str | Sequence[str] | None = None,
     *,
+    n: int | Sequence[int] = 1,
     draws: int = 80,
-    pools: int | Sequence[int] | None = None,
+    pools: int = 1000,
     sizes: Sequence[int] = (5, 10, 15),
+    by: Literal["benchmark"] | None = None,
     random_seed: int = 0,
     workers: Workers = 1,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -44,27 +54,41 @@ def published_tables(
     data : Responses
         All trials; with greedy outcomes (`prior_outcomes`) for the table on greedy priors.
     methods : str or sequence of str, optional
-        The 72 published configurations by default, as far as the data allow.
+        Names with options, as in :func:`bayesrank.studies.stability`; the 72 published
+        configurations by default, as far as the data allow, of which pools have those that
+        :func:`bayesrank.studies.model_pools` takes by default.
+    n : int or sequence of int, default 1
+        Numbers of trials to draw; pools and greedy priors take the smallest.
     draws : int, default 80
-        Draws of one trial.
-    pools : int or sequence of int, optional
-        Number of pools of each size; by default 50 of five systems and 20 of others.
+        Draws of trials.
+    pools : int, default 1000
+        Number of pools of each size; 0 leaves that table out.
     sizes : sequence of int, default (5, 10, 15)
         Sizes of the pools; those that the data have too few systems for are left out.
+    by : {"benchmark"}, optional
+        Make every table for each of the `groups` of the data as well; rows are named in a column.
     random_seed, workers, checkpoint, progress
         As in :func:`bayesrank.studies.stability`.
 
     Returns
     -------
     dict of str to pandas.DataFrame
-        ``agreement`` of the methods with the gold standard and with each other from all trials,
-        ``stability`` from one trial, ``pools``, and ``greedy``, where there are greedy outcomes of
-        every system. Methods with the same rankings share a row.
+        ``accuracy``: mean worth of a trial of each system over trials, its sd, least and largest,
+        and that of the greedy runs. ``summary``: how many methods have the gold standard's order
+        from all trials, their mean tau-b with it, and which are best from a few, by agreement with
+        it and with themselves. ``agreement`` of each method with the gold standard and with the
+        others from all trials. ``stability`` from a few trials: mean, sd, least and largest tau-b
+        with the gold standard (``tau_``) and with the method's own ranking from all trials
+        (``self_``). ``pools``; and ``greedy``, where there are greedy outcomes of every system.
+        Methods with the same rankings share a row. Intervals ``tau_true_`` allow for the
+        uncertainty of the gold standard.
 
     Raises
     ------
     ValueError
         If an argument is not one that can be used.
+    DataError
+        If there are no groups for ``by="benchmark"``.
 
     References
     ----------
@@ -77,27 +101,21 @@ def published_tables(
     >>> data = Responses(simulate.biased_coins([0.9, 0.7, 0.5, 0.3], n_trials=10)["outcomes"])
     >>> tables = published_tables(data, ["avg", "borda"], draws=4, sizes=[3], pools=4)
     >>> list(tables)
-    ['agreement', 'stability', 'pools']
+    ['accuracy', 'summary', 'agreement', 'stability', 'pools']
     """
-    shared = {"random_seed": random_seed, "workers": workers, "progress": progress}
-
-    def folder(name: str) -> dict[str, Any]:
-        return {**shared, "checkpoint": None if checkpoint is None else Path(checkpoint) / name}
-
-    everything = consensus(data, methods, **folder("consensus"))
-    low_budget = stability(data, methods, draws=draws, **folder("stability"))
-    tables = {
-        "agreement": _agreement_table(everything),
-        "stability": _stability_table(low_budget),
-    }
-    fitting = [size for size in sizes if size < len(data.systems)]
-    if fitting:
-        drawn = model_pools(data, methods, sizes=fitting, pools=pools, **folder("pools"))
-        tables["pools"] = _pools_table(drawn, low_budget)
-    if data.prior_outcomes is not None and data.prior_outcomes.ndim == 3:
-        effect = greedy_effect(data, draws=max(draws, 2), **folder("greedy"))
-        tables["greedy"] = _greedy_table(effect)
-    return tables
+    check_integer(pools, "pools", least=0)
+    made: dict[str, list[pd.DataFrame]] = {}
+    for name, part in _parts(data, by).items():
+        shared = {"random_seed": random_seed, "workers": workers, "progress": progress}
+        folder = None if checkpoint is None else Path(checkpoint)
+        if folder is not None and by is not None:
+            folder /= name.replace(os.sep, "-")
+        tables = _tables_of(part, methods, n, draws, int(pools), sizes, folder, shared)
+        for table, rows in tables.items():
+            if by is not None:
+                rows.insert(0, by, name)
+            made.setdefault(table, []).append(rows)
+    return {table: pd.concat(parts, ignore_index=True) for table, parts in made.items()}
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: str | os.PathLike[str]) -> list[Path]:
@@ -125,13 +143,116 @@ def write_tables(tables: Mapping[str, pd.DataFrame], folder: str | os.PathLike[s
     return files
 
 
+def _parts(data: Responses, by: str | None) -> dict[str, Responses]:
+    """Return the data, after those of each benchmark if asked for."""
+    if by is None:
+        return {POOLED: data}
+    if by != "benchmark":
+        raise ValueError(f"by must be 'benchmark' or None; got {by!r}")
+    if data.groups is None:
+        raise DataError("groups must be given for by='benchmark'; got None")
+    labels = np.array(data.groups)
+    names = list(dict.fromkeys(data.groups))
+    parts = {name: select(data, questions=np.flatnonzero(labels == name)) for name in names}
+    return parts if len(parts) == 1 else {**parts, POOLED: data}
+
+
+def _tables_of(
+    data: Responses,
+    methods: str | Sequence[str] | None,
+    n: int | Sequence[int],
+    draws: int,
+    pools: int,
+    sizes: Sequence[int],
+    checkpoint: Path | None,
+    shared: Mapping[str, Any],
+) -> dict[str, pd.DataFrame]:
+    """Make the tables of one set of questions."""
+
+    def settings(name: str) -> dict[str, Any]:
+        return {**shared, "checkpoint": None if checkpoint is None else checkpoint / name}
+
+    counts = [n] if isinstance(n, int | np.integer) else list(n)
+    everything = consensus(data, methods, **settings("consensus"))
+    references: Any = ["gold", "self"]
+    few = stability(
+        data, methods, n=counts, draws=draws, reference=references, **settings("stability")
+    )
+    tables = {
+        "accuracy": _accuracy_table(data),
+        "summary": _summary_table(everything, few),
+        "agreement": _agreement_table(everything),
+        "stability": _stability_table(few),
+    }
+    fitting = [size for size in sizes if size < len(data.systems)]
+    if fitting and pools:
+        drawn = model_pools(
+            data,
+            methods,
+            sizes=fitting,
+            pools=pools,
+            n=min(counts),
+            draws=draws,
+            **settings("pools"),
+        )
+        tables["pools"] = _pools_table(drawn)
+    if _has_greedy(data):
+        effect = greedy_effect(data, n=min(counts), draws=max(draws, 2), **settings("greedy"))
+        tables["greedy"] = _greedy_table(effect)
+    return tables
+
+
+def _summary_table(everything: xr.Dataset, few: xr.Dataset) -> pd.DataFrame:
+    tau = everything["tau_gold"].values
+    rows = []
+    for place, count in enumerate(few["n_trials"].values):
+        row: dict[str, Any] = {
+            "n_trials": int(count),
+            "n_methods": int(np.count_nonzero(~np.isnan(tau))),
+            "tau_gold_mean": float(np.nanmean(tau)),
+            "gold_order": int((tau == 1.0).sum()),
+        }
+        for reference in ("gold", "self"):
+            study = few.sel(reference=reference).isel(n_trials=place)
+            best = int(np.nan_to_num(study["tau_mean"].values, nan=-2.0).argmax())
+            row[f"best_{reference}"] = str(few["method"].values[best])
+            row[f"best_{reference}_mean"] = float(study["tau_mean"][best])
+            row[f"best_{reference}_sd"] = float(study["tau_sd"][best])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _accuracy_table(data: Responses) -> pd.DataFrame:
+    """Describe the mean worth of a trial of each system, and of its greedy runs."""
+    by_trial = nan_mean(sampled_worths(data), axis=1)
+    spread = [np.nanstd(row, ddof=1) if np.isfinite(row).sum() > 1 else np.nan for row in by_trial]
+    table = pd.DataFrame(
+        {
+            "system": list(data.systems),
+            "mean": nan_mean(by_trial, axis=1),
+            "sd": spread,
+            "min": np.nanmin(by_trial, axis=1),
+            "max": np.nanmax(by_trial, axis=1),
+        }
+    )
+    if _has_greedy(data):
+        _, greedy = condition_worths(data)
+        table.insert(1, "greedy", nan_mean(greedy.reshape(len(table), -1), axis=1))
+    return table
+
+
+def _has_greedy(data: Responses) -> bool:
+    return data.prior_outcomes is not None and data.prior_outcomes.ndim == 3
+
+
 def _agreement_table(study: xr.Dataset) -> pd.DataFrame:
     one_each = collapse(study)
     return _sorted(
         {
-            "methods": one_each["members"].values,
-            "n_methods": one_each["size"].values,
+            **_names(one_each),
             "tau_gold": one_each["tau_gold"].values,
+            "tau_true_lower": one_each["tau_true_lower"].values,
+            "tau_true_upper": one_each["tau_true_upper"].values,
             # The average over all other methods, equal ones included, as published.
             "tau_others": one_each["tau_mean"].values,
             "finite": one_each["finite"].values,
@@ -140,34 +261,45 @@ def _agreement_table(study: xr.Dataset) -> pd.DataFrame:
 
 
 def _stability_table(study: xr.Dataset) -> pd.DataFrame:
-    one_each = collapse(study).isel(n_trials=0)
-    return _sorted(
-        {
-            "methods": one_each["members"].values,
-            "n_methods": one_each["size"].values,
-            "tau_mean": one_each["tau_mean"].values,
-            "tau_sd": one_each["tau_sd"].values,
-            "draws_infinite": one_each["draws_infinite"].values,
-            "draws_undefined": one_each["draws_undefined"].values,
-        }
-    )
+    one_each = collapse(study)
+    gold, own = (one_each.sel(reference=name) for name in ("gold", "self"))
+    tables = []
+    for place, count in enumerate(one_each["n_trials"].values):
+        columns: dict[str, Any] = _names(one_each)
+        for prefix, compared in (("tau", gold), ("self", own)):
+            for statistic in ("mean", "sd", "min", "max"):
+                values = compared[f"tau_{statistic}"].isel(n_trials=place).values
+                columns[f"{prefix}_{statistic}"] = values
+        for name in ("tau_true_lower", "tau_true_upper", "draws_infinite", "draws_undefined"):
+            columns[name] = gold[name].isel(n_trials=place).values
+        table = _sorted(columns)
+        table.insert(0, "n_trials", int(count))
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
-def _pools_table(study: xr.Dataset, low_budget: xr.Dataset) -> pd.DataFrame:
-    kept = collapse(low_budget)
-    one_each = study.sel({"method": kept["method"].values})
-    columns: dict[str, Any] = {"methods": kept["members"].values}
+def _pools_table(study: xr.Dataset) -> pd.DataFrame:
+    members = group_members(study)
+    one_each = study.sel({"method": list(members)})
+    columns: dict[str, Any] = {
+        "methods": [", ".join(names) for names in members.values()],
+        "n_methods": [len(names) for names in members.values()],
+    }
     for size in one_each["size"].values:
         of_size = one_each.sel({"size": size})
-        columns[f"tau_mean_{size}"] = of_size["tau_mean"].values
-        columns[f"tau_sd_{size}"] = of_size["tau_sd"].values
+        for statistic in ("tau_mean", "tau_sd", "win_share"):
+            columns[f"{statistic}_{size}"] = of_size[statistic].values
     return _sorted(columns)
 
 
 def _greedy_table(study: xr.Dataset) -> pd.DataFrame:
-    names = ("tau_mean", "tau_sd", "change", "change_se", "sd_reduction")
-    columns = {"prior": study["prior"].values, **{name: study[name].values for name in names}}
+    statistics = ("tau_mean", "tau_sd", "tau_min", "tau_max", "change", "change_se", "sd_reduction")
+    columns = {"prior": study["prior"].values, **{name: study[name].values for name in statistics}}
     return pd.DataFrame(columns).assign(alignment=float(study["alignment"]))
+
+
+def _names(one_each: xr.Dataset) -> dict[str, Any]:
+    return {"methods": one_each["members"].values, "n_methods": one_each["size"].values}
 
 
 def _sorted(columns: Mapping[str, Any]) -> pd.DataFrame:

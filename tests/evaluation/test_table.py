@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import Responses
+from bayesrank import Responses, rank
+from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.errors import DataError
 from bayesrank.evaluation import evaluate
 from bayesrank.evaluation.metrics import metric_names, parse_metrics
@@ -27,18 +28,43 @@ def test_published_example():
     assert (row["mean"], row["sd"]) == (pytest.approx(0.575), pytest.approx(0.084275, abs=1e-6))
 
 
-def test_average_is_the_posterior_stretched_about_the_prior_mean():
-    bayes, avg = evaluate(GRADED_DATA).to_dict("records")
+def test_the_published_average_is_the_posterior_stretched_about_the_prior_mean():
+    bayes, avg = evaluate(GRADED_DATA, ["bayes", "avg"], interval="normal").to_dict("records")
     assert (avg["estimate"], avg["mean"]) == (pytest.approx(0.6), pytest.approx(0.6))
     assert avg["sd"] == pytest.approx(bayes["sd"] * 8 / 5)
     assert avg["lower"] == pytest.approx(0.5 + (bayes["lower"] - 0.5) * 8 / 5, abs=1e-9)
 
 
-def test_intervals_of_the_average_stay_within_the_weights():
-    row = evaluate(np.ones((4, 2), dtype=int), "avg").iloc[0]
-    assert row["upper"] == 1.0
-    assert row["lower"] < 1.0
-    assert row["mean"] == pytest.approx(1.0)
+@pytest.mark.parametrize("interval", ["exact", "normal"])
+def test_intervals_of_the_average_stay_within_the_weights(interval):
+    row = evaluate(np.ones((4, 2), dtype=int), "avg", interval=interval).iloc[0]
+    assert row["lower"] < row["upper"] <= 1.0
+    assert row["estimate"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n_trials", [1, 3])
+def test_the_accuracy_is_that_of_the_leaderboard(n_trials):
+    outcomes = np.random.default_rng(n_trials).integers(0, 2, (4, 12, n_trials))
+    table = evaluate(Responses(outcomes), ci_prob=0.9)
+    result = rank(outcomes, DEFAULT_METHOD, ci_prob=0.9)
+    ranking, draws = result["ranking"], result["posterior"]["score"]
+    np.testing.assert_array_equal(table["estimate"], ranking["score"])
+    np.testing.assert_array_equal(table["lower"], ranking["score_lower"])
+    np.testing.assert_array_equal(table["upper"], ranking["score_upper"])
+    np.testing.assert_allclose(table["mean"], draws.mean(("chain", "draw")), rtol=1e-12)
+    assert table.attrs["target"] == {DEFAULT_METHOD: result.attrs["target"]}
+
+
+def test_fractions_have_an_accuracy():
+    table = evaluate(Responses([[0.5, 0.25, 1.0], [0.125, 0.5, 0.0]]), "avg")
+    np.testing.assert_allclose(table["estimate"], [1.75 / 3, 0.625 / 3])
+
+
+def test_own_weights_of_the_average():
+    data = Responses([[[0, 1, 2], [2, 2, 1]], [[0, 0, 1], [1, 2, 1]]], weights=(0, 0.5, 1))
+    table = evaluate(data, "avg(weights=(0, 0, 1))")
+    other = rank(Responses(data.outcomes, weights=(0, 0, 1)), "avg")
+    np.testing.assert_array_equal(table["lower"], other["ranking"]["score_lower"])
 
 
 @pytest.mark.parametrize("metric", ["bayes", "avg"])
@@ -48,7 +74,8 @@ def test_exact_intervals_never_leave_the_range_of_the_weights(metric, category, 
     outcomes = np.full((1, n_questions, 2), category)
     data = Responses(outcomes, weights=(0.0, -0.1, 0.05, 1.0))
     row = evaluate(data, metric, ci_prob=0.999).iloc[0]
-    assert -0.1 <= row["lower"] < row["upper"] <= 1.0
+    rounding = 1e-15
+    assert -0.1 - rounding <= row["lower"] < row["upper"] <= 1.0 + rounding
 
 
 @pytest.mark.parametrize("name", sorted(set(metric_names()) - {"bayes", "avg"}))
@@ -93,7 +120,7 @@ def test_best_of_k_graded_answers():
 
 
 def test_own_weights_of_a_metric():
-    outcomes = np.array([[0, 1, 2], [2, 2, 1]])
+    outcomes = Responses([[[0, 1, 2], [2, 2, 1]]], categories=3)
     table = evaluate(outcomes, ["bayes(weights=(0, 0, 1))", "bayes(weights=(0, 1, 1))"])
     np.testing.assert_allclose(table["mean"], [(2 / 6 + 3 / 6) / 2, (4 / 6 + 5 / 6) / 2])
 
@@ -109,7 +136,7 @@ def test_unobserved_question_has_its_prior_or_is_left_out():
     data = Responses([[[1, 1], [-1, -1]]])
     table = evaluate(data, ["bayes", "avg", "pass_at_k(k=2)"]).set_index("metric")
     assert table.loc["bayes", "mean"] == pytest.approx((3 / 4 + 1 / 2) / 2)
-    assert table.loc["avg", "mean"] == pytest.approx(1.0)
+    assert table.loc["avg", "estimate"] == pytest.approx(1.0)
     assert table.loc["pass_at_k(k=2)", "mean"] == pytest.approx(1 - 1 / 4 * 2 / 5)
 
 
@@ -219,8 +246,8 @@ def test_data_that_lack_what_is_needed_are_refused():
     with pytest.raises(DataError, match="prior_outcomes must be given for prior_weight = 1"):
         evaluate([[1, 0]], prior_weight=1)
     with pytest.raises(DataError, match="weights must be given"):
-        evaluate([[2, 0]])
-    with pytest.raises(DataError, match=r"weights of bayes.* must be 2 finite numbers"):
+        evaluate(Responses([[[2, 0]]], categories=3))
+    with pytest.raises(DataError, match=r"metrics must give 2 finite weights.* got 'bayes"):
         evaluate([[1, 0]], "bayes(weights=(0, 1, 2))")
-    with pytest.raises(DataError, match="outcomes must be categories"):
-        evaluate([[0.5, 0.25]])
+    with pytest.raises(DataError, match=r"outcomes must be categories for pass.*: evaluate "):
+        evaluate([[0.5, 0.25]], ["avg", "pass_at_k(k=1)"])

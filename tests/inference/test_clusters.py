@@ -65,7 +65,7 @@ def test_systems_that_always_tie_may_differ_by_less_than_a_step():
     result = rank(Responses(outcomes), "copeland", target="population", draws=500, random_seed=0)
     np.testing.assert_allclose(result["ranking"]["superiority"].values[0, 1], 0.5, atol=0.05)
     np.testing.assert_allclose(result["ranking"]["prob_best"], [0.5, 0.5, 0], atol=0.05)
-    assert result["ranking"]["tier"].values.tolist() == [1, 1, 2]
+    assert result["ranking"]["group"].values.tolist() == ["a", "a", "b"]
 
 
 def test_the_worst_defeat_is_not_certain_at_its_end():

@@ -118,7 +118,7 @@ DYNAMIC = {"assume_time_axis": True, "difficulty_prior": "flat", "score_target":
 CASES = {
     "bradley_terry": Case("bradley_terry", {}, pairs(bradley_terry_problem), scores),
     "bradley_terry_half": Case(
-        "bradley_terry", {"ties": "half"}, pairs(bradley_terry_problem, tie_policy="half"), scores
+        "bradley_terry", {"ties": "half"}, pairs(bradley_terry_problem, ties="half"), scores
     ),
     "davidson": Case(
         "davidson",

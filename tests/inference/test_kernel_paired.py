@@ -19,7 +19,7 @@ ORACLE_TOLERANCE = 1e-8
 PROBLEMS = {
     "bradley_terry": lambda wins, ties, **prior: bradley_terry_problem(wins, **prior),
     "bradley_terry_half": lambda wins, ties, **prior: bradley_terry_problem(
-        wins, ties, tie_policy="half", **prior
+        wins, ties, ties="half", **prior
     ),
     "rao_kupper_fixed": lambda wins, ties, **prior: rao_kupper_problem(
         wins, ties, tie_strength=1.1, **prior
@@ -34,7 +34,7 @@ PROBLEMS = {
 FITS = {
     "bradley_terry": lambda wins, ties, **options: fit_bradley_terry(wins, **options),
     "bradley_terry_half": lambda wins, ties, **options: fit_bradley_terry(
-        wins, ties, tie_policy="half", **options
+        wins, ties, ties="half", **options
     ),
     "rao_kupper_fixed": lambda wins, ties, **options: fit_rao_kupper(
         wins, ties, tie_strength=1.1, **options
@@ -167,7 +167,7 @@ def test_half_ties_reproduce_the_reference_bradley_terry(shared, name):
         for row in read_rows(shared / "data" / f"evalica_{name}_golden.csv")
         if row["algorithm"] == "bradley_terry"
     }
-    score = fit_bradley_terry(wins, ties, tie_policy="half").score
+    score = fit_bradley_terry(wins, ties, ties="half").score
     strength = np.exp(score) / np.exp(score).sum()
     np.testing.assert_allclose(strength, [golden[item] for item in names], rtol=2e-5)
 
@@ -252,7 +252,7 @@ def test_gradient_is_linear_in_the_counts(name):
     whole = parts[0].sum(axis=0), parts[1].sum(axis=0)
     build = {
         "bradley_terry": lambda w, t: bradley_terry_problem(w),
-        "bradley_terry_half": lambda w, t: bradley_terry_problem(w, t, tie_policy="half"),
+        "bradley_terry_half": lambda w, t: bradley_terry_problem(w, t, ties="half"),
         "rao_kupper_fixed": lambda w, t: rao_kupper_problem(w, t, tie_strength=1.1),
         "rao_kupper": rao_kupper_problem,
         "davidson": davidson_problem,
@@ -386,7 +386,7 @@ def test_a_wild_start_still_converges():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fit_bradley_terry(WINS, tie_policy="keep"), "tie_policy must be"),
+        (lambda: fit_bradley_terry(WINS, ties="keep"), "ties must be"),
         (lambda: fit_bradley_terry(WINS, prior_precision=-1.0), "prior_precision must be finite"),
         (lambda: fit_rao_kupper(WINS, TIES, tie_strength=0.9), "tie_strength must be finite"),
         (lambda: fit_rao_kupper(WINS, TIES, tie_strength=1.0), "must be greater than 1"),

@@ -283,7 +283,8 @@ def test_redrawn_pairs_compare_the_redrawn_cells():
 
 
 def test_redrawn_pairs_need_no_weights():
-    wins, ties = draw(Responses([[[0, 1, 2]], [[2, 1, 0]]]), "pairs", smooth=False, size=20)
+    data = Responses([[[0, 1, 2]], [[2, 1, 0]]], categories=3)
+    wins, ties = draw(data, "pairs", smooth=False, size=20)
     np.testing.assert_allclose(wins[:, 0, 1] + wins[:, 1, 0] + ties[:, 0, 1], 3, rtol=1e-12)
 
 

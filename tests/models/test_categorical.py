@@ -111,7 +111,7 @@ def test_prior_predictive_draws(data):
 
 def test_categories_without_worth_are_refused():
     with pytest.raises(DataError, match="weights must be given for outcomes with more than two"):
-        models.dirichlet_multinomial(Responses(OUTCOMES))
+        models.dirichlet_multinomial(Responses(OUTCOMES, categories=3))
 
 
 def test_earlier_outcomes_must_be_there():

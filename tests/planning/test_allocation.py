@@ -5,7 +5,7 @@ import pytest
 
 from bayesrank import Responses, datasets
 from bayesrank.planning import suggest
-from bayesrank.planning.allocation import allocate
+from bayesrank.planning.allocation import PairState, allocate
 from bayesrank.planning.crossed import CrossedPosterior
 
 
@@ -33,6 +33,23 @@ def test_without_data_every_system_gets_trials():
     extra = allocate(np.zeros((4, 6)), np.zeros((4, 6)), 16)
     assert extra.sum(axis=1).min() >= 1
     assert extra.max() <= 2
+
+
+def test_a_system_without_trials_gets_the_first():
+    outcomes = np.ones((3, 4, 2), dtype=int)
+    outcomes[1, :2], outcomes[2] = 0, -1
+    assert suggest(Responses(outcomes), 4)["system"].unique().tolist() == ["system 3"]
+
+
+def test_trials_that_explain_nothing_are_worth_nothing():
+    totals, trials = np.array([[3.0, 2.0], [2.0, 2.0], [0.0, 1.0]]), np.full((3, 2), 4.0)
+    first, second = np.array([0, 0]), np.array([1, 2])
+    gap, variance = np.array([0.1, 0.5]), np.array([0.02, 0.02])
+    # Nothing is left to learn of the first pair, so trials go to the second.
+    known = PairState(first, second, gap, variance, np.array([1e-12, 1.0]))
+    assert allocate(totals, trials, 4, present=known)[1].sum() == 0
+    open_pair = PairState(first, second, gap, variance, np.array([1.0, 1.0]))
+    assert allocate(totals, trials, 4, present=open_pair)[2].sum() == 0
 
 
 def test_bound_on_trials_of_a_cell():

@@ -126,10 +126,16 @@ def test_list_of_values_is_refused(write_eval, inspect_log):
         read_responses(path)
 
 
-@pytest.mark.parametrize(("value", "shown"), [("maybe", "'maybe'"), (3.5, "3.5")])
-def test_value_that_is_no_outcome(write_eval, inspect_log, value, shown):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("maybe", r"outcome must be a .* got 'maybe' for .*'s1'"),
+        (3.5, r"outcomes must lie in \[0, 1\] .* got 3.5 for .*'s1'"),
+    ],
+)
+def test_value_that_is_no_outcome(write_eval, inspect_log, value, message):
     path = write_eval("log.eval", inspect_log("m", [("s1", 1, value)]))
-    with pytest.raises(DataError, match=rf"outcome must be a .* got {shown} for .*'s1'"):
+    with pytest.raises(DataError, match=message):
         read_responses(path)
 
 

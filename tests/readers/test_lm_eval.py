@@ -93,7 +93,7 @@ def test_copied_run_is_refused(write_samples, tmp_path):
 
 def test_metric_that_is_no_score(write_samples, tmp_path):
     write_samples("a", {"h": 35.2}, metric="perplexity")
-    with pytest.raises(DataError, match=r"score in \[0, 1\] .* got 35\.2 for system 'a'"):
+    with pytest.raises(DataError, match=r"lie in \[0, 1\] .* got 35\.2 for system 'a'"):
         read_responses(tmp_path)
 
 

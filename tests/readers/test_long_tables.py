@@ -149,7 +149,21 @@ def test_fractional_scores_are_kept(tmp_path):
 def test_categories_take_weights(tmp_path):
     path = write(tmp_path, "model,item,score\na,q,0\na,q,3\nb,q,2\n")
     assert read_responses(path, weights=[0, 0.1, 0.2, 1]).grades[1, 0] == pytest.approx(0.2)
-    assert read_responses(path).grades[1, 0] == pytest.approx(2 / 3)
+    assert read_responses(path, scale=(0, 3)).grades[1, 0] == pytest.approx(2 / 3)
+    with pytest.raises(DataError, match="got 3 for system 'a', question 'q'"):
+        read_responses(path)
+
+
+def test_edges_turn_scores_into_categories(tmp_path):
+    path = write(tmp_path, "model,item,score\na,q,2\na,r,7\nb,q,9\nb,r,5\n")
+    cut = read_responses(path, scale=(1, 10), edges=[5, 8], weights=[0, 0.4, 1])
+    np.testing.assert_array_equal(cut.outcomes[..., 0], [[0, 1], [2, 1]])
+    assert cut.weights.tolist() == [0, 0.4, 1]
+    assert read_responses(path, scale=(1, 10), edges=5).is_binary
+    ordered = read_responses(path, scale=(1, 10), edges=[5, 8])
+    assert (ordered.weights, ordered.n_categories) == (None, 3)
+    with pytest.raises(DataError, match="edges must be None for categories"):
+        read_responses(write(tmp_path, "model,item,score\na,q,1\n"), edges=5)
 
 
 def test_groups_of_questions(tmp_path):
@@ -198,7 +212,7 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
         ("model,item,score\na,q,1\nb,q,\n", r"outcome of every system; got none for 'b'"),
         ("model,item,score\na,q,1\n,q,1\n", r"name the system in every row; got a blank in row 2"),
         ("model,item,trial,score\na,q,,1\n", r"name the trial in every row; got a blank in row 1"),
-        ("model,item,score\na,q,7.5\n", r"score in \[0, 1\] or a category .* got 7\.5 for system"),
+        ("model,item,score\na,q,7.5\n", r"lie in \[0, 1\] .* got 7\.5 for system 'a', .* scale="),
         ("model,item,score\na,q,-1\n", r"got -1 for system 'a', question 'q'.* ones empty"),
         ("model,item,score\na,q,200\n", r"got 200 for system 'a'"),
         ("model,item,score\na,q,inf\n", r"got inf for system 'a'"),

@@ -26,15 +26,27 @@ def test_systems_is_another_name_of_models_and_labels_are_optional(tmp_path):
     assert read_responses(tmp_path / "bare.npz").systems == ("system 1", "system 2")
 
 
-def test_weights_come_from_the_caller_then_the_archive_then_equal_steps(tmp_path, caplog):
+def test_weights_come_from_the_caller_or_the_archive(tmp_path, caplog):
     stored, bare = tmp_path / "stored.npz", tmp_path / "bare.npz"
     np.savez(stored, R=[[0, 1, 2]], weights=[0.0, 0.2, 1.0])
     np.savez(bare, R=[[0, 1, 2]])
     assert read_responses(stored).weights.tolist() == [0.0, 0.2, 1.0]
     assert read_responses(stored, weights=[0, 0.9, 1]).weights.tolist() == [0.0, 0.9, 1.0]
     with caplog.at_level("INFO", logger="bayesrank"):
-        assert read_responses(bare).weights.tolist() == [0.0, 0.5, 1.0]
+        read_responses(bare, weights=[0, 0.5, 1])
     assert caplog.messages[-1].endswith("0 of 3 outcomes missing; categories 0..2 worth 0, 0.5, 1")
+    with pytest.raises(DataError, match=r"got 2 for system 'system 1', .* weights=\(w0, w1"):
+        read_responses(bare)
+
+
+def test_a_scale_replaces_what_the_archive_says_of_categories(tmp_path, caplog):
+    path = tmp_path / "ratings.npz"
+    np.savez(path, R=[[[4, -1], [1, 5]]], weights=[0, 0.2, 1], R0=[[1], [2]])
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = read_responses(path, scale=(1, 5))
+    np.testing.assert_array_equal(data.scores, [[[0.75, np.nan], [0, 1]]])
+    assert data.prior_outcomes is None
+    assert caplog.messages[-1].endswith("1 of 4 outcomes missing; scores from 1 to 5")
 
 
 def test_table_of_an_archive_has_the_same_outcomes(tmp_path):
@@ -100,7 +112,7 @@ def test_ragged_runs_have_the_means_of_the_raw_array(shared):
     path = shared / "data" / "misguided_attention_ragged.npz"
     with np.load(path, allow_pickle=False) as archive:
         raw, models = archive["R"], archive["models"].tolist()
-    data = read_responses(path)
+    data = read_responses(path, weights=[0, 0.5, 1])
     assert data.systems == tuple(models)
     assert data.n_missing == 6236 == int((raw == -1).sum())
     for i in range(len(models)):

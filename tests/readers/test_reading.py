@@ -68,9 +68,7 @@ def test_folder_without_logs(tmp_path):
 def test_file_of_no_known_format(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("no log")
-    with pytest.raises(
-        DataError, match=r"known format .* got 'notes\.txt' \(pass format=\.\.\., on"
-    ):
+    with pytest.raises(DataError, match=r"known format .* got 'notes\.txt' \(pass format=\.\.\.\)"):
         read_responses(path)
 
 

@@ -48,11 +48,12 @@ def assert_restored(data: Responses) -> None:
     table = write_long(data)
     cells, labels = read_long(table)
     assert Responses(cells, **labels).fingerprint == data.fingerprint
-    # The rows say everything but weights, prior outcomes and pairing, in any order of columns.
+    # The rows say everything but what outcomes are, prior outcomes and pairing, in any order of
+    # columns.
     table.attrs.clear()
     cells, labels = read_long(table[table.columns[::-1]])
-    kept = {name: getattr(data, name) for name in ("weights", "prior_outcomes", "paired")}
-    assert Responses(cells, **labels, **kept).fingerprint == data.fingerprint
+    kept = {name: getattr(data, name) for name in ("prior_outcomes", "paired")}
+    assert Responses(cells, **labels, **kept, **data.declared).fingerprint == data.fingerprint
 
 
 WRITTEN = {"npz", "helm", "tau_bench", "tau2_bench", "every_eval_ever", "py_irt", "table"}
@@ -60,7 +61,7 @@ REAL = {
     "inspect": ("logs/inspect", {"task": "arithmetic", "scorer": "graded"}),
     "lm_eval": ("logs/lmeval", {"task": "tiny_mc", "filter": "none", "metric": "acc"}),
     "swebench": ("logs/swebench", {}),
-    "npz": ("data/misguided_attention_ragged.npz", {}),
+    "npz": ("data/misguided_attention_ragged.npz", {"weights": [0, 0.5, 1]}),
 }
 
 

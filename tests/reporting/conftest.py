@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bayesrank.results.groups import letter_groups
+from bayesrank.results.rank_sets import separated_from_next
+
 MakeResult = Callable[..., xr.DataTree]
 
 
@@ -19,7 +22,7 @@ def make_result() -> MakeResult:
 def known_result(
     score: list[float], names: list[str], *, draws: bool = True, method: str = "bayes"
 ) -> xr.DataTree:
-    """Make a result; systems less than 0.15 apart share a tier."""
+    """Make a result; systems at least 0.15 apart are resolved."""
     values = np.array(score)
     n_systems = len(values)
     rank = (values[:, None] < values).sum(axis=1) + 1
@@ -27,9 +30,7 @@ def known_result(
     coords = {"system": names}
     if draws:
         better = 1 / (1 + np.exp(-20 * (values[:, None] - values)))
-        order = np.argsort(rank, kind="stable")
-        tier = np.empty(n_systems, dtype=np.int64)
-        tier[order] = np.cumsum(np.append(1, -np.diff(values[order]) >= 0.15))
+        resolved = values[:, None] - values >= 0.15
         probability = np.full((n_systems, n_systems), 0.2 / n_systems)
         probability[np.arange(n_systems), rank - 1] += 0.8
         lower, upper = np.maximum(rank - 1, 1), np.minimum(rank + 1, n_systems)
@@ -44,8 +45,9 @@ def known_result(
             "joint_rank_upper": ("system", upper),
             "prob_best": ("system", probability[:, 0]),
             "expected_rank": ("system", rank.astype(float)),
-            "tier": ("system", tier),
-            "separated_from_next": ("system", np.ones(n_systems, dtype=bool)),
+            "resolved": (("system", "opponent"), resolved),
+            "group": ("system", np.array(letter_groups(values, resolved))),
+            "separated_from_next": ("system", separated_from_next(values, resolved)),
             "superiority": (("system", "opponent"), better),
             "rank_probability": (("system", "position"), probability),
         }
@@ -72,5 +74,5 @@ def known_result(
 
 @pytest.fixture
 def three(make_result: MakeResult) -> xr.DataTree:
-    """Return a result of three systems: high in the first tier, the others in the second."""
+    """Return a result of three systems: high in group a, the others in group b."""
     return make_result([0.4, 0.9, 0.5], ["low", "high", "middle"])

@@ -63,6 +63,22 @@ def test_flow_goes_through_all_rankings() -> None:
     assert texts(axes) == ["a  1", "b  2", "c  3", "3  a", "2  b", "1  c"]
 
 
+def test_titles_of_rankings_do_not_overlap() -> None:
+    names = ["efficiency_adjusted_2025", "balanced_composite", "verifier_calibrated"]
+    figure = plot_rank_flow(dict.fromkeys(names, GREEDY))
+    figure.draw_without_rendering()
+    titles = figure.axes[0].get_xticklabels()
+    assert [title.get_text() for title in titles] == names
+    # Parallel lines of text are apart by their distance along the axis times the sine of the slant.
+    starts = np.array([title.get_window_extent().x0 for title in titles])
+    slant = np.radians([title.get_rotation() for title in titles])
+    height = titles[0].get_fontsize() * figure.dpi / 72
+    assert (np.diff(starts) * np.sin(slant[0]) > 1.5 * height).all()
+    assert titles[-1].get_window_extent().x1 <= figure.bbox.x1
+    short = plot_rank_flow({"gold": GREEDY, "n = 1": SAMPLED})
+    assert [title.get_rotation() for title in short.axes[0].get_xticklabels()] == [0, 0]
+
+
 def test_tied_systems_flow_from_one_place() -> None:
     tied = pd.Series({"a": 1, "b": 1, "c": 3})
     axes = plot_rank_flow({"tied": tied, "sampled": SAMPLED}).axes[0]

@@ -12,11 +12,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from bayesrank.reporting.figures import (
+    plot_groups,
     plot_leaderboard,
     plot_rank_probabilities,
     plot_rank_sets,
     plot_superiority,
-    plot_tiers,
     save_figure,
 )
 
@@ -59,12 +59,21 @@ def test_tied_systems_share_their_rank(make_result) -> None:
     assert tick_labels(figure) == ["b  1", "a  2", "c  2"]
 
 
-def test_leaderboard_numbers_and_shades_tiers(three: xr.DataTree) -> None:
+def test_leaderboard_shows_letters_and_shades_between_borders(three: xr.DataTree) -> None:
     axes = plot_leaderboard(three).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["tier", "1", "2"]
-    assert [text.get_position()[1] for text in axes.texts[1:]] == [0.0, 1.5]
+    assert [text.get_text() for text in axes.texts] == ["group", "a", "b", "b"]
+    assert [text.get_position()[1] for text in axes.texts[1:]] == [0.0, 1.0, 2.0]
     (band,) = axes.patches
     assert (band.get_y(), band.get_height()) == (-0.5, 1.0)
+
+
+def test_groups_that_overlap_have_no_border(make_result) -> None:
+    chain = make_result([0.9, 0.8, 0.7], ["a", "b", "c"])
+    axes = plot_leaderboard(chain).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["group", "a", "ab", "b"]
+    assert len(axes.patches) == 3  # all three rows have one shade
+    (lines,) = plot_groups(chain).axes[0].collections
+    assert not lines.get_segments()
 
 
 def test_figures_draw_on_the_axes_of_the_caller(three: xr.DataTree) -> None:
@@ -101,14 +110,15 @@ def test_rank_sets_show_both_sets(three: xr.DataTree) -> None:
     np.testing.assert_allclose(axes.get_lines()[0].get_xdata(), [1, 2, 3])
 
 
-def test_tiers_are_boxes_around_scores(three: xr.DataTree) -> None:
-    axes = plot_tiers(three).axes[0]
-    first, second = axes.patches
-    assert (first.get_y(), first.get_height()) == pytest.approx((-0.45, 0.9))
-    assert (second.get_y(), second.get_height()) == pytest.approx((0.55, 1.9))
-    assert second.get_x() < 0.4
-    assert second.get_x() + second.get_width() > 0.5
-    assert [text.get_text() for text in axes.texts] == ["tier 1", "tier 2"]
+def test_groups_are_lines_that_no_border_crosses(three: xr.DataTree) -> None:
+    axes = plot_groups(three).axes[0]
+    score, first, second = axes.get_lines()
+    np.testing.assert_allclose(score.get_xdata(), [0.9, 0.5, 0.4])
+    assert first.get_ydata().tolist() == [0]
+    assert second.get_ydata().tolist() == [1, 2]
+    assert [text.get_text() for text in axes.texts] == ["a", "b"]
+    (borders,) = [each for each in axes.collections if isinstance(each, LineCollection)]
+    assert [segment[0, 1] for segment in borders.get_segments()] == [0.5]
 
 
 def test_superiority_is_sorted_by_rank_on_both_axes(three: xr.DataTree) -> None:
@@ -139,7 +149,7 @@ def test_superiority_without_draws_is_refused(make_result) -> None:
 
 @pytest.mark.parametrize(
     "plot",
-    [plot_leaderboard, plot_superiority, plot_rank_probabilities, plot_rank_sets, plot_tiers],
+    [plot_leaderboard, plot_superiority, plot_rank_probabilities, plot_rank_sets, plot_groups],
 )
 @pytest.mark.parametrize("n_systems", [2, 5, 60])
 def test_labels_neither_overlap_nor_leave_the_figure(make_result, plot, n_systems: int) -> None:

@@ -26,7 +26,12 @@ def test_systems_are_sorted_by_mean_grade_and_escaped() -> None:
 
 
 def test_categories_without_worth_have_no_grades() -> None:
-    assert "Systems by mean grade" not in responses_html(Responses([[[0, 1, 2]]]))
+    assert "Systems by mean grade" not in responses_html(Responses([[[0, 1, 2]]], categories=3))
+
+
+def test_mean_grades_are_in_the_units_of_the_scale() -> None:
+    html = responses_html(Responses([[[9, 10]], [[6, 7]]], scale=(1, 10)))
+    assert re.findall(r'data-key="(\d\.\d+)"', html) == ["9.500", "6.500"]
 
 
 def test_many_systems_are_cut() -> None:
@@ -62,4 +67,5 @@ def test_notebooks_show_data_and_leaderboards(tree: xr.DataTree) -> None:
     frame = leaderboard(tree)
     assert frame._repr_html_() == leaderboard_html(frame)
     assert "dataframe" in frame[["rank", "score"]]._repr_html_()
-    assert frame.sort_values("lcb").attrs == {"ci_prob": 0.95, "lcb": 0.05}
+    stated = {"ci_prob": 0.95, "lcb": 0.05, "shrunk_towards": 0.5}
+    assert frame.sort_values("lcb").attrs == stated

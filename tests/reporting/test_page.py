@@ -99,7 +99,7 @@ def test_names_are_text_and_nothing_else(structure: Structure, text: str) -> Non
         "forest",
         "ranks",
         "probabilities",
-        "tiers",
+        "groups",
         "superiority",
         "others",
         "agreement",
@@ -136,7 +136,7 @@ def test_the_leaderboard_is_by_the_lower_bound(text: str) -> None:
 def test_downloads_hold_the_leaderboard(text: str) -> None:
     (address,) = re.findall(r'download="leaderboard.csv" href="data:[^,]*,([^"]*)"', text)[:1]
     lines = base64.b64decode(address).decode().splitlines()
-    assert lines[0].startswith("rank,system,score,score_lower")
+    assert lines[0].startswith("rank,system,score,observed_mean,n_outcomes")
     assert len(lines) == 4
 
 

@@ -5,13 +5,16 @@ import pytest
 import xarray as xr
 from matplotlib.collections import LineCollection
 
+from bayesrank import Responses, studies
 from bayesrank.reporting.figures import (
     plot_agreement,
     plot_convergence,
     plot_prior_sensitivity,
+    plot_rubric_agreement,
     plot_stability,
     plot_tau_distribution,
     plot_tradeoff,
+    plot_trajectories,
 )
 
 
@@ -27,8 +30,8 @@ def stability(
             "tau_sd": (("method", "n_trials"), values.std(axis=-1)),
             "group": ("method", groups or methods),
         },
-        {"method": methods, "n_trials": [1, 4][: values.shape[1]]},
-        attrs={"study": "stability", "reference": "gold"},
+        {"method": methods, "n_trials": [1, 4][: values.shape[1]], "reference": "gold"},
+        attrs={"study": "stability"},
     )
 
 
@@ -147,6 +150,76 @@ def test_convergence_shows_shares_and_says_who_never_converges() -> None:
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), [0.1, 0.4, 0.4])
 
 
+def test_convergence_of_several_methods_is_compared() -> None:
+    cdf = [[0.1, 0.4, 0.4], [0.0, 0.2, 0.2]]
+    study = xr.Dataset(
+        {
+            "cdf": (("method", "n_trials"), cdf),
+            "tau_mean": (("method", "n_trials"), [[0.5, 0.8, 0.9], [np.nan, -0.2, 0.1]]),
+            "no_convergence": ("method", [0.6, 0.8]),
+        },
+        {"n_trials": [1, 2, 3], "method": ["bayes", "pass_at_k(k=2)"]},
+    )
+    figure = plot_convergence(study)
+    (axes,) = figure.axes
+    steps = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
+    np.testing.assert_allclose([line.get_ydata() for line in steps], cdf)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "bayes: 60.0 % never",
+        "pass_at_k(k=2): 80.0 % never",
+    ]
+    assert axes.get_ylim()[0] == pytest.approx(-0.2)
+
+
+def test_convergence_marks_the_actual_order() -> None:
+    data = Responses([[[1] * 5], [[0, 1, 0, 0, 0]], [[0] * 5]])
+    study = studies.convergence(data, replicates=20)
+    (line,) = [x for x in plot_convergence(study).axes[0].get_lines() if x.get_linestyle() == ":"]
+    assert line.get_xdata()[0] == 2 == int(study["actual_converged_at"])
+
+
+@pytest.fixture
+def converging() -> xr.Dataset:
+    rng = np.random.default_rng(0)
+    chance = np.array([0.8, 0.6, 0.4])[:, None, None]
+    data = Responses((rng.random((3, 5, 6)) < chance).astype(int), systems=["a", "b", "c"])
+    return studies.convergence(data, ["bayes", "pass_at_k(k=3)"], replicates=30)
+
+
+def test_trajectories_of_a_study_are_ranks(converging: xr.Dataset) -> None:
+    study = converging.sel({"method": "pass_at_k(k=3)"})
+    axes = plot_trajectories(study).axes[0]
+    lines = axes.get_lines()[:3]
+    known = study["actual_rank"].values[2:]  # from the third trial on
+    np.testing.assert_array_equal([line.get_ydata() for line in lines], known.T)
+    np.testing.assert_array_equal(lines[0].get_xdata(), [3, 4, 5, 6])
+    low, high = axes.get_ylim()
+    assert low > high  # the best is on top
+    assert axes.get_ylabel() == "rank, 95 % band"
+    assert {text.get_text() for text in axes.texts} == {"a", "b", "c"}
+
+
+def test_trajectories_of_the_worst_replicate(converging: xr.Dataset) -> None:
+    study = converging.sel({"method": "bayes"})
+    axes = plot_trajectories(study, order="worst").axes[0]
+    found = [line.get_ydata() for line in axes.get_lines()[:3]]
+    np.testing.assert_array_equal(found, study["worst_rank"].values[0].T)
+    assert axes.get_ylabel() == "rank"
+    assert axes.get_xlabel() == "trials of the worst replicate"
+
+
+def test_trajectories_need_a_study_of_one_method(converging: xr.Dataset) -> None:
+    one = converging.sel({"method": "bayes"})
+    with pytest.raises(ValueError, match="result must be a study of one method; got 2"):
+        plot_trajectories(converging)
+    with pytest.raises(ValueError, match="order must be 'actual' or 'worst'; got 'best'"):
+        plot_trajectories(one, order="best")
+    with pytest.raises(ValueError, match="must keep a worst replicate for order='worst'"):
+        plot_trajectories(one.isel(worst=slice(0)), order="worst")
+    with pytest.raises(ValueError, match="dynamic_irt or a study of convergence; got 'stability'"):
+        plot_trajectories(xr.Dataset(attrs={"study": "stability"}))
+
+
 def test_prior_sensitivity_marks_every_prior() -> None:
     study = xr.Dataset(
         {"rank": (("prior", "system"), [[2, 1, 3], [1, 2, 3]])},
@@ -158,3 +231,55 @@ def test_prior_sensitivity_marks_every_prior() -> None:
     assert marks == {"normal(0, 1)": [1, 2, 3], "flat": [2, 1, 3]}
     shapes = {line.get_marker() for line in axes.get_lines()}
     assert len(shapes) == 2
+
+
+@pytest.fixture
+def rubrics() -> xr.Dataset:
+    """Return a study of two schemes, of which the second agrees better with the gold standard."""
+    dims = ("scheme", "benchmark", "reference")
+    return xr.Dataset(
+        {
+            "tau_mean": (dims, [[[0.5, 0.9], [0.7, 0.8]], [[0.6, 0.7], [np.nan, 0.4]]]),
+            "tau_sd": (dims, [[[0.1, 0.2], [0.3, 0.4]], [[0.05, 0.05], [np.nan, 0.1]]]),
+        },
+        {
+            "scheme": ["verifier_only", "conservative"],
+            "benchmark": ["combined", "hard"],
+            "reference": ["gold", "self"],
+        },
+        attrs={"study": "categorical", "n_trials": 1},
+    )
+
+
+def test_rubric_agreement_has_a_row_per_scheme_and_a_mark_per_reference(rubrics: xr.Dataset):
+    figure = plot_rubric_agreement(rubrics)
+    assert rows(figure) == ["conservative", "verifier_only"]
+    axes = figure.axes[0]
+    assert axes.get_title() == "combined, 1 trial"
+    gold, own = (line for line in axes.get_lines() if len(line.get_xdata()) == 2)
+    np.testing.assert_allclose(gold.get_xdata(), [0.6, 0.5])
+    np.testing.assert_allclose(own.get_xdata(), [0.7, 0.9])
+    assert (own.get_ydata() > gold.get_ydata()).all()  # apart from each other
+    bars = [each for each in axes.collections if isinstance(each, LineCollection)]
+    ends = [segment[:, 0] for segment in bars[0].get_segments()]
+    np.testing.assert_allclose(ends, [[0.55, 0.65], [0.4, 0.6]])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "right answers",
+        "the scheme itself",
+    ]
+
+
+def test_rubric_agreement_of_a_benchmark(rubrics: xr.Dataset, tmp_path):
+    figure = plot_rubric_agreement(rubrics, benchmark="hard")
+    assert rows(figure) == ["verifier_only", "conservative"]  # what has no tau is last
+    figure.savefig(tmp_path / "figure.png")
+    with pytest.raises(ValueError, match="benchmark must be one of combined, hard; got 'easy'"):
+        plot_rubric_agreement(rubrics, benchmark="easy")
+
+
+def test_rubric_agreement_is_drawn_where_it_is_asked_for(rubrics: xr.Dataset):
+    outer = plot_rubric_agreement(rubrics)
+    axes = outer.add_subplot()
+    assert plot_rubric_agreement(rubrics, ax=axes) is outer
+    assert axes.get_legend() is not None

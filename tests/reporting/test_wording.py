@@ -11,21 +11,37 @@ from bayesrank.reporting.wording import headline, listing, settings
 
 
 def test_a_resolved_leader_is_named(three: xr.DataTree) -> None:
-    assert headline(three) == "high leads and is resolved from the next system; Pr(best) = 0.87."
-
-
-def test_no_winner_is_declared_where_the_order_is_open(make_result) -> None:
-    tree = make_result([0.5, 0.45, 0.1], ["a", "b", "c"])
-    ranking = tree["ranking"].to_dataset()
-    tree["ranking"] = ranking.assign(separated_from_next=("system", [False, True, True]))
-    assert headline(tree) == (
-        "a leads, but no winner should be declared: the order of the 2 systems of the first tier "
-        "is not resolved at 95 %; Pr(best) = 0.87."
+    assert headline(three) == (
+        "high leads and is resolved from every other system at 95 %, all pairs decided at once; "
+        "Pr(best) = 0.87."
     )
 
 
+def test_no_winner_is_declared_where_the_order_is_open(make_result) -> None:
+    assert headline(make_result([0.5, 0.45, 0.1], ["a", "b", "c"])) == (
+        "a leads, but no winner should be declared: it is not resolved from b at 95 %, all pairs "
+        "decided at once; Pr(best) = 0.87."
+    )
+    many = headline(make_result([0.5, 0.45, 0.44, 0.43, 0.42], list("abcde")))
+    assert "it is not resolved from 4 systems at 95 %" in many
+
+
+def test_a_leader_resolved_from_its_neighbour_alone_has_not_won(make_result) -> None:
+    tree = make_result([0.9, 0.5, 0.1], ["a", "b", "c"])
+    ranking = tree["ranking"].to_dataset()
+    ranking["resolved"][0, 2] = False
+    tree["ranking"] = ranking
+    assert "no winner should be declared: it is not resolved from c at" in headline(tree)
+
+
+def test_one_system_has_no_rival(make_result) -> None:
+    assert headline(make_result([0.5], ["a"])) == "a is the only system."
+
+
 def test_ties_at_the_top_share_the_lead(make_result) -> None:
-    assert headline(make_result([0.5, 0.5, 0.1], ["a", "b", "c"])).startswith("a and b lead, but")
+    assert headline(make_result([0.5, 0.5, 0.1], ["a", "b", "c"])) == (
+        "a and b lead with equal scores: no winner should be declared; Pr(best) = 0.87."
+    )
 
 
 def test_equal_scores_have_no_leader(make_result) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesrank import Responses, rank
 from bayesrank.results.agreement import (
     MEASURES,
     agreement_matrix,
@@ -25,6 +26,7 @@ from bayesrank.results.overlap import (
     rank_biased_overlap,
     top_k_overlap,
 )
+from bayesrank.results.ranks import rank_scores
 
 DISTANCES = {"footrule", "mean_displacement", "median_displacement", "max_displacement"}
 TIED = np.array([1, 2, 2, 4])
@@ -154,6 +156,84 @@ def test_table_of_measures():
     assert "top_k_overlap" not in compare_rankings(PLAIN, PLAIN)
 
 
+@pytest.fixture(scope="module")
+def runs() -> Responses:
+    rng = np.random.default_rng(4)
+    chance = np.array([0.8, 0.6, 0.5, 0.45, 0.2])[:, None, None]
+    outcomes = (rng.random((5, 12, 6)) < chance).astype(int)
+    return Responses(outcomes, systems=["e", "d", "c", "b", "a"])
+
+
+def test_results_are_matched_by_name(runs):
+    one = rank(runs, "avg", draws=0)
+    turned = Responses(runs.outcomes[::-1], systems=runs.systems[::-1])
+    other = rank(turned, "borda", draws=0)
+    expected = compare_rankings(
+        rank(runs, "avg", draws=0)["ranking"].to_dataset()["rank"].values,
+        rank(runs, "borda", draws=0)["ranking"].to_dataset()["rank"].values,
+    )
+    found = compare_rankings(one, other)
+    assert set(found) == set(expected)  # point estimates have no intervals
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(float(value))
+    labelled = other["ranking"].to_dataset()["rank"]
+    assert compare_rankings(one, labelled)["kendall_tau_b"] == found["kendall_tau_b"]
+    assert compare_rankings(labelled.to_series(), one)["spearman"] == found["spearman"]
+
+
+def test_a_ranking_without_names_has_the_order_of_the_result(runs):
+    result = rank(runs, "avg", draws=0)
+    ranks = result["ranking"].to_dataset()["rank"].values
+    assert compare_rankings(result, ranks)["kendall_tau_b"] == 1.0
+    assert compare_rankings(ranks[::-1], result)["kendall_tau_b"] < 0.0
+
+
+def test_ranks_against_a_result_vary_with_its_draws(runs):
+    gold = rank(runs, "avg", random_seed=3)
+    scores = gold["posterior"].to_dataset()["score"].values.reshape(-1, 5)
+    ranks = [1, 3, 2, 4, 5]
+    table = compare_rankings(ranks, gold, ci_prob=0.8, k=2)
+    for name in ("kendall_tau_b", "spearman", "top_k_overlap", "footrule"):
+        measure = {**MEASURES, "top_k_overlap": lambda x, y: top_k_overlap(x, y, k=2)}[name]
+        values = measure(ranks, rank_scores(scores))
+        assert table[f"{name}_mean"] == pytest.approx(values.mean())
+        assert table[f"{name}_lower"] == pytest.approx(np.quantile(values, 0.1))
+        assert table[f"{name}_upper"] == pytest.approx(np.quantile(values, 0.9))
+    assert table["kendall_tau_b_lower"] < table["kendall_tau_b_upper"]
+
+
+def test_batches_against_a_result(runs, monkeypatch):
+    gold = rank(runs, "avg", draws=40, random_seed=3)
+    batch = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])
+    table = compare_rankings(batch, gold)
+    for row, ranks in enumerate(batch):
+        one = compare_rankings(ranks, gold)
+        for name, values in table.items():
+            assert values[row] == pytest.approx(float(one[name]))
+    assert compare_rankings(gold, batch)["kendall_tau_b_mean"] == pytest.approx(
+        table["kendall_tau_b_mean"]
+    )
+    monkeypatch.setattr("bayesrank.results.agreement._BLOCK_SIZE", 1)
+    again = compare_rankings(batch, gold)
+    for name, values in table.items():
+        np.testing.assert_allclose(again[name], values)
+
+
+def test_two_results_are_uncertain_both(runs):
+    gold = rank(runs, "avg", random_seed=3)
+    itself = compare_rankings(gold, gold)
+    # Two estimates of one order differ as two sets of runs would.
+    assert itself["kendall_tau_b"] == 1.0
+    ranks = gold["ranking"].to_dataset()["rank"]
+    assert itself["kendall_tau_b_mean"] < compare_rankings(ranks, gold)["kendall_tau_b_mean"] < 1.0
+
+
+def test_results_of_other_systems_are_refused(runs):
+    other = Responses(runs.outcomes, systems=["e", "d", "c", "b", "x"])
+    with pytest.raises(ValueError, match="rankings must be of the same systems; got 'a'"):
+        compare_rankings(rank(runs, "avg", draws=0), rank(other, "avg", draws=0))
+
+
 def test_matrix_of_rankings():
     rankings = np.array([[1, 2, 3], [1, 3, 2], [3, 2, 1]])
     expected = [[1, 1 / 3, -1], [1 / 3, 1, -1 / 3], [-1, -1 / 3, 1]]
@@ -170,6 +250,12 @@ def test_matrix_of_rankings():
         (lambda: agreement_matrix([PLAIN], measure="tau"), "measure must be one of kendall_tau_b"),
         (lambda: icc1(PLAIN), "rankings must be at least two; got 1"),
         (lambda: kendall_tau_b([1, np.nan], [1, 2]), "scores must not contain NaN"),
+        (lambda: compare_rankings([], []), r"x must rank one system or more; got shape \(0,\)"),
+        (lambda: compare_rankings(1, 1), r"x must rank one system or more; got shape \(\)"),
+        (lambda: compare_rankings([1, np.inf], [1, 2]), "x must hold finite ranks; got inf"),
+        (lambda: compare_rankings([1, 2], [1, np.nan]), "y must hold finite ranks; got nan"),
+        (lambda: compare_rankings([1, 2], [1]), "x and y must rank the same systems; got 2 and 1"),
+        (lambda: compare_rankings([1], [1], ci_prob=1.0), "ci_prob must be between 0 and 1"),
     ],
 )
 def test_bad_input_is_named(call, message: str):

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from bayesrank import leaderboard, rank, superiority
-from bayesrank.results.leaderboard import COLUMNS
+from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 
 # bob and dan are equal, cyd is best, ada is worst.
 OUTCOMES = np.array(
@@ -48,9 +48,9 @@ def test_ranks_are_whole_numbers(result):
         assert pd.api.types.is_integer_dtype(types[name])
 
 
-def test_an_estimate_alone_has_three_columns():
+def test_an_estimate_alone_has_no_intervals():
     table = leaderboard(rank(OUTCOMES, "avg", draws=0))
-    assert list(table.columns) == ["rank", "system", "score"]
+    assert tuple(table.columns) == POINT_COLUMNS
     assert table["system"].tolist() == ["system 3", "system 2", "system 4", "system 1"]
 
 

@@ -1,4 +1,4 @@
-"""Joint rank sets, tiers and separation: hand-counted cases, properties, a small simulation."""
+"""Resolved pairs, joint rank sets and separation: counted cases, properties, a simulation."""
 
 import itertools
 
@@ -11,24 +11,18 @@ from hypothesis.extra.numpy import arrays
 from bayesrank.results import rank_sets
 from bayesrank.results.rank_sets import (
     adjacent_z_ranks,
+    joint_rank_sets,
+    resolved_pairs,
     separated_from_next,
     simultaneous_rank_sets,
-    tiers,
 )
-from bayesrank.results.ranks import rank_scores, tie_groups
-from bayesrank.results.summary import summarize_draws
+from bayesrank.results.ranks import rank_scores
 
-LABELS = tuple("abcdefgh")
 DRAWS = arrays(
     np.float64,
     st.tuples(st.integers(2, 30), st.integers(1, 6)),
     elements=st.sampled_from([-1.0, 0.0, 0.5, 2.0, 2.25]),
 )
-
-
-def superiority_of(draws):
-    summary = summarize_draws(draws, LABELS[: draws.shape[1]], ci_prob=0.95, lcb=0.05)
-    return summary["superiority"].values
 
 
 def noise(size, *, scale=1.0, seed=0, n_draws=4000, around=0.0):
@@ -157,98 +151,50 @@ def test_joint_sets_hold_all_true_ranks_at_once(truth, ci_prob):
         assert held / n_simulations < ci_prob + 0.05
 
 
-# Tiers
+# Resolved pairs, and what follows from them
 
 
-def test_unresolved_neighbours_share_a_tier_as_long_as_the_ends_are_unresolved():
-    superiority = np.array([[0.5, 0.9, 0.99], [0.1, 0.5, 0.9], [0.01, 0.1, 0.5]])
-    np.testing.assert_array_equal(tiers([3, 2, 1], superiority), [1, 1, 2])
-    np.testing.assert_array_equal(tiers([3, 2, 1], superiority, probability=0.995), [1, 1, 1])
-    np.testing.assert_array_equal(tiers([3, 2, 1], superiority, probability=0.9), [1, 2, 3])
+def test_equal_scores_are_never_resolved():
+    draws = noise(2, scale=0.01, around=[1.0, 2.0])
+    assert resolved_pairs([1.0, 2.0], draws, ci_prob=0.95)[1, 0]
+    assert not resolved_pairs([2.0, 2.0], draws, ci_prob=0.95).any()
+    # Nor is an order that the point estimates contradict.
+    assert not resolved_pairs([2.0, 1.0], draws, ci_prob=0.95).any()
 
 
-def test_tiers_do_not_depend_on_the_order_of_the_systems():
-    superiority = np.array([[0.5, 0.01, 0.1], [0.99, 0.5, 0.9], [0.9, 0.1, 0.5]])
-    np.testing.assert_array_equal(tiers([1, 3, 2], superiority), [2, 1, 1])
+def test_systems_that_always_tie_are_not_resolved():
+    draws = noise(2)[:, [0, 0, 1]] + [0.0, 0.0, 9.0]
+    resolved = resolved_pairs(draws.mean(axis=0), draws, ci_prob=0.95)
+    np.testing.assert_array_equal(resolved, [[0, 0, 0], [0, 0, 0], [1, 1, 0]])
 
 
-def test_equal_scores_share_a_tier():
-    superiority = np.array([[0.5, 0.5, 0.99], [0.5, 0.5, 0.99], [0.01, 0.01, 0.5]])
-    np.testing.assert_array_equal(tiers([2.0, 2.0, 1.0], superiority), [1, 1, 2])
+@given(DRAWS, st.sampled_from([0.5, 0.8, 0.95]))
+def test_resolved_is_a_strict_partial_order(draws, ci_prob):
+    resolved = resolved_pairs(draws.mean(axis=0), draws, ci_prob=ci_prob)
+    assert not (resolved & resolved.T).any()
+    steps = resolved.astype(int)
+    assert not ((steps @ steps > 0) & ~resolved).any()
 
 
-def test_one_of_equal_scores_that_is_resolved_starts_a_tier_for_all():
-    superiority = np.array([[0.5, 0.99, 0.9], [0.01, 0.5, 0.5], [0.1, 0.5, 0.5]])
-    np.testing.assert_array_equal(tiers([2.0, 1.0, 1.0], superiority), [1, 2, 2])
+def test_resolved_orders_hold_together_in_the_stated_share_of_draws():
+    draws = noise(5, scale=0.4) + np.linspace(0, 2, 5)
+    resolved = resolved_pairs(draws.mean(axis=0), draws, ci_prob=0.8)
+    assert resolved.any()
+    held = ((draws[:, :, None] > draws[:, None, :]) | ~resolved).all(axis=(1, 2))
+    assert held.mean() >= 0.8
 
 
-def test_one_system_is_a_tier():
-    np.testing.assert_array_equal(tiers([0.0], [[0.5]]), [1])
+def test_joint_sets_count_what_is_resolved():
+    lower, upper = joint_rank_sets([[0, 1, 1], [0, 0, 0], [0, 0, 0]])
+    assert (lower.tolist(), upper.tolist()) == ([1, 2, 2], [1, 3, 3])
 
 
-@given(DRAWS, st.sampled_from([0.6, 0.8, 0.95]))
-def test_tiers_never_merge_a_resolved_pair(draws, probability):
-    superiority = superiority_of(draws)
-    score = draws.mean(axis=0)
-    found = tiers(score, superiority, probability=probability)
-    equal = tie_groups(score)
-    for i in range(len(score)):
-        for j in range(len(score)):
-            if found[i] == found[j] and equal[i] != equal[j]:
-                assert superiority[i, j] < probability
-
-
-@given(DRAWS, st.sampled_from([0.6, 0.8, 0.95]))
-def test_tiers_go_down_with_the_scores_without_gaps(draws, probability):
-    score = draws.mean(axis=0)
-    found = tiers(score, superiority_of(draws), probability=probability)
-    by_score = found[np.argsort(-score, kind="stable")]
-    assert by_score[0] == 1
-    assert set(np.diff(by_score)) <= {0, 1}
-    groups = tie_groups(score)
-    assert all(len(set(found[groups == group])) == 1 for group in groups)
-
-
-# Separation of neighbours
-
-
-def test_a_winner_needs_the_stated_probability():
-    superiority = [[0.5, 0.95], [0.05, 0.5]]
-    np.testing.assert_array_equal(separated_from_next([2, 1], superiority), [True, True])
-    np.testing.assert_array_equal(
-        separated_from_next([2, 1], superiority, probability=0.96), [False, True]
-    )
-
-
-def test_separation_looks_at_every_system_of_the_next_score():
-    superiority = [[0.5, 0.99, 0.9], [0.01, 0.5, 0.5], [0.1, 0.5, 0.5]]
-    # Nobody is separated from an equal, the last two from each other neither.
-    np.testing.assert_array_equal(
-        separated_from_next([2.0, 1.0, 1.0], superiority), [False, False, False]
-    )
-    np.testing.assert_array_equal(
-        separated_from_next([2.0, 1.0, 1.0], superiority, probability=0.9), [True, False, False]
-    )
-
-
-def test_separation_follows_the_scores_not_the_order_given():
-    superiority = [[0.5, 0.01, 0.2], [0.99, 0.5, 0.97], [0.8, 0.03, 0.5]]
-    np.testing.assert_array_equal(
-        separated_from_next([1.0, 3.0, 2.0], superiority), [True, True, False]
-    )
-
-
-@given(DRAWS, st.sampled_from([0.6, 0.8, 0.95]))
-def test_systems_of_one_tier_are_not_separated_but_at_its_end(draws, probability):
-    superiority = superiority_of(draws)
-    score = draws.mean(axis=0)
-    separated = separated_from_next(score, superiority, probability=probability)
-    tier = tiers(score, superiority, probability=probability)
-    groups = tie_groups(score)
-    for i in range(len(score)):
-        below = groups == groups[i] + 1
-        if separated[i] and below.any():
-            assert (tier[below] != tier[i]).all()
+def test_separation_is_from_every_system_of_the_next_score():
+    two = [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(separated_from_next([2.0, 1.0, 1.0], two), [True, False, False])
+    one = [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(separated_from_next([2.0, 1.0, 1.0], one), [False] * 3)
+    np.testing.assert_array_equal(separated_from_next([3.0, 2.0, 1.0], one), [True, False, True])
 
 
 # The papers' rule
@@ -279,3 +225,25 @@ def test_unequal_spreads_add_in_squares():
 def test_equal_means_share_a_rank_without_spread():
     np.testing.assert_array_equal(adjacent_z_ranks([0.5, 0.5, 0.4], [0.0] * 3), [1, 1, 2])
     np.testing.assert_array_equal(adjacent_z_ranks([0.5, 0.5], [0.1, 0.1], z=0.0), [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "z", "message"),
+    [
+        (
+            [0.5, 0.4],
+            [0.1],
+            1.0,
+            r"sd must hold one number for each of 2 systems; got shape \(1,\)",
+        ),
+        ([0.5, 0.4], 0.1, 1.0, r"sd must hold one number for each of 2 systems; got shape \(\)"),
+        ([[0.5, 0.4]], [[0.1, 0.1]], 1.0, "mean must hold one finite number for each system"),
+        ([0.5, np.nan], [0.1, 0.1], 1.0, "mean must hold one finite number for each system"),
+        ([0.5, 0.4], [0.1, -0.1], 1.0, "sd must hold finite numbers of at least 0"),
+        ([0.5, 0.4], [0.1, np.inf], 1.0, "sd must hold finite numbers of at least 0"),
+        ([0.5, 0.4], [0.1, 0.1], -1.0, "z must be a number of at least 0; got -1.0"),
+    ],
+)
+def test_the_rule_of_neighbours_is_given_one_number_each(mean, sd, z, message):
+    with pytest.raises(ValueError, match=message):
+        adjacent_z_ranks(mean, sd, z=z)

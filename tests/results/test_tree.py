@@ -13,7 +13,8 @@ OUTCOMES = np.array([[[1, 1, 0], [1, 0, 1]], [[0, 1, 0], [1, 0, 0]], [[0, 0, 0],
 SYSTEM_VARIABLES = (
     *("score", "rank", "tie_group", "score_lower", "score_upper", "lcb", "lcb_rank"),
     *("rank_lower", "rank_upper", "prob_best", "expected_rank"),
-    *("joint_rank_lower", "joint_rank_upper", "tier", "separated_from_next"),
+    *("joint_rank_lower", "joint_rank_upper", "group", "separated_from_next"),
+    *("observed_mean", "n_outcomes", "n_questions", "few"),
 )
 
 
@@ -58,18 +59,19 @@ def test_posterior_holds_the_draws_of_the_score(result):
 def test_ranking_is_over_systems_opponents_and_positions(result):
     ranking = result["ranking"].to_dataset()
     dims = {name: ranking[name].dims for name in ranking.data_vars}
-    assert dims.pop("superiority") == ("system", "opponent")
+    assert dims.pop("superiority") == dims.pop("resolved") == ("system", "opponent")
     assert dims.pop("rank_probability") == ("system", "position")
     assert set(SYSTEM_VARIABLES) <= set(dims)
     assert set(dims.values()) == {("system",)}
     np.testing.assert_array_equal(ranking["opponent"], ["ada", "bob", "cyd"])
     np.testing.assert_array_equal(ranking["position"], [1, 2, 3])
-    for name in ("rank", "tie_group", "lcb_rank", "rank_lower", "rank_upper", "tier"):
+    for name in ("rank", "tie_group", "lcb_rank", "rank_lower", "rank_upper"):
         assert ranking[name].dtype == np.int64
     for name in ("joint_rank_lower", "joint_rank_upper"):
         assert ranking[name].dtype == np.int64
-    assert ranking["separated_from_next"].dtype == bool
-    assert ranking.attrs == {"ci_prob": 0.8, "lcb": 0.1}
+    for name in ("resolved", "separated_from_next"):
+        assert ranking[name].dtype == bool
+    assert ranking.attrs == {"ci_prob": 0.8, "lcb": 0.1, "least_outcomes": 4}
 
 
 def test_ranking_summarises_the_draws(result):
@@ -106,7 +108,8 @@ def test_grades_are_the_observed_data_of_fractional_scores():
 
 
 def test_categories_without_weights_are_observed_data_too():
-    tree = rank([[0, 2, 1], [1, 1, 0]], "rank_centrality", draws=0)
+    data = Responses([[0, 2, 1], [1, 1, 0]], categories=3)
+    tree = rank(data, "rank_centrality", draws=0)
     assert tree["observed_data"]["counts"].shape == (2, 3, 3)
     assert "category_weights" not in tree["constant_data"]
 

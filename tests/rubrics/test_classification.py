@@ -71,7 +71,8 @@ def test_verifier_only_takes_the_dominant_label():
             "compass_C": [0.0, 0.7, 0.1, 0.1, 0.2],
         }
     )
-    assert classify(table, SCHEMES["verifier_only"]).tolist() == [0, 1, 2, 3, 2]
+    # Of equal labels the first one counts, as argmax has it.
+    assert classify(table, SCHEMES["verifier_only"]).tolist() == [0, 1, 2, 3, 3]
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMES))
@@ -81,6 +82,7 @@ def test_every_shipped_scheme_runs_and_ranks(name: str):
     size = 240
     table = pd.DataFrame({"system": rng.permutation(["x", "y", "z"] * 80)})
     table["question"] = rng.permutation(np.repeat(np.arange(8), 30))
+    table["group"] = np.where(table["question"] < 4, "low", "high")
     for signal in scheme.signals:
         flag = signal in ("is_correct", "has_box", "repeated_pattern")
         table[signal] = rng.integers(0, 2, size) if flag else rng.random(size)
@@ -99,6 +101,14 @@ def test_weights_are_required_where_the_scheme_has_none():
         rubric_responses(ATTEMPTS, scheme, weights=(0, 1))
     data = rubric_responses(ATTEMPTS, scheme, weights=(0, 0.5, 1))
     np.testing.assert_allclose(data.grades, [[0.75], [0.0]])
+
+
+def test_a_shipped_scheme_can_be_named():
+    expected = classify(ATTEMPTS, SCHEMES["format_compliance"])
+    pd.testing.assert_series_equal(classify(ATTEMPTS, "format_compliance"), expected)
+    assert rubric_responses(ATTEMPTS, "format_compliance").n_categories == 4
+    with pytest.raises(ValueError, match=r"schemes must be among .*; got 'best'"):
+        classify(ATTEMPTS, "best")
 
 
 def test_missing_signals_are_refused():

@@ -1,21 +1,13 @@
-"""The shipped schemes on attempts whose category is plain to see."""
+"""The shipped schemes by name, and on attempts whose category is plain to see."""
 
 import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.rubrics import (
-    PUBLISHED,
-    SCHEMES,
-    Rule,
-    Scheme,
-    Threshold,
-    classify,
-    evaluate_rubrics,
-)
+from bayesrank.rubrics import SCHEMES, Rule, Scheme, Threshold, classify, find_schemes
 
-# Ten attempts of one system; all thresholds are by system. Bits per token are 1, ..., 10: the first
-# five are confident, the first is below the tenth percentile 1.9, the last above the ninetieth 9.1.
+# Ten attempts of one system. Bits per token are 1, ..., 10: the first four are at most the 40th
+# percentile 4.6; of the wrong ones 1, 4, 6, 8, 9, three are at most the 60th percentile 6.8.
 ATTEMPTS = pd.DataFrame(
     {
         "system": "a",
@@ -23,7 +15,7 @@ ATTEMPTS = pd.DataFrame(
         "has_box": [1, 1, 0, 0, 1, 1, 1, 0, 1, 1],
         "token_ratio": [0.5, 0.1, 0.2, 0.9, 0.4, 0.6, 0.8, 0.3, 0.7, 1.0],
         "repeated_pattern": [0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
-        "prompt_bpt": [1.0, 1.1, 3.0, 1.2, 1.3, 3.1, 1.4, 1.5, 1.6, 3.2],
+        "prompt_bpt": [1.0, 1.1, 1.7, 1.2, 1.3, 1.8, 1.4, 1.5, 1.6, 3.2],
         "completion_bpt": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0],
         "compass_A": [0.7, 0.9, 0.2, 0.1, 0.4, 0.4, 0.35, 0.1, 0.1, 0.6],
         "compass_B": [0.2, 0.1, 0.7, 0.8, 0.3, 0.3, 0.55, 0.7, 0.1, 0.3],
@@ -36,54 +28,61 @@ ATTEMPTS = pd.DataFrame(
     ("name", "expected"),
     [
         ("conservative", [1, 3, 3, 1, 3, 2, 3, 0, 0, 3]),
-        # Token ratios of the right ones: 0.1, 0.2, 0.4, 0.8, 1.0; percentiles 0.264 and 0.656.
-        ("efficiency_adjusted", [1, 4, 4, 1, 3, 1, 2, 0, 0, 2]),
+        ("conf_wrong_penalty", [1, 3, 3, 1, 3, 1, 3, 0, 0, 3]),
+        # Token ratios are 0.1, ..., 1.0, with percentiles 0.397 and 0.694.
+        ("efficiency_adjusted", [2, 4, 4, 3, 5, 2, 6, 0, 0, 6]),
         ("format_aware", [2, 4, 3, 1, 4, 2, 4, 0, 0, 4]),
-        ("balanced_composite", [1, 4, 2, 1, 4, 1, 3, 0, 0, 3]),
-        ("ood_robust", [1, 3, 4, 1, 3, 2, 3, 0, 0, 4]),
-        ("rare_event", [1, 3, 3, 2, 3, 2, 3, 0, 0, 4]),
-        ("verifier_calibrated", [1, 6, 4, 3, 5, 2, 4, 0, 0, 6]),
+        ("balanced_composite", [3, 7, 5, 1, 6, 2, 6, 0, 0, 6]),
+        # Bits per token of the prompt: the 90th percentile is 1.94.
+        ("ood_robust", [2, 4, 4, 2, 4, 2, 4, 0, 0, 3]),
+        ("rare_event", [3, 4, 4, 5, 4, 3, 4, 0, 0, 2]),
+        ("verifier_calibrated", [1, 5, 3, 2, 4, 2, 4, 0, 0, 5]),
         ("verifier_only", [3, 3, 2, 2, 3, 3, 2, 0, 1, 3]),
+        # No label reaches 0.6 in the fifth, sixth and seventh.
+        ("verifier_only_2025", [3, 3, 2, 2, 1, 1, 1, 0, 0, 3]),
     ],
 )
 def test_categories_by_hand(name: str, expected: list[int]):
     assert classify(ATTEMPTS, SCHEMES[name]).tolist() == expected
 
 
-def test_readings_say_that_their_definitions_are_not_the_published_ones():
-    readings = set(SCHEMES) - set(PUBLISHED)
-    assert len(readings) == 7
-    assert all(SCHEMES[name].source.endswith("definition: bayesrank") for name in readings)
-    assert all(SCHEMES[name].categories[0] == "Invalid" for name in readings)
-    assert not any("bayesrank" in scheme.source for scheme in PUBLISHED.values())
+def test_the_same_name_in_both_papers_is_two_schemes():
+    for name in ("format_aware", "efficiency_adjusted", "verifier_only"):
+        assert SCHEMES[name].source.startswith("arXiv:2603.10960")
+        assert SCHEMES[f"{name}_2025"].source.startswith("arXiv:2510.04265")
 
 
-def test_published_weights_only():
-    assert SCHEMES["conservative"].weights == (0.0, -0.1, 0.05, 1.0)
-    others = set(SCHEMES) - set(PUBLISHED) - {"conservative"}
-    assert all(SCHEMES[name].weights is None for name in others)
+@pytest.mark.parametrize(
+    ("name", "by"), [("efficiency_adjusted", "system"), ("efficiency_adjusted_2025", "group")]
+)
+def test_thresholds_are_per_model_or_per_dataset(name: str, by: str):
+    assert {threshold.by for threshold in SCHEMES[name].thresholds.values()} == {by}
 
 
-def test_several_schemes_at_once():
-    attempts = ATTEMPTS.assign(question=[1, 2] * 5)
-    schemes = [SCHEMES["conservative"], SCHEMES["format_aware"]]
-    weights = {"format_aware": (0, 0, 0, 0.5, 1)}
-    table = evaluate_rubrics(attempts, schemes, weights=weights, prior_weight=0)
-    assert table["scheme"].tolist() == ["conservative", "format_aware"]
-    # Categories 1 3 3 3 0 and 3 1 2 0 3, and one of each: shapes 2 2 1 4 and 2 2 2 3 of 9.
-    expected = (-0.1 * 2 + 0.05 * 1 + 4) / 9 / 2 + (-0.1 * 2 + 0.05 * 2 + 3) / 9 / 2
-    assert table.loc[0, "mean"] == pytest.approx(expected)
-    assert (table["lower"] < table["mean"]).all()
-    with pytest.raises(DataError, match="weights must be given for the scheme format_aware"):
-        evaluate_rubrics(attempts, schemes)
-    with pytest.raises(ValueError, match="schemes must be one or more; got none"):
-        evaluate_rubrics(attempts, [])
+def test_schemes_are_found_by_name_and_as_they_are():
+    mine = Scheme("mine", ("no", "yes"), (Rule("yes", "is_correct"),), otherwise="no")
+    assert find_schemes("mine", own={"mine": mine}) == (mine,)
+    assert find_schemes(mine) == (mine,)
+    found = find_schemes(["rare_event", mine])
+    assert [scheme.name for scheme in found] == ["rare_event", "mine"]
 
 
-def test_a_system_without_right_answers_has_no_bands_and_needs_none():
+@pytest.mark.parametrize(
+    ("schemes", "message"),
+    [
+        (["best"], "schemes must be among exact_match, .*; got 'best'"),
+        ([], "schemes must be one or more, each once; got none"),
+        (["rare_event", "rare_event"], "each once; got rare_event, rare_event"),
+    ],
+)
+def test_names_that_say_no_schemes_are_refused(schemes: list[str], message: str):
+    with pytest.raises(ValueError, match=message):
+        find_schemes(schemes)
+
+
+def test_a_dataset_without_right_answers_has_no_thresholds_among_them_and_needs_none():
     attempts = ATTEMPTS.assign(is_correct=0)
-    got = classify(attempts, SCHEMES["efficiency_adjusted"])
-    assert set(got) == {0, 1}
+    assert set(classify(attempts, SCHEMES["conf_calibrated"])) == {0, 1, 2}
 
 
 def test_a_percentile_of_nothing_that_decides_is_an_error():

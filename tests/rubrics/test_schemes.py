@@ -45,10 +45,48 @@ def test_a_scheme_is_read_from_a_file(tmp_path: Path):
     assert scheme.weights == (0.0, 0.5, 1.0)
 
 
+def test_schemes_of_a_file_share_predicates_and_thresholds(tmp_path: Path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        """
+        [predicates]
+        long = "token_ratio > limit"
+        surprising = "prompt_bpt > odd"
+        [thresholds]
+        limit = { signal = "token_ratio", percentile = 90 }
+        odd = { signal = "prompt_bpt", percentile = 50, by = "global" }
+        [schemes.length]
+        categories = ["short", "long"]
+        by = "system"
+        rules = [{ category = "long", when = "long" }]
+        otherwise = "short"
+        [schemes.both]
+        categories = ["neither", "long", "surprising"]
+        by = "system"
+        thresholds.limit = { signal = "token_ratio", percentile = 80 }
+        rules = [
+            { category = "long", when = "long" },
+            { category = "surprising", when = "surprising" },
+        ]
+        otherwise = "neither"
+        """
+    )
+    schemes = read_schemes(path)
+    # What a scheme does not use is none of its own.
+    assert schemes["length"].thresholds == {"limit": Threshold("token_ratio", 90, "system")}
+    assert list(schemes["length"].predicates) == ["long"]
+    assert schemes["both"].thresholds == {
+        "limit": Threshold("token_ratio", 80, "system"),
+        "odd": Threshold("prompt_bpt", 50, "global"),
+    }
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[scheme.a]", "keys of the file must be among predicates, schemes; got 'scheme'"),
+        ("[scheme.a]", "keys of the file must be among predicates, thresholds, schemes; got"),
+        ("[thresholds]\nlimit = { percent = 90 }", "keys of limit must be among signal"),
+        ("[predicates]\nlong = 'len(x)'", "predicate must consist of names"),
         ("[schemes.a]\ncategories = ['x', 'y']", "rules must be given for the scheme a"),
         ("[schemes.a]\nlabels = ['x', 'y']", "keys of a must be among categories"),
         (

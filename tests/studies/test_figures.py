@@ -6,16 +6,31 @@ import pytest
 import xarray as xr
 
 from bayesrank import Responses, studies
+from bayesrank.datasets import load_attempts
+from bayesrank.errors import DataError
 from bayesrank.studies import simulate
 from bayesrank.studies.figures import _DRAWERS
+from bayesrank.studies.subsets import select
 
 METHODS = ["avg", "bayes", "elo_tie_skip"]
 JUDGED = pd.DataFrame([("a", "p", "q", "first")], columns=["rater", "first", "second", "harder"])
+ATTEMPTS = load_attempts("AIME'25").query("trial <= 5")
 MAKERS = {
+    "categorical": lambda data: studies.categorical(ATTEMPTS, ["rare_event", "ood_robust"]),
     "stability": lambda data: studies.stability(data, METHODS, draws=3),
     "stability over n": lambda data: studies.stability(data, METHODS, n=[1, 2, 5], draws=3),
     "consensus": lambda data: studies.consensus(data, METHODS),
+    "stability with both": lambda data: studies.stability(
+        data, METHODS, draws=3, reference=["gold", "self"]
+    ),
+    "stability with itself": lambda data: studies.stability(
+        data, METHODS, draws=3, reference=["self"]
+    ),
     "convergence": lambda data: studies.convergence(data, replicates=20),
+    "convergence of several": lambda data: studies.convergence(
+        data, ["bayes", "pass_at_k(k=8)"], replicates=20
+    ),
+    "prior_transfer": lambda data: studies.prior_transfer(updates=20),
     "model_pools": lambda data: studies.model_pools(data, METHODS, sizes=[3, 4], pools=3),
     "perturbation": lambda data: studies.perturbation(data),
     "perturbation without difficulty": lambda data: studies.perturbation(data, "borda"),
@@ -90,7 +105,7 @@ def test_tables_hold_every_group_once(six_systems, tmp_path):
     tables = studies.published_tables(
         six_systems, METHODS, draws=4, sizes=[3, 20], pools=3, checkpoint=tmp_path / "work"
     )
-    assert list(tables) == ["agreement", "stability", "pools", "greedy"]
+    assert list(tables) == ["accuracy", "summary", "agreement", "stability", "pools", "greedy"]
     assert "tau_mean_20" not in tables["pools"]
     for name in ("agreement", "stability", "pools"):
         listed = ", ".join(tables[name]["methods"]).split(", ")
@@ -106,7 +121,57 @@ def test_tables_hold_every_group_once(six_systems, tmp_path):
 
 def test_tables_without_greedy_runs_leave_that_one_out(six_systems):
     tables = studies.published_tables(Responses(six_systems.outcomes), ["avg"], draws=2, sizes=[])
-    assert list(tables) == ["agreement", "stability"]
+    assert list(tables) == ["accuracy", "summary", "agreement", "stability"]
+
+
+def test_accuracies_are_those_of_single_trials(six_systems):
+    table = studies.published_tables(six_systems, ["avg"], draws=2, pools=0)["accuracy"]
+    by_trial = six_systems.outcomes.mean(axis=1)
+    for name, values in (
+        ("mean", by_trial.mean(axis=1)),
+        ("sd", by_trial.std(axis=1, ddof=1)),
+        ("min", by_trial.min(axis=1)),
+        ("max", by_trial.max(axis=1)),
+        ("greedy", six_systems.prior_outcomes[..., 0].mean(axis=1)),
+    ):
+        np.testing.assert_allclose(table[name], values)
+
+
+def test_the_summary_counts_orders_and_names_the_best(six_systems):
+    methods = ["avg", "bayes", "inverse_difficulty", "elo_tie_skip"]
+    tables = studies.published_tables(six_systems, methods, n=[1, 2], draws=6, pools=0)
+    summary = tables["summary"]
+    everything = studies.consensus(six_systems, methods)["tau_gold"].values
+    assert summary["n_trials"].tolist() == [1, 2]
+    assert summary["gold_order"].tolist() == [int((everything == 1).sum())] * 2
+    assert summary["tau_gold_mean"][0] == pytest.approx(everything.mean())
+    for reference, best in (("gold", "best_gold"), ("self", "best_self")):
+        few = studies.stability(six_systems, methods, n=2, draws=6, reference=reference)
+        means = few["tau_mean"].values[:, 0]
+        assert summary[f"{best}_mean"][1] == pytest.approx(means.max())
+        assert summary[best][1] == methods[int(means.argmax())]
+
+
+def test_tables_by_benchmark_are_those_of_each(six_systems):
+    options = {"methods": ["avg", "borda"], "draws": 3, "sizes": [3], "pools": 2}
+    tables = studies.published_tables(six_systems, **options, by="benchmark")
+    labels = np.array(six_systems.groups)
+    for group in ("easy", "hard"):
+        part = select(six_systems, questions=np.flatnonzero(labels == group))
+        for name, table in studies.published_tables(part, **options).items():
+            rows = tables[name][tables[name]["benchmark"] == group]
+            rows = rows.drop(columns="benchmark").reset_index(drop=True)
+            pd.testing.assert_frame_equal(rows, table)
+    pooled = studies.published_tables(six_systems, **options)["stability"]
+    rows = tables["stability"].query("benchmark == 'pooled'").drop(columns="benchmark")
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), pooled)
+
+
+def test_tables_by_benchmark_need_benchmarks(six_systems):
+    with pytest.raises(DataError, match="groups must be given for by='benchmark'; got None"):
+        studies.published_tables(Responses(six_systems.outcomes), ["avg"], by="benchmark")
+    with pytest.raises(ValueError, match="by must be 'benchmark' or None; got 'topic'"):
+        studies.published_tables(six_systems, ["avg"], by="topic")
 
 
 def test_tables_are_the_same_from_a_checkpoint(six_systems, tmp_path):

@@ -4,17 +4,21 @@ import numpy as np
 import pytest
 
 from bayesrank import PRESETS, Responses, point_estimate, studies
+from bayesrank.datasets import load_olympiad
+from bayesrank.ranking import draw_scores
 from bayesrank.results.agreement import kendall_tau_b
 from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.scoring import PUBLISHED, SECOND_TRIAL, score_rank
-from bayesrank.studies.stability import choose_methods
-from bayesrank.studies.subsets import draw_trials, select
+from bayesrank.studies.configurations import PUBLISHED, choose_methods, least_trials
+from bayesrank.studies.scoring import score_rank
+from bayesrank.studies.subsets import draw_trials, plan_draws, select
 
 
 def test_there_are_72_published_configurations_and_three_need_a_second_trial():
     assert len(PUBLISHED) == 72
-    assert len(PUBLISHED) - len(SECOND_TRIAL) == 69
-    assert set(SECOND_TRIAL) == {n for n in PUBLISHED if PRESETS[n].options.get("k") == 2}
+    two = {name for name in PUBLISHED if least_trials(name) == 2}
+    assert two == {name for name in PUBLISHED if PRESETS[name].options.get("k") == 2}
+    assert len(two) == 3
+    assert all(least_trials(name) == 1 for name in set(PUBLISHED) - two)
 
 
 def test_all_trials_give_the_gold_standard(six_systems):
@@ -27,12 +31,95 @@ def test_the_mean_is_that_of_rankings_computed_by_hand(six_systems):
     study = studies.stability(six_systems, "avg", n=2, draws=4, random_seed=5)
     gold = rank_scores(point_estimate(six_systems, "bayes"))
     taus = []
-    for draw in range(4):
-        rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(draw,)))
-        few = six_systems.outcomes[..., rng.choice(10, 2, replace=False)]
+    for trials in plan_draws(six_systems, 2, 4, "subset", 5):
+        few = six_systems.outcomes[..., trials]
         taus.append(kendall_tau_b(rank_scores(few.sum(axis=(1, 2))), gold))
     np.testing.assert_allclose(study["tau"].values[0, 0], taus)
     assert study["tau_mean"].item() == pytest.approx(np.mean(taus))
+
+
+def test_each_trial_is_used_once(six_systems):
+    plan = plan_draws(six_systems, 1, 10, "subset", 3)
+    assert sorted(int(trials[0]) for trials in plan) == list(range(10))
+    # Three fit into ten thrice; the next order starts with the fourth draw.
+    plan = plan_draws(six_systems, 3, 7, "subset", 3)
+    for deal in (plan[:3], plan[3:6]):
+        assert len(set(np.concatenate(deal).tolist())) == 9
+    for short, long in zip(plan, plan_draws(six_systems, 3, 12, "subset", 3)[:7], strict=True):
+        np.testing.assert_array_equal(short, long)
+    assert plan_draws(six_systems, 3, 2, "columns", 3) == [None, None]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 99])
+def test_every_single_trial_gives_one_mean_whatever_the_seed(seed):
+    study = studies.stability(load_olympiad("HMMT'25"), "avg", random_seed=seed)
+    assert study["tau_mean"].item() == pytest.approx(0.7816, abs=5e-5)
+
+
+def test_both_references_are_a_dim(six_systems):
+    methods = ["avg", "copeland", "elo_tie_skip"]
+    both = studies.stability(six_systems, methods, draws=6, reference=["gold", "self"])
+    for reference in ("gold", "self"):
+        alone = studies.stability(six_systems, methods, draws=6, reference=reference)
+        chosen = both.sel(reference=reference)
+        for name in ("tau", "tau_mean", "tau_sd", "tau_min", "tau_max", "tau_true_lower"):
+            np.testing.assert_array_equal(chosen[name], alone[name])
+    np.testing.assert_array_equal(both["tau_min"], both["tau"].min("draw"))
+    np.testing.assert_array_equal(both["tau_max"], both["tau"].max("draw"))
+    assert both["tau_true"].sel(reference="self").isnull().all()
+
+
+def test_options_are_those_of_the_method(six_systems):
+    texts = ["pass_at_k(k=4)", "g_pass_at_k_tau(k=4, tau=0.5)", "bradley_terry(backend='map')"]
+    study = studies.stability(six_systems, texts, n=5, draws=3)
+    assert study["method"].values.tolist() == texts
+    for draw, trials in enumerate(plan_draws(six_systems, 5, 3, "subset", 0)):
+        few = Responses(six_systems.outcomes[..., trials])
+        for place, (name, options) in enumerate(
+            (
+                ("pass_at_k", {"k": 4}),
+                ("g_pass_at_k_tau", {"k": 4, "tau": 0.5}),
+                ("bradley_terry", {"backend": "map"}),
+            )
+        ):
+            expected = rank_scores(point_estimate(few, name, **options))
+            np.testing.assert_array_equal(study["rank"].values[place, 0, draw], expected)
+
+
+def test_the_interval_is_that_of_the_order_that_the_gold_standard_estimates(six_systems):
+    study = studies.stability(six_systems, ["avg", "borda"], draws=5, ci_prob=0.8)
+    draws = draw_scores(six_systems, "avg", target="benchmark", draws=125, random_seed=0)
+    for place in range(2):
+        ranks = study["rank"].values[place, 0]
+        tau = [kendall_tau_b(ranks, -order).mean() for order in draws.reshape(-1, 6)]
+        for name, expected in (
+            ("tau_true", np.mean(tau)),
+            ("tau_true_lower", np.quantile(tau, 0.1)),
+            ("tau_true_upper", np.quantile(tau, 0.9)),
+        ):
+            assert study[name].values[place, 0] == pytest.approx(expected)
+    # Noise of the gold standard does not help to agree with it.
+    assert (study["tau_true_upper"] > study["tau_true_lower"]).all()
+
+
+def test_the_interval_covers_the_agreement_with_the_truth():
+    covered = []
+    for seed in range(120):
+        tensor = studies.simulate.rasch_tensor(8, 30, 12, random_seed=seed)
+        truth = rank_scores(tensor["probability"].values.mean(axis=1))
+        study = studies.stability(Responses(tensor["outcomes"].values), "avg", draws=12)
+        expected = kendall_tau_b(study["rank"].values[0, 0], truth).mean()
+        lower, upper = (float(study[f"tau_true_{end}"].item()) for end in ("lower", "upper"))
+        covered.append(lower <= expected <= upper)
+    # 95 % of 120, less three standard errors; tau takes few values, so that more is held.
+    assert np.mean(covered) > 0.89
+
+
+def test_a_single_trial_of_fractions_has_no_order_to_draw():
+    scores = np.random.default_rng(0).random((4, 6, 1))
+    study = studies.stability(Responses(scores), "avg", draws=1)
+    assert study["tau_mean"].item() == 1.0
+    assert study["tau_true"].isnull().all()
 
 
 def test_methods_see_the_same_trials_whichever_are_asked(six_systems):
@@ -77,13 +164,20 @@ def test_methods_with_the_same_rankings_are_one_group(six_systems):
 
 
 def test_the_default_is_what_the_data_allow(six_systems):
-    assert set(choose_methods(six_systems, None, smallest=1)) == set(PUBLISHED) - set(SECOND_TRIAL)
-    assert choose_methods(six_systems, None, smallest=2) == PUBLISHED
-    without = choose_methods(Responses(six_systems.outcomes), None, smallest=2)
+    once = choose_methods(six_systems, None, n=1)
+    assert once == tuple(name for name in PUBLISHED if least_trials(name) == 1)
+    assert choose_methods(six_systems, None, n=2) == PUBLISHED
+    without = choose_methods(Responses(six_systems.outcomes), None, n=2)
     assert set(PUBLISHED) - set(without) == {"bayes_greedy"}
+
+
+def test_fractional_scores_are_ranked_by_what_reads_grades(six_systems):
     fractions = Responses(six_systems.outcomes / 2)
-    assert "borda" in choose_methods(fractions, None, smallest=1)
-    assert "rasch" not in choose_methods(fractions, None, smallest=1)
+    study = studies.stability(fractions, draws=2)
+    assert {"avg", "borda"} <= set(study["method"].values)
+    assert not {"rasch", "bayes", "pagerank"} & set(study["method"].values)
+    halved = studies.stability(six_systems, "avg", draws=2)["tau"]
+    np.testing.assert_array_equal(study["tau"].sel({"method": ["avg"]}), halved)
 
 
 def test_a_sampled_posterior_is_ranked_by_its_mean(six_systems):
@@ -137,6 +231,14 @@ def test_a_checkpoint_of_other_data_is_refused(six_systems, tmp_path):
         ({"methods": ["nothing"]}, "methods must be among"),
         ({"methods": ["avg", "avg"]}, "methods must be one or more, each once"),
         ({"methods": ["pass_at_k_2"]}, "n must be at least 2 for the method 'pass_at_k_2'; got 1"),
+        ({"methods": ["pass_at_k(k=3)"], "n": 2}, "n must be at least 3 for the method"),
+        ({"methods": ["pass_at_k(j=3)"]}, "options of pass_at_k must be among: k; got 'j'"),
+        ({"methods": ["avg(backend='map')"]}, "backend must be one of bootstrap; got 'map'"),
+        ({"methods": ["avg(1)"]}, "methods must have the form name or name\\(option=value\\)"),
+        ({"methods": [3]}, "methods must be names; got 3"),
+        ({"ci_prob": 1.0}, "ci_prob must be between 0 and 1"),
+        ({"reference": ["gold", "silver"]}, "reference must be 'gold', 'self' or ranks"),
+        ({"reference": []}, "reference must hold one rank for each of 6"),
         ({"reference": "silver"}, "reference must be 'gold', 'self' or ranks"),
         ({"reference": [1, 2]}, "reference must hold one rank for each of 6"),
     ],
@@ -170,29 +272,17 @@ def test_consensus_of_equal_methods_is_one(six_systems):
     expected = study["tau"].values[0, [1, 2]].mean()
     assert study["tau_mean"].values[0] == pytest.approx(expected)
     np.testing.assert_array_equal(study["rank"][0], rank_scores(six_systems.outcomes.sum((1, 2))))
+    # The gold standard has its own order, which is not surely the true one.
+    assert study["tau_true_lower"].values[0] < study["tau_true"].values[0] < 1.0
+
+
+def test_consensus_takes_options(six_systems):
+    study = studies.consensus(six_systems, ["pass_at_k(k=10)", "avg"])
+    expected = rank_scores((six_systems.outcomes.sum(axis=2) > 0).sum(axis=1))
+    np.testing.assert_array_equal(study["rank"][0], expected)
+    with pytest.raises(ValueError, match="trials must be at least 11 for the method"):
+        studies.consensus(six_systems, ["pass_at_k(k=11)"])
 
 
 def test_consensus_of_one_method_has_no_average(six_systems):
     assert np.isnan(studies.consensus(six_systems, ["avg"])["tau_mean"]).all()
-
-
-def test_pools_are_ranked_against_their_own_gold_standard(six_systems):
-    study = studies.model_pools(six_systems, ["avg"], sizes=[3, 5], pools=[4, 2], n=None)
-    assert dict(study["tau"].sizes) == {"method": 1, "size": 2, "pool": 4}
-    assert study["tau"].isnull().sum() == 2
-    assert (study["tau"].values[:, 0] == 1).all()
-    assert study["members"].sum("system").values.tolist() == [[3, 3, 3, 3], [5, 5, 0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sizes": [6]}, "sizes must be from 2 to 5; got 6"),
-        ({"sizes": [2.5]}, "sizes must be integers"),
-        ({"sizes": [3], "pools": [1, 2]}, "pools must be one number"),
-        ({"sizes": [3], "pools": 0}, "pools must be one number"),
-    ],
-)
-def test_pools_are_checked(six_systems, options, message):
-    with pytest.raises(ValueError, match=message):
-        studies.model_pools(six_systems, ["avg"], **options)

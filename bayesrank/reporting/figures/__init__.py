@@ -7,6 +7,7 @@ Everything in :mod:`arviz` draws the rest from the same result.
 
 from bayesrank.reporting.figures.canvas import save_figure
 from bayesrank.reporting.figures.convergence import plot_convergence
+from bayesrank.reporting.figures.groups import plot_groups
 from bayesrank.reporting.figures.hodge_flow import plot_hodge_flow
 from bayesrank.reporting.figures.items import plot_difficulty, plot_item_curves
 from bayesrank.reporting.figures.leaderboard import plot_leaderboard
@@ -16,6 +17,7 @@ from bayesrank.reporting.figures.rank_comparison import plot_rank_comparison
 from bayesrank.reporting.figures.rank_flow import plot_rank_flow
 from bayesrank.reporting.figures.rank_probabilities import plot_rank_probabilities
 from bayesrank.reporting.figures.rank_sets import plot_rank_sets
+from bayesrank.reporting.figures.rubric_agreement import plot_rubric_agreement
 from bayesrank.reporting.figures.superiority import plot_superiority
 from bayesrank.reporting.figures.tau import (
     plot_agreement,
@@ -23,13 +25,13 @@ from bayesrank.reporting.figures.tau import (
     plot_tau_distribution,
     plot_tradeoff,
 )
-from bayesrank.reporting.figures.tiers import plot_tiers
 from bayesrank.reporting.figures.trajectories import plot_trajectories
 
 __all__ = [
     "plot_agreement",
     "plot_convergence",
     "plot_difficulty",
+    "plot_groups",
     "plot_hodge_flow",
     "plot_item_curves",
     "plot_leaderboard",
@@ -39,10 +41,10 @@ __all__ = [
     "plot_rank_flow",
     "plot_rank_probabilities",
     "plot_rank_sets",
+    "plot_rubric_agreement",
     "plot_stability",
     "plot_superiority",
     "plot_tau_distribution",
-    "plot_tiers",
     "plot_tradeoff",
     "plot_trajectories",
     "save_figure",

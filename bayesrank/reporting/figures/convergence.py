@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bayesrank.reporting.figures.canvas import count_along, take_axes
-from bayesrank.reporting.figures.palette import BLUE, GREEN, ORANGE
+from bayesrank.reporting.figures.palette import BLUE, CYCLE, GREEN, INK, ORANGE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,9 +24,11 @@ def plot_convergence(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figur
     Returns
     -------
     matplotlib.figure.Figure
-        Shares of the replicates that converge at each number of trials, as bars, and that have
-        converged by then, as steps; and the mean agreement with the full ranking. The title says
-        how many never converge.
+        Of one method: shares of the replicates that converge at each number of trials, as bars, and
+        that have converged by then, as steps; the mean agreement with the full ranking; and a line
+        where the trials in their actual order converge. The title says how many replicates never
+        do. Of several methods: the shares that have converged, as steps, and the mean agreement,
+        dashed, in one colour per method; the legend says how many never do.
 
     Examples
     --------
@@ -35,23 +37,46 @@ def plot_convergence(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figur
     >>> plot_convergence(study).axes[0].get_title()
     '0.0 % never converge'
     """
-    trials = study["n_trials"].values
+    several = "method" in study.dims
     figure, axes = take_axes(ax, 7.0, 4.0)
-    axes.bar(trials, study["pmf"], color=BLUE, width=0.9, label="converges at n")
-    axes.step(trials, study["cdf"], color=ORANGE, where="mid", label="has converged by n")
-    axes.plot(
-        trials, study["tau_mean"], color=GREEN, linestyle="--", label="mean tau-b of the ranking"
-    )
-    axes.set_ylim(min(0.0, float(study["tau_mean"].min())), 1.02)
+    if several:
+        _draw_methods(axes, study)
+    else:
+        _draw_one(axes, study)
+    low = study["tau_mean"].min(skipna=True)
+    axes.set_ylim(min(0.0, float(low.fillna(0.0))), 1.02)
     count_along(axes.xaxis)
     axes.set_xlabel("n (trials)")
-    axes.set_ylabel("share of the replicates, tau-b")
-    axes.set_title(
-        f"{100 * float(study['no_convergence']):.1f} % never converge", fontsize="medium"
-    )
     axes.spines[["top", "right"]].set_visible(False)
     if ax is None:
-        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+        columns = 2 if several else 4
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     else:
         axes.legend(frameon=False, fontsize="small")
     return figure
+
+
+def _draw_one(axes: "Axes", study: "xr.Dataset") -> None:
+    trials = study["n_trials"].values
+    axes.bar(trials, study["pmf"], color=BLUE, width=0.9, label="converges at n")
+    axes.step(trials, study["cdf"], color=ORANGE, where="mid", label="has converged by n")
+    axes.plot(trials, study["tau_mean"], color=GREEN, linestyle="--", label="mean tau-b")
+    if actual := int(study.get("actual_converged_at", 0)):
+        axes.axvline(actual, color=INK, linewidth=1.0, linestyle=":", label="actual order")
+    axes.set_ylabel("share of the replicates, tau-b")
+    axes.set_title(f"{_never(study)} never converge", fontsize="medium")
+
+
+def _draw_methods(axes: "Axes", study: "xr.Dataset") -> None:
+    trials = study["n_trials"].values
+    for place, method in enumerate(study["method"].values):
+        one = study.isel(method=place)
+        colour = CYCLE[place % len(CYCLE)]
+        label = f"{method}: {_never(one)} never"
+        axes.step(trials, one["cdf"], color=colour, where="mid", label=label)
+        axes.plot(trials, one["tau_mean"], color=colour, linestyle="--", linewidth=1.0)
+    axes.set_ylabel("share converged by n (steps), mean tau-b (dashed)", fontsize="small")
+
+
+def _never(study: "xr.Dataset") -> str:
+    return f"{100 * float(study['no_convergence']):.1f} %"

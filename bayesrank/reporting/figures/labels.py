@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.results.stored import ranking_of
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -34,7 +36,7 @@ def by_rank(result: "xr.DataTree", needs: Sequence[str] = (), what: str = "") ->
     ValueError
         If a variable is absent, since the result has no draws.
     """
-    ranking = result["ranking"].to_dataset()
+    ranking = ranking_of(result)
     if any(name not in ranking for name in needs):
         raise ValueError(f"result must have draws to show {what}; got a point estimate alone")
     # Stable, so that tied systems keep the order that the leaderboard shows them in.

@@ -1,6 +1,5 @@
 """The leaderboard as a forest of scores, intervals and bounds."""
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +7,8 @@ import numpy as np
 from bayesrank.reporting.figures.canvas import label_rows, row_size, shade_rows, take_axes
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
+from bayesrank.reporting.numbers import short_letters
+from bayesrank.results.groups import borders
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,8 +30,9 @@ def plot_leaderboard(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
     -------
     matplotlib.figure.Figure
         A line per system: its name and rank, its point estimate, its interval, and a mark at the
-        lower credible bound. Tiers, within which no order is resolved, are shaded in turns and
-        numbered on the right.
+        lower credible bound; on the right the letters of its groups: two systems share one if and
+        only if their order is not resolved. Shading changes at a border: every system above it is
+        resolved from every one below.
 
     Examples
     --------
@@ -46,8 +48,8 @@ def plot_leaderboard(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
     position = np.arange(len(labels))
     figure, axes = take_axes(ax, *row_size(labels))
     label_rows(axes, labels)
-    if "tier" in ranking:
-        _mark_tiers(axes, ranking["tier"].values.tolist())
+    if "group" in ranking:
+        _mark_groups(axes, ranking)
     if "score_lower" in ranking:
         axes.hlines(
             position,
@@ -76,13 +78,12 @@ def plot_leaderboard(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
     return figure
 
 
-def _mark_tiers(axes: "Axes", tiers: list[int]) -> None:
-    """Shade tiers in turns, and number them beside the axes."""
-    shade_rows(axes, tiers)
+def _mark_groups(axes: "Axes", ranking: "xr.Dataset") -> None:
+    """Shade what lies between borders in turns, and write the letters of groups beside the axes."""
+    above = np.cumsum(borders(ranking["resolved"].values))
+    shade_rows(axes, [1, *(1 + above[:-1]).tolist()])
     place = axes.get_yaxis_transform()
     style = {"color": MUTED, "fontsize": 8, "ha": "left", "va": "center"}
-    axes.text(1.01, -0.95, "tier", transform=place, **style)
-    for tier, rows in groupby(range(len(tiers)), key=tiers.__getitem__):
-        members = list(rows)
-        middle = (members[0] + members[-1]) / 2.0
-        axes.text(1.01, middle, f"{tier}", transform=place, **style)
+    axes.text(1.01, -0.95, "group", transform=place, **style)
+    for row, letters in enumerate(ranking["group"].values):
+        axes.text(1.01, row, short_letters(str(letters)), transform=place, **style)

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesrank.reporting.figures.aligned import align
 from bayesrank.reporting.figures.heat import draw_cells
 from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import diverging
 from bayesrank.results.agreement import agreement_matrix
+from bayesrank.results.aligned import align
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bayesrank.reporting.figures.aligned import Ranking
+    from bayesrank.results.aligned import Ranking
 
 _NAMES = {"kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho"}
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesrank.reporting.figures.aligned import align
 from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
 from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, INK, MUTED, ORANGE
+from bayesrank.results.aligned import align
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bayesrank.reporting.figures.aligned import Ranking
+    from bayesrank.results.aligned import Ranking
 
 
 def plot_rank_comparison(

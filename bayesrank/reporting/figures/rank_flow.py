@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesrank.reporting.figures.aligned import align
 from bayesrank.reporting.figures.canvas import take_axes
 from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
+from bayesrank.results.aligned import align
 from bayesrank.results.ranks import average_rank
 
 if TYPE_CHECKING:
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bayesrank.reporting.figures.aligned import Ranking
+    from bayesrank.results.aligned import Ranking
 
 _ROW_INCHES = 0.19
 _COLUMN_INCHES = 1.1
-_LONGEST_COLUMN = 18
+_LONGEST_COLUMN = 28
+_CHARACTERS_ABREAST = 14  # that fit above a column; longer titles are slanted
+_SLANTED_INCHES = 0.04  # that a character of a slanted title is high
 
 
 def plot_rank_flow(rankings: "Mapping[str, Ranking]", *, ax: "Axes | None" = None) -> "Figure":
@@ -59,8 +61,12 @@ def plot_rank_flow(rankings: "Mapping[str, Ranking]", *, ax: "Axes | None" = Non
     # Those that share a rank stand at the mean of the places that they fill together.
     places = average_rank(ranks)
     risen = places[0] - places[-1]
+    titles = [shorten(name, _LONGEST_COLUMN) for name in names]
+    longest = max(map(len, titles))
+    slanted = longest > _CHARACTERS_ABREAST
     width = _COLUMN_INCHES * len(names) + 0.15 * min(LONGEST_NAME, max(map(len, systems)))
-    figure, axes = take_axes(ax, max(width, 4.0), 1.0 + _ROW_INCHES * len(systems))
+    height = 1.0 + _ROW_INCHES * len(systems) + _SLANTED_INCHES * longest * slanted
+    figure, axes = take_axes(ax, max(width, 4.0), height)
     columns = np.arange(len(names))
     colours = [BLUE if rise > 0 else ORANGE if rise < 0 else MUTED for rise in risen]
     for system in np.argsort(np.abs(risen), kind="stable"):
@@ -79,8 +85,9 @@ def plot_rank_flow(rankings: "Mapping[str, Ranking]", *, ax: "Axes | None" = Non
     left, right = (places[0], ranks[0]), (places[-1], ranks[-1])
     name_ends(axes, systems, *left, gap=1.0, colours=colours, side="left")
     name_ends(axes, systems, *right, gap=1.0, colours=colours, side="right")
-    axes.set_xticks(columns, [shorten(name, _LONGEST_COLUMN) for name in names])
     axes.xaxis.tick_top()
+    slant = {"rotation": 30, "ha": "left", "rotation_mode": "anchor"} if slanted else {}
+    axes.set_xticks(columns, titles, **slant)
     axes.tick_params(length=0)
     axes.set_yticks([])
     axes.spines[:].set_visible(False)

@@ -200,8 +200,8 @@ def plot_tradeoff(
     Parameters
     ----------
     gold, consistency : xarray.Dataset
-        What :func:`bayesrank.studies.stability` returned with ``reference="gold"`` and with
-        ``reference="self"``, for the same methods.
+        What :func:`bayesrank.studies.stability` returned for the same methods with
+        ``reference="gold"`` and with ``reference="self"``; or, with both, what ``sel`` selects.
     n_trials : int, optional
         Number of trials; the smallest by default.
     ax : matplotlib.axes.Axes, optional
@@ -221,7 +221,8 @@ def plot_tradeoff(
     --------
     >>> from bayesrank import Responses, studies
     >>> data = Responses(studies.simulate.biased_coins([0.9, 0.6, 0.3], n_trials=9)["outcomes"])
-    >>> gold, own = (studies.stability(data, ["avg"], reference=r) for r in ("gold", "self"))
+    >>> study = studies.stability(data, ["avg"], reference=["gold", "self"])
+    >>> gold, own = (study.sel(reference=name) for name in ("gold", "self"))
     >>> [text.get_text() for text in plot_tradeoff(gold, own).axes[0].get_legend().get_texts()]
     ['1  avg']
     """
@@ -293,7 +294,8 @@ def _at(study: "xr.Dataset", n_trials: int | None) -> "tuple[xr.Dataset, list[st
 
 def _reference(study: "xr.Dataset") -> str:
     names = {"gold": "the gold standard", "self": "the ranking from all trials"}
-    return names.get(study.attrs.get("reference", ""), "the reference")
+    reference = study.coords.get("reference")
+    return names.get("" if reference is None else str(reference.values), "the reference")
 
 
 def _front(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[list[int]]:

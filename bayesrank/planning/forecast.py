@@ -1,0 +1,181 @@
+"""How the uncertainty of a difference shrinks with further trials.
+
+The present variance of a difference is the one of the draws of :func:`bayesrank.rank`. Of this,
+trials explain what the variances within questions add up to, and everything where only trials vary
+(target "benchmark"); the rest is there for other reasons, such as the choice of the questions, and
+stays. Without further trials the forecast is the present.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.responses import Responses
+
+FloatArray = NDArray[np.float64]
+
+# Numbers beyond which integers are no longer exact in float64; so many trials are never run.
+_MOST_TRIALS = 2.0**52
+
+
+@dataclass(frozen=True)
+class TrialNoise:
+    """Variances of the scores of systems that trials explain.
+
+    Attributes
+    ----------
+    trials : numpy.ndarray of shape (number,)
+        Different numbers of trials that questions have so far.
+    variance : numpy.ndarray of shape (system, number)
+        What one trial of the questions with so many adds to the variance of a score: variances
+        within questions, summed, over the squared number of questions.
+    """
+
+    trials: FloatArray
+    variance: FloatArray
+
+    def of_difference(
+        self, first: NDArray[np.intp], second: NDArray[np.intp], further: FloatArray | float
+    ) -> FloatArray:
+        """Return the explained variance of differences, after further trials per question.
+
+        Parameters
+        ----------
+        first, second : numpy.ndarray of shape (pair,)
+            Positions of the systems.
+        further : float or numpy.ndarray of shape (pair,)
+            Trials of every question beyond those so far.
+
+        Returns
+        -------
+        numpy.ndarray of shape (pair,)
+        """
+        both = self.variance[first] + self.variance[second]
+        return (both / (self.trials + np.expand_dims(further, -1))).sum(axis=-1)
+
+
+def trial_noise(data: Responses) -> TrialNoise:
+    """Estimate what trials explain of the variances of scores.
+
+    Parameters
+    ----------
+    data : Responses
+        Outcomes so far. Questions without trials of a system are left out.
+
+    Returns
+    -------
+    TrialNoise
+        From posterior means of the variances within questions, under uniform priors. A fraction
+        counts as that share of a right answer, whose variance is the largest that it can have.
+    """
+    variance = _within_variances(data)
+    seen = data.trials > 0
+    n_questions = seen.sum(axis=1)
+    trials = np.unique(data.trials[seen])
+    sums = np.stack(
+        [np.where(data.trials == each, variance, 0.0).sum(axis=1) for each in trials], axis=1
+    )
+    return TrialNoise(trials.astype(np.float64), sums / n_questions[:, np.newaxis] ** 2)
+
+
+def _within_variances(data: Responses) -> FloatArray:
+    """Return posterior means of the variance of one trial, of shape (system, question)."""
+    if data.scores is None:
+        counts, weights = data.counts.astype(np.float64), data.category_weights
+    else:
+        right = np.nan_to_num(data.grades) * data.trials
+        counts, weights = np.stack([data.trials - right, right], axis=-1), np.array([0.0, 1.0])
+    relative = weights - weights[0]
+    shapes = counts + 1.0
+    total = shapes.sum(axis=-1)
+    mean = shapes @ relative / total
+    variance = shapes @ relative**2 / total - mean**2
+    # A posterior mean of p (1 - p) is below that of the mean p by the posterior variance of p.
+    return variance * total / (total + 1.0)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The spread of differences after further trials, as a share of the present one.
+
+    Attributes
+    ----------
+    noise : TrialNoise
+    first, second : numpy.ndarray of shape (pair,)
+        Positions of the systems.
+    explained : numpy.ndarray of shape (pair,)
+        Which share of the present variance trials explain.
+    """
+
+    noise: TrialNoise
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    explained: FloatArray
+
+    def remaining(self, further: FloatArray | float) -> FloatArray:
+        """Return the standard deviations after further trials, over the present ones."""
+        return np.sqrt(1.0 - self.explained * (1.0 - self._trial_share(further)))
+
+    def trials_until(self, share: FloatArray) -> FloatArray:
+        """Return the further trials after which less than a share of the present spread remains.
+
+        Parameters
+        ----------
+        share : numpy.ndarray of shape (pair,)
+            At most 1; 0 where no number is enough.
+
+        Returns
+        -------
+        numpy.ndarray of shape (pair,)
+            Whole numbers of at least 1; infinite where no number is enough.
+        """
+        wanted = (share**2 - (1.0 - self.explained)) / self.explained
+        possible = wanted > 0
+        most = self.noise.trials.max()
+        # Each term falls at least as fast as that of the most trials.
+        high = np.ceil(most / np.where(possible, wanted, 1.0)) + 1.0
+        possible &= high < _MOST_TRIALS
+        low, high = np.zeros_like(high), np.where(possible, high, 1.0)
+        while (high - low > 1.0).any():
+            middle = np.floor((low + high) / 2.0)
+            enough = self._trial_share(middle) < wanted
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.where(possible, high, np.inf)
+
+    def _trial_share(self, further: FloatArray | float) -> FloatArray:
+        after = self.noise.of_difference(self.first, self.second, further)
+        return after / self.noise.of_difference(self.first, self.second, 0.0)
+
+
+def forecast(
+    data: Responses,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    spread: FloatArray,
+    *,
+    target: str,
+) -> Forecast:
+    """Prepare the forecast of differences.
+
+    Parameters
+    ----------
+    data : Responses
+        Outcomes so far.
+    first, second : numpy.ndarray of shape (pair,)
+        Positions of the systems.
+    spread : numpy.ndarray of shape (pair,)
+        Present standard deviations of the differences.
+    target : str
+        What varies: trials alone for ``"benchmark"``.
+
+    Returns
+    -------
+    Forecast
+    """
+    noise = trial_noise(data)
+    explained = np.ones(len(first))
+    if target != "benchmark":
+        now = noise.of_difference(first, second, 0.0)
+        explained = np.minimum(now / np.maximum(spread**2, np.finfo(float).tiny), 1.0)
+    return Forecast(noise, first, second, explained)
