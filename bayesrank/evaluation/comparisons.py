@@ -18,7 +18,7 @@ from bayesrank.evaluation.table import (
     check_prior_weight,
     evaluate,
     prior_evidence,
-    require_categories,
+    require_outcomes,
 )
 from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
@@ -101,8 +101,7 @@ def compare(
     """
     responses = as_responses(data)
     wanted = _one_metric(metric)
-    if not wanted.ranked:
-        require_categories(responses, wanted.label)
+    require_outcomes(wanted, responses)
     if len(responses.systems) < 2:
         raise ValueError(f"data must have two systems or more; got {len(responses.systems)}")
     check_between_0_and_1(ci_prob, "ci_prob")

@@ -108,12 +108,11 @@ def evaluate(
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
     check_prior_weight(responses, prior_weight)
     for metric in wanted:
-        if not metric.ranked:
-            require_outcomes(metric, responses)
+        require_outcomes(metric, responses)
     published = interval == "normal"
     rows, targets = [], {}
     for metric in wanted:
-        if metric.ranked and not (published and metric.name == "avg"):
+        if metric.ranked and not (published and metric.name != DEFAULT_METHOD):
             result = ranked_result(metric, responses, ci_prob=ci_prob, random_seed=random_seed)
             targets[metric.label] = result.attrs["target"]
             found = _ranked_rows(metric, responses, result, ci_prob, published)
@@ -187,7 +186,7 @@ def require_outcomes(metric: Metric, data: Responses) -> None:
         If the outcomes are scores or more than two categories; the message says which metrics
         there are for them.
     """
-    if data.scale is not None:
+    if data.scale is not None and not metric.graded:
         require_categories(data, metric.label)
     if metric.method.data == "binary" and not data.is_binary:
         others = [name for name in metric_names() if METHODS[name].data != "binary"]
@@ -226,7 +225,7 @@ def observed_means(metric: Metric, data: Responses) -> FloatArray:
 
 def metric_estimates(metric: Metric, data: Responses) -> FloatArray:
     """Return the unbiased estimates from the observed trials, NaN for a posterior mean."""
-    if metric.name == "bayes":
+    if not metric.ranked:
         return np.full(len(data.systems), np.nan)
     if metric.name == "avg":
         worth = data.counts @ metric_weights(metric, data)
@@ -289,6 +288,6 @@ def _metric_range(metric: Metric, data: Responses) -> tuple[float, float]:
     if metric.name in WORTH_METRICS or metric.method.data == "counts":
         return worth_range(metric, data)
     ends = load_function(metric.method.functional or "")(
-        np.array([0.0, 1.0])[:, None, None], None, **metric.options
+        np.array([0.0, 1.0])[:, None, None], None, **metric.functional_options
     )
     return float(ends.min()), float(ends.max())
