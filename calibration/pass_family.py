@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from bayesrank import METHODS, Responses
 from bayesrank.method import load_function
 from bayesrank.ranking import draw_scores
-from calibration.worlds import N_KINDS, Design, derive_seed
+from calibration.worlds import N_KINDS, Design, Target, derive_seed
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ SIZES = (
 )
 # Where all metrics, ragged trials and further truths are measured.
 SMALL = SIZES[0]
-TARGETS = ("benchmark", "population")
+TARGETS: tuple[Target, ...] = ("benchmark", "population")
 _QUANTILES, _LCB = (0.025, 0.975), 0.05
 _KEYS = ["method", "options", "size", "truth", "trials", "target", "estimator"]
 
@@ -55,7 +55,7 @@ class Cell(NamedTuple):
     size: Design
     truth: str
     trials: str
-    target: str
+    target: Target
     estimator: str = "unbiased"
 
     @property
@@ -100,7 +100,9 @@ def draw_chances(truth: str, n_systems: int, n_questions: int, rng: np.random.Ge
     if truth == "u-shaped":
         return rng.beta(0.3, 0.3, (n_systems, n_questions))
     if truth == "two kinds":
-        return np.where(rng.random((n_systems, n_questions)) < rng.random((n_systems, 1)), 0.95, 0.05)
+        return np.where(
+            rng.random((n_systems, n_questions)) < rng.random((n_systems, 1)), 0.95, 0.05
+        )
     level = {"rasch": 0.0, "strong": 2.5}[truth]
     ability = level + rng.normal(size=(n_systems, 1))
     return 1.0 / (1.0 + np.exp(rng.normal(size=n_questions) - ability))
@@ -136,7 +138,7 @@ def _true_score(cell: Cell, law: Array, weights: tuple[float, ...]) -> Array:
 
 def measure(cell: Cell, chunk: int, size: int = CHUNK) -> dict[str, float]:
     """Return sums over the tensors of a chunk."""
-    found = dict.fromkeys(("score", "difference", "lcb", "width"), 0.0)
+    found: dict[str, float] = dict.fromkeys(("score", "difference", "lcb", "width"), 0.0)
     for seed in derive_seed(*cell.key, chunk).spawn(size):
         data, truth = simulate(cell, np.random.default_rng(seed))
         options = {**cell.options, "estimator": cell.estimator}

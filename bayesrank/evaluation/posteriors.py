@@ -173,4 +173,3 @@ def _best_of_k(
     quantiles = np.quantile(drawn / len(shapes), probabilities)
     sd = float(np.sqrt(variance.sum()) / len(shapes))
     return Average(float(mean.mean()), sd, quantiles)
-

@@ -45,9 +45,7 @@ def ranked_result(
             groups=data.groups,
             paired=data.paired,
         )
-    return rank(
-        data, metric.name, ci_prob=ci_prob, draws=draws, random_seed=random_seed, **options
-    )
+    return rank(data, metric.name, ci_prob=ci_prob, draws=draws, random_seed=random_seed, **options)
 
 
 def metric_weights(metric: Metric, data: Responses) -> NDArray[np.float64]:

@@ -43,14 +43,16 @@ def evaluate(
 ) -> pd.DataFrame:
     r"""Evaluate each system by metrics with a posterior.
 
-    The accuracy (``avg``, the method that :func:`bayesrank.rank` has by default) has the posterior
-    of :func:`bayesrank.rank`: estimate, interval and draws are those of its leaderboard.
+    The accuracy (``avg``, the method that :func:`bayesrank.rank` has by default) and the metrics of
+    k trials, such as ``pass_at_k``, have the draws of :func:`bayesrank.rank`: estimate and interval
+    are those of its leaderboard.
 
-    The other metrics answer another question: what more trials on these questions would give. The
-    outcomes of every question are draws from category probabilities with a uniform Dirichlet prior
-    [1]_, and a metric is a function of the probabilities: the mean worth for ``bayes``, the chance
-    that one of k new trials is right for ``pass_at_k``, and so on. The table holds its posterior
-    mean, standard deviation and quantiles, all by numerical convolution over questions.
+    ``bayes`` and metrics of k trials with ``estimator="posterior_mean"`` answer another question:
+    what is believed of these questions under a uniform prior. The outcomes of every question are
+    draws from category probabilities with a uniform Dirichlet prior [1]_, and a metric is a
+    function of the probabilities: the mean worth for ``bayes``, the chance that one of k new trials
+    is right for ``pass_at_k``, and so on. The table holds its posterior mean, standard deviation
+    and quantiles, all by numerical convolution over questions.
 
     Parameters
     ----------
@@ -59,27 +61,29 @@ def evaluate(
         trials has its prior for ``bayes`` and is left out of every other metric.
     metrics : str or sequence of str
         The accuracy by default. Names, with options in parentheses: ``"pass_at_k(k=4)"``,
-        ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"bayes(weights=(0, 0.5, 1))"`` for a worth of
-        categories other than that of the data.
+        ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"pass_hat_k(k=4, estimator='posterior_mean')"``,
+        ``"bayes(weights=(0, 0.5, 1))"`` for a worth of categories other than that of the data.
     prior_weight : float, default 0
         Pseudo-trials that each earlier outcome (`prior_outcomes` of the data) counts as; 1 takes
-        an earlier version of a system for the system itself. ``avg`` does not use them.
+        an earlier version of a system for the system itself. The accuracy and unbiased estimates
+        do not use them.
     ci_prob : float, default 0.95
         Probability of the equal-tailed intervals.
     interval : {"exact", "normal"}, default "exact"
-        Quantiles of the posterior, or the published normal approximation [1]_ cut at the range of
-        the metric. That of ``avg`` has the posterior of ``bayes`` stretched about the prior mean by
-        (1 + C + N) / N, so that its mean is the plain average (equation 20).
+        Quantiles of the draws or of the posterior; or the published normal approximation [1]_ to
+        the posterior under a uniform prior, cut at the range of the metric, with its mean and
+        standard deviation. That of ``avg`` has the posterior of ``bayes`` stretched about the prior
+        mean by (1 + C + N) / N, so that its mean is the plain average (equation 20).
     random_seed : int, optional
         As in :func:`bayesrank.rank`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per system and metric: ``system``, ``metric``, ``estimate`` (the unbiased estimate
-        from the observed trials; the posterior mean for ``bayes``), ``observed_mean`` (the mean
-        grade of the outcomes as they are), ``mean``, ``sd``, ``lower`` and ``upper``; scores are
-        in the units of their scale. ``attrs["target"]`` says by metric what varies.
+        One row per system and metric: ``system``, ``metric``, ``estimate`` (the score of
+        :func:`bayesrank.rank`), ``observed_mean`` (the mean grade of the outcomes as they are),
+        ``mean``, ``sd``, ``lower`` and ``upper``; scores are in the units of their scale.
+        ``attrs["target"]`` says by metric what varies.
 
     Raises
     ------
@@ -99,7 +103,7 @@ def evaluate(
     >>> table[["metric", "estimate", "lower", "upper"]].round(3)
                metric  estimate  lower  upper
     0           bayes       0.7  0.425  0.919
-    1  pass_at_k(k=2)       1.0  0.619  0.992
+    1  pass_at_k(k=2)       1.0  0.370  1.000
     """
     responses = as_responses(data)
     wanted = parse_metrics(metrics)

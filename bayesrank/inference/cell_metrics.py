@@ -1,8 +1,8 @@
 """Metrics of k trials as functions of the answers to one question, and how they vary.
 
-The trials of one question do not tell the variance of its estimate where they are no more than k or
-all right. It is expected over the posterior of the chance, for which the questions of a system share
-a law (:mod:`bayesrank.inference.chance_posteriors`).
+The trials of one question do not tell the variance of its estimate where they are no more than k,
+or all right. The variance is averaged over the posterior of the chance; the chances of a system are
+taken from one distribution (:mod:`bayesrank.inference.chance_posteriors`).
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class CellMetric:
         """Whether answers are right or wrong."""
         return self.method.data == "binary"
 
-    def estimate(self, counts: Array) -> Array:
+    def estimate(self, counts: Array | Counts) -> Array:
         """Return unbiased estimates from counts of shape (..., category), NaN without trials."""
         trials = counts.sum(axis=-1)
         seen = trials > 0

@@ -25,9 +25,9 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
     """Estimate a score and draw it from its closed-form posterior, or around an unbiased estimate.
 
     Unbiased estimates of functionals of probabilities have draws with the variance of the estimate,
-    see :mod:`bayesrank.inference.unbiased`. The closed forms describe the questions at hand. For the
-    population target the draws weight the questions at random instead, as the bootstrap back end
-    does, which carries the noise of the trials too.
+    see :mod:`bayesrank.inference.unbiased`. The closed forms describe the questions at hand. For
+    the population target the draws weight the questions at random instead, as the bootstrap back
+    end does, which carries the noise of the trials too.
 
     Parameters
     ----------

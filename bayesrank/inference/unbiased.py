@@ -1,19 +1,19 @@
 r"""Draws around the unbiased estimates of metrics of k trials, such as pass@k.
 
-The estimate and the draws describe the same quantity, the metric of k fresh trials averaged over
-questions, whatever the chances are. A score s, as a share of the range of the metric, varies as the
-share of successes in :math:`n = s (1 - s) / V` independent trials would [1]_, where V is the
-variance of the estimate. Its draws are those of the mid-P rule for n trials, which stay in the range
-and lie on both sides of the estimate.
+Estimate and draws describe the same quantity, the metric of k fresh trials averaged over questions.
+A score s, as a share of the range of the metric, varies as the share of successes in
+:math:`n = s (1 - s) / V` independent trials would [1]_, where V is the variance of the estimate.
+The draws have the mid-P confidence distribution for n trials, which stays in the range and has the
+estimate near its median.
 
 - On a benchmark V is the variance by the trials of these questions (`within` of
-  :mod:`bayesrank.inference.cell_metrics`). At an end of the range every k trials of a question are
-  one of the n.
-- Over a population V is the variance over questions or their clusters, one more of them, at either
-  end of the range, included; and no less than what the law of the chances makes it, for a few
-  questions of a kind that was not asked may decide the mean. At an end of the range n is the number
-  of clusters. Dependence between systems is that of a Gaussian copula with the correlations over
-  clusters, of which the mid-P rule leaves one of its n trials to each system.
+  :mod:`bayesrank.inference.cell_metrics`). For a score at an end of the range, n is the number of
+  blocks of k trials.
+- Over a population V is the variance between questions or their clusters, one more of them at an
+  end of the range included. It is at least the variance by the distribution of the chances, since a
+  few questions of a kind that was not asked may decide the mean. For a score at an end of the range
+  n is the number of clusters. Systems depend on each other by a Gaussian copula with the
+  correlations over clusters; the trial that the mid-P rule adds is each system's own.
 
 References
 ----------
@@ -76,7 +76,7 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
     share = np.where(share < _ROUNDING, 0.0, np.where(share > 1.0 - _ROUNDING, 1.0, share))
     rng = np.random.default_rng(run.seed)
     mean, rest, within, between = np.transpose(system_moments(metric, counts, (low, high), rng))
-    n_questions = counts.any(axis=-1).sum(axis=1)
+    n_questions = counts.any(axis=-1).sum(axis=1).astype(np.float64)
     normals = rng.standard_normal((run.size, len(share)))
     if run.target == "population":
         warn_of_few_groups(data)
@@ -84,8 +84,7 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
         trials = _ratio(n_questions * mean * rest, within + between, n_questions)
         trials, normals = _over_clusters(values, share, question_clusters(data), trials, normals)
     else:
-        if data.trials.max() < 2:
-            require_two_trials(data)
+        require_two_trials(data)
         trials = _ratio(n_questions * mean * rest, within, n_questions)
         blocks = counts.sum(axis=(1, 2)) / trials_drawn(run.options)
         trials = np.where((share > 0.0) & (share < 1.0), trials, blocks)

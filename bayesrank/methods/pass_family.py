@@ -1,9 +1,9 @@
 """Metrics of k trials: pass@k, pass^k, G-Pass@k, mG-Pass@k, maj@k, AUC@k and user-made ones.
 
-``metric_probability(p)`` is the expected payoff of k fresh trials that are right with probability p.
-``metric(correct, trials)`` estimates it, by either of two estimators: the unbiased one, the mean over
-all choices of k of the observed trials, exists for k up to their number; the posterior mean under
-Beta(1 + right, 1 + wrong) exists for any k and is shrunk towards that of a uniform p.
+``metric_probability(p)`` is the expected payoff of k fresh trials that are right with probability
+p. ``metric(correct, trials)`` estimates it by one of two estimators. The unbiased one, the mean
+over all choices of k of the observed trials, exists for k up to their number. The posterior mean
+under Beta(1 + right, 1 + wrong) exists for any k, and is shrunk towards that of a uniform p.
 """
 
 from collections.abc import Sequence
