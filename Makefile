@@ -68,6 +68,7 @@ calibrate: install
 	@$(SIMULATE) calibration.coverage $(CALIBRATE_ARGS)
 	@$(SIMULATE) calibration.sbc $(SBC_ARGS)
 	@$(SIMULATE) calibration.evaluation_intervals
+	@$(SIMULATE) calibration.pass_family
 
 lint: dev
 	@$(VENV)/bin/python -m ruff check

@@ -52,10 +52,11 @@ def compare(
     of :func:`bayesrank.rank`, and every number that of
     :func:`bayesrank.results.decisions.pairwise_decisions`.
 
-    For ``bayes`` and metrics with ``estimator="posterior_mean"``, posteriors of different systems are independent, so the difference of two
-    averages over questions is a sum of independent terms, whose distribution :func:`evaluate` knows
-    how to find. Beside it stands the rule of [1]_: :math:`z = (\mu_i - \mu_j) /
-    \sqrt{\sigma_i^2 + \sigma_j^2}` and the ranking confidence :math:`\rho = \Phi(z)`.
+    For ``bayes`` and metrics with ``estimator="posterior_mean"``, posteriors of different systems
+    are independent, so the difference of two averages over questions is a sum of independent terms,
+    whose distribution :func:`evaluate` knows how to find. Beside it stands the rule of [1]_:
+    :math:`z = (\mu_i - \mu_j) / \sqrt{\sigma_i^2 + \sigma_j^2}` and the ranking confidence
+    :math:`\rho = \Phi(z)`.
 
     Parameters
     ----------

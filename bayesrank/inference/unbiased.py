@@ -119,9 +119,9 @@ def _over_clusters(
     """
     seen = ~np.isnan(values)
     deviation = np.where(seen, values - share[:, np.newaxis], 0.0)
-    member = (clusters[:, np.newaxis] == np.arange(clusters.max() + 1)).astype(np.float64)
-    n_clusters = ((seen @ member) > 0).sum(axis=1)
-    sums = deviation @ member / seen.sum(axis=1, keepdims=True)
+    n_clusters = np.array([len(np.unique(clusters[own])) for own in seen])
+    sums = np.stack([np.bincount(clusters, own) for own in deviation])
+    sums /= seen.sum(axis=1, keepdims=True)
     covariance = sums @ sums.T
     most = share * (1.0 - share)
     inside = most > 0.0
