@@ -70,6 +70,7 @@ calibrate: install
 	@$(SIMULATE) calibration.evaluation_intervals
 	@$(SIMULATE) calibration.run_effects
 	@$(SIMULATE) calibration.measured
+	@$(SIMULATE) calibration.pass_family
 
 lint: dev
 	@$(VENV)/bin/python -m ruff check

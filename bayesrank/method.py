@@ -69,8 +69,9 @@ class Method:
         ``module:function`` that draws scores from the closed-form posterior.
     functional : str, optional
         ``module:function`` from probabilities (..., system, question) of a right answer, or
-        (..., system, question, category) of each category, to scores, where the closed-form
-        posterior is that of independent Beta or Dirichlet variables.
+        (..., system, question, category) of each category, to the scores that the function
+        estimates: without bias from whole counts, or by the posterior mean under uniform priors
+        with the option ``estimator="posterior_mean"``.
     gradient : str, optional
         ``module:function`` for sandwich calibration: of the gradient of the log-likelihood for
         resampled counts, where the data are comparisons; of the model by unit of variation, see

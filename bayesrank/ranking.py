@@ -217,6 +217,7 @@ def draw_scores(
     """
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
+    data = _as_data(data)
     seed = seed_sequence(random_seed, data.fingerprint)
     run, _ = _plan(data, method, backend, None, target, unit, draws, seed, options)
     backend_options = dict(run.backend_options)

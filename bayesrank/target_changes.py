@@ -55,6 +55,11 @@ def announce_change(data: Responses, target: str) -> None:
         del _seen[next(iter(_seen))]
 
 
+def forget() -> None:
+    """Forget all data that were ranked."""
+    _seen.clear()
+
+
 def _digest(data: Responses, n_trials: int) -> bytes:
     values = data.outcomes if data.scores is None else data.scores
     return hashlib.sha256(np.ascontiguousarray(values[..., :n_trials]).tobytes()).digest()

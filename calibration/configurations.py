@@ -125,7 +125,8 @@ class Configuration:
         """
         if self.name == "dynamic_irt_state_space":
             return "walk"
-        if self.backend != "exact":
+        # Of an unbiased estimate the draws suppose no prior.
+        if self.backend != "exact" or self.method.functional is not None:
             return None
         return "systems" if self.method.name == "thompson" else "cells"
 

@@ -9,6 +9,8 @@ tensor has a truth of its own. Writes ``docs/pass_family_coverage.csv`` row by r
 ``docs/pass_family.md``. Seeds follow from the row.
 """
 
+# ruff: noqa: E501 - lines of the page
+
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -25,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from bayesrank import METHODS, Responses
 from bayesrank.method import load_function
 from bayesrank.ranking import draw_scores
-from calibration.worlds import N_KINDS, Design, derive_seed
+from calibration.worlds import N_KINDS, Design, Target, derive_seed
 
 Array = NDArray[np.float64]
 
@@ -42,7 +44,7 @@ SIZES = (
 )
 # Where all metrics, ragged trials and further truths are measured.
 SMALL = SIZES[0]
-TARGETS = ("benchmark", "population")
+TARGETS: tuple[Target, ...] = ("benchmark", "population")
 _QUANTILES, _LCB = (0.025, 0.975), 0.05
 _KEYS = ["method", "options", "size", "truth", "trials", "target", "estimator"]
 
@@ -55,7 +57,7 @@ class Cell(NamedTuple):
     size: Design
     truth: str
     trials: str
-    target: str
+    target: Target
     estimator: str = "unbiased"
 
     @property
@@ -138,7 +140,7 @@ def _true_score(cell: Cell, law: Array, weights: tuple[float, ...]) -> Array:
 
 def measure(cell: Cell, chunk: int, size: int = CHUNK) -> dict[str, float]:
     """Return sums over the tensors of a chunk."""
-    found = dict.fromkeys(("score", "difference", "lcb", "width"), 0.0)
+    found: dict[str, float] = dict.fromkeys(("score", "difference", "lcb", "width"), 0.0)
     for seed in derive_seed(*cell.key, chunk).spawn(size):
         data, truth = simulate(cell, np.random.default_rng(seed))
         options = {**cell.options, "estimator": cell.estimator}
@@ -187,6 +189,126 @@ def run(options: argparse.Namespace) -> None:
             )
 
 
+def publish(docs: Path) -> None:
+    """Write the page from the table."""
+    table = pd.read_csv(docs / TABLE)
+    simple = table[(table["trials"] == "complete") & (table["estimator"] == "unbiased")]
+    simple = simple[simple["truth"].isin(["rasch", "u-shaped"])]
+    main_rows = simple["method"].isin(["pass_hat_k", "pass_at_k", "maj_at_k"])
+    parts = [
+        ("## On a benchmark", simple[main_rows & (simple["target"] == "benchmark")]),
+        ("## Over a population", simple[main_rows & (simple["target"] == "population")]),
+        ("## Other metrics, and ragged trials", table[_is_other(table)]),
+        ("## Other truths", table[table["truth"].isin(["strong", "two kinds"])]),
+        ("## The posterior mean at fixed truths", table[table["estimator"] != "unbiased"]),
+    ]
+    tensors = f"{int(table['tensors'].max()):,}"
+    lines = [PREFACE.format(tensors=tensors, contrast=f"{CONTRAST_TENSORS:,}")]
+    for title, rows in parts:
+        lines += [title, "", *_markdown(rows), "", NOTES[title], ""]
+    (docs / PAGE).write_text("\n".join(lines), encoding="utf-8")
+
+
+def _is_other(table: pd.DataFrame) -> "pd.Series[bool]":
+    few = table["method"].isin(["pass_hat_k", "pass_at_k", "maj_at_k"])
+    return (~few | (table["trials"] == "ragged")) & (table["estimator"] == "unbiased")
+
+
+def _markdown(rows: pd.DataFrame) -> list[str]:
+    """Return a table with a line per metric, size and target, and a column per truth."""
+    truths = list(dict.fromkeys(rows["truth"]))
+    several = rows["target"].nunique() > 1
+    head = ["metric", "size", *(["target"] if several else []), *truths]
+    lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
+    keys = ["method", "options", "size", "trials", "target"]
+    for (method, options, size, trials, target), group in rows.groupby(keys, sort=False):
+        ragged = ", ragged trials" if trials == "ragged" else ""
+        cells = [f"{method}({options}){ragged}", size.replace("x", " x ")]
+        cells += [target] if several else []
+        by_truth = group.set_index("truth")
+        cells += [
+            " / ".join(_percent(by_truth.loc[truth, name]) for name in ("score", "difference"))
+            for truth in truths
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _percent(share: float) -> str:
+    shown = f"{100 * share:.1f}"
+    return shown if 0.935 <= share <= 0.97 else f"**{shown}**"
+
+
+PREFACE = """\
+# Metrics of k trials
+
+| method | a question scores | for |
+| --- | --- | --- |
+| `pass_at_k` | the chance that at least one of k trials is right | retries with a checker |
+| `pass_hat_k` | the chance that all of k trials are right | agents that must not fail |
+| `g_pass_at_k_tau`, `mg_pass_at_k` | the chance of a share tau of right trials; its mean over shares from one half | stability |
+| `maj_at_k` | the chance that most of k trials are right | majority votes |
+| `auc_at_k` | the mean of pass@1, ..., pass@k | one number for a curve |
+| `threshold_metric` | a weighted sum of the chances of at least 1, ..., k right trials | anything else of this kind |
+| `max_at_k` | the expected worth of the best of k graded answers | graded answers |
+
+The score is the mean over questions. Questions of which a system has no trials are left out of its score.
+
+## Estimate and interval
+
+The score is the unbiased estimate: the mean over all ways to choose k of the N trials of a question, as published. Its
+interval describes the same quantity, and always holds the estimate. It is that of a share of successes among an effective
+number of trials n = s (1 - s) / V, where V is the variance of the estimate (Korn and Graubard 1998), by the mid-P rule.
+
+- On a benchmark V is the variance by the trials. One question does not tell it where it has k trials or was always right,
+  so that all questions of a system are looked at: their chances are taken from one Beta distribution, whose spread is
+  averaged over (empirical Bayes). Only the width of the interval depends on that, not the estimate.
+- Over a population V is the variance between questions, or groups of questions.
+- A system that is always right has the score 1 and an interval that ends at 1. It begins at about 1 - 3 / n, where n is the
+  number of blocks of k trials on a benchmark, the number of questions for a population.
+
+```python
+import bayesrank as br
+
+data = br.datasets.load_olympiad("AIME'25")
+few = br.Responses(data.outcomes[:3, :, :4], systems=["A", "B", "C"])
+for estimator in ("unbiased", "posterior_mean"):
+    result = br.rank(few, "pass_hat_k", k=4, estimator=estimator, random_seed=1)
+    table = br.leaderboard(result)[["system", "score", "score_lower", "score_upper"]]
+    print(estimator)
+    print(table.round(2).to_string(index=False))
+```
+
+```text
+EXAMPLE
+```
+
+## The posterior mean
+
+`estimator="posterior_mean"` gives each chance a uniform prior and scores by the posterior mean of the metric of k new trials,
+with the interval of that posterior. Estimate and interval are pulled towards the value of a uniform chance, for `pass_hat_k`
+1 / (k + 1), the more so the fewer trials there are. It exists for any k, also where a question has fewer than k trials, for
+which the unbiased estimate raises an error. It takes earlier outcomes as evidence (`prior_weight`). Its intervals hold 95 %
+on average over chances that are uniform, and not at a fixed truth: see the last table.
+
+## What was measured
+
+Coverage of 95 % intervals in percent, scores / differences of two systems, over {tensors} simulated tensors per cell ({contrast} for
+the posterior mean), at fixed truths: the mean over questions of the metric of k fresh trials. **Bold** is outside 93.5 to
+97 %. `rasch`: the logit of a chance is ability minus difficulty, both standard normal. `u-shaped`: every chance is from
+Beta(0.3, 0.3). A size is systems x questions x trials. `python -m calibration.pass_family` makes the table
+[pass_family_coverage.csv](pass_family_coverage.csv) anew, with lower bounds and mean widths; seeds follow from the row.
+"""
+
+NOTES = {
+    "## On a benchmark": "NOTE1",
+    "## Over a population": "NOTE2",
+    "## Other metrics, and ragged trials": "NOTE3",
+    "## Other truths": "NOTE4",
+    "## The posterior mean at fixed truths": "NOTE5",
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, simulate and write the table and the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -196,7 +318,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tensors", type=int, default=TENSORS, help=f"per row ({TENSORS})")
     parser.add_argument("--workers", type=int, default=2, help="processes (2)")
     parser.add_argument("--docs", type=Path, default=DOCS)
-    run(parser.parse_args(arguments))
+    parser.add_argument("--page-only", action="store_true", help="simulate nothing")
+    options = parser.parse_args(arguments)
+    if not options.page_only:
+        run(options)
+    publish(options.docs)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from bayesrank.inference import (
     bootstrap,
     corrections,
-    exact,
     likelihood,
     nuts,
     redrawing,
     resampling,
 )
-from bayesrank.inference.exact import draw_probabilities
 from bayesrank.inference.leave_out import leave_out_clusters, leave_out_trials
 from bayesrank.inference.nuts import sample
 from bayesrank.inference.redrawing import draw_cells
@@ -60,7 +58,6 @@ def shared_work() -> Iterator[list[float]]:
             (corrections, "leave_out_trials", work.without(leave_out_trials)),
             (redrawing, "draw_cells", work.of_data(draw_cells)),
             (resampling, "draw_trial_weights", work.of_data(draw_trial_weights)),
-            (exact, "draw_probabilities", work.chances),
             (bayes, "draw_worths", work.worths),
             (condorcet, "score_by_component", work.orders),
             (condorcet, "score_compiled", work.locked),
@@ -123,13 +120,6 @@ class _Work:
             return self._share((function, kind), lambda: list(function(data, kind)))
 
         return left
-
-    def chances(self, arguments: Any, earlier: Any, size: int, rng: np.random.Generator) -> Any:
-        if earlier is not None:
-            return draw_probabilities(arguments, earlier, size, rng)
-        # Of right answers alone, or of all categories.
-        key = ("chances", arguments[0].ndim, size)
-        return self._share_draws(key, rng, lambda: draw_probabilities(arguments, None, size, rng))
 
     def worths(self, shapes: Array, weights: Array, size: int, rng: np.random.Generator) -> Array:
         key = ("worths", shapes.tobytes(), weights.tobytes(), size)

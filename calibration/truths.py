@@ -8,7 +8,7 @@ likelihood             the maximiser for the expected counts of a tensor, prior 
 item model, population the limit for many questions of the same trials, each with its parameters
 item model that        the expected score of a new tensor, by simulation: default priors, marginal
 shrinks                likelihoods; on a benchmark those too that take trials for times
-closed form            the functional of the true chances
+closed form, k trials  the functional of the true chances
 bayes, population      the expected score, shrunk as the estimate is
 smooth NumPy ranker    the score of the expected data; where questions are weighed by the answers
                        to them, population, the limit for many questions of the same trials

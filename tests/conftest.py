@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
 
+from bayesrank import target_changes
 from bayesrank.cli import main
 
 # A busy machine is no fault of the code.
@@ -16,6 +17,12 @@ settings.load_profile("patient")
 
 # Real data, logs and reference values live beside the repository and are never copied into it.
 SHARED = Path(os.environ.get("BAYESRANK_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture(autouse=True)
+def _forget_targets() -> None:
+    """Let no test announce a target that differs from that of another test's data."""
+    target_changes.forget()
 
 
 @pytest.fixture(scope="session")

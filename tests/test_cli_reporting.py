@@ -41,7 +41,10 @@ def test_report_takes_saved_results(run: Run, log: Path, tmp_path: Path) -> None
     ("methods", "message"),
     [
         ("bayes,elro", "did you mean elo?"),
-        ("pass_at_k(kk=2)", "options of pass_at_k must be among: k, prior_weight; got 'kk'"),
+        (
+            "pass_at_k(kk=2)",
+            "options of pass_at_k must be among: k, estimator, prior_weight; got 'kk'",
+        ),
         ("pass_at_k", "k must be given for pass_at_k"),
         ("bayes)", "methods must be names, or name(option=value); got 'bayes)'"),
         (" , ", "methods must be one name or more; got ' , '"),

@@ -206,7 +206,8 @@ def battles(tmp_path: Path) -> Path:
         (("evaluate", "ARCHIVE", "--metrics", "bayes(weights=(0,1,2))"), "--metrics must give"),
         (("evaluate", "ARCHIVE", "--prior-weight", 1), "R0 in an .npz archive"),
         (("evaluate", "ARCHIVE", "--scale", "0,1", "--metrics", "bayes"), "with --edges E1,..."),
-        (("evaluate", "ARCHIVE", "--scale", "0,1", "--pairs"), "with --edges E1,..."),
+        (("evaluate", "ARCHIVE", "--scale", "0,1", "--metrics", "bayes", "--pairs"),
+         "with --edges E1,..."),
         (("evaluate", "BATTLES"), "`bayesrank rank` reads them"),
         (("plan", "ARCHIVE", "--goal", "top_k"), "--top must be"),
         (("plan", "ARCHIVE", "--error", 2), "--error must be"),
@@ -232,7 +233,10 @@ def test_errors_speak_in_flags(
 
 def test_the_table_of_methods_speaks_in_flags(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "scores.csv"
-    log.write_text("model,question,score\na,q1,0.5\na,q2,0.25\nb,q1,0.75\nb,q2,1.0\n")
+    rows = [
+        f"{name},q{m},{m / 8 + shift}" for name, shift in (("a", 0), ("b", 0.1)) for m in range(6)
+    ]
+    log.write_text("\n".join(["model,question,score", *rows]))
     printed = run("check", log).stdout
     assert "turn them into categories with --edges E1,..." in printed
     assert not PYTHON.search(printed)

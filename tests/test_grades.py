@@ -31,4 +31,4 @@ def test_categories_that_are_all_worth_the_same_have_no_range():
 
 def test_categories_without_weights_are_no_grades():
     with pytest.raises(DataError, match="weights must be given"):
-        UnitGrades.of(Responses([[0, 1, 2]]))
+        UnitGrades.of(Responses([[0, 1, 2]], categories=3))

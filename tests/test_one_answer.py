@@ -155,6 +155,8 @@ def read_json(result: Result) -> pd.DataFrame:
 
 
 def test_another_question_is_said_to_be_one(run: Run, file: Path):
-    notes = run("evaluate", file, "--metrics", "avg, pass_at_k(k=1)").stderr
-    assert "avg: as `bayesrank rank`, target" in notes
-    assert "pass_at_k(k=1): more trials on these questions, target benchmark" in notes
+    asked = "avg, pass_at_k(k=1), pass_at_k(k=1, estimator='posterior_mean')"
+    notes = run("evaluate", file, "--metrics", asked).stderr
+    for metric in ("avg", "pass_at_k(k=1)"):
+        assert f"{metric}: as `bayesrank rank`, target" in notes
+    assert "'posterior_mean'): more trials on these questions, target benchmark" in notes

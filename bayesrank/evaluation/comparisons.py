@@ -18,7 +18,7 @@ from bayesrank.evaluation.table import (
     check_prior_weight,
     evaluate,
     prior_evidence,
-    require_categories,
+    require_outcomes,
 )
 from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
@@ -48,21 +48,23 @@ def compare(
 ) -> pd.DataFrame:
     r"""Tabulate what is known of the difference of every two systems under a metric.
 
-    For the accuracy, which is the default, this is the posterior of :func:`bayesrank.rank`, and
-    every number that of :func:`bayesrank.results.decisions.pairwise_decisions`.
+    For the accuracy, which is the default, and for unbiased metrics of k trials the draws are those
+    of :func:`bayesrank.rank`, and every number that of
+    :func:`bayesrank.results.decisions.pairwise_decisions`.
 
-    For the other metrics, posteriors of different systems are independent, so the difference of two
-    averages over questions is a sum of independent terms, whose distribution :func:`evaluate` knows
-    how to find. Beside it stands the rule of [1]_: :math:`z = (\mu_i - \mu_j) /
-    \sqrt{\sigma_i^2 + \sigma_j^2}` and the ranking confidence :math:`\rho = \Phi(z)`.
+    For ``bayes`` and metrics with ``estimator="posterior_mean"``, posteriors of different systems
+    are independent, so the difference of two averages over questions is a sum of independent terms,
+    whose distribution :func:`evaluate` knows how to find. Beside it stands the rule of [1]_:
+    :math:`z = (\mu_i - \mu_j) / \sqrt{\sigma_i^2 + \sigma_j^2}` and the ranking confidence
+    :math:`\rho = \Phi(z)`.
 
     Parameters
     ----------
     data : Responses
         Categories of two systems or more.
     metric : str
-        The accuracy by default. As in :func:`evaluate`; not ``max_at_k`` with three categories or
-        more.
+        The accuracy by default. As in :func:`evaluate`; not the posterior mean of ``max_at_k`` with
+        three categories or more.
     prior_weight : float, default 0
         As in :func:`evaluate`.
     ci_prob : float, default 0.95
@@ -101,8 +103,7 @@ def compare(
     """
     responses = as_responses(data)
     wanted = _one_metric(metric)
-    if not wanted.ranked:
-        require_categories(responses, wanted.label)
+    require_outcomes(wanted, responses)
     if len(responses.systems) < 2:
         raise ValueError(f"data must have two systems or more; got {len(responses.systems)}")
     check_between_0_and_1(ci_prob, "ci_prob")

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.method import Method, read_call
+from bayesrank.methods.thresholds import is_posterior_mean
 
 # Means of the worth; the rest are functionals of probabilities.
 WORTH_METRICS = tuple(dict.fromkeys(("bayes", "avg", DEFAULT_METHOD)))
-# Those whose posterior is the one of rank(); bayes has its published one.
-_RANKED = frozenset(WORTH_METRICS) - {"bayes"}
+# Those that are the mean grade, of scores too; bayes has its published posterior.
+_GRADED = frozenset(WORTH_METRICS) - {"bayes"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,24 @@ class Metric:
         return METHODS[self.name]
 
     @property
+    def graded(self) -> bool:
+        """Whether it is a mean grade, which needs no categories."""
+        return self.name in _GRADED
+
+    @property
     def ranked(self) -> bool:
-        """Whether its posterior is that of :func:`bayesrank.rank` by the method of its name."""
-        return self.name in _RANKED
+        """Whether its posterior is that of :func:`bayesrank.rank` by the method of its name.
+
+        Not that of a posterior mean, which is found without draws.
+        """
+        if self.method.functional is None:
+            return self.graded
+        return not is_posterior_mean(self.options.get("estimator", "unbiased"))
+
+    @property
+    def functional_options(self) -> dict[str, Any]:
+        """Options of the functional of the method."""
+        return self.method.functional_options(self.options)
 
     def category_weights(self, default: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """Return the worth of each category: the metric's own, or else that of the data."""

@@ -10,6 +10,7 @@ from bayesrank.evaluation.metrics import Metric
 from bayesrank.evaluation.scores import Scores, beta_scores, dirichlet_scores
 from bayesrank.method import load_function
 from bayesrank.methods.best_of_k import beta_moment
+from bayesrank.methods.thresholds import trials_drawn
 
 FloatArray = NDArray[np.float64]
 
@@ -104,8 +105,8 @@ def metric_draws(
     seen = np.where((trials > 0)[..., None], p, np.nan)
     functional = load_function(metric.method.functional or "")
     if metric.method.data == "binary":
-        return functional(seen[..., 1], None, **metric.options)
-    return functional(seen, weights, None, **metric.options)
+        return functional(seen[..., 1], None, **metric.functional_options)
+    return functional(seen, weights, None, **metric.functional_options)
 
 
 def _observed_shapes(counts: FloatArray, prior: FloatArray) -> FloatArray:
@@ -131,17 +132,17 @@ def _scaled_scores(counts: FloatArray, weights: FloatArray) -> Scores:
 
 
 def _functional_scores(metric: Metric, shapes: FloatArray, weights: FloatArray) -> Scores:
-    function = load_function(metric.method.functional or "")
+    function, options = load_function(metric.method.functional or ""), metric.functional_options
 
     def value(u: FloatArray) -> FloatArray:
         if metric.method.data == "binary":
-            return function(u[:, None, None], None, **metric.options)[:, 0]
+            return function(u[:, None, None], None, **options)[:, 0]
         p = np.stack([1.0 - u, u], axis=-1)[:, None, None, :]
-        return function(p, weights, None, **metric.options)[:, 0]
+        return function(p, weights, None, **options)[:, 0]
 
     scores = beta_scores(shapes[:, 1], shapes[:, 0], value)
     # A functional of k trials is a polynomial of degree k, which bends as k more trials do.
-    degree = len(metric.options.get("threshold_weights", ())) or int(metric.options.get("k", 0))
+    degree = trials_drawn(options)
     return dataclasses.replace(scores, sharpness=scores.sharpness + 2.0 * degree)
 
 

@@ -1,4 +1,4 @@
-"""Accuracy as :func:`bayesrank.rank` sees it, so that both say the same of the same data."""
+"""Metrics as :func:`bayesrank.rank` sees them, so that both say the same of the same data."""
 
 import numpy as np
 import xarray as xr
@@ -35,7 +35,8 @@ def ranked_result(
         What :func:`bayesrank.rank` returns, for the metric's own worth of the categories where it
         has one.
     """
-    if metric.options:
+    options = dict(metric.options)
+    if options.pop("weights", None) is not None:
         data = Responses(
             data.outcomes,
             systems=data.systems,
@@ -44,7 +45,7 @@ def ranked_result(
             groups=data.groups,
             paired=data.paired,
         )
-    return rank(data, metric.name, ci_prob=ci_prob, draws=draws, random_seed=random_seed)
+    return rank(data, metric.name, ci_prob=ci_prob, draws=draws, random_seed=random_seed, **options)
 
 
 def metric_weights(metric: Metric, data: Responses) -> NDArray[np.float64]:
@@ -60,8 +61,8 @@ def metric_weights(metric: Metric, data: Responses) -> NDArray[np.float64]:
         return data.category_weights
     if own.shape != (data.n_categories,) or not np.isfinite(own).all():
         raise DataError(
-            f"weights of {metric.label} must be {data.n_categories} finite numbers, one per "
-            f"category; got {metric.options['weights']!r}"
+            f"metrics must give {data.n_categories} finite weights, one per category; got "
+            f"{metric.label!r}"
         )
     return own
 

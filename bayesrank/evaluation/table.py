@@ -43,14 +43,16 @@ def evaluate(
 ) -> pd.DataFrame:
     r"""Evaluate each system by metrics with a posterior.
 
-    The accuracy (``avg``, the method that :func:`bayesrank.rank` has by default) has the posterior
-    of :func:`bayesrank.rank`: estimate, interval and draws are those of its leaderboard.
+    The accuracy (``avg``, the method that :func:`bayesrank.rank` has by default) and the metrics of
+    k trials, such as ``pass_at_k``, have the draws of :func:`bayesrank.rank`: estimate and interval
+    are those of its leaderboard.
 
-    The other metrics answer another question: what more trials on these questions would give. The
-    outcomes of every question are draws from category probabilities with a uniform Dirichlet prior
-    [1]_, and a metric is a function of the probabilities: the mean worth for ``bayes``, the chance
-    that one of k new trials is right for ``pass_at_k``, and so on. The table holds its posterior
-    mean, standard deviation and quantiles, all by numerical convolution over questions.
+    ``bayes`` and metrics of k trials with ``estimator="posterior_mean"`` answer another question:
+    what is believed of these questions under a uniform prior. The outcomes of every question are
+    draws from category probabilities with a uniform Dirichlet prior [1]_, and a metric is a
+    function of the probabilities: the mean worth for ``bayes``, the chance that one of k new trials
+    is right for ``pass_at_k``, and so on. The table holds its posterior mean, standard deviation
+    and quantiles, all by numerical convolution over questions.
 
     Parameters
     ----------
@@ -59,27 +61,29 @@ def evaluate(
         trials has its prior for ``bayes`` and is left out of every other metric.
     metrics : str or sequence of str
         The accuracy by default. Names, with options in parentheses: ``"pass_at_k(k=4)"``,
-        ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"bayes(weights=(0, 0.5, 1))"`` for a worth of
-        categories other than that of the data.
+        ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"pass_hat_k(k=4, estimator='posterior_mean')"``,
+        ``"bayes(weights=(0, 0.5, 1))"`` for a worth of categories other than that of the data.
     prior_weight : float, default 0
         Pseudo-trials that each earlier outcome (`prior_outcomes` of the data) counts as; 1 takes
-        an earlier version of a system for the system itself. ``avg`` does not use them.
+        an earlier version of a system for the system itself. The accuracy and unbiased estimates
+        do not use them.
     ci_prob : float, default 0.95
         Probability of the equal-tailed intervals.
     interval : {"exact", "normal"}, default "exact"
-        Quantiles of the posterior, or the published normal approximation [1]_ cut at the range of
-        the metric. That of ``avg`` has the posterior of ``bayes`` stretched about the prior mean by
-        (1 + C + N) / N, so that its mean is the plain average (equation 20).
+        Quantiles of the draws or of the posterior; or the published normal approximation [1]_ to
+        the posterior under a uniform prior, cut at the range of the metric, with its mean and
+        standard deviation. That of ``avg`` has the posterior of ``bayes`` stretched about the prior
+        mean by (1 + C + N) / N, so that its mean is the plain average (equation 20).
     random_seed : int, optional
         As in :func:`bayesrank.rank`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per system and metric: ``system``, ``metric``, ``estimate`` (the unbiased estimate
-        from the observed trials; the posterior mean for ``bayes``), ``observed_mean`` (the mean
-        grade of the outcomes as they are), ``mean``, ``sd``, ``lower`` and ``upper``; scores are
-        in the units of their scale. ``attrs["target"]`` says by metric what varies.
+        One row per system and metric: ``system``, ``metric``, ``estimate`` (the score of
+        :func:`bayesrank.rank`), ``observed_mean`` (the mean grade of the outcomes as they are),
+        ``mean``, ``sd``, ``lower`` and ``upper``; scores are in the units of their scale.
+        ``attrs["target"]`` says by metric what varies.
 
     Raises
     ------
@@ -99,7 +103,7 @@ def evaluate(
     >>> table[["metric", "estimate", "lower", "upper"]].round(3)
                metric  estimate  lower  upper
     0           bayes       0.7  0.425  0.919
-    1  pass_at_k(k=2)       1.0  0.619  0.992
+    1  pass_at_k(k=2)       1.0  0.370  1.000
     """
     responses = as_responses(data)
     wanted = parse_metrics(metrics)
@@ -108,12 +112,11 @@ def evaluate(
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
     check_prior_weight(responses, prior_weight)
     for metric in wanted:
-        if not metric.ranked:
-            require_outcomes(metric, responses)
+        require_outcomes(metric, responses)
     published = interval == "normal"
     rows, targets = [], {}
     for metric in wanted:
-        if metric.ranked and not (published and metric.name == "avg"):
+        if metric.ranked and not (published and metric.name != DEFAULT_METHOD):
             result = ranked_result(metric, responses, ci_prob=ci_prob, random_seed=random_seed)
             targets[metric.label] = result.attrs["target"]
             found = _ranked_rows(metric, responses, result, ci_prob, published)
@@ -187,7 +190,7 @@ def require_outcomes(metric: Metric, data: Responses) -> None:
         If the outcomes are scores or more than two categories; the message says which metrics
         there are for them.
     """
-    if data.scale is not None:
+    if data.scale is not None and not metric.graded:
         require_categories(data, metric.label)
     if metric.method.data == "binary" and not data.is_binary:
         others = [name for name in metric_names() if METHODS[name].data != "binary"]
@@ -226,7 +229,7 @@ def observed_means(metric: Metric, data: Responses) -> FloatArray:
 
 def metric_estimates(metric: Metric, data: Responses) -> FloatArray:
     """Return the unbiased estimates from the observed trials, NaN for a posterior mean."""
-    if metric.name == "bayes":
+    if not metric.ranked:
         return np.full(len(data.systems), np.nan)
     if metric.name == "avg":
         worth = data.counts @ metric_weights(metric, data)
@@ -289,6 +292,6 @@ def _metric_range(metric: Metric, data: Responses) -> tuple[float, float]:
     if metric.name in WORTH_METRICS or metric.method.data == "counts":
         return worth_range(metric, data)
     ends = load_function(metric.method.functional or "")(
-        np.array([0.0, 1.0])[:, None, None], None, **metric.options
+        np.array([0.0, 1.0])[:, None, None], None, **metric.functional_options
     )
     return float(ends.min()), float(ends.max())

@@ -56,8 +56,8 @@ def evaluation_tree(
     -------
     xarray.DataTree
         Follows ArviZ's InferenceData schema. The group ``posterior`` has ``score`` (chain, draw,
-        system, metric): one draw of the category probabilities gives the scores of all metrics but
-        the accuracy, whose draws are those of :func:`bayesrank.rank`.
+        system, metric): one draw of the category probabilities gives the scores of ``bayes`` and of
+        all posterior means; the draws of other metrics are those of :func:`bayesrank.rank`.
         The group ``evaluation`` has the columns of :func:`evaluate` over (system, metric), where
         intervals are exact; ``observed_data`` and ``constant_data`` have the counts and what else
         a new evaluation needs.

@@ -1,13 +1,13 @@
-r"""Posteriors of the chances of a system at its questions, which come from one law.
+r"""Posteriors of the chances of a right answer that a system has at its questions.
 
-The chances :math:`p_m` of a system come from
+The chances :math:`p_m` of a system are taken from one distribution (empirical Bayes),
 
 .. math:: p_m = u \pi + (1 - u) b_m, \qquad
           b_m \sim \mathrm{Beta}\bigl(\pi (1 - \rho) / \rho, (1 - \pi) (1 - \rho) / \rho\bigr)
 
-with its mean chance :math:`\pi`, the intraclass correlation :math:`\rho` of the trials of a
-question, and a share u by which no chance comes near 0 or 1. The mean is that of the trials with
-one more, half right; the others are averaged over, by what the counts of all questions say of them.
+with mean :math:`\pi`, intraclass correlation :math:`\rho` of the trials of a question, and a share
+u that keeps the chances away from 0 and 1. The mean is that of the trials, one more included that
+is half right. Correlation and share have uniform priors and are averaged over by their posterior.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 # Nodes of a uniform correlation, by Gauss and Legendre, and equally likely shares.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -34,7 +35,7 @@ def chance_nodes(most_trials: int) -> tuple[Array, Array]:
 
 
 def chance_posteriors(
-    right: Array, trials: Array, times: Array, nodes: Array, edges: Array
+    right: Counts, trials: Counts, times: Counts, nodes: Array, edges: Array
 ) -> Array:
     """Return posterior masses on the nodes of the chances of one system.
 
@@ -54,11 +55,12 @@ def chance_posteriors(
     Examples
     --------
     >>> nodes, edges = chance_nodes(4)
-    >>> mass = chance_posteriors(np.array([0, 4]), np.array([4, 4]), np.ones(2), nodes, edges)
+    >>> right, trials, times = np.array([0, 4]), np.array([4, 4]), np.array([1, 1])
+    >>> mass = chance_posteriors(right, trials, times, nodes, edges)
     >>> (mass @ nodes).round(2)
     array([0.13, 0.87])
     """
-    mean = (times @ right + 0.5) / (times @ trials + 1.0)
+    mean = float((times @ right + 0.5) / (times @ trials + 1.0))
     masses, weights = _laws(mean, edges)
     log_likelihood = right[:, np.newaxis] * np.log(nodes)
     log_likelihood += (trials - right)[:, np.newaxis] * np.log1p(-nodes)
@@ -70,7 +72,7 @@ def chance_posteriors(
 
 
 def _laws(mean: float, edges: Array) -> tuple[Array, Array]:
-    """Return masses of the possible laws of the chances (law, node), and their weights."""
+    """Return the distributions that chances may have, of shape (law, node), and prior weights."""
     correlation, share = np.meshgrid((_NODES + 1.0) / 2.0, _SHARES, indexing="ij")
     strength = ((1.0 - correlation) / correlation).reshape(-1, 1)
     share = share.reshape(-1, 1)

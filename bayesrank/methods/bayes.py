@@ -26,7 +26,7 @@ def bayes(
 
     .. math:: \mu = \frac{1}{M} \sum_m \sum_k \frac{\nu_{mk}}{T_m} w_k .
 
-    A question without trials contributes its prior mean.
+    A question without trials contributes its prior mean; its draws vary as the prior does.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def bayes_draws(
     weights : numpy.ndarray of shape (size, question), optional
         Multiplicity of each question in each draw, for a population of questions. The weights carry
         the noise of the trials too, so that the draws are the published score of the weighted
-        questions: it is shrunk as the estimate is, which lies within its interval.
+        questions: it is shrunk as the estimate is, which lies within its interval. Questions
+        without trials have no noise of theirs, and are drawn from the prior.
     size : int
         Number of draws.
     rng : numpy.random.Generator
@@ -115,18 +116,22 @@ def bayes_draws(
     -------
     numpy.ndarray of shape (size, system)
     """
-    if weights is not None:
-        return bayes(
-            counts, category_weights, prior_counts, weights, use_prior_outcomes=use_prior_outcomes
-        )
     shapes = dirichlet_shapes(counts, prior_counts, use_prior_outcomes=use_prior_outcomes)
-    return question_mean(draw_worths(shapes, category_weights, size, rng), None)
+    if weights is None:
+        return question_mean(draw_worths(shapes, category_weights, size, rng))
+    mean = shapes @ category_weights / shapes.sum(axis=-1)
+    worths = np.broadcast_to(mean, (size, *mean.shape))
+    unseen = ~np.any(counts, axis=-1)
+    if unseen.any():
+        worths = worths.copy()
+        worths[:, unseen] = draw_worths(shapes[unseen], category_weights, size, rng)
+    return question_mean(worths, weights)
 
 
 def draw_worths(
     shapes: FloatArray, category_weights: FloatArray, size: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw expected worths, of shape (size, system, question), from Dirichlet posteriors."""
+    """Draw expected worths, of shape (size, ...), from Dirichlet posteriors of (..., category)."""
     draws = rng.standard_gamma(shapes, (size, *shapes.shape))
     return draws @ category_weights / draws.sum(axis=-1)
 

@@ -1,9 +1,9 @@
 """Metrics of k trials: pass@k, pass^k, G-Pass@k, mG-Pass@k, maj@k, AUC@k and user-made ones.
 
 ``metric_probability(p)`` is the expected payoff of k fresh trials that are right with probability
-p. ``metric(correct, trials)`` estimates it, by either of two estimators: the unbiased one, the mean
-over all choices of k of the observed trials, exists for k up to their number; the posterior mean
-under Beta(1 + right, 1 + wrong) exists for any k and is shrunk towards that of a uniform p.
+p. ``metric(correct, trials)`` estimates it by one of two estimators. The unbiased one, the mean
+over all choices of k of the observed trials, exists for k up to their number. The posterior mean
+under Beta(1 + right, 1 + wrong) exists for any k, and is shrunk towards that of a uniform p.
 """
 
 from collections.abc import Sequence
@@ -103,8 +103,10 @@ def pass_hat_k(
 
     Parameters
     ----------
-    correct, trials, weights, estimator
+    correct, trials, weights
         As in :func:`pass_at_k`, like the errors.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The unbiased estimate from the observed trials, or the posterior mean for k new ones.
     k : int
         Number of trials drawn.
 
@@ -154,8 +156,10 @@ def g_pass_at_k_tau(
 
     Parameters
     ----------
-    correct, trials, weights, estimator
+    correct, trials, weights
         As in :func:`pass_at_k`, like the errors.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The unbiased estimate from the observed trials, or the posterior mean for k new ones.
     k : int
         Number of trials drawn.
     tau : float
@@ -206,8 +210,10 @@ def mg_pass_at_k(
 
     Parameters
     ----------
-    correct, trials, weights, estimator
+    correct, trials, weights
         As in :func:`pass_at_k`, like the errors.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The unbiased estimate from the observed trials, or the posterior mean for k new ones.
     k : int
         Number of trials drawn.
     exact_integral : bool, default False
@@ -258,8 +264,10 @@ def maj_at_k(
 
     Parameters
     ----------
-    correct, trials, weights, estimator
+    correct, trials, weights
         As in :func:`pass_at_k`, like the errors.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The unbiased estimate from the observed trials, or the posterior mean for k new ones.
     k : int
         Number of trials drawn.
 
@@ -306,8 +314,10 @@ def auc_at_k(
 
     Parameters
     ----------
-    correct, trials, weights, estimator
+    correct, trials, weights
         As in :func:`pass_at_k`, like the errors.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The unbiased estimate from the observed trials, or the posterior mean for k new ones.
     k : int
         Number of trials drawn.
 
@@ -352,8 +362,10 @@ def threshold_metric(
 
     Parameters
     ----------
-    correct, trials, weights, estimator
+    correct, trials, weights
         As in :func:`pass_at_k`, like the errors.
+    estimator : {"unbiased", "posterior_mean"}, default "unbiased"
+        The unbiased estimate from the observed trials, or the posterior mean for k new ones.
     threshold_weights : sequence of float
         Weights of the thresholds 1, ..., k: (1, 0, ..., 0) is pass@k, (0, ..., 0, 1) is pass^k, and
         equal weights 1/k are the accuracy.

@@ -188,7 +188,6 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
 @pytest.mark.parametrize(
     ("method", "variants", "n_shared"),
     [
-        ("pass_hat_k_2", [{}, {}], 4),
         ("bayes", [{}, {"quantile": 0.1}], 4),
         ("avg", [{}, {}], 4 + 4),
         ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import betainc, ndtr
 
-from bayesrank import Responses, datasets
+from bayesrank import Responses, datasets, rank
 from bayesrank.errors import DataError
 from bayesrank.evaluation import compare, evaluate, rank_with_intervals
 from bayesrank.results.rank_sets import adjacent_z_ranks
@@ -48,7 +48,7 @@ def test_differences_against_draws(prior_weight: float):
 def test_functionals_are_compared_too():
     rng = np.random.default_rng(1)
     data = Responses(rng.integers(0, 2, (2, 6, 5)))
-    row = compare(data, "pass_at_k(k=2)").iloc[0]
+    row = compare(data, "pass_at_k(k=2, estimator='posterior_mean')").iloc[0]
     scores = drawn(data, "pass_at_k", 0.0, 200_000)
     better = data.systems.index(row["system"])
     gap = scores[:, better] - scores[:, 1 - better]
@@ -115,7 +115,18 @@ def test_three_categories_rank_under_max_at_k_by_draws():
     table = rank_with_intervals(GRADED, "max_at_k(k=2)")
     assert table["system"].iloc[0] == "a"
     with pytest.raises(ValueError, match="max_at_k has for two categories only; got 3 categories"):
-        compare(GRADED, "max_at_k(k=2)")
+        compare(GRADED, "max_at_k(k=2, estimator='posterior_mean')")
+
+
+def test_unbiased_metrics_are_compared_by_the_draws_of_rank():
+    result = rank(GRADED, "max_at_k", k=2, random_seed=3)
+    table = compare(GRADED, "max_at_k(k=2)", random_seed=3)
+    superiority = result["ranking"]["superiority"]
+    assert table["superiority"].tolist() == [
+        superiority.sel(system=row["system"], opponent=row["opponent"]).item()
+        for _, row in table.iterrows()
+    ]
+    assert table.attrs["target"] == {"max_at_k(k=2)": result.attrs["target"]}
 
 
 @pytest.mark.parametrize(

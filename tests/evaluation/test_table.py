@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import Responses, rank
+from bayesrank import METHODS, Responses, rank
 from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.errors import DataError
 from bayesrank.evaluation import evaluate
@@ -78,14 +78,15 @@ def test_exact_intervals_never_leave_the_range_of_the_weights(metric, category, 
     assert -0.1 - rounding <= row["lower"] < row["upper"] <= 1.0 + rounding
 
 
-@pytest.mark.parametrize("name", sorted(set(metric_names()) - {"bayes", "avg", DEFAULT_METHOD}))
+@pytest.mark.parametrize("name", [name for name in metric_names() if METHODS[name].functional])
 def test_posterior_moments_by_simulation(name: str):
     options = {
         "threshold_metric": "threshold_weights=(0.2, 0.5, 0.3)",
         "g_pass_at_k_tau": "tau=0.6",
     }
     text = f"{name}({options.get(name, '')}"
-    text += ")" if name == "threshold_metric" else f"{', ' * (name in options)}k=3)"
+    text += "" if name == "threshold_metric" else f"{', ' * (name in options)}k=3"
+    text += ", estimator='posterior_mean')"
     right = np.array([0, 2, 4, 1])
     outcomes = (np.arange(4) < right[:, None]).astype(int)
     row = evaluate(outcomes, text).iloc[0]
@@ -95,18 +96,34 @@ def test_posterior_moments_by_simulation(name: str):
     assert metric.method.functional is not None
     function = load_function(metric.method.functional)
     if metric.method.data == "binary":
-        draws = function(p, None, **metric.options)[:, 0]
+        draws = function(p, None, **metric.functional_options)[:, 0]
     else:
         pair = np.stack([1 - p, p], axis=-1)
-        draws = function(pair, np.array([0.0, 1.0]), None, **metric.options)[:, 0]
+        draws = function(pair, np.array([0.0, 1.0]), None, **metric.functional_options)[:, 0]
+    assert row["estimate"] == row["mean"]
     assert row["mean"] == pytest.approx(draws.mean(), abs=2e-3)
     assert row["sd"] == pytest.approx(draws.std(), rel=0.01)
     tails = np.quantile(draws, [0.025, 0.975])
     np.testing.assert_allclose([row["lower"], row["upper"]], tails, atol=4e-3)
 
 
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_unbiased_metrics_are_those_of_rank(target: str):
+    # One trial or more of every question decides which target is the default.
+    n_trials = 3 if target == "benchmark" else 1
+    outcomes = np.random.default_rng(4).integers(0, 2, (3, 9, n_trials))
+    k = min(n_trials, 2)
+    for name in ("pass_hat_k", "max_at_k"):
+        label = f"{name}(k={k})"
+        table = evaluate(outcomes, label, ci_prob=0.9, random_seed=5)
+        result = rank(outcomes, name, k=k, ci_prob=0.9, random_seed=5)
+        assert table.attrs["target"] == {label: target} == {label: result.attrs["target"]}
+        for column, variable in {"estimate": "", "lower": "_lower", "upper": "_upper"}.items():
+            np.testing.assert_array_equal(table[column], result["ranking"][f"score{variable}"])
+
+
 def test_best_of_k_graded_answers():
-    row = evaluate(GRADED_DATA, "max_at_k(k=2)").iloc[0]
+    row = evaluate(GRADED_DATA, "max_at_k(k=2, estimator='posterior_mean')").iloc[0]
     rng = np.random.default_rng(1)
     counts = np.array([[1, 2, 2], [1, 2, 2]])
     p = rng.dirichlet(1.0 + counts[0], (200_000, 2))
@@ -134,10 +151,11 @@ def test_rows_are_by_system_then_metric():
 
 def test_unobserved_question_has_its_prior_or_is_left_out():
     data = Responses([[[1, 1], [-1, -1]]])
-    table = evaluate(data, ["bayes", "avg", "pass_at_k(k=2)"]).set_index("metric")
+    label = "pass_at_k(k=2, estimator='posterior_mean')"
+    table = evaluate(data, ["bayes", "avg", label]).set_index("metric")
     assert table.loc["bayes", "mean"] == pytest.approx((3 / 4 + 1 / 2) / 2)
     assert table.loc["avg", "estimate"] == pytest.approx(1.0)
-    assert table.loc["pass_at_k(k=2)", "mean"] == pytest.approx(1 - 1 / 4 * 2 / 5)
+    assert table.loc[label, "mean"] == pytest.approx(1 - 1 / 4 * 2 / 5)
 
 
 def test_fractional_prior_weight_counts_as_fractional_trials():
@@ -247,7 +265,7 @@ def test_data_that_lack_what_is_needed_are_refused():
         evaluate([[1, 0]], prior_weight=1)
     with pytest.raises(DataError, match="weights must be given"):
         evaluate(Responses([[[2, 0]]], categories=3))
-    with pytest.raises(DataError, match=r"weights of bayes.* must be 2 finite numbers"):
+    with pytest.raises(DataError, match=r"metrics must give 2 finite weights.* got 'bayes"):
         evaluate([[1, 0]], "bayes(weights=(0, 1, 2))")
     with pytest.raises(DataError, match=r"outcomes must be categories for pass.*: evaluate "):
         evaluate([[0.5, 0.25]], ["avg", "pass_at_k(k=1)"])

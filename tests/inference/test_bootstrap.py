@@ -200,21 +200,6 @@ def test_rank_widens_draws_where_few_questions_have_leverage():
     assert (draws.std(axis=0)[wider] > 1.02 * raw.std(axis=0)[wider]).all()
 
 
-def test_upper_bounds_of_skewed_scores_hold():
-    # Without the acceleration the 95 % bound of these is too low in 9 % of the cases.
-    rng = np.random.default_rng(1)
-    truth = 1 * 2 / (3 * 4)  # second moment of Beta(1, 2)
-    too_low = 0
-    for _ in range(400):
-        right = rng.binomial(1, rng.beta(1, 2, (1, 30, 1)), (1, 30, 5))
-        outcomes = np.concatenate([right, 1 - right])
-        draws = draw_scores(
-            outcomes, "pass_hat_k", k=2, target="population", draws=250, random_seed=1
-        )
-        too_low += np.quantile(draws[..., 0], 0.95) < truth
-    assert too_low / 400 < 0.075
-
-
 @pytest.mark.parametrize(
     "method", sorted(name for name, row in METHODS.items() if "bootstrap" in row.backends)
 )
@@ -261,7 +246,7 @@ def test_small_batches_give_as_many_draws(monkeypatch):
 
 
 def test_errors_in_a_chain_reach_the_caller():
-    with pytest.raises(DataError, match="trials must be two or more per question"):
+    with pytest.raises(DataError, match="trials must be two or more in most cells"):
         rank(simulate((2, 4, 1)), "avg", target="benchmark", draws=5)
     with pytest.raises(DataError, match="questions must be two or more"):
         rank(simulate((2, 1, 4)), "avg", target="population", draws=5)

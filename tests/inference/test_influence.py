@@ -611,5 +611,5 @@ def test_draws_of_nuts_get_the_covariance_of_the_mode():
 
 def test_models_are_found_by_the_catalog():
     for row in METHODS.values():
-        if row.data == "responses":
+        if row.data == "responses" and row.spread is None:
             assert load_function(row.gradient).__name__ == row.name

@@ -533,7 +533,7 @@ def test_one_trial_shows_no_variation():
     for data in (simulate(1), Responses([[[0, 1], [1, -1]]])):
         with pytest.raises(DataError, match=r"trials must be two or more .* target='population'"):
             draw(data, "grades", size=2)
-    with pytest.raises(DataError, match=r"got one in 1 of 2 cells"):
+    with pytest.raises(DataError, match=r"got one in 1 of 2 observed cells"):
         require_two_trials(Responses([[[0, 1], [1, -1]]]))
     require_two_trials(Responses([[[0, 1], [-1, -1]]]))
 

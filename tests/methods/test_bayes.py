@@ -201,6 +201,38 @@ def test_draws_for_a_population_are_scores_of_the_weighted_questions():
     np.testing.assert_allclose(draws, expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_questions_without_trials_are_drawn_from_the_prior(is_weighted):
+    # One question with two right answers, three without trials, one of them with earlier outcomes.
+    counts = np.array([[[0, 2], [0, 0], [0, 0], [0, 0]]])
+    earlier = np.array([[[0, 0], [0, 0], [0, 0], [5, 1]]])
+    size, rng = 40_000, np.random.default_rng(3)
+    weights = rng.dirichlet(np.ones(4), size) if is_weighted else None
+    draws = bayes_draws(
+        counts, BINARY, earlier, weights, size=size, rng=rng, use_prior_outcomes=True
+    )
+    p = np.array([3 / 4, 1 / 2, 1 / 2, 2 / 8])
+    noise = p * (1 - p) / np.array([5, 3, 3, 9])
+    if is_weighted:
+        # Weights carry the noise of the trials; var sum w x = sum var x E w^2 + var of the means.
+        noise[0] = 0.0
+        variance = noise.sum() * 2 / 20 + ((p - p.mean()) ** 2).mean() / 5
+    else:
+        variance = noise.sum() / 16
+    np.testing.assert_allclose(draws.mean(), p.mean(), atol=5 * (variance / size) ** 0.5)
+    np.testing.assert_allclose(draws.var(), variance, rtol=0.04)
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_few_outcomes_do_not_make_an_interval_narrow(target):
+    outcomes = np.random.default_rng(0).integers(0, 2, (3, 260, 1))
+    outcomes[0] = -1
+    outcomes[0, :3] = 0
+    ranking = rank(outcomes, "bayes", target=target, random_seed=1)["ranking"]
+    width = (ranking["score_upper"] - ranking["score_lower"]).values
+    assert width[0] > 1.1 * width[1:].max()
+
+
 @pytest.mark.parametrize("n_trials", [1, 4])
 def test_scores_lie_within_their_population_intervals(n_trials):
     # One trial and ragged data shrink the most, and not alike.

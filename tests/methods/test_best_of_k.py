@@ -36,6 +36,15 @@ def test_binary_weights_give_pass_at_k():
     )
 
 
+def test_posterior_means_against_draws():
+    counts = np.array([[[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 1.0, 0.0]]])
+    found = max_at_k(counts, WEIGHTS, k=7, estimator="posterior_mean")
+    shapes = 1.0 + counts[:, [0, 2]]  # the second question was not observed
+    gammas = np.random.default_rng(2).standard_gamma(shapes, (200_000, *shapes.shape))
+    drawn = max_at_k_probability(gammas / gammas.sum(axis=-1, keepdims=True), WEIGHTS, k=7)
+    np.testing.assert_allclose(found, drawn.mean(axis=0), atol=5 * drawn.std() / 200_000**0.5)
+
+
 def test_fresh_answers_by_hand():
     # Of two answers: none above 0 with 1/4, none above 0.25 with 9/16.
     p = np.array([0.25, 0.25, 0.5])[None, None, :]

@@ -122,11 +122,10 @@ def test_published_grid_gives_a_perfect_system_less_than_one_at_odd_k(k: int):
 def test_posterior_twin_has_the_same_options(name: str):
     def options(function):
         parameters = inspect.signature(function).parameters.values()
-        known = [(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY]
-        return [each for each in known if each[0] != "estimator"]
+        return [(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY]
 
-    estimate = getattr(pass_family, name)
-    assert options(estimate) == options(getattr(pass_family, f"{name}_probability"))
+    estimate, twin = getattr(pass_family, name), getattr(pass_family, f"{name}_probability")
+    assert options(estimate) == [*options(twin), ("estimator", "unbiased")]
 
 
 def test_posterior_twins_by_closed_form():
@@ -155,11 +154,41 @@ def test_posterior_twins_by_closed_form():
     )
 
 
-def test_posterior_mean_of_the_functional_differs_from_the_estimate():
+def test_posterior_mean_differs_from_the_unbiased_estimate():
     # Beta(1 + 4, 1 + 0): E p^2 = 5/7 while all four observed trials are right.
-    draws = np.random.default_rng(0).beta(5.0, 1.0, (200_000, 1, 1))
-    assert pass_hat_k_probability(draws, k=2).mean() == pytest.approx(5 / 7, abs=2e-3)
-    assert pass_hat_k(np.array([[4]]), np.array([[4]]), k=2).tolist() == [1.0]
+    bank = np.array([[4]]), np.array([[4]])
+    assert pass_hat_k(*bank, k=2).tolist() == [1.0]
+    posterior = pass_hat_k(*bank, k=2, estimator="posterior_mean")
+    np.testing.assert_allclose(posterior, [5 / 7], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("k", [1, 3, 12])
+def test_posterior_means_are_those_of_the_twin(name: str, k: int):
+    # A functional is a polynomial of degree k, the density one of degree N: the rule is exact.
+    x, w = np.polynomial.legendre.leggauss(20)
+    p, right, n = (x + 1) / 2, np.arange(6.0), 5.0
+    more = {"g_pass_at_k_tau": {"tau": 0.6}}.get(name, {})
+    options = {"threshold_weights": np.arange(k) - 1.5} if "threshold" in name else {"k": k, **more}
+    density = w * p ** right[:, None] * (1 - p) ** (n - right)[:, None]
+    twin = getattr(pass_family, f"{name}_probability")(p[:, None, None], **options)[:, 0]
+    expected = density @ twin / density.sum(axis=1)
+    bank = right[:, None, None], np.full((6, 1, 1), n)
+    found = getattr(pass_family, name)(*bank, estimator="posterior_mean", **options)[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_posterior_means_leave_out_what_was_not_observed():
+    correct, trials = np.array([[1.5, 0.0]]), np.array([[2.5, 0.0]])
+    found = pass_at_k(correct, trials, k=1, estimator="posterior_mean")
+    np.testing.assert_allclose(found, [2.5 / 4.5], rtol=1e-14)
+
+
+def test_estimators_that_are_none_are_refused():
+    with pytest.raises(
+        ValueError, match="estimator must be 'unbiased' or 'posterior_mean'; got 'b'"
+    ):
+        pass_at_k(np.ones((1, 1)), np.ones((1, 1)), k=1, estimator="b")  # type: ignore[arg-type]
 
 
 def test_weights_count_as_repeated_questions():

@@ -232,7 +232,10 @@ def test_a_checkpoint_of_other_data_is_refused(six_systems, tmp_path):
         ({"methods": ["avg", "avg"]}, "methods must be one or more, each once"),
         ({"methods": ["pass_at_k_2"]}, "n must be at least 2 for the method 'pass_at_k_2'; got 1"),
         ({"methods": ["pass_at_k(k=3)"], "n": 2}, "n must be at least 3 for the method"),
-        ({"methods": ["pass_at_k(j=3)"]}, "options of pass_at_k must be among: k; got 'j'"),
+        (
+            {"methods": ["pass_at_k(j=3)"]},
+            "options of pass_at_k must be among: k, estimator; got 'j'",
+        ),
         ({"methods": ["avg(backend='map')"]}, "backend must be one of bootstrap; got 'map'"),
         ({"methods": ["avg(1)"]}, "methods must have the form name or name\\(option=value\\)"),
         ({"methods": [3]}, "methods must be names; got 3"),
