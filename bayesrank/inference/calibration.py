@@ -59,6 +59,7 @@ from bayesrank.inference.jackknife import (
     refit_covariance,
 )
 from bayesrank.inference.kernels.fit import Fit
+from bayesrank.inference.kernels.laplace import anchored
 from bayesrank.inference.resampling import (
     question_pairs,
     require_two_trials,
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Calibration = Literal["sandwich", "none"]
+
+# Share of the variance that the curvature stands for, below which a variance is a rounding error.
+_NO_VARIATION = 1e-9
 
 
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
@@ -197,15 +201,33 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
 
     if not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
-    if isinstance(run.data, Responses):
-        if run.target == "population":
-            return fit.move(draw_gaussian(_question_variance(run.data, gradient), run.size, rng))
-        if run.data.paired:
-            return fit.move(draw_gaussian(_trial_variance(run.data, gradient), run.size, rng))
-    batches = resample(run.data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng)
-    drawn = np.concatenate([gradient(*batch) for batch in batches])
-    counts = (part[np.newaxis] for part in point_arguments(run.data, "pairs"))
-    return fit.move(drawn - gradient(*counts))
+    if run.target == "population" and isinstance(run.data, Responses):
+        variance = _question_variance(run.data, gradient)
+        deviations = draw_gaussian(variance, run.size, rng)
+    elif isinstance(run.data, Responses) and run.data.paired:
+        variance = _trial_variance(run.data, gradient)
+        deviations = draw_gaussian(variance, run.size, rng)
+    else:
+        batches = resample(
+            run.data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng
+        )
+        counts = (part[np.newaxis] for part in point_arguments(run.data, "pairs"))
+        deviations = np.concatenate([gradient(*batch) for batch in batches]) - gradient(*counts)
+        variance = covariance_of(deviations)
+    return fit.move(deviations + _unseen_gradients(run, fit, variance, rng))
+
+
+def _unseen_gradients(run: Run, fit: Fit, variance: Array, rng: np.random.Generator) -> Array:
+    """Draw gradients in the directions in which no unit has shown any variation.
+
+    Such a direction is unknown rather than certain: ten wins on ten questions vary as the
+    likelihood says of ten battles, and systems that never met as their prior.
+    """
+    root = np.linalg.cholesky(anchored(*fit.geometry))
+    half = np.linalg.solve(root, variance)
+    shares, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
+    unseen = root @ directions[:, shares < _NO_VARIATION]
+    return rng.standard_normal((run.size, unseen.shape[1])) @ unseen.T
 
 
 def _question_variance(data: Responses, gradient: Callable[..., Array]) -> Array:

@@ -404,3 +404,23 @@ def test_scores_that_no_refit_moves_keep_a_spread(method, target):
     score = result["posterior"]["score"].transpose("chain", "draw", "system").values
     assert np.diff(score, axis=-1).std(axis=(0, 1)).min() > 0.15
     assert (result["ranking"]["tie_group"] == 1).all()
+
+
+@pytest.mark.parametrize("n_trials", [1, 3])
+@pytest.mark.parametrize("method", ["bradley_terry", "davidson", "rao_kupper"])
+def test_wins_that_never_vary_are_as_uncertain_as_the_same_battles(method, n_trials):
+    target = "population" if n_trials == 1 else "benchmark"
+    data = Responses(np.tile([[[1]], [[0]]], (1, 12, n_trials)))
+    responses = sandwich_draws(run := make_run(data, method, target=target), fit_map(run))["score"]
+    battles = fit_map(make_run(data.comparisons, method, target="battles"))
+    expected = battles.draw(4 * DRAWS, np.random.default_rng(0))["score"]
+    np.testing.assert_allclose(responses.std(axis=0), expected.std(axis=0), rtol=0.02)
+
+
+def test_systems_that_never_met_are_as_uncertain_as_their_prior():
+    outcomes = simulate((2, 8, 4)).outcomes.copy()
+    outcomes[0, :4] = outcomes[1, 4:] = -1
+    run = make_run(Responses(outcomes))
+    # Of two independent standard normal scores, half the difference is left.
+    drawn = sandwich_draws(run, fit_map(run))["score"]
+    np.testing.assert_allclose(drawn.std(axis=0), np.sqrt(0.5), rtol=0.02)

@@ -85,10 +85,11 @@ class Fit:
         directions that the constraint removes. A tie parameter at the edge of its range (no ties
         at all, or nothing but ties) has an infinite coordinate and a unit diagonal entry.
         """
-        return self._geometry[0]
+        return self.geometry[0]
 
     @cached_property
-    def _geometry(self) -> tuple[Array, Array]:
+    def geometry(self) -> tuple[Array, Array]:
+        """The information and the held directions, as ``curvature`` returns them."""
         return self.curvature()
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
@@ -114,7 +115,7 @@ class Fit:
             If the information is not positive definite under the constraint, which a converged
             fit excludes.
         """
-        deviations = gaussian_draws(*self._geometry, n_draws, rng)
+        deviations = gaussian_draws(*self.geometry, n_draws, rng)
         return self.unpack(self.displace(self.free, deviations))
 
     def move(self, gradients: Array) -> dict[str, Array]:
@@ -130,5 +131,5 @@ class Fit:
         dict of str to numpy.ndarray
             As :meth:`draw`, one row per gradient.
         """
-        steps = constrained_steps(*self._geometry, gradients)
+        steps = constrained_steps(*self.geometry, gradients)
         return self.unpack(self.displace(self.free, steps))
