@@ -280,7 +280,16 @@ for estimator in ("unbiased", "posterior_mean"):
 ```
 
 ```text
-EXAMPLE
+unbiased
+system  score  score_lower  score_upper
+     C   0.47         0.36         0.57
+     B   0.20         0.10         0.33
+     A   0.17         0.10         0.25
+posterior_mean
+system  score  score_lower  score_upper
+     C   0.31         0.24         0.39
+     B   0.21         0.15         0.27
+     A   0.12         0.08         0.17
 ```
 
 ## The posterior mean
@@ -301,11 +310,28 @@ Beta(0.3, 0.3). A size is systems x questions x trials. `python -m calibration.p
 """
 
 NOTES = {
-    "## On a benchmark": "NOTE1",
-    "## Over a population": "NOTE2",
-    "## Other metrics, and ragged trials": "NOTE3",
-    "## Other truths": "NOTE4",
-    "## The posterior mean at fixed truths": "NOTE5",
+    "## On a benchmark": (
+        "No cell is below. Where k is all the trials and nearly every question scores 0, or nearly "
+        "every one 1,\nintervals are too wide: what a question might still have shown is not in "
+        "the data."
+    ),
+    "## Over a population": (
+        "No cell is below 93.5. The same metrics as on a benchmark are too wide, for the same "
+        "reason."
+    ),
+    "## Other metrics, and ragged trials": (
+        "Ragged trials: a fifth of the third and later trials of each question is missing."
+    ),
+    "## Other truths": (
+        "`strong`: abilities are higher by 2.5 logits, so that most questions are always right. "
+        "`two kinds`: a system knows\na question for certain or guesses, which is not one Beta "
+        "distribution; with k equal to the number of trials, intervals\non a benchmark are too "
+        "narrow. More trials than k mend that: compare k = 2 with k = 4."
+    ),
+    "## The posterior mean at fixed truths": (
+        "The posterior mean is no estimate of a fixed truth: a uniform prior is far from these "
+        "chances, and few trials do not\ncorrect it."
+    ),
 }
 
 
