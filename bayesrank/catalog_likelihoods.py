@@ -12,7 +12,7 @@ LIKELIHOODS = (
         "responses",
         ("mml", "map", "nuts"),
         ("robins1986new", "wedderburn1974quasi"),
-        kernel="bayesrank.inference.item_fits:standardized_accuracy",
+        kernel="bayesrank.inference.standardization:standardized_accuracy",
         spread="bayesrank.inference.standardization:sampled_scores",
         graded=True,
     ),

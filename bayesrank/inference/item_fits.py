@@ -26,7 +26,6 @@ from bayesrank.inference.kernels.pooled_irt import fit_pooled_items
 from bayesrank.inference.kernels.pooled_items import NormalPrior, PooledItems
 from bayesrank.inference.kernels.rasch import fit_rasch
 from bayesrank.inference.kernels.state_space import fit_state_space
-from bayesrank.inference.standardization import StandardizedFit, fit_standardized
 from bayesrank.inference.time_axis import ScoreTarget, Variant, check_time_axis
 from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
@@ -35,11 +34,6 @@ Named = dict[str, NDArray[np.float64]]
 
 # What has not settled by then is on its way to infinity, where dozens of fits would not follow.
 _REFIT_ITERATIONS = 100
-
-
-def standardized_accuracy(data: Responses, prior: Prior | None = None) -> StandardizedFit | None:
-    """Fit standardised accuracy by marginal likelihood, where abilities have no prior."""
-    return fit_standardized(data) if prior is None else None
 
 
 def rasch(

@@ -54,6 +54,7 @@ from bayesrank.inference.kernels.standardized import (
     fit_chances,
 )
 from bayesrank.inference.mid_p import mid_p_quantile
+from bayesrank.priors import Prior
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -89,6 +90,11 @@ class StandardizedFit(Fit):
         """Draw scores from the item model as it is: no misfit, and answers that are independent."""
         spread = Spread(self, target="benchmark", model_based=True)
         return {"score": spread.draw(rng.standard_normal((n_draws, len(self.share))))}
+
+
+def standardized_accuracy(data: Responses, prior: Prior | None = None) -> StandardizedFit | None:
+    """Fit standardised accuracy by marginal likelihood, where abilities have no prior."""
+    return fit_standardized(data) if prior is None else None
 
 
 def fit_standardized(data: Responses) -> StandardizedFit:
