@@ -1,6 +1,6 @@
 """Run the command line: ``python -m bayesrank``."""
 
-from bayesrank.cli import main
+from bayesrank.commands.cli import main
 
 if __name__ == "__main__":
     main(prog_name="bayesrank")

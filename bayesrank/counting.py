@@ -1,11 +1,15 @@
 """Counts of outcomes by category, and of wins and ties between systems."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.validation import MISSING
+
+if TYPE_CHECKING:
+    from bayesrank.responses import Responses
 
 # float32 holds every whole number up to here, so that smaller counts are exact in it.
 _EXACT_IN_FLOAT32 = 2**24
@@ -254,3 +258,12 @@ def compare_cells(
 def _clear_diagonal(matrices: NDArray[np.float64]) -> None:
     diagonal = np.arange(matrices.shape[-1])
     matrices[..., diagonal, diagonal] = 0.0
+
+
+def prior_counts(data: "Responses") -> NDArray[np.int64] | None:
+    """Return counts of earlier outcomes, of shape (system or 1, question, category), or None."""
+    if data.prior_outcomes is None:
+        return None
+    outcomes = data.prior_outcomes
+    stacked = outcomes if outcomes.ndim == 3 else outcomes[np.newaxis]
+    return count_categories(stacked, data.n_categories)

@@ -56,7 +56,7 @@ class Method:
         ``module:function`` of the NumPy ranker, or of the PyMC factory of a likelihood. Its
         keyword-only parameters are the options of the method.
     data : str
-        What the function takes: see :mod:`bayesrank.inference.arguments`.
+        What the function takes: see :mod:`bayesrank.inference.resample.arguments`.
     backends : tuple of str
         Back ends that can run it; the first is the default.
     citations : tuple of str
@@ -75,7 +75,7 @@ class Method:
     gradient : str, optional
         ``module:function`` for sandwich calibration: of the gradient of the log-likelihood for
         resampled counts, where the data are comparisons; of the model by unit of variation, see
-        :mod:`bayesrank.inference.unit_likelihoods`, where they are responses.
+        :mod:`bayesrank.inference.calibrate.unit_likelihoods`, where they are responses.
     spread : str, optional
         ``module:function`` that draws scores inside their range from their sampling distribution,
         for whichever back end estimated them: the calibration of a method without `gradient`.

@@ -11,13 +11,13 @@ import numpy as np
 
 from bayesrank.catalog import METHODS, default_method, find_method
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import has_repeated_trials
-from bayesrank.inference.bootstrap import bootstrap
-from bayesrank.inference.estimate import Data, Estimate, Run
-from bayesrank.inference.exact import exact
-from bayesrank.inference.likelihood import optimize
-from bayesrank.inference.mml import mml
-from bayesrank.inference.sampling import nuts
+from bayesrank.inference.backends.bootstrap import bootstrap
+from bayesrank.inference.backends.exact import exact
+from bayesrank.inference.backends.mml import mml
+from bayesrank.inference.backends.nuts import nuts
+from bayesrank.inference.backends.optimum import optimize
+from bayesrank.inference.resample.arguments import has_repeated_trials
+from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses

@@ -26,8 +26,8 @@ from measuring import ignore_warnings
 
 from bayesrank import METHODS, Responses, rank
 from bayesrank.datasets import load_olympiad
-from bayesrank.inference.estimate import Run
-from bayesrank.inference.likelihood import build_model, factory_data, resolve_prior
+from bayesrank.inference.backends.optimum import build_model, factory_data, resolve_prior
+from bayesrank.inference.run import Run
 
 REPOSITORY = Path(__file__).parents[1]
 TABLE = REPOSITORY / "docs" / "sampling.csv"

@@ -45,10 +45,10 @@ from simulated import CASES, Shape, parse_case, rasch
 
 from bayesrank import PRESETS, Responses
 from bayesrank.counting import compare_trials
-from bayesrank.inference.kernels.bradley_terry import fit_bradley_terry
-from bayesrank.inference.kernels.fit import Fit
-from bayesrank.inference.kernels.rasch import fit_rasch
-from bayesrank.inference.resampling import resample
+from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.resample.weights import resample
 from bayesrank.results.agreement import kendall_tau_b
 
 # How many times faster than the peer each has to be at the small size; 1 at every other size.
@@ -270,7 +270,7 @@ def time_refits(n_refits: int, shape: Shape, *, seed: int, seconds: float, clock
     """Print the time of refits to resampled trials, from the data, resampling included.
 
     By the Bayesian bootstrap, whose weights are exponential; and with the weights of
-    :mod:`bayesrank.inference.resampling`, which are calibrated and take longer to draw.
+    :mod:`bayesrank.inference.resample.weights`, which are calibrated and take longer to draw.
     """
     data = Responses(rasch(shape, seed)[0])
     right = data.outcomes.transpose(1, 2, 0).astype(np.float64)

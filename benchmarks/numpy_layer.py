@@ -38,7 +38,7 @@ from measuring import (
 from simulated import CASES, Shape, nearly_transitive, parse_case, rasch, rasch_chances
 
 from bayesrank import Responses, rank
-from bayesrank.inference.estimate import N_CHAINS
+from bayesrank.inference.run import N_CHAINS
 from bayesrank.methods.bipartite import rankllm
 from bayesrank.methods.kemeny import kemeny_young
 from bayesrank.results.agreement import kendall_tau_b

@@ -28,9 +28,9 @@ from measuring import ignore_warnings, print_load, print_machine, print_row
 from simulated import CASES, Shape, parse_case, rasch
 
 from bayesrank import METHODS, Responses
-from bayesrank.inference.estimate import Run
-from bayesrank.inference.likelihood import build_model, factory_data, resolve_prior
-from bayesrank.inference.nuts import NutsSampler, sample
+from bayesrank.inference.backends.optimum import build_model, factory_data, resolve_prior
+from bayesrank.inference.graph.sample import NutsSampler, sample
+from bayesrank.inference.run import Run
 
 LARGE: Shape = (200, 1000, 8)
 
@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         "--samplers",
         type=_samplers,
         default="compiled,pymc,nutpie",
-        help="separated by commas, of bayesrank.inference.nuts.sample (default: %(default)s)",
+        help="separated by commas (default: %(default)s)",
     )
     parser.add_argument("--draws", type=int, default=1000, help="per chain (default 1000)")
     parser.add_argument("--chains", type=int, default=4, help="default 4")

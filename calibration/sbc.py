@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bayesrank.inference.compiled import BoundModel
+from bayesrank.inference.graph.bound_model import BoundModel
 from calibration.factories import DESIGN, FACTORIES
 from calibration.store import SBC, Store
 from calibration.tables import KEPT, publish
@@ -143,7 +143,7 @@ class Simulator:
     def __init__(self, model: Any, *, correlated: bool = False, posterior: Any = None) -> None:
         from pymc.pytensorf import compile as compile_graph
 
-        from bayesrank.inference.flat import FlatModel
+        from bayesrank.inference.graph.flat_model import FlatModel
 
         self.posterior = model if posterior is None else posterior
         self._flat = FlatModel(self.posterior, "nuts")
@@ -196,7 +196,7 @@ class Simulator:
         return {"ranks": ranks, "ess": sizes, "draws": lengths}
 
     def _bind(self) -> BoundModel:
-        from bayesrank.inference.compiled import bind
+        from bayesrank.inference.graph.bound_model import bind
 
         return bind(self._flat, "numba")
 
@@ -228,7 +228,8 @@ def sample_enough(
     import pyarrow
     from nutpie.compiled_pyfunc import from_pyfunc
 
-    # As bayesrank.inference.nuts does it, less what a few hundred draws need not be wrapped in.
+    # As bayesrank.inference.graph.sample does it, less what a few hundred draws need not be
+    # wrapped in.
     model = from_pyfunc(
         bound.size,
         lambda: bound.logp_and_gradient,

@@ -22,10 +22,10 @@ from bayesrank.inference import (
     redrawing,
     resampling,
 )
-from bayesrank.inference.leave_out import leave_out_clusters, leave_out_trials
-from bayesrank.inference.nuts import sample
-from bayesrank.inference.redrawing import draw_cells
-from bayesrank.inference.resampling import draw_trial_weights, resample, resample_twice
+from bayesrank.inference.graph.sample import sample
+from bayesrank.inference.resample.data_sets import draw_cells
+from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
+from bayesrank.inference.resample.weights import draw_trial_weights, resample, resample_twice
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
 from bayesrank.methods.bayes import draw_worths

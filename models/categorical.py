@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 
-from bayesrank.inference.arguments import prior_counts
+from bayesrank.counting import prior_counts
 from bayesrank.methods.bayes import dirichlet_shapes
 from bayesrank.responses import Responses
 

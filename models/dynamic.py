@@ -8,7 +8,6 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from bayesrank.inference.time_axis import ScoreTarget, Variant, check_time_axis
 from bayesrank.models.answers import observe_answers
 from bayesrank.models.cells import cells_of
 from bayesrank.models.crossed import crossed_effects
@@ -24,6 +23,7 @@ from bayesrank.priors import (
     as_prior,
 )
 from bayesrank.responses import Responses
+from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
 from bayesrank.validation import MISSING
 
 # Weight of the squared first states in the published penalty of the state-space variant.

@@ -7,13 +7,14 @@ direction is left to a few of them.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space, qr
 
 Array = NDArray[np.float64]
+Score = Literal["mean_slope", "norm"]
 
 # Far from convergence, which a choice of coordinates does not need.
 _ROUNDS = 30

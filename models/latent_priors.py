@@ -20,8 +20,8 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_funcify
 
-from bayesrank.inference.kinks import rounded_abs
 from bayesrank.models.named_data import as_data
+from bayesrank.models.smooth_abs import rounded_abs
 
 ZeroSumKind = Literal["normal", "laplace", "cauchy", "flat", "custom"]
 
@@ -127,7 +127,7 @@ def laplace(
     """Give parameters independent Laplace priors whose mode an optimiser can find.
 
     The density is that of ``pm.Laplace`` to the last bit except within 1e-4 scales of the kink,
-    which :mod:`bayesrank.inference.kinks` rounds.
+    which :mod:`bayesrank.models.smooth_abs` rounds.
 
     Parameters
     ----------

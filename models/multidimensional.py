@@ -6,10 +6,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesrank.inference.kernels.mirt import Score
 from bayesrank.models.cells import cells_of
 from bayesrank.models.distributions import BinomialReal
-from bayesrank.models.factor_reference import factor_reference
+from bayesrank.models.factor_reference import Score, factor_reference
 from bayesrank.models.pooled_priors import effect, is_flat
 from bayesrank.models.score_priors import free_variable, zero_sum_score
 from bayesrank.priors import Normal, PriorLike, as_prior

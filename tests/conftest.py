@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from bayesrank import target_changes
-from bayesrank.cli import main
+from bayesrank.commands.cli import main
 
 # A busy machine is no fault of the code.
 settings.register_profile("patient", deadline=None)

@@ -9,8 +9,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from bayesrank import rank
-from bayesrank.inference.kernels.bradley_terry import fit_bradley_terry
-from bayesrank.inference.kernels.connectivity import reachable
+from bayesrank.connectivity import reachable
+from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
 
 PATTERNS = np.array(list(product([0, 1], repeat=3)))  # right or wrong by system
 

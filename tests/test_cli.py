@@ -16,8 +16,8 @@ from click.testing import Result
 
 from bayesrank import METHODS, PRESETS, leaderboard, rank
 from bayesrank.catalog import DEFAULT_METHOD
-from bayesrank.cli import main
-from bayesrank.flags import method_flags, own_flags, parameter_type
+from bayesrank.commands.cli import main
+from bayesrank.commands.flags import method_flags, own_flags, parameter_type
 from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 from bayesrank.results.storage import load
 
@@ -325,7 +325,7 @@ def assert_imports_nothing_slow(commands: list[list[str]]) -> None:
     code = """
 import json, sys
 from bayesrank.catalog import DEFAULT_METHOD
-from bayesrank.cli import main
+from bayesrank.commands.cli import main
 for arguments in json.loads(sys.argv[1]):
     main(arguments, standalone_mode=False)
     for name in ("pymc", "arviz", "matplotlib", "scipy.stats", "nutpie"):

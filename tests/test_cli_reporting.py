@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from bayesrank.checking.verdicts import TOPICS
-from bayesrank.cli import main
+from bayesrank.commands.cli import main
 
 Run = Callable[..., Result]
 
@@ -235,7 +235,11 @@ def complete(*words: str) -> list[str]:
     """Return what a shell is told when the last word is to be completed."""
     line = " ".join(("bayesrank", *words))
     done = subprocess.run(
-        [sys.executable, "-c", "from bayesrank.cli import main; main(prog_name='bayesrank')"],
+        [
+            sys.executable,
+            "-c",
+            "from bayesrank.commands.cli import main; main(prog_name='bayesrank')",
+        ],
         env={
             "_BAYESRANK_COMPLETE": "bash_complete",
             "COMP_WORDS": line,

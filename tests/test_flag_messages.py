@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrank import METHODS, Responses, rank
-from bayesrank.cli import main
+from bayesrank.commands.cli import main
+from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
+from bayesrank.commands.flags import backend_flags, method_flags, own_flags
 from bayesrank.errors import DataError, InputError
-from bayesrank.flag_messages import Flag, flags_of, in_flags
-from bayesrank.flags import backend_flags, method_flags, own_flags
 from bayesrank.ranking import BACKENDS
 
 Run = Callable[..., Result]

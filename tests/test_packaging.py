@@ -158,7 +158,7 @@ def test_the_wheel_is_what_is_tested() -> None:
 
 def test_command_is_installed() -> None:
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="bayesrank")
-    assert command.value == "bayesrank.cli:main"
+    assert command.value == "bayesrank.commands.cli:main"
     assert callable(command.load())
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 from bayesrank.catalog import find_method
 from bayesrank.checking.design import Design
 from bayesrank.checking.verdicts import Finding
-from bayesrank.inference.calibration import default_calibration
+from bayesrank.inference.calibrate.sandwich import default_calibration
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import as_prior
 

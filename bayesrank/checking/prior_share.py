@@ -30,7 +30,7 @@ from bayesrank.catalog import METHODS
 from bayesrank.checking.design import list_some
 from bayesrank.checking.rebuild import rebuilt
 from bayesrank.checking.verdicts import Finding
-from bayesrank.inference.arguments import prior_counts
+from bayesrank.counting import prior_counts
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.priors import Cauchy, Empirical, Flat, Laplace, Normal, Prior, parse_prior
 from bayesrank.responses import Responses

@@ -8,12 +8,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
+from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
 from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, metric_names, parse_metrics
 from bayesrank.evaluation.posteriors import metric_posterior
 from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
-from bayesrank.inference.arguments import point_arguments, prior_counts
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses

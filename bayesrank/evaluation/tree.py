@@ -18,7 +18,7 @@ from bayesrank.evaluation.table import (
     prior_evidence,
     require_categories,
 )
-from bayesrank.inference.estimate import N_CHAINS
+from bayesrank.inference.run import N_CHAINS
 from bayesrank.responses import Responses
 from bayesrank.results.tree import data_groups
 from bayesrank.validation import seed_sequence

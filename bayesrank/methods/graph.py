@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.connectivity import reachable
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.kernels.connectivity import reachable
 from bayesrank.methods.markov import stationary_distribution
 from bayesrank.methods.preferences import check_choice
 

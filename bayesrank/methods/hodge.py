@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.inference.kernels.connectivity import reachable
+from bayesrank.connectivity import reachable
 from bayesrank.methods.graph import as_counts
 from bayesrank.methods.preferences import check_choice
 

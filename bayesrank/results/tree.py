@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesrank.inference.arguments import prior_counts
-from bayesrank.inference.clusters import clusters_of
-from bayesrank.inference.estimate import Data, Estimate, Run
+from bayesrank.counting import prior_counts
 from bayesrank.inference.labels import label_index, label_parameters
+from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.responses import Responses
 from bayesrank.results.evidence import summarize_evidence
 from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import count_categories
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import point_arguments
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
 from bayesrank.results.ranks import rank_scores

@@ -7,8 +7,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import point_arguments
 from bayesrank.inference.labels import split_scores
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.method import load_function
 from bayesrank.ranking import point_estimate
 from bayesrank.responses import Responses

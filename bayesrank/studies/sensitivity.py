@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.inference.arguments import prior_counts
+from bayesrank.counting import prior_counts
 from bayesrank.method import Method
 from bayesrank.methods.bayes import bayes
 from bayesrank.priors import PriorLike, as_prior

@@ -14,9 +14,9 @@ import bayesrank
 # are documented with the package that exports them.
 PRIVATE = (
     "bayesrank.inference",
-    "bayesrank.cli",
-    "bayesrank.console",
-    "bayesrank.flags",
+    "bayesrank.commands.cli",
+    "bayesrank.commands.console",
+    "bayesrank.commands.flags",
     "bayesrank.counting",
     "bayesrank.validation",
     "bayesrank.models.",

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 from bayesrank.checking import Finding, Report
-from bayesrank.flag_messages import Flag, in_flags
+from bayesrank.commands.flag_messages import Flag, in_flags
 
 
 def test_a_topic_has_its_worst_verdict():

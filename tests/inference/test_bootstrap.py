@@ -7,10 +7,10 @@ import pytest
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference import bootstrap as module
-from bayesrank.inference import resampling
-from bayesrank.inference.corrections import widen
-from bayesrank.inference.leave_out import leave_out_clusters
+from bayesrank.inference.backends import bootstrap as module
+from bayesrank.inference.resample import weights as resampling
+from bayesrank.inference.resample.bca import widen
+from bayesrank.inference.resample.leave_out import leave_out_clusters
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
 from bayesrank.methods.bipartite import rankllm

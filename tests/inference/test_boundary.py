@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Responses, rank
-from bayesrank.inference import boundary
+from bayesrank.inference.resample import pseudo_unit as boundary
 from bayesrank.methods.accuracy import avg
 
 N_QUESTIONS, N_TRIALS = 40, 5

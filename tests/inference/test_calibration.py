@@ -8,9 +8,9 @@ import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning, DataError
-from bayesrank.inference.adjusting import adjust
-from bayesrank.inference.calibration import calibrate, choose_calibration, sandwich_draws
-from bayesrank.inference.estimate import Estimate, Run
+from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration, sandwich_draws
+from bayesrank.inference.calibrate.set_covariance import adjust
+from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bayesrank import Responses, rank
-from bayesrank.inference.clusters import clusters_of
-from bayesrank.inference.resampling import question_weights, resample
+from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.weights import question_weights, resample
 
 GROUPS = list("aaabbcddee")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayesrank.inference.kernels.connectivity import reachable
+from bayesrank.connectivity import reachable
 
 
 def test_reachable_follows_chains_of_edges():

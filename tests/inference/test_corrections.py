@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Responses
-from bayesrank.inference.corrections import (
+from bayesrank.inference.resample.bca import (
     accelerate,
     correct_bias,
     correct_over_trials,
@@ -12,7 +12,7 @@ from bayesrank.inference.corrections import (
     scale_to_largest,
     widen,
 )
-from bayesrank.inference.leave_out import leave_out_clusters, leave_out_trials
+from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:

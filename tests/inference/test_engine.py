@@ -13,14 +13,14 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import toposort
 
 from bayesrank.inference import compiled as compiled_module
-from bayesrank.inference.engine import (
+from bayesrank.inference.graph.bind import (
     bind_model,
     cache_info,
     clear_cache,
     compile_model,
 )
-from bayesrank.inference.flat import FlatModel
-from bayesrank.inference.objective import build_objective
+from bayesrank.inference.graph.compile import build_objective
+from bayesrank.inference.graph.flat_model import FlatModel
 from bayesrank.models.distributions import BinomialReal
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")

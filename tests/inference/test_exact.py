@@ -6,8 +6,8 @@ import pytest
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.catalog import METHODS
 from bayesrank.errors import DataError
-from bayesrank.inference import exact as module
-from bayesrank.inference.estimate import Run
+from bayesrank.inference.backends import exact as module
+from bayesrank.inference.run import Run
 from bayesrank.method import Method
 
 # Right answers of two systems on three questions with four trials.

@@ -5,17 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
+from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import NoFiniteEstimate
-from bayesrank.inference.existence import (
+from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
+from bayesrank.inference.fits.davidson import fit_davidson
+from bayesrank.inference.fits.existence import (
     check_fixed_threshold,
     check_items,
     check_tie_model,
     check_wins,
 )
-from bayesrank.inference.kernels.bradley_terry import fit_bradley_terry
-from bayesrank.inference.kernels.connectivity import strongly_connected
-from bayesrank.inference.kernels.davidson import fit_davidson
-from bayesrank.inference.kernels.rao_kupper import fit_rao_kupper
+from bayesrank.inference.fits.rao_kupper import fit_rao_kupper
 
 NAMES = ["ada", "bob", "cyd", "dan"]
 

@@ -8,27 +8,27 @@ import pytest
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
 from bayesrank.inference import unit_likelihoods
-from bayesrank.inference.clusters import clusters_of
-from bayesrank.inference.influence import (
+from bayesrank.inference.calibrate.influence import (
     Mode,
     question_covariance,
     spread_of_sums,
     spread_over_runs,
     trial_covariance,
 )
-from bayesrank.inference.jackknife import (
+from bayesrank.inference.calibrate.jackknife import (
     delete_d_covariance,
     jackknife_covariance,
     refit_covariance,
 )
-from bayesrank.inference.kernel_fits import bradley_terry_luce, davidson_luce
-from bayesrank.inference.kernels import mml
-from bayesrank.inference.kernels.bradley_terry_luce import fit_bradley_terry_luce
-from bayesrank.inference.kernels.davidson_luce import fit_davidson_luce
-from bayesrank.inference.kernels.growth import fit_growth
-from bayesrank.inference.kernels.irt import fit_irt_2pl, fit_irt_3pl
-from bayesrank.inference.kernels.rasch import fit_rasch
-from bayesrank.inference.kernels.state_space import fit_state_space
+from bayesrank.inference.fits import mml
+from bayesrank.inference.fits.bradley_terry_luce import fit_bradley_terry_luce
+from bayesrank.inference.fits.davidson_luce import fit_davidson_luce
+from bayesrank.inference.fits.growth import fit_growth
+from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
+from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.state_space import fit_state_space
+from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
+from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 

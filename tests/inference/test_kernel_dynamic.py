@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, root
 
-from bayesrank.inference.kernels.chains import Chains
-from bayesrank.inference.kernels.fit import Fit
-from bayesrank.inference.kernels.growth import fit_growth, growth_problem
-from bayesrank.inference.kernels.rasch import fit_rasch
-from bayesrank.inference.kernels.state_space import fit_state_space, state_space_problem
+from bayesrank.inference.fits.chains import Chains
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.growth import fit_growth, growth_problem
+from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.state_space import fit_state_space, state_space_problem
 from bayesrank.results.ranks import rank_scores
 
 # Finite differences stop the peer of the oracle about this far from its optimum, in logits and,

@@ -12,17 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses
-from bayesrank.inference.engine import bind_model
-from bayesrank.inference.kernels.bradley_terry import bradley_terry_problem
-from bayesrank.inference.kernels.bradley_terry_luce import bradley_terry_luce_problem
-from bayesrank.inference.kernels.davidson import davidson_problem
-from bayesrank.inference.kernels.davidson_luce import davidson_luce_problem
-from bayesrank.inference.kernels.growth import growth_problem
-from bayesrank.inference.kernels.irt import irt_2pl_problem, irt_3pl_problem
-from bayesrank.inference.kernels.rao_kupper import rao_kupper_problem
-from bayesrank.inference.kernels.rasch import rasch_problem
-from bayesrank.inference.kernels.state_space import state_space_problem
-from bayesrank.inference.set_sizes import set_statistics
+from bayesrank.inference.fits.bradley_terry import bradley_terry_problem
+from bayesrank.inference.fits.bradley_terry_luce import bradley_terry_luce_problem
+from bayesrank.inference.fits.davidson import davidson_problem
+from bayesrank.inference.fits.davidson_luce import davidson_luce_problem
+from bayesrank.inference.fits.growth import growth_problem
+from bayesrank.inference.fits.irt import irt_2pl_problem, irt_3pl_problem
+from bayesrank.inference.fits.rao_kupper import rao_kupper_problem
+from bayesrank.inference.fits.rasch import rasch_problem
+from bayesrank.inference.fits.set_sizes import set_statistics
+from bayesrank.inference.fits.state_space import state_space_problem
+from bayesrank.inference.graph.bind import bind_model
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrank.inference.kernels.arrow import Arrow, inverse_blocks
-from bayesrank.inference.kernels.bipartite import solve_bipartite
-from bayesrank.inference.kernels.bradley_terry import fit_bradley_terry
-from bayesrank.inference.kernels.irt import (
+from bayesrank.inference.fits.arrow import Arrow, inverse_blocks
+from bayesrank.inference.fits.bipartite import solve_bipartite
+from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
+from bayesrank.inference.fits.irt import (
     fit_irt_2pl,
     fit_irt_3pl,
     irt_2pl_problem,
     irt_3pl_problem,
 )
-from bayesrank.inference.kernels.rasch import fit_rasch, rasch_problem
+from bayesrank.inference.fits.rasch import fit_rasch, rasch_problem
 from bayesrank.results.ranks import rank_scores
 
 FITS = {

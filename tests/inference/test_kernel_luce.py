@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from bayesrank.inference.kernels.bradley_terry import fit_bradley_terry
-from bayesrank.inference.kernels.bradley_terry_luce import (
+from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
+from bayesrank.inference.fits.bradley_terry_luce import (
     bradley_terry_luce_problem,
     fit_bradley_terry_luce,
 )
-from bayesrank.inference.kernels.davidson_luce import davidson_luce_problem, fit_davidson_luce
-from bayesrank.inference.kernels.winner_sets import winner_sets
+from bayesrank.inference.fits.davidson_luce import davidson_luce_problem, fit_davidson_luce
+from bayesrank.inference.fits.winner_sets import winner_sets
 
 PRIOR = {"prior_mean": [1.0, 0.0, 0.0, 0.0, -1.0], "prior_precision": 0.7}
 

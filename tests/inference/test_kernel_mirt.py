@@ -6,12 +6,12 @@ from scipy.special import expit
 
 from bayesrank import Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.item_fits import mirt as fit_responses
-from bayesrank.inference.jackknife import refit_covariance
-from bayesrank.inference.kernels.factor_items import Point
-from bayesrank.inference.kernels.laplace import constrained_steps
-from bayesrank.inference.kernels.mirt import fit_mirt, mirt_problem
-from bayesrank.inference.optimize import fit as fit_graph
+from bayesrank.inference.calibrate.jackknife import refit_covariance
+from bayesrank.inference.fits.factor_items import Point
+from bayesrank.inference.fits.item_table import mirt as fit_responses
+from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
+from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.models import mirt
 from bayesrank.priors import Empirical, Laplace, Normal
 

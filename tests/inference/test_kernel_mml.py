@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrank.inference.kernels import mml
-from bayesrank.inference.kernels.ability_posterior import AbilityPosterior, ItemCurves
-from bayesrank.inference.kernels.climbing import climb
-from bayesrank.inference.kernels.mml import (
+from bayesrank.inference.fits import mml
+from bayesrank.inference.fits.ability_posterior import AbilityPosterior, ItemCurves
+from bayesrank.inference.fits.climbing import climb
+from bayesrank.inference.fits.mml import (
     fit_irt_2pl_mml,
     fit_rasch_mml,
     irt_2pl_mml_problem,

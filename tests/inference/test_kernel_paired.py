@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from bayesrank.inference.kernels.bradley_terry import bradley_terry_problem, fit_bradley_terry
-from bayesrank.inference.kernels.davidson import davidson_problem, fit_davidson
-from bayesrank.inference.kernels.rao_kupper import fit_rao_kupper, rao_kupper_problem
+from bayesrank.inference.fits.bradley_terry import bradley_terry_problem, fit_bradley_terry
+from bayesrank.inference.fits.davidson import davidson_problem, fit_davidson
+from bayesrank.inference.fits.rao_kupper import fit_rao_kupper, rao_kupper_problem
 from bayesrank.results.ranks import tie_groups
 
 WINS = np.array([[0.0, 5.0, 3.0, 4.0], [2.0, 0.0, 6.0, 1.0], [4.0, 1.0, 0.0, 3.5], [1, 2, 2, 0]])

@@ -5,10 +5,10 @@ import pytest
 from scipy.special import expit
 
 from bayesrank import Responses, rank
-from bayesrank.inference.item_fits import dynamic_irt as fit_responses
-from bayesrank.inference.kernels.laplace import constrained_steps
-from bayesrank.inference.kernels.pooled_growth import fit_pooled_growth, pooled_growth_problem
-from bayesrank.inference.optimize import fit as fit_graph
+from bayesrank.inference.fits.item_table import dynamic_irt as fit_responses
+from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.pooled_growth import fit_pooled_growth, pooled_growth_problem
+from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.models import dynamic_irt
 from bayesrank.priors import Empirical, Laplace, Normal
 

@@ -6,11 +6,11 @@ from scipy.special import expit
 
 from bayesrank import Responses, models, rank
 from bayesrank.inference import item_fits
-from bayesrank.inference.kernels.item_cells import Guessing
-from bayesrank.inference.kernels.laplace import constrained_steps
-from bayesrank.inference.kernels.pooled_irt import fit_pooled_items
-from bayesrank.inference.kernels.pooled_items import NormalPrior, PooledItems
-from bayesrank.inference.optimize import fit as fit_graph
+from bayesrank.inference.fits.item_cells import Guessing
+from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.pooled_irt import fit_pooled_items
+from bayesrank.inference.fits.pooled_items import NormalPrior, PooledItems
+from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.priors import Empirical, Laplace, Normal
 
 KINDS = {

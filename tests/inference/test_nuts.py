@@ -9,10 +9,10 @@ import xarray as xr
 from arviz_stats.sampling_diagnostics import mcse
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference import nuts
-from bayesrank.inference.diagnostics import diagnose
-from bayesrank.inference.engine import bind_model, cache_info
-from bayesrank.inference.nuts import STATISTICS, sample
+from bayesrank.inference.graph import sample as nuts
+from bayesrank.inference.graph.bind import bind_model, cache_info
+from bayesrank.inference.graph.diagnostics import diagnose
+from bayesrank.inference.graph.sample import STATISTICS, sample
 
 OBSERVED = np.random.default_rng(0).normal(1.0, 1.0, size=(12, 3))
 

@@ -16,9 +16,9 @@ from arviz_stats.sampling_diagnostics import ess, rhat
 from bayesrank import METHODS, Responses, rank
 from bayesrank.datasets import load_olympiad
 from bayesrank.errors import CalibrationWarning
-from bayesrank.inference.diagnostics import LARGEST_RHAT
-from bayesrank.inference.estimate import Run
-from bayesrank.inference.likelihood import build_model, factory_data, resolve_prior
+from bayesrank.inference.backends.optimum import build_model, factory_data, resolve_prior
+from bayesrank.inference.graph.diagnostics import LARGEST_RHAT
+from bayesrank.inference.run import Run
 
 SMALLEST_ESS = 400
 TIMES = {"assume_time_axis": True}

@@ -5,8 +5,8 @@ import pymc as pm
 import pytest
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.newton import minimize_newton
-from bayesrank.inference.optimize import LARGEST_NEWTON, fit
+from bayesrank.inference.graph.fit import LARGEST_NEWTON, fit
+from bayesrank.inference.graph.newton import minimize_newton
 from bayesrank.models.distributions import BinomialReal, zero_sum
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference import nuts
-from bayesrank.inference.engine import bind_model, cache_info
-from bayesrank.inference.likelihood import STRENGTH_FAMILIES
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.backends.optimum import STRENGTH_FAMILIES
+from bayesrank.inference.graph import sample as nuts
+from bayesrank.inference.graph.bind import bind_model, cache_info
+from bayesrank.inference.graph.fit import fit
 from bayesrank.method import load_function
 from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal, Prior
 

@@ -7,8 +7,8 @@ import pytest
 
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
-from bayesrank.inference import resampling
-from bayesrank.inference.resampling import (
+from bayesrank.inference.resample import weights as resampling
+from bayesrank.inference.resample.weights import (
     question_pairs,
     question_weights,
     require_two_trials,

@@ -7,8 +7,8 @@ import pytest
 
 from bayesrank import Responses, rank
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.kernels.arrow import inverse_blocks
-from bayesrank.inference.kernels.irt import irt_3pl_problem
+from bayesrank.inference.fits.arrow import inverse_blocks
+from bayesrank.inference.fits.irt import irt_3pl_problem
 
 
 def parted(seed: int) -> Responses:

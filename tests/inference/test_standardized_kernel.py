@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from bayesrank.inference.kernels.standardized import MarginalDifficulties, fit_chances
+from bayesrank.inference.fits.standardized import MarginalDifficulties, fit_chances
 
 TRIALS = np.array([[2.0, 1.0, 0.0, 3.0], [2.0, 1.0, 2.0, 0.0], [1.0, 1.0, 4.0, 2.0]])
 TOTALS = np.array([[1.0, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0], [1.0, 0.25, 3.0, 0.0]])

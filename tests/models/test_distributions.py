@@ -9,8 +9,8 @@ from pymc.distributions.transforms import ZeroSumTransform
 from pytensor.compile.mode import Mode
 from scipy import stats
 
-from bayesrank.inference.engine import bind_model, cache_info
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.graph.bind import bind_model, cache_info
+from bayesrank.inference.graph.fit import fit
 from bayesrank.models.distributions import BinomialReal, MultinomialReal, laplace, zero_sum
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")

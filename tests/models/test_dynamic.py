@@ -11,10 +11,10 @@ from scipy import stats
 from scipy.special import expit
 
 from bayesrank import Responses, models, rank
-from bayesrank.inference.engine import bind_model
-from bayesrank.inference.item_fits import dynamic_irt
-from bayesrank.inference.nuts import sample
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.fits.item_table import dynamic_irt
+from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.fit import fit
+from bayesrank.inference.graph.sample import sample
 from bayesrank.priors import Flat, Normal
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")

@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from bayesrank import METHODS, PRESETS, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.engine import bind_model
-from bayesrank.inference.nuts import sample
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.fit import fit
+from bayesrank.inference.graph.sample import sample
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, as_prior
 

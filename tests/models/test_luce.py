@@ -11,8 +11,8 @@ from scipy.special import gammaln
 from bayesrank import Comparisons, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference import kernel_fits
-from bayesrank.inference.engine import bind_model
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Custom, Flat
 from bayesrank.views import Ballots, Events
 

@@ -13,8 +13,8 @@ from pymc.stats import compute_log_likelihood
 from pytensor.compile.mode import Mode
 
 from bayesrank import Responses, models, rank
-from bayesrank.inference.engine import bind_model
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.fit import fit
 from bayesrank.views import Ballots, Events
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")

@@ -10,8 +10,8 @@ from scipy.special import gammaln, log_expit
 
 from bayesrank import Comparisons, Responses, models, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.engine import bind_model
-from bayesrank.inference.optimize import fit
+from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")

@@ -7,7 +7,7 @@ import pytest
 
 from bayesrank import Responses, point_estimate, studies
 from bayesrank.errors import DataError
-from bayesrank.inference.arguments import point_arguments
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
 from bayesrank.results.rank_sets import adjacent_z_ranks
 from bayesrank.results.ranks import rank_scores

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import bayesrank as br
 from bayesrank import studies
-from bayesrank.cli import main
+from bayesrank.commands.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 HEADING = "## What the papers show, and the call for it"

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from bayesrank import METHODS, PRESETS
+from bayesrank.commands.studies import study
 from bayesrank.studies.configurations import PUBLISHED, least_trials
 from bayesrank.studies.scoring import scores_at_once
-from bayesrank.studies_commands import study
 
 # Systems, and whether there are greedy runs, or others that stand in for them.
 DATA = {

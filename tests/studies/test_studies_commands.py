@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bayesrank import read_responses, studies
-from bayesrank.studies_commands import study
+from bayesrank.commands.studies import study
 
 
 @pytest.fixture

@@ -1,0 +1,308 @@
+"""The command line: ``bayesrank rank``, ``methods``, ``show``, ``demo``, ``warmup`` and more.
+
+Imports sit inside the functions that need them: help and the table of methods must start at once,
+and ranking by a NumPy method must not wait for PyMC or for Matplotlib.
+"""
+
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bayesrank.catalog import (
+    DEFAULT_METHOD,
+    METHODS,
+    PRESETS,
+    default_method,
+    find_method,
+)
+from bayesrank.commands.console import (
+    READING,
+    Commands,
+    ci_prob_option,
+    complete_method,
+    format_option,
+    inputs_argument,
+    note,
+    print_columns,
+    print_leaderboard,
+    progress,
+    reading_options,
+    result_option,
+    seed_option,
+)
+from bayesrank.commands.evaluation import evaluate, plan
+from bayesrank.commands.flag_messages import PREFIX
+from bayesrank.commands.flags import (
+    MethodCommand,
+    default_backend,
+    default_text,
+    describe_options,
+    method_flags,
+    own_flags,
+)
+from bayesrank.commands.reporting import check, cite, completion, report
+from bayesrank.commands.rubrics import rubric
+from bayesrank.commands.studies import study
+
+_EXAMPLE_SEED = 1
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("bayesrank"), prog_name="bayesrank")
+def main() -> None:
+    """Rank systems from repeated, noisy evaluation runs, with a posterior for every ranking.
+
+    Exit codes: 0 done; 1 stopped before the end; 2 wrong usage, or data that cannot be read or
+    ranked, said in one line on stderr; 3 `check --method` found that a method cannot run.
+    """
+
+
+@main.command(cls=MethodCommand)
+@inputs_argument
+@click.option(
+    "--method",
+    metavar="NAME",
+    shell_complete=complete_method,
+    help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
+    f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
+    "where there are ties, else bradley_terry_map]",
+)
+@click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
+@click.option(
+    "--prior",
+    metavar="SPEC",
+    help="Prior on the scores of a model: a standard deviation, normal(0,1), laplace(0,1), "
+    "cauchy(0,1), flat or empirical.",
+)
+@click.option(
+    "--target",
+    type=click.Choice(["benchmark", "population"]),
+    help="What varies: the trials on these questions, or the questions as well.  "
+    "[default: benchmark where most cells have two trials or more]",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["trial", "run"]),
+    help="What is independent: each trial, or the runs, whose answers may fail together.  "
+    "[default: trial]",
+)
+@reading_options
+@click.option(
+    "--lcb",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="Q",
+    help="Quantile of the score that is its lower credible bound.",
+)
+@ci_prob_option
+@click.option(
+    "--draws",
+    type=int,
+    metavar="N",
+    help="Draws per chain, of 4 chains; 0 for the point estimate alone.  "
+    "[default: 1000 for nuts, else 500]",
+)
+@seed_option
+@format_option("latex")
+@result_option("the whole result")
+def rank(
+    paths: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    options: dict[str, Any],
+    **settings: Any,
+) -> None:
+    """Rank the systems in evaluation logs and print the leaderboard.
+
+    INPUT is one or more files or folders, all in one format: NumPy archives (.npz), long tables
+    (.csv, .parquet, .jsonl), Inspect logs (.eval, .json), samples of lm-evaluation-harness, run
+    reports of SWE-bench, HELM runs, tau-bench and tau2-bench results, samples of Every Eval Ever,
+    responses for py-irt, or battles with a winner. What was read, and what is missing in it, is
+    said on stderr.
+    """
+    from bayesrank.checking import check as check_result
+    from bayesrank.ranking import rank as rank_systems
+    from bayesrank.readers import read_data
+    from bayesrank.results.storage import save
+
+    reading = {name: settings.pop(name) for name in READING}
+    data = read_data(paths, **reading)
+    settings["method"] = settings["method"] or default_method(data)
+    row, preset = find_method(settings["method"])
+    with progress(settings["method"], settings["backend"] or default_backend(row, preset)):
+        tree = rank_systems(data, **settings, **options)
+    # Printed first: a full disk must not take the leaderboard of a long run with it.
+    print_leaderboard(tree, output_format)
+    if settings["draws"] != 0:
+        note(check_result(tree, data).summary)
+    if output is not None:
+        before = _stored_target(output)
+        if before not in (None, tree.attrs["target"]):
+            note(
+                f"The target was {before} in {output}, so that its intervals answered another "
+                f"question; --target {before} compares the two."
+            )
+        note(f"Wrote {save(tree, output)}")
+
+
+def _stored_target(path: Path) -> str | None:
+    """Return the target of a result that is about to be replaced; None if there is none."""
+    from bayesrank.results.storage import load
+
+    try:
+        return load(path).attrs.get("target") if path.exists() else None
+    except ValueError:  # another kind of file
+        return None
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.option("--presets", is_flag=True, help="List the published configurations instead.")
+def methods(name: str | None, presets: bool) -> None:
+    """List the methods, or say everything about the method NAME."""
+    from bayesrank.reporting.tables import Column
+
+    if name is not None:
+        _describe_method(name)
+    elif presets:
+        rows = PRESETS.values()
+        settings = [
+            ", ".join(f"{key}={value}" for key, value in row.options.items()) for row in rows
+        ]
+        print_columns(
+            [
+                Column("configuration", [row.name for row in rows]),
+                Column("method", [row.method for row in rows]),
+                Column("back end", [row.backend for row in rows]),
+                Column("prior", [row.prior or "" for row in rows]),
+                Column("options", settings),
+            ]
+        )
+    else:
+        rows = METHODS.values()
+        print_columns(
+            [
+                Column("method", [row.name for row in rows]),
+                Column("family", [row.family for row in rows]),
+                Column("back ends", [", ".join(row.backends) for row in rows]),
+                Column("what it does", [row.title for row in rows]),
+            ]
+        )
+
+
+@main.command()
+@click.argument("result", type=click.Path(path_type=Path))
+@format_option("latex")
+def show(result: Path, output_format: str) -> None:
+    """Print the leaderboard of a saved RESULT."""
+    from bayesrank.results.storage import load
+
+    print_leaderboard(load(result), output_format)
+
+
+@main.command()
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("bayesrank-demo"),
+    show_default=True,
+    metavar="DIR",
+    help="Where to write the result and the figures.",
+)
+def demo(output: Path) -> None:
+    """Rank the bundled example and write its result and two figures."""
+    from bayesrank.datasets import load_olympiad
+    from bayesrank.ranking import rank as rank_systems
+    from bayesrank.reporting.figures import plot_leaderboard, plot_superiority, save_figure
+    from bayesrank.results.storage import save
+
+    output.mkdir(parents=True, exist_ok=True)
+    data = load_olympiad()
+    n_systems, n_questions, n_trials = data.shape
+    click.echo(
+        f"A simulated evaluation: {n_systems} language models, {n_questions} questions of four "
+        f"mathematics olympiads, {n_trials} runs each.\n"
+    )
+    tree = rank_systems(data, random_seed=_EXAMPLE_SEED)
+    print_leaderboard(tree, "table")
+    written = {
+        "InferenceData": save(tree, output / "olympiad.nc"),
+        "forest plot": save_figure(plot_leaderboard(tree), output / "leaderboard.png"),
+        "superiority": save_figure(plot_superiority(tree), output / "superiority.png"),
+    }
+    click.echo("\nWritten:")
+    for what, path in written.items():
+        click.echo(f"  {what:<14} {path}")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[METHOD]...")
+def warmup(names: tuple[str, ...]) -> None:
+    """Compile the methods, so that later first calls are fast.
+
+    Runs every back end of the named methods, or of all, on a small example; the compiled code stays
+    in the caches of PyTensor and Numba.
+    """
+    from bayesrank.datasets import load_olympiad
+    from bayesrank.errors import ConvergenceWarning
+    from bayesrank.ranking import rank as rank_systems
+    from bayesrank.responses import Responses
+
+    named = [find_method(name)[0] for name in names] or METHODS.values()
+    small = Responses(load_olympiad().outcomes[:5, :30, :4])
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    settings = {"draws": 50, "random_seed": _EXAMPLE_SEED}
+    for row in named:
+        for backend in row.backends:
+            with progress(row.name, backend):
+                rank_systems(small, row.name, backend=backend, **settings, **row.example)
+            click.echo(f"{row.name} ({backend}) is ready")
+
+
+main.add_command(evaluate)
+main.add_command(plan)
+main.add_command(rubric)
+main.add_command(report)
+main.add_command(study)
+main.add_command(check)
+main.add_command(cite)
+main.add_command(completion)
+
+
+def _describe_method(name: str) -> None:
+    """Print the title, the options, the back ends and the references of a method."""
+    from bayesrank.reporting.citations import bibtex
+    from bayesrank.reporting.tables import Column
+
+    row, preset = find_method(name)
+    facts = {"family": row.family, "data": row.data, "back ends": ", ".join(row.backends)}
+    if name != row.name:
+        facts = {"method": row.name, **facts}
+    if preset is not None:
+        settings = {"back end": preset.backend, "prior": preset.prior, **preset.options}
+        facts["published with"] = ", ".join(
+            f"{key} {value}" for key, value in settings.items() if value is not None
+        )
+    click.echo(f"{name}: {row.title}\n")
+    for fact, value in facts.items():
+        click.echo(f"{fact:<16}{value}")
+    click.echo()
+    if row.options:
+        described = describe_options(row)
+        flags = {
+            (flag.name or "").removeprefix(PREFIX): flag.opts[0]
+            for flag in method_flags(row, preset, taken=own_flags(rank))
+        }
+        print_columns(
+            [
+                Column("option", [flags.get(option, option) for option in row.options]),
+                Column("default", [default_text(each) for each in row.options.values()]),
+                Column("what it is", [described.get(option, "") for option in row.options]),
+            ]
+        )
+        click.echo()
+    click.echo(bibtex(row.citations))

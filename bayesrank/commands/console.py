@@ -1,0 +1,299 @@
+"""What the commands share: options, tables, progress, messages and errors as lines on stderr.
+
+Exit codes: 0 done; 1 stopped before the end, by the user or by a pipe that was closed; 2 wrong
+usage or data that cannot be read or ranked, said in one line on stderr; 3 ``check --method`` found
+that the data do not have what the method needs.
+"""
+
+import logging
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from errno import ENOENT
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
+from bayesrank.commands.flags import Numbers
+from bayesrank.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrank.reporting.tables import Column
+
+FORMATS = ("table", "json", "csv", "markdown")
+
+_SELECTORS = ("task", "scorer", "filter", "metric")
+
+# Keywords of read_responses, as which `reading_options` passes them on.
+READING = ("format", *_SELECTORS, "scale", "weights", "edges")
+
+# What outcomes are, where they are neither 0 and 1 nor fractions.
+_OUTCOMES = (
+    (
+        "scale",
+        "LOW,HIGH",
+        "Outcomes are scores, such as ratings and percentages: the lowest and the highest there "
+        "can be, such as 1,10 or 0,100.",
+    ),
+    (
+        "weights",
+        "W0,W1,...",
+        "Outcomes are categories 0, 1, ... (or those of --edges), worth so much each.",
+    ),
+    (
+        "edges",
+        "E1,...",
+        "Turn scores into categories: 0 below E1, 1 from E1 on, and so forth.",
+    ),
+)
+
+_RENAMED = "bayesrank.renamed"
+
+# Characters of a line.
+_WIDEST = 100
+
+_LOGGER = logging.getLogger("bayesrank")
+
+
+class Failure(click.ClickException):
+    """An error that the user can repair: one line on stderr and exit code 2."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """The group of commands, which turns messages, warnings and errors into lines on stderr."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, which gets the option ``--quiet`` as all do."""
+        quiet = click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_be_quiet,
+            help="Print results, warnings and errors alone: no notes and no progress.",
+        )
+        cmd.params.append(quiet)
+        super().add_command(cmd, name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        handler = logging.StreamHandler(sys.stderr)
+        _LOGGER.addHandler(handler)
+        _LOGGER.setLevel(logging.INFO)
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _print_warning
+                return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has left, and click ends quietly
+        except OSError as error:
+            reason = in_flags(error.strerror or str(error), self.flags(ctx))
+            raise Failure(f"{error.filename}: {reason}" if error.filename else reason) from error
+        except ValueError as error:
+            text = error.in_shell if isinstance(error, InputError) else str(error)
+            raise Failure(" ".join(in_flags(text, self.flags(ctx)).split())) from error
+        finally:
+            _LOGGER.removeHandler(handler)
+
+    def flags(self, ctx: click.Context) -> dict[str, Flag]:
+        """Return the flags of the command that runs, and what it lacks of those of rank."""
+        root = ctx.find_root()
+        running = self.commands.get(root.invoked_subcommand or "")
+        flags = flags_of(self.commands["rank"].params, prefix="bayesrank rank ")
+        if running is not None:
+            flags |= flags_of(running.get_params(root))
+        return flags | {name: flags[other] for name, other in root.meta.get(_RENAMED, {}).items()}
+
+
+inputs_argument = click.argument(
+    "paths", nargs=-1, required=True, metavar="INPUT...", type=click.Path()
+)
+ci_prob_option = click.option(
+    "--ci-prob",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="P",
+    help="Probability that intervals hold.",
+)
+seed_option = click.option(
+    "--seed",
+    "random_seed",
+    type=int,
+    metavar="S",
+    help="Seed of the draws.  [default: one made from the data]",
+)
+
+
+def format_option(*more: str) -> Callable[..., Any]:
+    """Make the option that says how to print a table: one of `FORMATS` or of some more."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice([*FORMATS, *more]),
+        default="table",
+        show_default=True,
+        help="How to print the table.",
+    )
+
+
+def result_option(what: str) -> Callable[..., Any]:
+    """Make the option that names the file to write a result to."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        callback=_check_result_path,
+        help=f"Write {what} as InferenceData: NetCDF (.nc) or Zarr (.zarr).",
+    )
+
+
+def check_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file in a folder that does not exist now, rather than after the computation."""
+    if path is not None and not path.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "the folder of --output must exist", str(path.parent))
+    return path
+
+
+def _check_result_path(
+    ctx: click.Context, param: click.Parameter, path: Path | None
+) -> Path | None:
+    if path is not None:
+        from bayesrank.results.storage import check_ending
+
+        check_ending(path)
+    return check_folder(ctx, param, path)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what to read and how, by the keywords of ``read_responses``."""
+    for name, metavar, text in reversed(_OUTCOMES):
+        command = click.option(f"--{name}", type=Numbers(), metavar=metavar, help=text)(command)
+    for name in reversed(_SELECTORS):
+        text = f"Which {name} to read where logs hold several."
+        command = click.option(f"--{name}", metavar="NAME", help=text)(command)
+    return click.option(
+        "--input-format",
+        "format",
+        metavar="NAME",
+        help="Format of the logs, where it is not recognised.",
+    )(command)
+
+
+def complete_method(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a method or of a published configuration, also the last of several."""
+    from bayesrank.catalog import METHODS, PRESETS
+
+    before, comma, start = incomplete.rpartition(",")
+    names = dict.fromkeys([*METHODS, *PRESETS])
+    return [CompletionItem(before + comma + name) for name in names if name.startswith(start)]
+
+
+def note(text: str) -> None:
+    """Say something on stderr that is not a result; ``--quiet`` leaves it out."""
+    _LOGGER.info(for_shell(text))
+
+
+def for_shell(text: str) -> str:
+    """Return a message of the package with the flags of the command that runs."""
+    ctx = click.get_current_context(silent=True)  # threads of a computation have none
+    group = None if ctx is None else ctx.find_root().command
+    return in_flags(text, group.flags(ctx)) if ctx and isinstance(group, Commands) else text
+
+
+def rename(**arguments: str) -> None:
+    """Let messages on an argument name the flag of another one from here on."""
+    click.get_current_context().meta[_RENAMED] = arguments
+
+
+def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
+    """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
+    from bayesrank.reporting.evidence import notes, run_line, said_elsewhere
+    from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_json, to_markdown
+    from bayesrank.results.leaderboard import leaderboard
+
+    if output_format == "json":
+        click.echo(to_json(leaderboard(tree)))
+    elif output_format == "csv":
+        click.echo(leaderboard(tree).to_csv(index=False), nl=False)
+    elif output_format == "markdown":
+        click.echo("\n\n".join([to_markdown(leaderboard_columns(tree)), *notes(tree)]))
+    elif output_format == "latex":
+        from bayesrank.reporting.styled import to_latex
+
+        click.echo(to_latex(leaderboard_columns(tree)), nl=False)
+    else:
+        click.echo(run_line(tree))
+        said = said_elsewhere(tree)
+        columns = [each for each in leaderboard_columns(tree) if each.header not in said]
+        fitting = fit_width(columns, _table_width())
+        print_columns(fitting)
+        for text in notes(tree):
+            click.echo(text)
+        left_out = [each.header for each in columns if each not in fitting]
+        if left_out:
+            note(f"Columns left out: {', '.join(left_out)}. --format csv has all of them.")
+
+
+def _table_width() -> int:
+    """Return how wide a leaderboard may be: as a terminal, and no wider than people read."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDEST
+    return min(columns, _WIDEST)
+
+
+def print_columns(columns: "list[Column]") -> None:
+    """Print a table: with rich on a terminal, else as plain text with the same columns."""
+    from bayesrank.reporting.tables import to_text
+
+    if not sys.stdout.isatty():
+        click.echo(to_text(columns))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for column in columns:
+        # On a narrow terminal, names are folded; numbers never are.
+        if column.align_right:
+            table.add_column(column.header, justify="right", no_wrap=True)
+        else:
+            table.add_column(column.header, overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _print_warning(message: Warning | str, *_: Any) -> None:
+    click.echo(f"Warning: {for_shell(str(message))}", err=True)
+
+
+@contextmanager
+def progress(method: str, backend: str) -> Iterator[None]:
+    """Show on a terminal that sampling goes on, and for how long; anything else is quick."""
+    if backend != "nuts" or not sys.stderr.isatty() or not _LOGGER.isEnabledFor(logging.INFO):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        display.add_task(f"Sampling {method} with NUTS", total=None)
+        yield
+
+
+def _be_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        _LOGGER.setLevel(logging.WARNING)

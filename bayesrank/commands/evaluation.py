@@ -1,0 +1,238 @@
+"""The commands ``bayesrank evaluate`` and ``bayesrank plan``.
+
+Imports sit inside the functions that need them, as in :mod:`bayesrank.commands.cli`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bayesrank.catalog import DEFAULT_METHOD
+from bayesrank.commands.console import (
+    READING,
+    ci_prob_option,
+    format_option,
+    inputs_argument,
+    note,
+    print_columns,
+    reading_options,
+    rename,
+    result_option,
+    seed_option,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrank.planning import StopDecision
+    from bayesrank.responses import Responses
+
+
+@click.command()
+@inputs_argument
+@reading_options
+@click.option(
+    "--metrics",
+    multiple=True,
+    default=(DEFAULT_METHOD,),
+    show_default=True,
+    metavar="NAMES",
+    help="What to evaluate, such as 'avg, pass_at_k(k=4)'; may be given more than once.",
+)
+@click.option(
+    "--pairs",
+    is_flag=True,
+    help="Tabulate the differences of every two systems under the first metric instead.",
+)
+@click.option(
+    "--prior-weight",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="W",
+    help="Pseudo-trials that each earlier outcome counts as.",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["exact", "normal"]),
+    default="exact",
+    show_default=True,
+    help="Quantiles of the posterior, or the normal approximation cut at the range.",
+)
+@ci_prob_option
+@click.option(
+    "--draws",
+    type=int,
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="Draws per chain, of 4 chains, in --output.",
+)
+@seed_option
+@format_option()
+@result_option("draws of all metrics")
+def evaluate(
+    paths: tuple[str, ...],
+    metrics: tuple[str, ...],
+    pairs: bool,
+    interval: Any,
+    output_format: str,
+    output: Path | None,
+    draws: int,
+    random_seed: int | None,
+    **settings: Any,
+) -> None:
+    """Evaluate each system in evaluation logs by metrics with intervals.
+
+    INPUT is as for `bayesrank rank`, which has the same posterior of the accuracy. The estimate is
+    the unbiased one from the observed trials (the posterior mean for bayes); mean, sd, lower and
+    upper are those of the posterior. With --pairs, resolved is decided for all pairs at once.
+    """
+    from bayesrank.evaluation import compare, evaluation_tree
+    from bayesrank.evaluation import evaluate as evaluate_systems
+    from bayesrank.evaluation.metrics import parse_metrics
+    from bayesrank.evaluation.ranked import metric_weights
+    from bayesrank.method import split_calls
+    from bayesrank.reporting.evidence import shrunk_note
+    from bayesrank.results.storage import save
+
+    data = _read(paths, settings)
+    names = [name for text in metrics for name in split_calls(text)]
+    rename(metric="metrics")
+    if pairs:
+        names = names[:1]
+        table = compare(data, names[0], random_seed=random_seed, **settings)
+    else:
+        table = evaluate_systems(
+            data, names, interval=interval, random_seed=random_seed, **settings
+        )
+    note(_say_targets(table.attrs["target"]))
+    print_frame(table, output_format)
+    if output_format in ("table", "markdown"):
+        for metric in parse_metrics(names):
+            if metric.method.shrunk:
+                click.echo(shrunk_note(metric_weights(metric, data).mean(), metric.label))
+    if output is not None:
+        tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
+        note(f"Wrote {save(tree, output)}")
+
+
+@click.command()
+@inputs_argument
+@reading_options
+@click.option(
+    "--budget",
+    type=int,
+    metavar="N",
+    help="Suggest where to run N further trials; without it, print what is known of the pairs that "
+    "decide, and how many further trials would resolve them.",
+)
+@click.option(
+    "--goal",
+    type=click.Choice(["best", "top_k", "full"]),
+    default="best",
+    show_default=True,
+    help="What is to be found: the best system, the best k, or the whole order.",
+)
+@click.option("--top", "k", type=int, metavar="K", help="How many for the goal top_k.")
+@click.option(
+    "--error",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="Allowed probability that an order is wrong, with all pairs decided at once.",
+)
+@click.option(
+    "--further",
+    type=int,
+    metavar="N",
+    help="Also forecast the pairs for N further trials per question and system.",
+)
+@seed_option
+@format_option()
+def plan(
+    paths: tuple[str, ...],
+    budget: int | None,
+    goal: Any,
+    k: int | None,
+    error: float,
+    further: int | None,
+    random_seed: int | None,
+    output_format: str,
+    **settings: Any,
+) -> None:
+    """Say whether more trials are needed, and which to run next.
+
+    INPUT is as for `bayesrank rank`, which has the same posterior. Whether to stop is said on
+    stderr, the table goes to stdout. Its pairs are those on which the goal turns; "further trials
+    needed" is per question and system, beyond those so far: 0 for pairs that are resolved, inf
+    where more trials on these questions do not help.
+    """
+    from bayesrank.planning import plan_pairs, should_stop, suggest
+
+    if budget is not None and further is not None:
+        raise click.UsageError("--further goes with the table of pairs, not with --budget")
+    data = _read(paths, settings)
+    aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
+    decision = should_stop(data, error=error, **aim)
+    # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
+    click.echo(f"{', '.join(decision.answer)}: {_say_whether_to_stop(decision, error)}", err=True)
+    if budget is None:
+        print_frame(plan_pairs(data, error=error, further=further, **aim), output_format)
+    else:
+        print_frame(suggest(data, budget, **aim), output_format)
+
+
+def _say_whether_to_stop(decision: "StopDecision", allowed: float) -> str:
+    wrong, joint = (
+        f"{value:.3g}" if value >= 0.001 else "less than 0.001"
+        for value in (decision.error, decision.joint_error)
+    )
+    if decision.stop:
+        return f"no more trials are needed (probability of error {wrong}, below {allowed:g})"
+    if decision.error <= allowed:
+        wrong = f"{wrong}, but {joint} with all pairs decided at once"
+    return f"more trials are needed (probability of error {wrong}, above {allowed:g})"
+
+
+def _say_targets(targets: dict[str, str]) -> str:
+    """Say which question the posterior of each metric answers."""
+    from bayesrank.evaluation.metrics import parse_metrics
+
+    said = []
+    for metric in parse_metrics(list(targets)):
+        if metric.ranked:
+            said.append(f"{metric.label}: as `bayesrank rank`, target {targets[metric.label]}")
+        else:
+            said.append(f"{metric.label}: more trials on these questions, target benchmark")
+    return "; ".join(said)
+
+
+def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
+    """Read responses, taking what says how to read them out of the settings."""
+    from bayesrank.readers import read_responses
+
+    return read_responses(paths, **{name: settings.pop(name) for name in READING})
+
+
+def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
+    """Print names and numbers: in full precision for programs, four digits of it for people."""
+    from bayesrank.reporting.tables import Column, to_json, to_markdown
+
+    if output_format == "json":
+        click.echo(to_json(frame))
+        return
+    if output_format == "csv":
+        click.echo(frame.to_csv(index=False), nl=False)
+        return
+    columns = []
+    for name in frame:
+        numeric = frame[name].dtype.kind in "iuf"
+        cells = [f"{value:.4g}" if numeric else str(value) for value in frame[name]]
+        columns.append(Column(str(name).replace("_", " "), cells, align_right=numeric))
+    if output_format == "markdown":
+        click.echo(to_markdown(columns))
+    else:
+        print_columns(columns)

@@ -1,0 +1,359 @@
+"""Options of a method and of its back end as flags of the command line.
+
+Nothing is declared here: flags are read from the catalog, hence from the function of the method,
+and from the function of the back end. Their keyword-only parameter ``tie_handling`` is the flag
+``--tie-handling``, parsed by its annotation, with the help that the docstring holds.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Collection, Mapping, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+from click.core import ParameterSource
+
+from bayesrank.catalog import DEFAULT_METHOD, find_method
+from bayesrank.commands.flag_messages import PREFIX
+from bayesrank.ranking import BACKENDS
+
+if TYPE_CHECKING:
+    from bayesrank.method import Method, Preset
+
+_SCALARS = {"int": click.INT, "float": click.FLOAT, "str": click.STRING, "bool": click.BOOL}
+_NUMBERS = ("ArrayLike", "Sequence[float]", "Sequence[int]", "tuple[float, ...]")
+
+
+class MethodCommand(click.Command):
+    """A command that has, besides its own options, those of the method that ``--method`` names.
+
+    Those of the back end come with them. The callback gets what was given of both as the mapping
+    `options`, by parameter name.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the method, then parse its options together with the command's own."""
+        name = _value_of("--method", args) or DEFAULT_METHOD
+        row, preset = find_method(name)
+        backend = _value_of("--backend", args) or default_backend(row, preset)
+        taken = own_flags(self)
+        own = method_flags(row, preset, taken=taken)
+        ctx.meta["bayesrank.method"] = row
+        ctx.meta["bayesrank.backend"] = backend
+        ctx.meta["bayesrank.flags"] = [*own, *backend_flags(backend, taken=taken)]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.flags"]) or "none"
+            raise click.UsageError(
+                f"options must be among those of rank (see --help) and of {row.name} ({known}); "
+                f"got {error.option_name}",
+                ctx,
+            ) from error
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own parameters and the method's."""
+        return [*super().get_params(ctx), *ctx.meta.get("bayesrank.commands.flags", ())]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Hand the method's options that were given over as one mapping."""
+        values = {flag.name: ctx.params.pop(flag.name) for flag in ctx.meta["bayesrank.flags"]}
+        ctx.params["options"] = {
+            name.removeprefix(PREFIX): value
+            for name, value in values.items()
+            if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        }
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then the method's in a section of their own."""
+        row, flags = ctx.meta["bayesrank.method"], ctx.meta["bayesrank.flags"]
+        own = [
+            record
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option) and param not in flags
+            if (record := param.get_help_record(ctx))
+        ]
+        with formatter.section("Options"):
+            formatter.write_dl(own)
+        options = {f"{PREFIX}{name}" for name in row.options}
+        of_method = [flag for flag in flags if flag.name in options]
+        of_backend = [flag for flag in flags if flag not in of_method]
+        backend = ctx.meta["bayesrank.backend"]
+        with formatter.section(f"Options of {row.name}"):
+            if not of_method:
+                formatter.write_text("None.")
+            _write_flags(ctx, formatter, of_method, describe_options(row))
+        if of_backend:
+            with formatter.section(f"Options of the back end {backend}"):
+                _write_flags(
+                    ctx, formatter, of_backend, _describe(inspect.getdoc(BACKENDS[backend]) or "")
+                )
+
+
+def _write_flags(
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    flags: Sequence[click.Option],
+    described: Mapping[str, str],
+) -> None:
+    records = []
+    for flag in flags:
+        name = (flag.name or "").removeprefix(PREFIX)
+        record = flag.get_help_record(ctx)
+        if record is not None:
+            records.append((record[0], f"{described.get(name, '')}  {record[1]}".strip()))
+    if records:
+        formatter.write_dl(records)
+
+
+def own_flags(command: click.Command) -> frozenset[str]:
+    """Return all flags that a command declares itself."""
+    return frozenset(flag for param in command.params for flag in param.opts)
+
+
+def default_backend(row: "Method", preset: "Preset | None") -> str:
+    """Return the back end that a method or a published configuration has by default."""
+    return preset.backend if preset else row.backends[0]
+
+
+def method_flags(
+    row: "Method", preset: "Preset | None" = None, *, taken: Collection[str] = ()
+) -> list[click.Option]:
+    """Make the flags of a method.
+
+    Parameters
+    ----------
+    row : Method
+        The row of the catalog.
+    preset : Preset, optional
+        A published configuration, whose options are shown as defaults.
+    taken : collection of str, optional
+        Flags of the command. An option that would have one of them is called by the method too,
+        such as ``--hodge-rank-weights``.
+
+    Returns
+    -------
+    list of click.Option
+        An option that text cannot express, such as a function, has none.
+    """
+    fixed = preset.options if preset else {}
+    options = {
+        name: parameter.replace(default=fixed.get(name, parameter.default))
+        for name, parameter in row.options.items()
+    }
+    return _make_flags(options, row.name, taken)
+
+
+def backend_flags(backend: str, *, taken: Collection[str] = ()) -> list[click.Option]:
+    """Make the flags of a back end.
+
+    Parameters
+    ----------
+    backend : str
+        Its name; an unknown one has no flags.
+    taken : collection of str, optional
+        Flags of the command, as for :func:`method_flags`.
+
+    Returns
+    -------
+    list of click.Option
+    """
+    if backend not in BACKENDS:
+        return []
+    options = {
+        name: parameter.replace(annotation=_annotation_text(parameter.annotation))
+        for name, parameter in inspect.signature(BACKENDS[backend]).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    return _make_flags(options, backend, taken)
+
+
+def _annotation_text(annotation: Any) -> str:
+    """Return an annotation as source text, types such as ``int | None`` included."""
+    if isinstance(annotation, str):
+        return annotation
+    if annotation is NoneType:
+        return "None"
+    alternatives = get_args(annotation)
+    if NoneType in alternatives:
+        return " | ".join(map(_annotation_text, alternatives))
+    return inspect.formatannotation(annotation)
+
+
+def _make_flags(
+    options: Mapping[str, inspect.Parameter], owner: str, taken: Collection[str]
+) -> list[click.Option]:
+    flags = []
+    for name, parameter in options.items():
+        kind = parameter_type(parameter.annotation)
+        if kind is None:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if flag in taken:
+            flag = f"--{owner.replace('_', '-')}-{flag[2:]}"
+        if kind is click.BOOL:
+            flag = f"{flag}/--no-{flag[2:]}"
+        shown = default_text(parameter)
+        flags.append(
+            click.Option(
+                [flag, PREFIX + name],
+                type=kind,
+                default=None,
+                help="[required]" if shown == "required" else f"[default: {shown}]",
+            )
+        )
+    return flags
+
+
+def default_text(parameter: inspect.Parameter) -> str:
+    """Return the default of an option as one would type it, or the word "required".
+
+    Parameters
+    ----------
+    parameter : inspect.Parameter
+        The option.
+
+    Returns
+    -------
+    str
+    """
+    if parameter.default is parameter.empty:
+        return "required"
+    return "none" if parameter.default is None else str(parameter.default)
+
+
+def parameter_type(annotation: str) -> click.ParamType | None:
+    """Return the type of command-line values for an annotation.
+
+    Parameters
+    ----------
+    annotation : str
+        Source text of the annotation.
+
+    Returns
+    -------
+    click.ParamType or None
+        None where no text on a command line can express a value.
+
+    Examples
+    --------
+    >>> parameter_type("int | None").convert("none", None, None) is None
+    True
+    >>> parameter_type("Sequence[float]").convert("1,0.5,0", None, None)
+    (1.0, 0.5, 0.0)
+    """
+    names = [name.strip() for name in annotation.split("|")]
+    kinds = [kind for name in names if (kind := _named_type(name)) is not None]
+    if any("none" in kind.choices for kind in kinds if isinstance(kind, click.Choice)):
+        kinds = [kind for kind in kinds if not isinstance(kind, _Nothing)]  # "none" is a word here
+    if not kinds or all(isinstance(kind, _Nothing) for kind in kinds):
+        return None
+    return kinds[0] if len(kinds) == 1 else _Either(kinds)
+
+
+def _named_type(name: str) -> click.ParamType | None:
+    if name == "None":
+        return _Nothing()
+    if name in _SCALARS:
+        return _SCALARS[name]
+    if name in _NUMBERS:
+        return Numbers()
+    if name.startswith("Literal["):
+        values = ast.literal_eval(f"({name[8:-1]},)")
+        return click.Choice(values) if all(isinstance(value, str) for value in values) else None
+    # A name of its own stands for a set of words; the function itself says which ones it knows.
+    return click.STRING if name.isidentifier() else None
+
+
+class _Nothing(click.ParamType):
+    """The word "none", for None."""
+
+    name = "none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> None:
+        if str(value).lower() != "none":
+            self.fail(f"{value!r} is not none.", param, ctx)
+
+
+class Numbers(click.ParamType):
+    """Numbers separated by commas."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Return the numbers."""
+        try:
+            return tuple(float(number) for number in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not numbers separated by commas.", param, ctx)
+
+
+class _Either(click.ParamType):
+    """The first of several types that a value has."""
+
+    def __init__(self, kinds: Sequence[click.ParamType]) -> None:
+        # "none" is tried first, or a type that takes any word would take this one too.
+        self.kinds = sorted(kinds, key=lambda kind: not isinstance(kind, _Nothing))
+        self.name = "|".join(kind.name for kind in kinds)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        for kind in self.kinds:
+            try:
+                return kind.convert(value, param, ctx)
+            except click.BadParameter:
+                continue
+        raise click.BadParameter(f"{value!r} is not a valid {self.name}.", ctx, param)
+
+
+def describe_options(row: "Method") -> dict[str, str]:
+    """Read what the docstring of a method says of each of its parameters.
+
+    Parameters
+    ----------
+    row : Method
+        The row of the catalog.
+
+    Returns
+    -------
+    dict
+        Descriptions by parameter name, each on one line.
+    """
+    return _describe(row.docstring)
+
+
+def _describe(docstring: str) -> dict[str, str]:
+    section = docstring.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    lines: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if line.startswith(" "):
+            for name in names:
+                lines[name].append(line.strip())
+        else:
+            names = [name.strip() for name in line.partition(" : ")[0].split(",")]
+            lines.update((name, []) for name in names)
+    return {name: _plain(" ".join(text)) for name, text in lines.items()}
+
+
+def _plain(text: str) -> str:
+    """Take reStructuredText markup away: literals, roles and citations."""
+    text = re.sub(r"\s*\[\d+\]_", "", text)
+    return re.sub(r"(?::\w+:)?`+([^`]+)`+", r"\1", text)
+
+
+def _value_of(flag: str, args: list[str]) -> str | None:
+    """Return the value of a flag, before anything else can be parsed; the last one counts."""
+    named = None
+    for argument, following in zip(args, [*args, None][1:], strict=True):
+        if argument == "--":
+            break
+        if argument == flag:
+            named = following
+        elif argument.startswith(f"{flag}="):
+            named = argument.partition("=")[2]
+    return named

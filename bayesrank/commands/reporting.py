@@ -1,0 +1,329 @@
+"""The commands ``bayesrank report``, ``check``, ``cite`` and ``completion``.
+
+Imports sit inside the functions that need them, as in :mod:`bayesrank.commands.cli`.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from bayesrank.catalog import DEFAULT_METHOD, METHODS, find_method
+from bayesrank.commands.console import (
+    check_folder,
+    complete_method,
+    for_shell,
+    inputs_argument,
+    note,
+    print_columns,
+    progress,
+    reading_options,
+    rename,
+    seed_option,
+)
+from bayesrank.commands.flag_messages import PREFIX
+from bayesrank.commands.flags import backend_flags, default_backend, method_flags
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrank.checking import Report
+    from bayesrank.method import Method
+    from bayesrank.responses import Responses
+
+_CANNOT_RUN = 3
+
+_SHELLS = ("bash", "zsh", "fish")
+
+# A comma that is not inside parentheses.
+_BETWEEN_METHODS = re.compile(r"\s*,\s*(?![^()]*\))")
+# One that is followed by the name of an option; others are between numbers.
+_BETWEEN_OPTIONS = re.compile(r"\s*,\s*(?=\w+\s*=)")
+_CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
+
+
+@click.command()
+@inputs_argument
+@click.option(
+    "--methods",
+    default=DEFAULT_METHOD,
+    show_default=True,
+    metavar="NAMES",
+    shell_complete=complete_method,
+    help="How to rank, the main method first: avg,borda or 'avg, pass_at_k(k=2)'.",
+)
+@click.option(
+    "--prior-sensitivity",
+    "studied",
+    metavar="NAME",
+    shell_complete=complete_method,
+    help="Also rank by this method under several priors, and say how much they matter: one with a "
+    "likelihood, such as bradley_terry, or bayes where there are greedy outcomes.",
+)
+@click.option("--title", default="Ranking", show_default=True, help="Heading of the page.")
+@reading_options
+@click.option(
+    "--draws",
+    type=int,
+    metavar="N",
+    help="Draws per chain, of 4 chains.  [default: 1000 for nuts, else 500]",
+)
+@seed_option
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    callback=check_folder,
+    help="The page to write (.html).",
+)
+def report(
+    paths: tuple[str, ...],
+    methods: str,
+    studied: str | None,
+    title: str,
+    draws: int | None,
+    random_seed: int | None,
+    output: Path,
+    **reading: Any,
+) -> None:
+    """Write a report: one HTML page with everything in it.
+
+    INPUT is evaluation logs as for `bayesrank rank`, or results that it saved with --output (.nc,
+    .zarr).
+    """
+    from bayesrank.readers import read_responses
+    from bayesrank.reporting.page import report as write_report
+    from bayesrank.results.storage import load
+
+    results: list[xr.DataTree] | dict[str, xr.DataTree]
+    study = None
+    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
+        if studied is not None:
+            raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
+        rename(path="paths")
+        results = [load(path) for path in paths]
+    else:
+        calls = _calls(methods)
+        to_study = {} if studied is None else _calls(studied)
+        if len(to_study) > 1:
+            raise click.UsageError(f"--prior-sensitivity must be one method; got {studied!r}")
+        data = read_responses(paths, **reading)
+        results = _rank_all(data, calls, draws, random_seed)
+        for call, options in to_study.items():
+            study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
+    note(f"Wrote {write_report(results, output, title=title, prior_sensitivity=study)}")
+
+
+@click.command()
+@inputs_argument
+@click.option(
+    "--method",
+    "methods",
+    metavar="NAMES",
+    shell_complete=complete_method,
+    help="Check the ranking by these methods, separated by commas, and say only of them whether "
+    f"they can run; the exit code is 3 unless all can.  [default: {DEFAULT_METHOD}; what can run, "
+    "of all]",
+)
+@reading_options
+@seed_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print what was found.",
+)
+def check(
+    paths: tuple[str, ...],
+    methods: str | None,
+    output_format: str,
+    random_seed: int | None,
+    **reading: Any,
+) -> None:
+    """Say whether a ranking can be trusted, what is missing in the data, and which methods can run.
+
+    INPUT is evaluation logs as for `bayesrank rank`, which are ranked by the method; or results
+    that it saved with --output (.nc, .zarr).
+    """
+    from bayesrank.checking import check as check_result
+    from bayesrank.readers import read_responses
+    from bayesrank.results.storage import load
+
+    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
+        _print_reports({path: check_result(load(path)) for path in paths}, output_format)
+        return
+    named = [] if methods is None else [name.strip() for name in methods.split(",")]
+    rows = [find_method(name)[0] for name in named] or list(METHODS.values())
+    data = read_responses(paths, **reading)
+    reports = dict(_check_rankings(data, named or [DEFAULT_METHOD], random_seed))
+    can_run = _print_data(data, rows, reports, output_format)
+    if named and not can_run:
+        click.get_current_context().exit(_CANNOT_RUN)
+
+
+def _check_rankings(
+    data: "Responses", names: list[str], random_seed: int | None
+) -> "Iterator[tuple[str, Report]]":
+    """Yield the report on the ranking by each method; on the data where it cannot rank them."""
+    from bayesrank.checking import check, check_data
+    from bayesrank.ranking import rank
+
+    for name in names:
+        row, preset = find_method(name)
+        try:
+            with progress(name, default_backend(row, preset)):
+                result = rank(data, name, random_seed=random_seed)
+        except ValueError:  # the table of methods says what it lacks
+            yield "the data", check_data(data)
+        else:
+            yield name, check(result, data)
+
+
+def _print_data(
+    data: "Responses", rows: "list[Method]", reports: "dict[str, Report]", output_format: str
+) -> bool:
+    """Print what was read, what the checks found and what can run; return whether all can."""
+    from bayesrank.reporting.capabilities import capability
+    from bayesrank.reporting.data_summary import summarize_responses
+    from bayesrank.reporting.tables import Column
+
+    summary = summarize_responses(data)
+    facts = summary.facts() | {"outcomes are": _kind(data)}
+    lacking = summary.missing_by_system()
+    if lacking:
+        system, count = next(iter(lacking.items()))
+        facts["most is missing of"] = f"{system} ({count:,} outcomes)"
+    found = [capability(row, data) for row in rows]
+    if output_format == "json":
+        methods = {
+            each.method.name: {
+                "can_run": not each.reason,
+                "note": for_shell(each.reason or each.note),
+            }
+            for each in found
+        }
+        _print_reports(reports, output_format, data=facts, methods=methods)
+    else:
+        columns = [Column("what was read", list(facts)), Column("how it is", list(facts.values()))]
+        print_columns(columns)
+        _print_reports(reports, output_format)
+        click.echo()
+        print_columns(
+            [
+                Column("method", [each.method.name for each in found]),
+                Column("can run", ["no" if each.reason else "yes" for each in found]),
+                Column(
+                    "why, and what to mind",
+                    [for_shell(each.reason or each.note) for each in found],
+                ),
+            ]
+        )
+    return not any(each.reason for each in found)
+
+
+def _print_reports(reports: "dict[str, Report]", output_format: str, **more: Any) -> None:
+    from bayesrank.reporting.tables import finding_columns
+
+    reports = {name: report.reworded(for_shell) for name, report in reports.items()}
+    if output_format == "json":
+        checks = {name: report.to_dict() for name, report in reports.items()}
+        click.echo(json.dumps({**more, "checks": checks}, indent=2, ensure_ascii=False))
+        return
+    for name, report in reports.items():
+        click.echo(f"\nWhat the checks found of {name}:")
+        print_columns(finding_columns(report))
+
+
+@click.command()
+@click.argument("method", nargs=-1, required=True, shell_complete=complete_method)
+def cite(method: tuple[str, ...]) -> None:
+    """Print what to cite for each METHOD, as BibTeX."""
+    from bayesrank.reporting.citations import bibtex
+
+    click.echo(bibtex(key for name in method for key in find_method(name)[0].citations))
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+def completion(shell: str) -> None:
+    """Print a script that completes commands, options and names of methods in a SHELL.
+
+    For bash: `bayesrank completion bash > ~/.local/share/bash-completion/completions/bayesrank`.
+    For zsh and fish, write it to a file of a folder of $fpath, or to
+    ~/.config/fish/completions/bayesrank.fish.
+    """
+    kind = get_completion_class(shell)
+    context = click.get_current_context().find_root()
+    if kind is None:
+        raise click.UsageError(f"shell must be one of {', '.join(_SHELLS)}; got {shell!r}")
+    script = kind(context.command, {}, "bayesrank", "_BAYESRANK_COMPLETE")
+    # The template alone: source() starts the shell to ask for its version.
+    click.echo(script.source_template % script.source_vars())
+
+
+def _calls(methods: str) -> dict[str, dict[str, Any]]:
+    """Return options by method, from text such as "bayes, pass_at_k(k=2)"."""
+    calls = {}
+    for text in filter(None, _BETWEEN_METHODS.split(methods.strip())):
+        found = _CALL.fullmatch(text)
+        if found is None:
+            raise ValueError(f"methods must be names, or name(option=value); got {text!r}")
+        row, preset = find_method(found["name"])
+        flags = [*method_flags(row), *backend_flags(default_backend(row, preset))]
+        kinds = {(flag.name or "").removeprefix(PREFIX): flag.type for flag in flags}
+        options = {}
+        for option in filter(None, _BETWEEN_OPTIONS.split(found["options"] or "")):
+            name, _, value = (part.strip() for part in option.partition("="))
+            if name not in kinds:
+                known = ", ".join(kinds) or "none"
+                raise ValueError(f"options of {row.name} must be among: {known}; got {name!r}")
+            options[name] = kinds[name].convert(value, None, None)
+        calls[text] = options
+    if not calls:
+        raise ValueError(f"methods must be one name or more; got {methods!r}")
+    return calls
+
+
+def _rank_all(
+    data: "Responses",
+    calls: dict[str, dict[str, Any]],
+    draws: int | None,
+    random_seed: int | None,
+) -> "dict[str, xr.DataTree]":
+    from bayesrank.ranking import rank
+
+    results = {}
+    for call, options in calls.items():
+        name = call.partition("(")[0]
+        row, preset = find_method(name)
+        with progress(name, preset.backend if preset else row.backends[0]):
+            results[call] = rank(data, name, draws=draws, random_seed=random_seed, **options)
+    return results
+
+
+def _study_priors(
+    data: "Responses", name: str, options: dict[str, Any], random_seed: int | None
+) -> "xr.Dataset":
+    from bayesrank.studies import prior_sensitivity
+
+    # ArviZ logs where to read about what the verdict says in words.
+    logging.getLogger("arviz_stats").setLevel(logging.ERROR)
+    return prior_sensitivity(data, name, random_seed=random_seed or 0, **options)
+
+
+def _kind(data: "Responses") -> str:
+    if data.scale is not None:
+        return f"scores {data.scale}"
+    if data.is_binary:
+        return "right or wrong"
+    worth = ", ".join(f"{each:g}" for each in data.category_weights)
+    return f"{data.n_categories} categories worth {worth}"

@@ -1,0 +1,169 @@
+"""The command ``bayesrank study``.
+
+Imports sit inside the function, as in :mod:`bayesrank.commands.cli`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bayesrank.commands.console import (
+    READING,
+    complete_method,
+    note,
+    print_columns,
+    reading_options,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrank.responses import Responses
+
+_TITLES = {
+    "accuracy": "Mean worth of a trial, its spread over the trials, and that of greedy runs",
+    "summary": "Methods with the order of the gold standard, and the best from few trials",
+    "agreement": "Agreement with the gold standard and with other methods, from all trials",
+    "stability": "Agreement from few trials with the gold standard (tau) and with itself (self)",
+    "pools": "Agreement of pools of systems from few trials with their ranking from all trials",
+    "greedy": "Greedy runs in the prior, from few trials",
+}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[INPUT]...", type=click.Path())
+@reading_options
+@click.option(
+    "--methods",
+    metavar="NAMES",
+    shell_complete=complete_method,
+    help="Which methods, by commas, such as 'bayes, pass_at_k(k=4)'.  "
+    "[default: the 72 published configurations]",
+)
+@click.option(
+    "--n",
+    "counts",
+    default="1",
+    show_default=True,
+    metavar="NUMBERS",
+    help="Trials per draw, by commas.",
+)
+@click.option(
+    "--draws", type=int, default=80, show_default=True, metavar="N", help="Draws of trials."
+)
+@click.option(
+    "--pools",
+    type=int,
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Pools of 5, 10 and 15 systems each; 0 for none. Likelihoods only where --methods names "
+    "them: thousands of fits take hours.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["benchmark"]),
+    help="Make every table for each benchmark too, the groups of the questions.",
+)
+@click.option(
+    "--workers",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes; -1 for one per core.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep what is done here; the same command goes on from it.",
+)
+@click.option(
+    "--seed", "random_seed", type=int, default=0, show_default=True, metavar="S", help="Seed."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the tables as CSV files, with all digits.",
+)
+def study(
+    paths: tuple[str, ...],
+    methods: str | None,
+    counts: str,
+    output: Path | None,
+    workers: int,
+    **settings: Any,
+) -> None:
+    """Compare methods: agreement, stability from few trials, pools of systems, greedy priors.
+
+    INPUT is as for `bayesrank rank`; the bundled example without any, of which --task names one
+    benchmark. Methods with the same rankings share a row.
+    """
+    from bayesrank.method import split_calls
+    from bayesrank.studies.tables import published_tables, write_tables
+
+    reading = {name: settings.pop(name) for name in READING}
+    data = _read(paths, reading)
+    if settings["by"] is not None and data.groups is None:
+        raise ValueError(
+            "--by benchmark must have logs that name the benchmark of each question, such as a "
+            "table with a column benchmark; got none"
+        )
+    tables = published_tables(
+        data,
+        None if methods is None else split_calls(methods),
+        n=_numbers(counts),
+        workers=workers,
+        **settings,
+    )
+    for place, (name, table) in enumerate(tables.items()):
+        if place:
+            click.echo()
+        click.echo(_TITLES[name])
+        _print_table(table)
+    if output is not None:
+        for path in write_tables(tables, output):
+            note(f"Wrote {path}")
+
+
+def _read(paths: tuple[str, ...], reading: dict[str, Any]) -> "Responses":
+    """Read the logs, or the bundled example, of which only a task can be chosen."""
+    from bayesrank.datasets import load_olympiad
+    from bayesrank.readers import read_responses
+
+    if paths:
+        return read_responses(paths, **reading)
+    task = reading.pop("task")
+    for name, chosen in reading.items():
+        if chosen is not None:
+            flag = "input-format" if name == "format" else name
+            raise ValueError(
+                f"--{flag} must be left out for the bundled example; got {chosen!r}: name an INPUT"
+            )
+    known = dict.fromkeys(load_olympiad().groups or ())
+    if task is not None and task not in known:
+        raise ValueError(f"--task must be one of {', '.join(known)} without INPUT; got {task!r}")
+    return load_olympiad(task)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--n must be whole numbers by commas; got {text!r}") from None
+
+
+def _print_table(table: "pd.DataFrame") -> None:
+    """Print a table with numbers of three decimals."""
+    from bayesrank.reporting.tables import Column
+
+    columns = []
+    for name, values in table.items():
+        numeric = values.dtype.kind in "fi"
+        cells = [f"{value:.3f}" if isinstance(value, float) else str(value) for value in values]
+        columns.append(Column(str(name), cells, align_right=numeric))
+    print_columns(columns)

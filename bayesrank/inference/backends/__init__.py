@@ -1,0 +1,1 @@
+"""Back ends: exact, bootstrap, optimum (mle and map), mml and nuts."""

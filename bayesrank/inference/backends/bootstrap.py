@@ -1,0 +1,233 @@
+"""The bootstrap back end: posteriors of methods without a likelihood, from resampled data.
+
+Smooth functions of the data are drawn with Dirichlet weights, over the trials of each question for
+the benchmark target and over questions for the population target, and are corrected for the bias
+that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
+ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
+estimate the expected score of a new data set of the same design. Winning votes, which leap, are
+means of several data sets of each of the populations that questions may come from. The level that
+ratings share is turned around. Where scores jump inside questions and add up over those, their
+spread is that of an iterated bootstrap. Scores that count (majorities, levels, points) are spread
+evenly over the step between two counts, which leaves the order of different counts that do not vary
+as it is.
+"""
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bayesrank.inference.labels import split_scores
+from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.bca import (
+    correct_bias,
+    correct_over_questions,
+    correct_over_trials,
+    iterate,
+    scale_to_largest,
+)
+from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
+from bayesrank.inference.resample.pseudo_unit import loosen
+from bayesrank.inference.resample.weights import (
+    resample,
+    resample_twice,
+    widening_for_single_trials,
+)
+from bayesrank.inference.run import N_CHAINS, Estimate, Run
+from bayesrank.method import load_function
+from bayesrank.responses import Responses
+from bayesrank.views import Comparisons
+
+# Methods whose scores count points, majorities or levels. Rates and mixtures may be 0 or 1 in every
+# resample too, but have no steps between.
+_COUNTING = frozenset(
+    {
+        "borda",
+        "copeland",
+        "minimax",
+        "schulze",
+        "ranked_pairs",
+        "kemeny_young",
+        "nanson",
+        "baldwin",
+        "majority_judgment",
+    }
+)
+
+# Data sets whose mean score stands for the expected one of a population: draws are wider by the
+# noise of that mean, which makes up for the little that they learn of rare turns.
+_OF_EACH = 4
+
+# Data sets that are resampled once more, two from each: they tell a standard deviation to 3 %.
+_RESAMPLED_AGAIN = 500
+
+
+def bootstrap(run: Run) -> Estimate:
+    """Estimate a score on the data and draw it from resampled data.
+
+    Parameters
+    ----------
+    run : Run
+        With a method of the NumPy layer.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    DataError
+        If the data do not vary over the units of the target.
+    """
+    ranker, options = load_function(run.method.function), run.ranker_options
+    point = point_arguments(run.data, run.method.data)
+    score, parameters = split_scores(ranker(*point, **options))
+    if run.draws == 0:
+        return Estimate(score, None, point=parameters)
+    data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
+    if run.target == "population" and isinstance(data, Responses):
+        warn_of_few_groups(data)
+
+    step = _step(run, len(score))
+    # Where few questions decide a majority, another one may turn it; sums hardly notice.
+    turns = step > 0.0 and run.method.name != "borda"
+    # A vote in hand or not is most of the winning votes against a system.
+    leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
+    # Ratings hang on the order of the answers.
+    adds_up = not turns and run.method.data != "stream"
+    iterated = adds_up and not run.method.smooth and run.target == "benchmark"
+
+    def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
+        scores = split_scores(ranker(*arguments, **options))[0]
+        # What varies like other scores are the shares that the systems have of all together.
+        return scores / scores.sum(axis=-1, keepdims=True) if run.method.relative else scores
+
+    def draw_chain(seed: np.random.SeedSequence) -> NDArray[np.float64]:
+        batches = resample(
+            data,
+            run.method.data,
+            target=run.target,
+            smooth=run.method.smooth,
+            size=run.draws,
+            rng=np.random.default_rng(seed),
+            shuffled=float(turns),
+            of_each=_OF_EACH if leaps else 0,
+        )
+        scores = np.concatenate([score_of(batch) for batch in batches])
+        return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
+
+    def draw_again(seed: np.random.SeedSequence) -> NDArray[np.float64]:
+        batches = resample_twice(
+            cast("Responses", data),
+            run.method.data,
+            size=_RESAMPLED_AGAIN,
+            rng=np.random.default_rng(seed),
+        )
+        return np.concatenate([[score_of(one) for one in pair] for pair in batches], axis=1)
+
+    # NumPy's generators and most of its arithmetic release the interpreter, so chains run side by
+    # side; each has its own seed, so the draws do not depend on how many threads there are. The
+    # matrices are small: threads of BLAS within these threads would wait longer than they work.
+    workers = min(N_CHAINS, os.cpu_count() or 1)
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
+        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
+        draws = np.stack(list(chains))
+    if again is not None:
+        draws = iterate(draws, again.result())
+    if not run.method.smooth and not leaps:
+        draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+    if run.method.smooth and run.target == "benchmark" and isinstance(data, Responses):
+        centre = draws.mean(axis=(0, 1))
+        draws = centre + widening_for_single_trials(data) * (draws - centre)
+    if run.method.data == "stream":
+        draws = _reflect_level(draws)
+    weighs = run.method.weighs_questions
+    if run.target == "population" and isinstance(data, Responses) and adds_up:
+        draws = correct_over_questions(
+            draws, data, run.method.data, score_of, weighs_questions=weighs
+        )
+    elif weighs:
+        draws = correct_over_trials(draws, cast("Responses", data), run.method.data, score_of)
+    if run.method.smooth and not run.method.relative:
+        draws = correct_bias(score, draws)
+    if isinstance(data, Responses) and adds_up and step == 0.0:
+        draws = loosen(
+            draws,
+            data,
+            run.method.data,
+            target=run.target,
+            score_of=score_of,
+            rng=np.random.default_rng(run.seed.spawn(1)[0]),
+        )
+    if run.method.relative:
+        draws = scale_to_largest(score / score.sum(), draws)
+    if step > 0.0:
+        draws = draws + step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
+    return Estimate(score, draws, point=parameters)
+
+
+def _step(run: Run, n_systems: int) -> float:
+    """Return the step between two values of a score, 0 for scores that take any."""
+    if run.method.name in _COUNTING:
+        return 1.0
+    if run.method.name == "serial_rank" and run.options.get("comparison") == "sign":
+        # Signs of victories put systems about equally far apart on a vector of norm one.
+        return math.sqrt(12.0 / max(n_systems * (n_systems**2 - 1), 1))
+    return 0.0
+
+
+def _reflect_level(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return draws with the deviations of the level that all systems share turned around.
+
+    Ratings rise and fall together with the order of the questions, by amounts that do not depend
+    on who is better and may be skewed. An estimate that came out low by much has its expectation
+    far above, not far below: the truth is the estimate less its error (the basic bootstrap; Davison
+    and Hinkley 1997, section 5.2, doi:10.1017/CBO9780511802843). Differences do not change.
+    """
+    level = draws.mean(axis=-1, keepdims=True)
+    return draws - 2.0 * (level - level.mean())
+
+
+def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return deviations that spread counts over the step to the next ones.
+
+    An expected score lies between the values that a score can take. Where few of the resamples, or
+    none, have another value, it may still be off this one by a part of a step. Every system has
+    deviations of its own: equal counts are no sign of equal expectations.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Numbers of chains, draws and systems.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        Evenly from -1/2 to 1/2, with mean 0.
+    """
+    size = math.prod(shape[:-1])
+    evenly = (np.arange(size) + 0.5) / size - 0.5
+    return rng.permuted(np.tile(evenly, (shape[-1], 1)), axis=1).T.reshape(shape)
+
+
+def _widening(run: Run) -> float:
+    """Return the factor for deviations over n units drawn with replacement.
+
+    The variance of their mean is (n - 1) / n of what it should be; over clusters of questions, of
+    which there may be few, Student's t adds (n - 1) / (n - 3). The trials of a stream are few too,
+    but of many questions; other trials are drawn from shares that allow for it.
+    """
+    if run.target == "population":
+        n = int(clusters_of(cast("Responses", run.data)).max()) + 1
+        return math.sqrt(n / max(n - 3, 1))
+    if run.method.data == "stream":
+        n = cast("Responses", run.data).shape[2]
+        return math.sqrt(n / (n - 1))
+    return 1.0

@@ -1,0 +1,199 @@
+"""The exact back end: scores drawn from a posterior in closed form."""
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.counting import prior_counts
+from bayesrank.errors import DataError
+from bayesrank.inference.labels import split_scores
+from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.bca import correct_over_questions
+from bayesrank.inference.resample.clusters import warn_of_few_groups
+from bayesrank.inference.resample.pseudo_unit import loosen
+from bayesrank.inference.resample.weights import question_weights
+from bayesrank.inference.run import N_CHAINS, Estimate, Run
+from bayesrank.method import load_function
+from bayesrank.methods.thresholds import is_posterior_mean
+from bayesrank.responses import Responses
+
+# Doubles per batch of success probabilities: 32 MB.
+_BATCH_SIZE = 2**22
+
+
+def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
+    """Estimate a score and draw it from its closed-form posterior, or around an unbiased estimate.
+
+    Unbiased estimates of functionals of probabilities have draws with the variance of the estimate,
+    see :mod:`bayesrank.inference.backends.unbiased`. The closed forms describe the questions at
+    hand. For the population target the draws weight the questions at random instead, as the
+    bootstrap back end does, which carries the noise of the trials too.
+
+    Parameters
+    ----------
+    run : Run
+        With a method that has a closed form.
+    prior_weight : float, default 0.0
+        Pseudo-trials that each earlier outcome (`prior_outcomes` of the data) counts as in the
+        posterior of a probability; 1 takes earlier outcomes for trials. For functionals of
+        probabilities with ``estimator="posterior_mean"`` and the benchmark target: ``bayes`` has an
+        option of its own.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    ValueError
+        If `prior_weight` is negative or not finite, or not for this method, estimator or target.
+    DataError
+        If the data do not have what the method needs, or no earlier outcomes to weigh.
+    """
+    is_unbiased = _is_unbiased(run)
+    _check_prior_weight(run, prior_weight, is_unbiased)
+    arguments = point_arguments(run.data, run.method.data)
+    if prior_weight:
+        arguments = _with_earlier(run, arguments, prior_weight)
+    ranker = load_function(run.method.function)
+    score, parameters = split_scores(ranker(*arguments, **run.ranker_options))
+    if run.draws == 0:
+        return Estimate(score, None, point=parameters)
+    if is_unbiased:
+        # SciPy's functions take longer to load than many methods to rank.
+        from bayesrank.inference.backends.unbiased import draw_around_unbiased
+
+        return Estimate(score, draw_around_unbiased(run, score), point=parameters)
+    draws = np.stack(
+        [
+            _draw_chain(run, arguments, np.random.default_rng(seed))
+            for seed in run.seed.spawn(N_CHAINS)
+        ]
+    )
+    if run.target == "population" and isinstance(run.data, Responses):
+        warn_of_few_groups(run.data)
+
+        def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
+            return split_scores(ranker(*arguments, **run.ranker_options))[0]
+
+        draws = correct_over_questions(draws, run.data, run.method.data, score_of)
+        rng = np.random.default_rng(run.seed.spawn(1)[0])
+        draws = loosen(
+            draws,
+            run.data,
+            run.method.data,
+            target=run.target,
+            score_of=lambda weighted: _draw_weighted(run, weighted[:-1], weighted[-1], rng),
+            rng=rng,
+        )
+    return Estimate(score, draws, point=parameters)
+
+
+def _is_unbiased(run: Run) -> bool:
+    """Return whether the score is an unbiased estimate of a functional of probabilities."""
+    if run.method.functional is None:
+        return False
+    return not is_posterior_mean(run.options.get("estimator", "unbiased"))
+
+
+def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> None:
+    """Raise unless earlier outcomes can be weighed so, or are not asked for."""
+    if not 0.0 <= prior_weight < np.inf:
+        raise ValueError(f"prior_weight must be a finite number >= 0; got {prior_weight!r}")
+    if prior_weight == 0.0:
+        return
+    if run.method.functional is None:
+        remedy = ": set use_prior_outcomes=True" if run.method.data == "evidence" else ""
+        raise ValueError(
+            f"prior_weight must be 0 for {run.method.name}, which is no functional of "
+            f"probabilities; got {prior_weight!r}{remedy}"
+        )
+    if is_unbiased:
+        raise ValueError(
+            f"prior_weight must be 0 for the unbiased estimate of {run.method.name}, which is from "
+            f"the trials alone; got {prior_weight!r}: set estimator='posterior_mean'"
+        )
+    if run.target != "benchmark":
+        raise ValueError(
+            f"prior_weight must be 0 for target={run.target!r}, whose draws weigh questions; "
+            f"got {prior_weight!r}: use target='benchmark'"
+        )
+    if isinstance(run.data, Responses) and run.data.prior_outcomes is None:
+        raise DataError(f"prior_outcomes must be given for prior_weight={prior_weight!r}; got None")
+
+
+def _with_earlier(run: Run, arguments: tuple[Any, ...], prior_weight: float) -> tuple[Any, ...]:
+    """Return right answers and trials, or counts and worths, with earlier outcomes among them.
+
+    Questions that have only those stay without trials.
+    """
+    data = cast("Responses", run.data)  # point_arguments refuses all else
+    seen = (data.trials > 0)[..., np.newaxis]
+    counts = data.counts + prior_weight * cast("NDArray[np.int64]", prior_counts(data)) * seen
+    if run.method.data == "binary":
+        return counts[..., 1], counts.sum(axis=-1)
+    return counts, arguments[1]
+
+
+def _draw_chain(
+    run: Run, arguments: tuple[Any, ...], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    step = max(1, _BATCH_SIZE // arguments[0].size)
+    sizes = [min(step, run.draws - start) for start in range(0, run.draws, step)]
+    return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
+
+
+def _draw(
+    run: Run, arguments: tuple[Any, ...], size: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw scores of shape (size, system)."""
+    if run.target == "population" and isinstance(run.data, Responses):
+        return _draw_weighted(run, arguments, question_weights(run.data, size, rng), rng)
+    if run.method.exact is not None:
+        sampler = load_function(run.method.exact)
+        return sampler(*arguments, None, size=size, rng=rng, **run.options)
+    if run.method.functional is None:
+        raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'exact'")
+    functional = load_function(run.method.functional)
+    options = run.method.functional_options(run.options)
+    return functional(*draw_probabilities(arguments, size, rng), **options)
+
+
+def _draw_weighted(
+    run: Run, arguments: tuple[Any, ...], weights: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw scores of weighted questions, of shape (draw, system)."""
+    if run.method.exact is not None:
+        sampler = load_function(run.method.exact)
+        return sampler(*arguments, weights, size=len(weights), rng=rng, **run.options)
+    return load_function(run.method.function)(*arguments, weights, **run.options)
+
+
+def draw_probabilities(
+    arguments: tuple[Any, ...], size: int, rng: np.random.Generator
+) -> tuple[Any, ...]:
+    """Draw the probabilities of a functional under the uniform prior.
+
+    Parameters
+    ----------
+    arguments : tuple
+        Right answers and trials of shape (system, question), or counts by category and the worths.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    tuple
+        Arguments of the functional: probabilities with the draws first, NaN where nothing was
+        observed, and the worths of categories.
+    """
+    counts, other = arguments
+    if counts.ndim == 2:
+        p = rng.beta(1.0 + counts, 1.0 + other - counts, (size, *counts.shape))
+        return (np.where(other > 0, p, np.nan),)
+    gammas = rng.standard_gamma(1.0 + counts, (size, *counts.shape))
+    p = gammas / gammas.sum(axis=-1, keepdims=True)
+    return np.where(counts.sum(axis=-1, keepdims=True) > 0, p, np.nan), other

@@ -1,0 +1,45 @@
+"""The mml back end: items by marginal likelihood, abilities from their exact posteriors."""
+
+from dataclasses import replace
+
+from bayesrank.inference.backends.optimum import factory_data, from_kernel
+from bayesrank.inference.calibrate.sandwich import Calibration, choose_calibration
+from bayesrank.inference.run import Estimate, Run
+from bayesrank.method import load_function
+from bayesrank.validation import check_between_0_and_1
+
+
+def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
+    """Estimate items with the abilities integrated out, then the abilities given the items.
+
+    The point estimate is the posterior mean of each ability, or the quantile that the option
+    ``quantile`` of the method asks for. Draws of the abilities have the items at their estimates.
+
+    Parameters
+    ----------
+    run : Run
+        With a method of normally distributed abilities.
+    calibration : {"sandwich", "none"}, optional
+        Whether the draws of the abilities are given the covariance of the estimates, of the items
+        too: over questions by the jackknife, the default for ``target="population"``, else over
+        trials, of which every observed cell needs two, the default for ``irt_2pl_mml``. Over trials
+        the abilities of systems that answer nearly all questions alike then seem better known than
+        they are.
+
+    Returns
+    -------
+    Estimate
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the optimiser did not converge.
+    """
+    if run.method.kernel is None:
+        raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'mml'")
+    fit = load_function(run.method.kernel)(factory_data(run), **run.options)
+    estimate = from_kernel(run, fit, choose_calibration(run, calibration))
+    quantile = run.options.get("quantile")
+    if quantile is not None:
+        check_between_0_and_1(quantile, "quantile")
+    return estimate if quantile is None else replace(estimate, score=fit.quantile(quantile))

@@ -1,0 +1,204 @@
+"""The mle and map back ends: an optimum and Gaussian draws around it."""
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesrank.errors import ConvergenceWarning, DataError
+from bayesrank.inference.calibrate.sandwich import (
+    Calibration,
+    calibrate,
+    choose_calibration,
+    sandwich_draws,
+)
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.graph.densities import log_densities
+from bayesrank.inference.labels import label_parameters
+from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, by_chain
+from bayesrank.method import load_function
+from bayesrank.priors import Flat, Prior
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons, Events
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrank.inference.graph.fit import ModelFit
+
+# Scores are log-odds and the like, of the order of 1.
+_ROUNDING = 1e-12
+
+# Families whose factories derive a strength, the exponential of the score.
+STRENGTH_FAMILIES = frozenset({"paired", "luce"})
+
+
+def optimize(
+    run: Run, *, calibration: Calibration | None = None, log_likelihood: bool = False
+) -> Estimate:
+    """Maximise the likelihood or the posterior density, and draw from a Gaussian around it.
+
+    A structured kernel does it where the method has one that covers the prior and the options;
+    else the compiled graph of the factory.
+
+    Parameters
+    ----------
+    run : Run
+        With back end ``mle`` or ``map``.
+    calibration : {"sandwich", "none"}, optional
+        Whether the Gaussian has the sandwich covariance or that of the curvature (Laplace); see
+        :func:`bayesrank.inference.calibrate.sandwich.choose_calibration` for the default.
+    log_likelihood : bool, default False
+        Whether to add the groups ``log_likelihood`` and ``log_prior`` of the draws, which
+        ``az.loo`` and ``az.psense_summary`` read. This imports PyMC.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If the maximum-likelihood estimate does not exist.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the optimiser did not converge.
+    """
+    calibration = choose_calibration(run, calibration)
+    data = factory_data(run)
+    prior = Flat() if run.backend == "mle" else resolve_prior(run)
+    if isinstance(prior, Flat) and run.method.existence is not None:
+        load_function(run.method.existence)(data, **run.options)
+    # The kernels do not know every variable of the graph, which the densities need.
+    if run.method.kernel is not None and not log_likelihood:
+        fit = load_function(run.method.kernel)(data, prior, **run.options)
+        if fit is not None:
+            return from_kernel(run, fit, calibration)
+    estimate, fit = _from_graph(run, data, prior, log_likelihood)
+    if calibration == "none":
+        return estimate
+    return calibrate(run, estimate, data, prior, find_mode=lambda: fit)
+
+
+def factory_data(run: Run) -> Data | Events:
+    """Return the data as the factory of the method takes them."""
+    if isinstance(run.data, Ballots):
+        return run.data if "Ballots" in run.method.accepts else run.data.events
+    if run.method.data == "comparisons" and isinstance(run.data, Responses):
+        return run.data.comparisons
+    if run.method.data == "responses" and isinstance(run.data, Comparisons):
+        raise DataError(
+            f"data must be responses for {run.method.name}; got comparisons, which only methods "
+            "on pairs can rank"
+        )
+    return run.data
+
+
+def resolve_prior(run: Run) -> Prior | None:
+    """Return the prior of a run, with what it takes from the data; None for methods without."""
+    return None if run.prior is None else run.prior.resolve(run.data)
+
+
+def build_model(run: Run, data: Data | Events, prior: Prior | None) -> "pm.Model":
+    """Call the factory of the method."""
+    build = load_function(run.method.factory_path)
+    return build(data, **({} if prior is None else {"prior": prior}), **run.options)
+
+
+def single_observations(
+    run: Run, data: Data | Events, prior: Prior | None, model: "pm.Model"
+) -> "pm.Model":
+    """Return the model with one row per observation, as leave-one-out needs.
+
+    That is the model itself, unless its factory merges equal observations, which gives the same
+    posterior for less work.
+    """
+    if "rows" not in run.method.options:
+        return model
+    return build_model(replace(run, options={**run.options, "rows": "event"}), data, prior)
+
+
+def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
+    """Turn a kernel's fit into an estimate with draws around it.
+
+    Parameters
+    ----------
+    run : Run
+        What was asked.
+    fit : Fit
+        Not batched.
+    calibration : {"sandwich", "none"}
+        Which covariance the draws have.
+
+    Returns
+    -------
+    Estimate
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the fit did not converge.
+    """
+    if not bool(fit.converged):
+        warnings.warn(
+            f"the {run.backend} fit of {run.method.name} did not converge: largest gradient "
+            f"{float(fit.gradient_norm):.3g} of the count scale after {int(fit.iterations)} "
+            "iterations",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    with_strength = run.method.family in STRENGTH_FAMILIES
+    strength = {"strength": np.exp(fit.score)} if with_strength else {}
+    point = fit.parameters | strength
+    groups = {"sample_stats": partial(_statistics, fit)}
+    if run.draws == 0:
+        return Estimate(fit.score, None, point=point, groups=groups)
+    if calibration == "sandwich":
+        drawn = sandwich_draws(run, fit)
+    else:
+        drawn = fit.draw(run.size, np.random.default_rng(run.seed))
+    chains = {name: by_chain(values) for name, values in drawn.items()}
+    scores = chains.pop("score")
+    if with_strength:
+        chains["strength"] = np.exp(scores)
+    parameters = label_parameters(chains, run.data, ("chain", "draw"))
+    return Estimate(fit.score, scores, parameters, point, groups, calibration)
+
+
+def _statistics(fit: Fit) -> dict[str, bool | int | float]:
+    return {
+        "converged": bool(fit.converged),
+        "iterations": int(fit.iterations),
+        "gradient_norm": float(fit.gradient_norm),
+        "maximum_loglik": float(fit.loglik),
+    }
+
+
+def _from_graph(
+    run: Run, data: Data | Events, prior: Prior | None, log_likelihood: bool
+) -> tuple[Estimate, "ModelFit"]:
+    from bayesrank.inference.graph.fit import fit as fit_graph  # imports PyMC
+
+    model = build_model(run, data, prior)
+    fit = fit_graph(model, "mle" if run.backend == "mle" else "map")
+    stats = {
+        "converged": fit.converged,
+        "iterations": fit.iterations,
+        "gradient_norm": fit.gradient_norm,
+    }
+    groups: dict[str, Any] = {"sample_stats": stats}
+    score, point = fit.point["score"].values, fit.point.drop_vars("score")
+    # Sums leave rounding errors where all scores are zero, which are no differences.
+    score = np.where(np.abs(score) < _ROUNDING, 0.0, score)
+    if run.draws == 0:
+        return Estimate(score, None, point=point, groups=groups), fit
+    seed = int(run.seed.generate_state(1)[0])
+    drawn = fit.draws(draws=run.draws, chains=N_CHAINS, random_seed=seed)
+    if log_likelihood:
+        groups |= log_densities(single_observations(run, data, prior, model), drawn)
+    scores = drawn["score"].transpose("chain", "draw", "system").values
+    return Estimate(score, scores, drawn.drop_vars("score"), point, groups), fit

@@ -1,0 +1,303 @@
+r"""How scores at an optimum move with the data: influences of units, and their covariance.
+
+At an optimum x of an objective with curvature H, a unit u whose log-likelihood :math:`\ell_u`
+counts a little more moves the score :math:`s_l` by :math:`z_l^\top \nabla \ell_u` with
+:math:`z_l = H^{-1} \nabla s_l`, which is the slope of :math:`\ell_u` along :math:`z_l`. So one
+direction per system gives the influences of all units, by central differences and without the
+gradients of the units.
+
+References
+----------
+.. [1] C. Varin, N. Reid and D. Firth. An overview of composite likelihood methods. Statistica
+   Sinica 21 (2011). https://www.jstor.org/stable/24309261
+.. [2] A. C. Cameron and D. L. Miller. A practitioner's guide to cluster-robust inference. Journal
+   of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.errors import DataError
+from bayesrank.inference.calibrate.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
+from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
+from bayesrank.responses import Responses
+
+Array = NDArray[np.float64]
+
+# Largest move of a parameter for a slope: its error is of the order of the square, and that of
+# rounding of the inverse.
+_STEP = 1e-4
+
+# Move of a mean over questions, for a second difference.
+_SHIFT = 1e-3
+
+# Doubles of one block of directions: 32 MB.
+_BLOCK_SIZE = 2**22
+
+
+@dataclass(frozen=True)
+class Mode:
+    """An optimum, its curvature, and the parameters that its coordinates stand for.
+
+    Attributes
+    ----------
+    point : numpy.ndarray of shape (p,)
+        The optimum in free coordinates.
+    information : numpy.ndarray of shape (p, p)
+        Negative Hessian of the objective.
+    constraints : numpy.ndarray of shape (p, constraint)
+        Vectors whose product with the coordinates is held.
+    unpack : callable
+        Maps points of shape (point, p) to parameters by name.
+    """
+
+    point: Array
+    information: Array
+    constraints: Array
+    unpack: Callable[[Array], Named]
+
+    @cached_property
+    def directions(self) -> Array:
+        """Where the optimum moves as the weight of each score does, of shape (system, p)."""
+        size = len(self.point)
+        step = max(1, _BLOCK_SIZE // max(size, 1))
+        gradients = [
+            (self._scores(self.point + moves) - self._scores(self.point - moves)) / (2 * _STEP)
+            for moves in _blocks(_STEP * np.eye(size), step)
+        ]
+        steps = constrained_steps(self.information, self.constraints, np.concatenate(gradients).T)
+        if not np.isfinite(steps).all():
+            raise DataError(
+                "calibration must be 'none' for these data; got 'sandwich', for which the fit has "
+                "no curvature along some direction"
+            )
+        return steps
+
+    def _scores(self, points: Array) -> Array:
+        return np.asarray(self.unpack(points)["score"])
+
+    def slopes(
+        self, function: Callable[[Named], Array], size: int, *, same_questions: bool
+    ) -> Array:
+        """Return slopes of a function of the parameters along the directions.
+
+        Parameters
+        ----------
+        function : callable
+            From named parameters to values of shape (point, ...).
+        size : int
+            Values per point, for the memory.
+        same_questions : bool
+            Whether the parameters of the questions move too.
+
+        Returns
+        -------
+        numpy.ndarray of shape (system, ...)
+        """
+        held = {} if same_questions else self._question_parameters()
+        step = max(1, _BLOCK_SIZE // max(size, len(self.point)))
+        parts = []
+        for block in _blocks(self.directions, step):
+            length = np.maximum(np.abs(block).max(axis=1, keepdims=True), 1e-300)
+            moves = _STEP / length * block
+            ends = [
+                function(_holding(self.unpack(self.point + side * moves), held))
+                for side in (1.0, -1.0)
+            ]
+            rise = ends[0] - ends[1]
+            parts.append(rise * (length / (2 * _STEP)).reshape(-1, *(1,) * (rise.ndim - 1)))
+        return np.concatenate(parts)
+
+    def _question_parameters(self) -> dict[str, Array]:
+        named = self.unpack(self.point[np.newaxis])
+        return {name: named[name] for name in QUESTION_PARAMETERS.intersection(named)}
+
+
+def question_covariance(mode: Mode, model: UnitModel) -> Array:
+    """Return the covariance of the scores over questions, or clusters of them.
+
+    The parameters of a question go with it: in another sample of questions there are others. So
+    each question enters with its likelihood at its own best parameters, and with the means over
+    questions to which scores are relative.
+
+    Parameters
+    ----------
+    mode : Mode
+        The fit.
+    model : UnitModel
+        Its likelihood.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        With the widening of Student's t for few clusters.
+    """
+    data = model.data
+    size = data.trials.size * (data.shape[2] if _by_trial(mode, model) else 1)
+    at_mode = mode.unpack(mode.point[np.newaxis])
+    moved = mode.slopes(model.by_question, size, same_questions=False).T
+    moved = moved + model.direct(at_mode)
+    if model.scaling is not None:
+        moved += np.outer(model.scaling.shares(at_mode), _response_to_scaling(mode, model, size))
+    asked = data.trials.any(axis=0)
+    # A question that nobody was asked is no unit of the sample.
+    clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    by_cluster = np.zeros((int(clusters.max()) + 1, moved.shape[1]))
+    np.add.at(by_cluster, clusters, moved[asked])
+    return spread_of_sums(by_cluster)
+
+
+def _response_to_scaling(mode: Mode, model: UnitModel, size: int) -> Array:
+    """Return how scores follow when the mean that is held is another, of shape (system,)."""
+    scaling = model.scaling
+    if scaling is None:
+        return np.zeros(1)
+
+    def pull(named: Named) -> Array:
+        up, down = (
+            model.by_question(scaling.lowered(named, side * _SHIFT)).sum(axis=1)
+            for side in (1.0, -1.0)
+        )
+        return (up - down) / (2 * _SHIFT)
+
+    return mode.slopes(pull, size, same_questions=True)
+
+
+def spread_of_sums(influences: Array) -> Array:
+    """Return the covariance of a sum of independent units, with the widening of Student's t.
+
+    Parameters
+    ----------
+    influences : numpy.ndarray of shape (unit, system)
+        What each unit adds.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+
+    Examples
+    --------
+    >>> spread_of_sums(np.array([[1.0], [-1.0], [1.0], [-1.0]])).item()
+    16.0
+    """
+    n = len(influences)
+    deviations = influences - influences.mean(axis=0)
+    return n / max(n - 3, 1) * deviations.T @ deviations
+
+
+def trial_covariance(mode: Mode, model: UnitModel) -> Array:
+    """Return the covariance of the scores over the trials of each question.
+
+    Parameters
+    ----------
+    mode : Mode
+        The fit.
+    model : UnitModel
+        Its likelihood.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+
+    Raises
+    ------
+    DataError
+        If most observed cells have one trial.
+    """
+    data = model.data
+    require_two_trials(data)
+    n_trials = data.shape[2]
+    at_mode = model.log_odds(mode.unpack(mode.point[np.newaxis]))
+    if at_mode is None:
+        size = data.outcomes.size
+        by_trial = cast("Callable[[Named], Array]", model.by_trial)  # models have one or the other
+        moved = mode.slopes(by_trial, size, same_questions=True)
+        moved = moved - moved.mean(axis=-1, keepdims=True)
+        moved = moved.reshape(len(moved), -1) * widening_for_single_trials(data)[:, np.newaxis]
+        return n_trials / (n_trials - 1) * moved @ moved.T
+    log_odds = cast("Callable[[Named], Array]", model.log_odds)
+    if at_mode.ndim == 3:
+        return spread_over_runs(mode.slopes(log_odds, data.trials.size, same_questions=True), data)
+    noise = _noise(data, logistic(at_mode[0]))
+
+    def lean(named: Named) -> Array:
+        # A question that nobody was asked has no difficulty.
+        each = np.where(data.observed, log_odds(named), 0.0) * noise
+        return each.sum(axis=1) if data.paired else each
+
+    runs = mode.slopes(lean, data.outcomes.size, same_questions=True)
+    runs = runs.reshape(len(runs), -1) * widening_for_single_trials(data)[:, np.newaxis]
+    return runs @ runs.T
+
+
+def spread_over_runs(lean: Array, data: Responses) -> Array:
+    """Return the covariance over trials of scores that are about linear in the numbers right.
+
+    Parameters
+    ----------
+    lean : numpy.ndarray of shape (score, system, question)
+        How much each score rises with the number right in each cell.
+    data : Responses
+        Right or wrong answers.
+
+    Returns
+    -------
+    numpy.ndarray of shape (score, score)
+
+    Raises
+    ------
+    DataError
+        If most observed cells have one trial.
+    """
+    require_two_trials(data)
+    lean = lean * widening_for_single_trials(data)[:, np.newaxis, np.newaxis]
+    if not data.paired:
+        correct, trials = data.binary_counts
+        each = lean * np.sqrt(correct * (trials - correct) / np.maximum(trials - 1, 1))
+        each = each.reshape(len(each), -1)
+        return each @ each.T
+    # Answers of one run of all systems may hang together, so that the run is the unit.
+    noise = _noise(data, np.zeros(data.shape))
+    runs = np.einsum("slm,lmn->smn", lean, noise).reshape(len(lean), -1)
+    return runs @ runs.T
+
+
+def _noise(data: Responses, chance: Array) -> Array:
+    """Return how far answers are from their expectations, of shape (system, question, trial).
+
+    What the trials of a cell have in common says how far the chances are off there, and is no
+    noise; how chances change from trial to trial only the model can tell.
+    """
+    trials = data.trials[..., np.newaxis]
+    residual = np.where(data.observed, data.outcomes - chance, 0.0)
+    residual -= residual.sum(axis=-1, keepdims=True) / np.maximum(trials, 1)
+    residual *= np.sqrt(trials / np.maximum(trials - 1, 1))
+    return np.where(data.observed, residual, 0.0)
+
+
+def _by_trial(mode: Mode, model: UnitModel) -> bool:
+    """Return whether chances change from trial to trial."""
+    logit = model.log_odds(mode.unpack(mode.point[np.newaxis]))
+    return logit is None or logit.ndim == 4
+
+
+def _blocks(rows: Array, step: int) -> Iterator[Array]:
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def _holding(named: Named, held: Named) -> Named:
+    """Return parameters with some of them held at their values."""
+    n_points = len(named["score"])
+    fixed = {
+        name: np.broadcast_to(value, (n_points, *value.shape[1:])) for name, value in held.items()
+    }
+    return {**named, **fixed}

@@ -1,0 +1,179 @@
+"""The covariance of scores from estimates that leave some questions or trials out."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.calibrate.influence import spread_of_sums
+from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
+from bayesrank.responses import Responses
+
+Array = NDArray[np.float64]
+
+# More clusters are joined at random into so many: each part costs a fit.
+_MOST_PARTS = 50
+
+# Parts of the questions, and divisions into them, where fits have several maxima.
+_LARGE_PARTS, _DIVISIONS = 5, 4
+
+# Parts that the trials of each question are divided into, as often as there is time for.
+_TRIAL_PARTS = 10
+
+
+def jackknife_covariance(
+    scores_without: Callable[[NDArray[np.bool_]], Array], data: Responses
+) -> Array | None:
+    """Return the covariance of a fit's scores by the delete-a-group jackknife.
+
+    Parameters
+    ----------
+    scores_without : callable
+        Scores of fits that leave questions out, see :class:`bayesrank.inference.fits.fit.Fit`.
+    data : Responses
+        What was fitted.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        With the widening of Student's t for few clusters; None where some questions cannot be
+        spared for an estimate.
+
+    References
+    ----------
+    .. [1] P. S. Kott. The delete-a-group jackknife. Journal of Official Statistics 17 (2001).
+    """
+    parts = _parts(data)
+    n = int(parts.max()) + 1
+    scores = scores_without(parts == np.arange(n)[:, np.newaxis])
+    # Leaving out one of n parts moves a mean by 1 / (n - 1) of what the part differs from it.
+    return spread_of_sums((n - 1) / n * scores) if np.isfinite(scores).all() else None
+
+
+def delete_d_covariance(
+    scores_without: Callable[[NDArray[np.bool_]], Array], score: Array, data: Responses
+) -> Array | None:
+    """Return the covariance of a fit's scores by a jackknife that deletes many questions at once.
+
+    Where the likelihood has several maxima, a fit without a few questions nearly always reaches the
+    same as the whole does, and says nothing of how far estimates from other questions jump. Fits
+    without a fifth of them do. Their deviations are from the estimate, not from their own mean, so
+    that an estimate at another maximum than most of them has wide intervals.
+
+    Parameters
+    ----------
+    scores_without : callable
+        Scores of fits that leave questions out, see :class:`bayesrank.inference.fits.fit.Fit`.
+    score : numpy.ndarray of shape (system,)
+        Scores of the fit of all questions.
+    data : Responses
+        What was fitted.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        None where some questions cannot be spared for an estimate.
+
+    References
+    ----------
+    .. [1] J. Shao and C. F. J. Wu. A general theory for jackknife variance estimation. Annals of
+       Statistics 17 (1989). https://doi.org/10.1214/aos/1176347263
+    """
+    parts = _parts(data)
+    n = int(parts.max()) + 1
+    large = min(_LARGE_PARTS, n)
+    rng = np.random.default_rng(0)
+    joined = np.stack([rng.permutation(n) % large for _ in range(_DIVISIONS)])
+    left_out = (joined[:, parts] == np.arange(large)[:, np.newaxis, np.newaxis]) & (parts >= 0)
+    deviations = scores_without(left_out.reshape(-1, len(parts))) - score
+    if not np.isfinite(deviations).all():
+        return None
+    return (large - 1) / len(deviations) * deviations.T @ deviations
+
+
+def refit_covariance(
+    refit: Callable[[Array, Array], Array], data: Responses, target: str
+) -> Array | None:
+    """Return the covariance of the scores of fits to parts of the data.
+
+    Parameters
+    ----------
+    refit : callable
+        Scores fitted to numbers right and of trials, see
+        :class:`bayesrank.inference.fits.fit.Fit`.
+    data : Responses
+        What was fitted.
+    target : {"benchmark", "population"}
+        Whether trials are left out, or questions.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        None where some questions, or trials, cannot be spared for an estimate.
+
+    Raises
+    ------
+    DataError
+        If the trials vary and most observed cells have one.
+    """
+    if target == "benchmark":
+        return _trial_covariance(refit, data)
+    right, trials = (counts.astype(float) for counts in data.binary_counts)
+
+    def without(left_out: NDArray[np.bool_]) -> Array:
+        kept = ~left_out[:, np.newaxis, :]
+        return refit(right * kept, trials * kept)
+
+    return jackknife_covariance(without, data)
+
+
+def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -> Array | None:
+    """Return the mean of what several divisions of the trials into parts say.
+
+    None where some parts leave nothing to estimate.
+    """
+    require_two_trials(data)
+    rng = np.random.default_rng(0)
+    n_parts = min(_TRIAL_PARTS, data.shape[2])
+    n_divisions = _MOST_PARTS // n_parts
+    divisions = [_counts_of_parts(data, n_parts, rng) for _ in range(n_divisions)]
+    # All in one call, which climbs side by side.
+    scores = refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
+    if not np.isfinite(scores).all():
+        return None
+    scores = scores.reshape(n_divisions, n_parts, -1)
+    deviations = (scores - scores.mean(axis=1, keepdims=True)).reshape(-1, data.shape[0])
+    covariance = (n_parts - 1) / n_parts * deviations.T @ deviations
+    factor = widening_for_single_trials(data)
+    covariance *= np.outer(factor, factor)
+    freedom = n_divisions * (n_parts - 1)
+    # Draws have the variance of Student's t.
+    return freedom / (freedom - 2) / n_divisions * covariance
+
+
+def _counts_of_parts(
+    data: Responses, n_parts: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return numbers right and of trials without each part, of shape (part, system, question)."""
+    if data.paired:  # answers of one run of all systems may hang together
+        places = rng.random(data.shape[1:])
+    else:
+        places = np.where(data.observed, rng.random(data.shape), 1.0)  # missing ones come last
+    # Cells with fewer trials than parts begin at any of these.
+    order = places.argsort(axis=-1).argsort(axis=-1)
+    order += rng.integers(n_parts, size=(*order.shape[:-1], 1))
+    kept = data.observed & (order % n_parts != np.arange(n_parts).reshape(-1, 1, 1, 1))
+    return (kept & (data.outcomes == 1)).sum(axis=-1, dtype=float), kept.sum(axis=-1, dtype=float)
+
+
+def _parts(data: Responses) -> NDArray[np.intp]:
+    """Return the part of every question, -1 for those that nobody was asked."""
+    asked = data.trials.any(axis=0)
+    parts = np.full(len(asked), -1)
+    parts[asked] = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    n_parts = int(parts.max()) + 1
+    if n_parts > _MOST_PARTS:
+        joined = np.random.default_rng(0).permutation(n_parts) % _MOST_PARTS
+        parts[asked] = joined[parts[asked]]
+    return parts

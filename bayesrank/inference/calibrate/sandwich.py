@@ -1,0 +1,417 @@
+r"""Calibrated draws: the sandwich (Godambe) covariance of scores over the units that vary.
+
+A composite likelihood uses each response more than once (a pairwise likelihood once per opponent),
+so its curvature H overstates the information; that of a misspecified likelihood is off either way,
+and no likelihood of the questions at hand knows of other questions. The estimate still varies like
+:math:`H^{-1} J H^{-1}`, with J the variance of the gradient at the estimate over the units that
+really vary: trials, questions, or clusters of questions.
+
+Likelihoods of comparisons are linear in the counts, so that resampled counts give resampled
+gradients :math:`g_b`, and
+
+.. math:: \theta_b = \hat\theta + H^{-1} (g_b - g)
+
+are draws with that covariance, the small-sample corrections of the resampling included. For
+likelihoods of responses the covariance comes from
+:mod:`bayesrank.inference.calibrate.influence`, or from estimates that leave out one cluster of
+questions, or some trials, at a time, and the draws are given it.
+
+References
+----------
+.. [1] C. Varin, N. Reid and D. Firth. An overview of composite likelihood methods. Statistica
+   Sinica 21 (2011). https://www.jstor.org/stable/24309261
+.. [2] B. Shaby. The open-faced sandwich adjustment for MCMC using estimating functions. Journal of
+   Computational and Graphical Statistics 23 (2014).
+   https://doi.org/10.1080/10618600.2013.842174
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.counting import compare_each_trial
+from bayesrank.errors import CalibrationWarning, DataError
+from bayesrank.inference.calibrate.influence import (
+    Mode,
+    question_covariance,
+    spread_of_sums,
+    spread_over_runs,
+    trial_covariance,
+)
+from bayesrank.inference.calibrate.jackknife import (
+    delete_d_covariance,
+    jackknife_covariance,
+    refit_covariance,
+)
+from bayesrank.inference.calibrate.set_covariance import (
+    adjust,
+    covariance_of,
+    draw_gaussian,
+    has_no_level,
+    hold_level,
+    redraw,
+)
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.laplace import anchored
+from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.clusters import FEW_UNITS, clusters_of, warn_of_few_groups
+from bayesrank.inference.resample.weights import (
+    question_pairs,
+    require_two_trials,
+    resample,
+    widening_for_single_trials,
+)
+from bayesrank.inference.run import Data, Estimate, Run
+from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
+from bayesrank.priors import Flat, Normal, Prior
+from bayesrank.responses import Responses
+from bayesrank.views import Comparisons, Events
+
+if TYPE_CHECKING:
+    from bayesrank.inference.fits.mml import MarginalFit
+    from bayesrank.inference.graph.fit import ModelFit
+
+Array = NDArray[np.float64]
+Calibration = Literal["sandwich", "none"]
+
+# Share of the variance that the curvature stands for, below which a variance is a rounding error.
+_NO_VARIATION = 1e-9
+
+
+def default_calibration(method: Method, backend: str, target: str) -> Calibration:
+    """Return the calibration of a likelihood where none is asked for.
+
+    It is the sandwich for composite likelihoods, for priors that the data have a part in, for
+    posteriors that take as known what the answers to a question say of how much it counts, and for
+    all likelihoods that have a gradient where the questions vary; none for battles, which are
+    independent observations.
+
+    Parameters
+    ----------
+    method : Method
+        Row of the catalog.
+    backend : str
+        One of its back ends.
+    target : {"benchmark", "population", "battles"}
+        What varies.
+
+    Returns
+    -------
+    {"sandwich", "none"}
+    """
+    if backend not in LIKELIHOOD_BACKENDS or target == "battles" or not method.can_be_calibrated:
+        return "none"
+    takes_as_known = backend == "mml" and method.weighs_questions
+    wanted = method.is_calibrated or takes_as_known or target == "population"
+    return "sandwich" if wanted else "none"
+
+
+def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
+    """Return the calibration of a run: the one asked for, or the default.
+
+    Parameters
+    ----------
+    run : Run
+        With a likelihood-based method.
+    calibration : {"sandwich", "none"}, optional
+        What was asked for.
+
+    Returns
+    -------
+    {"sandwich", "none"}
+
+    Raises
+    ------
+    ValueError
+        If the sandwich is not to be had, or the name is unknown.
+
+    Warns
+    -----
+    CalibrationWarning
+        If there are few questions, or groups of them, to learn from how scores vary over them.
+    """
+    if calibration not in (None, "sandwich", "none"):
+        raise ValueError(f"calibration must be 'sandwich' or 'none'; got {calibration!r}")
+    if calibration == "sandwich" and not run.method.can_be_calibrated:
+        raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
+    if calibration is None:
+        calibration = default_calibration(run.method, run.backend, run.target)
+    if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
+        raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
+    if calibration == "none" or run.draws == 0 or run.target != "population":
+        return calibration
+    if not isinstance(run.data, Responses):
+        return calibration
+    n_questions = len(run.data.questions)
+    if n_questions < FEW_UNITS:
+        usable: Calibration = "none" if n_questions < 2 else calibration
+        warnings.warn(
+            f"{n_questions} questions say little about how scores vary over questions: intervals "
+            f"for target='population' may be too narrow (calibration {usable!r})",
+            CalibrationWarning,
+            stacklevel=2,
+        )
+        return usable
+    warn_of_few_groups(run.data)
+    return calibration
+
+
+def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
+    """Draw parameters around a kernel's fit, the scores with the sandwich covariance.
+
+    Parameters
+    ----------
+    run : Run
+        With draws, and a method that has a gradient.
+    fit : Fit
+        The fit of the data, not batched.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        ``score`` of shape (draw, system) and the other parameters, each with a leading draw axis.
+        Parameters of questions keep the spread that the curvature gives them.
+
+    Raises
+    ------
+    DataError
+        If there are too few units of the target to show any variation.
+    """
+    if run.method.spread is not None:
+        return {"score": load_function(run.method.spread)(run, fit)}
+    if run.method.gradient is None:
+        raise ValueError(f"method must have a gradient; got {run.method.name}")
+    rng = np.random.default_rng(run.seed)
+    if run.method.data == "responses":
+        drawn = fit.draw(run.size, rng)
+        covariance = _kernel_covariance(run, fit)
+        if fit.refit is None:
+            drawn["score"] = _spread(run, drawn["score"][np.newaxis], covariance)[0]
+        else:
+            drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
+        return drawn
+    function = load_function(run.method.gradient)
+
+    def gradient(*counts: Array) -> Array:
+        return function(*counts, fit.free, **run.options)
+
+    if not isinstance(run.data, Responses | Comparisons):
+        raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
+    if run.target == "population" and isinstance(run.data, Responses):
+        variance = _question_variance(run.data, gradient)
+        deviations = draw_gaussian(variance, run.size, rng)
+    elif isinstance(run.data, Responses) and run.data.paired:
+        variance = _trial_variance(run.data, gradient)
+        deviations = draw_gaussian(variance, run.size, rng)
+    else:
+        batches = resample(
+            run.data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng
+        )
+        counts = (part[np.newaxis] for part in point_arguments(run.data, "pairs"))
+        deviations = np.concatenate([gradient(*batch) for batch in batches]) - gradient(*counts)
+        variance = covariance_of(deviations)
+    return fit.move(deviations + _unseen_gradients(run, fit, variance, rng))
+
+
+def _unseen_gradients(run: Run, fit: Fit, variance: Array, rng: np.random.Generator) -> Array:
+    """Draw gradients in the directions in which no unit has shown any variation.
+
+    Such a direction is unknown rather than certain: ten wins on ten questions vary as the
+    likelihood says of ten battles, and systems that never met as their prior.
+    """
+    root = np.linalg.cholesky(anchored(*fit.geometry))
+    half = np.linalg.solve(root, variance)
+    shares, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
+    unseen = root @ directions[:, shares < _NO_VARIATION]
+    return rng.standard_normal((run.size, unseen.shape[1])) @ unseen.T
+
+
+def _question_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
+    """Return the variance of the gradient over clusters of questions."""
+    # A question that nobody was asked is no unit of the sample.
+    asked = np.flatnonzero(data.trials.any(axis=0))
+    by_question = np.stack(question_pairs(data))[:, asked]
+    clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    belongs = np.eye(int(clusters.max()) + 1)[:, clusters]
+    return spread_of_sums(gradient(*np.einsum("cm,amij->acij", belongs, by_question)))
+
+
+def _trial_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
+    """Return the variance of the gradient over the trials of each question."""
+    require_two_trials(data)
+    variance: Array | float = 0.0
+    for m in np.flatnonzero(data.trials.any(axis=0)):
+        levels = data.levels[:, m, (data.levels[:, m] >= 0).any(axis=0)]
+        deviations = gradient(*compare_each_trial(levels))
+        deviations -= deviations.mean(axis=0)
+        n = len(deviations)
+        variance = variance + n / max(n - 1, 1) * deviations.T @ deviations
+    return np.asarray(variance) * (widening_for_single_trials(data) ** 2).mean()
+
+
+def calibrate(
+    run: Run,
+    estimate: Estimate,
+    data: Data | Events,
+    prior: Prior | None,
+    *,
+    find_mode: "Callable[[], ModelFit] | None" = None,
+) -> Estimate:
+    """Give the draws of the scores of an estimate the sandwich covariance.
+
+    The covariance is that of a fit to the same data: of a kernel for comparisons, and where it
+    fits again without questions; else of the model's own graph. Parameters other than scores and
+    strengths keep the draws that they have.
+
+    Parameters
+    ----------
+    run : Run
+        What was asked.
+    estimate : Estimate
+        With draws, for example of NUTS.
+    data : Responses, Comparisons, Ballots or Events
+        The data as the factory takes them.
+    prior : Prior or None
+        The prior of the estimate.
+    find_mode : callable, optional
+        Returns the fit of the graph; needed for responses.
+
+    Returns
+    -------
+    Estimate
+        With draws of the same shape, mean, order and autocorrelation.
+
+    Raises
+    ------
+    DataError
+        If there are too few units of the target to show any variation.
+
+    Warns
+    -----
+    CalibrationWarning
+        If the graph has no fit to start from; the draws are left as they are.
+    """
+    if estimate.draws is None:
+        return estimate
+    if run.method.spread is not None:
+        drawn = load_function(run.method.spread)(run, None, like=estimate)
+        return replace(estimate, draws=drawn, calibration="sandwich")
+    if isinstance(data, Comparisons) or find_mode is None:
+        drawn = sandwich_draws(run, _reference_fit(run, data, prior))["score"]
+        covariance = covariance_of(drawn)
+    elif (found := _jackknife(run, _kernel_fit(run, data, prior))) is not None:
+        covariance = found
+    else:
+        fit = find_mode()
+        if not fit.converged:
+            warnings.warn(
+                f"the posterior of {run.method.name} has no mode to calibrate at: intervals are "
+                f"those of the likelihood alone, and may be too narrow for "
+                f"target={run.target!r}",
+                CalibrationWarning,
+                stacklevel=2,
+            )
+            return estimate
+        from bayesrank.inference.calibrate.graph_mode import graph_mode  # imports PyMC
+
+        # Models of comparisons have come another way, and ballots are not calibrated.
+        covariance = _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
+    draws = _spread(run, estimate.draws, covariance)
+    if isinstance(data, Comparisons):
+        # Comparisons tell of contrasts alone: no other data would move the common level.
+        draws = hold_level(draws)
+    parameters = estimate.parameters
+    if parameters is not None and "strength" in parameters:
+        strength = parameters["strength"].transpose("chain", "draw", "system")
+        parameters = parameters.assign(strength=strength.copy(data=np.exp(draws)))
+    return replace(estimate, draws=draws, parameters=parameters, calibration="sandwich")
+
+
+def _kernel_covariance(run: Run, fit: Fit) -> Array:
+    """Return the covariance of the scores of a kernel's fit to responses."""
+    covariance = _jackknife(run, fit)
+    if covariance is not None:
+        return covariance
+    if run.backend == "mml":
+        return spread_over_runs(cast("MarginalFit", fit).slopes(), cast("Responses", run.data))
+    information, constraints = fit.curvature()
+    return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack))
+
+
+def _jackknife(run: Run, fit: Fit | None) -> Array | None:
+    """Return the covariance from fits to parts of the data, where the kernel has those."""
+    data = cast("Responses", run.data)
+    if fit is not None and fit.refit is not None:
+        return refit_covariance(fit.refit, data, run.target)
+    if run.target != "population" or fit is None or fit.without is None:
+        return None
+    if _has_many_maxima(run):
+        return delete_d_covariance(cast("MarginalFit", fit).afresh, fit.score, data)
+    return jackknife_covariance(fit.without, data)
+
+
+def _has_many_maxima(run: Run) -> bool:
+    """Return whether estimates from other questions may be at another maximum altogether.
+
+    Single answers of a few systems make questions so steep that near abilities have a maximum for
+    each order, and next to no posterior spread at any of them. NUTS has priors on the questions.
+    """
+    if run.backend != "mml" or run.target != "population" or not run.method.weighs_questions:
+        return False
+    return bool(cast("Responses", run.data).trials.max() < 2)
+
+
+def _responses_covariance(run: Run, mode: Mode) -> Array:
+    model = load_function(run.method.gradient or "")(run.data, **run.options)
+    covariance = question_covariance if run.target == "population" else trial_covariance
+    return covariance(mode, model)
+
+
+def _spread(run: Run, draws: Array, covariance: Array) -> Array:
+    """Give draws a covariance, or one half-way between that and theirs, scaled to its size.
+
+    Where answers decide how much a question counts, what few questions or trials tell of the
+    spread of one system is off by a quarter and more. Posteriors have the wrong size, but all of
+    them about the same, unless there is one for each maximum.
+    """
+    if not run.method.weighs_questions:
+        if "mml" in run.method.backends and has_no_level(covariance):
+            # With the mean of the abilities fixed, their estimates have that mean whatever the
+            # answers, but posteriors that do not know of each other have one that varies.
+            draws = hold_level(draws)
+    elif not _has_many_maxima(run):
+        posterior = covariance_of(draws.reshape(-1, draws.shape[-1]))
+        size = np.mean(np.diag(covariance) / np.diag(posterior))
+        covariance = (covariance + size * posterior) / 2.0
+    return adjust(draws, covariance)
+
+
+def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:
+    """Fit by the kernel, where there is one that covers the prior."""
+    if run.method.kernel is None or prior is None:
+        return None
+    return load_function(run.method.kernel)(data, prior, **run.options)
+
+
+def _reference_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit:
+    """Fit by the kernel, with the prior where it covers it and the nearest one where not."""
+    if run.method.kernel is None:
+        raise ValueError(f"method must have a kernel for the sandwich; got {run.method.name}")
+    options = dict(run.options)
+    if run.method.data == "comparisons" and "centred" in options:
+        # Comparisons tell of contrasts alone, of which a prior of independent scores says the same
+        # whether they are centred or not.
+        options["centred"] = True
+    run = replace(run, options=options)
+    for candidate in (prior, Flat(), Normal(0.0, 1.0)):
+        found = _kernel_fit(run, data, candidate)
+        if found is not None and bool(found.converged):
+            return found
+    raise DataError(
+        f"calibration must be 'none' for these data and options of {run.method.name}; "
+        "got 'sandwich', for which its likelihood has no kernel"
+    )

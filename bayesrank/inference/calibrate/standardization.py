@@ -1,0 +1,532 @@
+r"""Standardised accuracy: fit, sampling distribution and draws inside the range of the grades.
+
+The score of a system is the mean over all questions of its fitted chance,
+
+.. math:: s_l = \frac{1}{M} \sum_m \hat p_{lm}
+          = \frac{1}{M} \sum_m (c_{lm} \bar y_{lm} + g_{lm} \hat p_{lm}),
+          \qquad c_{lm} = n_{lm} / \max_m n_{lm} = 1 - g_{lm},
+
+where the second form holds because fitted and observed grades of every system have the same sum.
+Its error has these parts: noise of the observed cells, the error of the parameters, which moves the
+fitted chances of what is missing, what answers of other systems leave open there, and misfit of the
+item model. Over a population of questions the spread of the questions joins them.
+
+- *Noise* is the variance of the trials within cells relative to :math:`E p (1 - p)` of the item
+  model, the dispersion, estimated per system and shrunk to that of all systems by as much as the
+  systems agree; where cells have one trial, residuals tell it. One more unit has the dispersion of
+  independent right or wrong answers, so that what has never varied may vary.
+- *Misfit*, the interaction of systems and questions, is what residuals have beyond noise.
+- *Marginal distributions* are those of a share of successes among an effective number of trials,
+  :math:`n_l = s_l (1 - s_l) / V_l`, by the mid-P rule: a system that is always right has draws from
+  :math:`\mathrm{Beta}(n, 1)` and, as often, of 1. Estimated variances have degrees of freedom,
+  which reduce the effective number as Student's t widens an interval.
+- *Dependence* between systems is that of a Gaussian copula with the correlations of the errors.
+
+References
+----------
+.. [1] E. L. Korn and B. I. Graubard. Confidence intervals for proportions with small expected
+   number of positive counts estimated from survey data. Survey Methodology 24 (1998), 193-201.
+.. [2] A. Agresti and A. Gottard. Nonconservative exact small-sample inference for discrete data.
+   Computational Statistics & Data Analysis 51 (2007). https://doi.org/10.1016/j.csda.2006.02.024
+.. [3] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
+   Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
+.. [4] J. Schäfer and K. Strimmer. A shrinkage approach to large-scale covariance matrix estimation
+   and implications for functional genomics. Statistical Applications in Genetics and Molecular
+   Biology 4 (2005). https://doi.org/10.2202/1544-6115.1175
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtrit
+
+from bayesrank.grades import UnitGrades
+from bayesrank.inference.calibrate.mid_p import mid_p_quantile
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.standardized import (
+    FittedChances,
+    MarginalDifficulties,
+    fit_chances,
+)
+from bayesrank.inference.resample.arguments import has_repeated_trials
+from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.run import Estimate, Run
+from bayesrank.priors import Prior
+from bayesrank.responses import Responses
+
+Array = NDArray[np.float64]
+
+# Degrees of freedom of a variance that is known.
+_UNLIMITED = 1e9
+# Probability of the intervals whose length the degrees of freedom decide.
+_CI_PROB = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandardizedFit(Fit):
+    """A fit of abilities whose scores are means of fitted chances.
+
+    Attributes
+    ----------
+    data : Responses
+        What was fitted.
+    grades : UnitGrades
+        Grades of the questions that somebody was asked.
+    chances : FittedChances
+        Fitted chances. Systems with grades all at an end have half a grade less, or more, there.
+    share : numpy.ndarray of shape (system,)
+        The score as a share of the range of the grades.
+    """
+
+    data: Responses
+    grades: UnitGrades
+    chances: FittedChances
+    share: Array
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Draw scores from the item model as it is: no misfit, and answers that are independent."""
+        spread = Spread(self, target="benchmark", model_based=True)
+        return {"score": spread.draw(rng.standard_normal((n_draws, len(self.share))))}
+
+
+def standardized_accuracy(data: Responses, prior: Prior | None = None) -> StandardizedFit | None:
+    """Fit standardised accuracy by marginal likelihood, where abilities have no prior."""
+    return fit_standardized(data) if prior is None else None
+
+
+def fit_standardized(data: Responses) -> StandardizedFit:
+    """Fit standardised accuracy by marginal maximum likelihood.
+
+    Parameters
+    ----------
+    data : Responses
+        Grades: scores, or categories with weights. Every system has an outcome.
+
+    Returns
+    -------
+    StandardizedFit
+        Not batched.
+
+    Examples
+    --------
+    >>> fit = fit_standardized(Responses([[1, 1, 0, 1], [1, 0, 0, -1]]))
+    >>> fit.score.round(3)
+    array([0.75 , 0.348])
+    """
+    grades = UnitGrades.of(data)
+    asked = grades.trials.any(axis=0)
+    grades = UnitGrades(grades.values[:, asked], grades.low, grades.high)
+    trials, observed = grades.trials, grades.totals
+    n_trials, n_right = trials.sum(axis=1), observed.sum(axis=1)
+    at_end = (n_right <= 0.0) | (n_right >= n_trials)
+    inside = np.clip(n_right, 0.5, n_trials - 0.5) / n_trials
+    totals = np.where(at_end[:, np.newaxis], trials * inside[:, np.newaxis], observed)
+    most = trials.max(axis=1, keepdims=True)
+    chances = fit_chances(totals, trials, 1.0 - trials / most)
+    # Sums of fitted and observed grades are equal, which holds to the last digit here.
+    n_questions = trials.shape[1]
+    filled = ((1.0 - trials / most) * chances.chance).sum(axis=1) / n_questions
+    share = n_right / (most[:, 0] * n_questions) + filled
+    share = np.where(at_end, n_right / n_trials, share)
+    difficulty = np.full(len(asked), np.nan)
+    difficulty[asked] = chances.difficulty
+    parameters = {"difficulty": difficulty, "difficulty_sd": np.float64(chances.difficulty_sd)}
+    optimum = chances.optimum
+    score = grades.worth(share)
+    return StandardizedFit(
+        score=score,
+        parameters=parameters,
+        converged=optimum.converged[0],
+        iterations=optimum.iterations[0],
+        gradient_norm=optimum.gradient_norm[0],
+        free=optimum.point[0],
+        unpack=lambda point: {"score": np.broadcast_to(score, (*point.shape[:-1], len(score)))},
+        log_likelihood=lambda: _log_likelihood(chances, totals, trials),
+        curvature=lambda: (chances.information, np.zeros((len(optimum.point[0]), 0))),
+        data=data,
+        grades=grades,
+        chances=chances,
+        share=share,
+    )
+
+
+def _log_likelihood(chances: FittedChances, totals: Array, trials: Array) -> Array:
+    problem = MarginalDifficulties(totals, trials)
+    return np.array(sum(block.log_integral for block in problem.blocks(chances.optimum.point[0])))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Sampling distribution of standardised accuracies.
+
+    Attributes
+    ----------
+    fit : StandardizedFit
+        What was estimated.
+    target : {"benchmark", "population"}
+        Whether the questions stay as they are or vary too.
+    unit : {"trial", "run"}, default "trial"
+        Whether the trials of a system are independent, or its answers of one run may fail together.
+    model_based : bool, default False
+        Whether to take the item model at its word.
+    """
+
+    fit: StandardizedFit
+    target: str
+    unit: str = "trial"
+    model_based: bool = False
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_]:
+        """Whether a system has grades that are not all at one end."""
+        return (self.fit.share > 0.0) & (self.fit.share < 1.0)
+
+    @cached_property
+    def observed(self) -> NDArray[np.bool_]:
+        """Which cells have a trial."""
+        return self.fit.grades.trials > 0
+
+    @cached_property
+    def kept(self) -> Array:
+        """Weight c of the mean grade of a cell in the score."""
+        trials = self.fit.grades.trials
+        return trials / trials.max(axis=1, keepdims=True)
+
+    @cached_property
+    def means(self) -> Array:
+        """Mean grades of the cells, 0 where missing; half a grade inside the range at an end."""
+        grades = self.fit.grades
+        n_trials = grades.trials.sum(axis=1, keepdims=True)
+        means = grades.totals / np.maximum(grades.trials, 1.0)
+        inner = np.clip(means, 0.5 / n_trials, 1.0 - 0.5 / n_trials)
+        return np.where(self.inside[:, np.newaxis], means, np.where(self.observed, inner, 0.0))
+
+    @cached_property
+    def leverage(self) -> tuple[Array, Array]:
+        """How far a mean grade pulls its own fitted chance, by the difficulty and the ability."""
+        chances, trials = self.fit.chances, self.fit.grades.trials
+        information = trials * chances.noise
+        own = np.minimum(trials * chances.variance / chances.noise, 1.0)
+        return own, information / information.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def dispersion(self) -> tuple[Array, Array]:
+        """Variance of answers relative to the item model by system, and its degrees of freedom."""
+        trials, chances = self.fit.grades.trials, self.fit.chances
+        n_systems = len(trials)
+        if self.model_based:
+            return np.ones(n_systems), np.full(n_systems, _UNLIMITED)
+        by_difficulty, by_ability = self.leverage
+        expected = chances.noise / np.maximum(trials, 1.0)
+        counted = self.observed & self.inside[:, np.newaxis]
+        if self.has_replicates:
+            counted = counted & (trials >= 2)
+            found = self.fit.grades.variances / np.maximum(trials, 1.0)
+        else:
+            expected = expected * (1.0 - by_difficulty) * (1.0 - by_ability)
+            found = (self.means - chances.chance) ** 2
+        own, common, variance = _pooled_ratios(found, expected, counted)
+        n_cells = counted.sum(axis=1)
+        # One more cell of the dispersion of right or wrong answers among all of them, and one more
+        # of the common dispersion in each system. An always right system has no variance to
+        # compare, and near an end p (1 - p) is 1 - p whatever the dispersion inside the range.
+        common = (n_cells.sum() * common + 1.0) / (n_cells.sum() + 1.0)
+        own = (n_cells * own + common) / (n_cells + 1.0)
+        variance = (n_cells / (n_cells + 1.0)) ** 2 * variance
+        freedom = np.divide(2.0 * own**2, variance, where=variance > 0.0, out=_UNLIMITED * own)
+        return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, _UNLIMITED)
+
+    @cached_property
+    def has_replicates(self) -> bool:
+        """Whether most of the observed cells have two trials or more."""
+        return has_repeated_trials(self.fit.data)
+
+    @cached_property
+    def misfit(self) -> float:
+        """Variance of chances around the item model, relative to p (1 - p)."""
+        if self.model_based or not self.has_replicates or not self.inside.any():
+            return 0.0
+        chances, trials = self.fit.chances, np.maximum(self.fit.grades.trials, 1.0)
+        by_difficulty, by_ability = self.leverage
+        noise = self.dispersion[0][:, np.newaxis] * chances.noise / trials
+        # Of independent answers a share of the leverage is left to the residual.
+        left = 1.0 - by_difficulty
+        residual = (self.means - chances.chance) ** 2 / np.maximum(1.0 - by_ability, 1.0 / trials)
+        counted = self.observed & self.inside[:, np.newaxis]
+        beyond = (residual - left * noise)[counted].sum()
+        most = (left**2 * chances.noise)[counted].sum()
+        return max(float(beyond / most), 0.0) if most > 0.0 else 0.0
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance of the errors of the scores, as shares of the range."""
+        chances, kept, n_questions = self.fit.chances, self.kept, self.kept.shape[1]
+        missing = 1.0 - kept
+        dispersion = self.dispersion[0][:, np.newaxis]
+        noise = dispersion * chances.noise
+        in_cells = np.where(self.observed, noise / np.maximum(self.fit.grades.trials, 1.0), 0.0)
+        # A missing part of a cell errs with the observed part, and by the misfit.
+        filled = 2.0 * kept * missing * dispersion * chances.variance
+        filled = filled + missing**2 * self.misfit * chances.noise
+        total = self._by_parameters(noise) + chances.shared + np.diag(filled.sum(axis=1))
+        of_trials = (kept**2 * in_cells).sum(axis=1)
+        if self.target == "population":
+            total += self._over_questions(of_trials)
+        else:
+            total += np.diag(of_trials) + self._shared_trials(of_trials)
+        if self.unit == "run":
+            total += self._over_runs(of_trials)
+        return total / n_questions**2
+
+    def _by_parameters(self, noise: Array) -> Array:
+        """Return what the error of the parameters adds, by way of the missing cells."""
+        chances, trials = self.fit.chances, self.fit.grades.trials
+        if not chances.slopes.any():
+            return np.zeros((len(trials), len(trials)))
+        by_difficulty, _ = self.leverage
+        left = 1.0 - by_difficulty
+        response = np.linalg.solve(chances.information, chances.slopes.T).T
+        # The item model's own variability, and what dispersion and misfit add to it.
+        more = left * trials * (noise - chances.noise)
+        more = more + left**2 * self.misfit * trials**2 * chances.noise
+        variability = chances.likelihood_information.copy()
+        systems = np.arange(len(trials))
+        variability[systems, systems] += more.sum(axis=1)
+        shared = response[:, : len(trials)] * (self.kept * left * noise).sum(axis=1)
+        return response @ variability @ response.T + shared + shared.T
+
+    def _over_questions(self, of_trials: Array) -> Array:
+        """Return the covariance of the sums of grades and fitted chances over questions."""
+        chances = self.fit.chances
+        sums = self.kept * self.means + (1.0 - self.kept) * chances.chance
+        sums = sums - sums.mean(axis=1, keepdims=True)
+        clusters = self._clusters
+        by_cluster = np.zeros((int(clusters.max()) + 1, len(sums)))
+        np.add.at(by_cluster, clusters, sums.T)
+        n = len(by_cluster)
+        found = n / max(n - 1, 1) * by_cluster.T @ by_cluster
+        # The same by the item model, which is one more unit, and all there is at an end.
+        around = chances.chance - chances.chance.mean(axis=1, keepdims=True)
+        between = around**2 + chances.variance + self.misfit * chances.noise
+        expected = of_trials + between.sum(axis=1)
+        own = np.diag(found).copy()
+        trusted = self.inside & (n > 1)
+        mixed = np.where(trusted, (n * own + expected) / (n + 1.0), expected)
+        mixed = np.maximum(mixed, of_trials)  # other questions add to the noise of these
+        factor = np.sqrt(
+            np.where(trusted & (own > 0.0), mixed, 0.0) / np.where(own > 0.0, own, 1.0)
+        )
+        found = found * np.outer(factor, factor)
+        np.fill_diagonal(found, mixed)
+        return found
+
+    @cached_property
+    def _clusters(self) -> NDArray[np.intp]:
+        asked = self.fit.data.trials.any(axis=0)
+        return np.unique(clusters_of(self.fit.data)[asked], return_inverse=True)[1]
+
+    def _shared_trials(self, of_trials: Array) -> Array:
+        """Return the covariance of trials that are the same runs for all systems."""
+        n_systems = len(of_trials)
+        if self.model_based or not self.fit.data.paired or not self.has_replicates:
+            return np.zeros((n_systems, n_systems))
+        trials = self.fit.grades.trials
+        scale = self.kept / np.sqrt(np.maximum(trials * (trials - 1.0), 1.0))
+        rows = (scale[..., np.newaxis] * self.fit.grades.deviations).reshape(n_systems, -1)
+        return _shrunk_covariance(rows, np.sqrt(of_trials), trials)
+
+    def _over_runs(self, of_trials: Array) -> Array:
+        """Return the variance of the totals of runs beyond that of independent trials."""
+        trials = self.fit.grades.trials
+        scale = (self.kept / np.maximum(trials, 1.0))[..., np.newaxis]
+        totals = (scale * self.fit.grades.deviations).sum(axis=1)
+        n_runs = self._n_runs
+        found = n_runs / np.maximum(n_runs - 1.0, 1.0) * (totals**2).sum(axis=1)
+        beyond = np.where(n_runs > 1, np.maximum(found - of_trials, 0.0), 0.0)
+        if self.fit.data.paired:
+            direction = np.sqrt(beyond)
+            signs = np.sign(totals @ totals.T)
+            alike = np.abs(totals @ totals.T)
+            size = np.sqrt(np.maximum(np.outer((totals**2).sum(1), (totals**2).sum(1)), 1e-300))
+            return np.outer(direction, direction) * signs * np.minimum(alike / size, 1.0)
+        return np.diag(beyond)
+
+    @cached_property
+    def _n_runs(self) -> Array:
+        return (~np.isnan(self.fit.grades.values)).any(axis=1).sum(axis=1).astype(np.float64)
+
+    @cached_property
+    def freedom(self) -> Array:
+        """Degrees of freedom of the variances, by system; infinite where the score decides them."""
+        if self.unit == "run":
+            return np.maximum(self._n_runs - 1.0, 1.0)
+        if self.target == "benchmark" or self.model_based:
+            return self.dispersion[1]
+        sums = self.kept * self.means + (1.0 - self.kept) * self.fit.chances.chance
+        return _freedom_of_variance(sums, self._clusters)
+
+    @cached_property
+    def effective_trials(self) -> Array:
+        """Numbers of independent right or wrong answers that would tell as much."""
+        centre = self._inner_share
+        number = centre * (1.0 - centre) / np.diag(self.covariance)
+        tail = 0.5 + _CI_PROB / 2.0
+        freedom = np.clip(self.freedom, 1.0, _UNLIMITED)
+        return number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2
+
+    @cached_property
+    def _inner_share(self) -> Array:
+        sums = self.kept * self.means + (1.0 - self.kept) * self.fit.chances.chance
+        return np.where(self.inside, self.fit.share, sums.mean(axis=1))
+
+    def correlate(self, normals: Array) -> Array:
+        """Return standard normal draws with the correlations of the errors.
+
+        Parameters
+        ----------
+        normals : numpy.ndarray of shape (draw, system)
+            Independent standard normal draws.
+
+        Returns
+        -------
+        numpy.ndarray of shape (draw, system)
+        """
+        sd = np.sqrt(np.diag(self.covariance))
+        values, vectors = np.linalg.eigh(self.covariance / np.outer(sd, sd))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root /= np.sqrt((root**2).sum(axis=1, keepdims=True))
+        return normals @ root.T
+
+    def draw(self, normals: Array, centre: Array | None = None) -> Array:
+        """Turn independent normal draws into draws of scores.
+
+        Parameters
+        ----------
+        normals : numpy.ndarray of shape (draw, system)
+            Independent standard normal draws.
+        centre : numpy.ndarray of shape (system,), optional
+            Shares of the range around which to draw; the estimate by default.
+
+        Returns
+        -------
+        numpy.ndarray of shape (draw, system)
+            In units of the grades.
+        """
+        levels = ndtr(self.correlate(normals))
+        centre = self.fit.share if centre is None else centre
+        columns = [
+            mid_p_quantile(level, share, number)
+            for level, share, number in zip(levels.T, centre, self.effective_trials, strict=True)
+        ]
+        return self.fit.grades.worth(np.stack(columns, axis=1))
+
+
+def sampled_scores(run: Run, fit: StandardizedFit | None, *, like: Estimate | None = None) -> Array:
+    """Draw scores from their sampling distribution, the `spread` of the row of the catalog.
+
+    Parameters
+    ----------
+    run : Run
+        With draws; its target and unit say what varies.
+    fit : StandardizedFit or None
+        The fit of the data, or None to fit them.
+    like : Estimate, optional
+        Draws whose order and centre to keep, for example of NUTS.
+
+    Returns
+    -------
+    numpy.ndarray of shape (draw, system), or of the shape of the draws of `like`
+    """
+    data = cast("Responses", run.data)
+    spread = Spread(fit_standardized(data) if fit is None else fit, run.target, run.unit)
+    if like is None or like.draws is None:
+        rng = np.random.default_rng(run.seed)
+        return spread.draw(rng.standard_normal((run.size, len(data.systems))))
+    flat = like.draws.reshape(-1, len(data.systems))
+    centre = spread.fit.grades.share_of(like.score)
+    return spread.draw(_independent_normals(flat), centre).reshape(like.draws.shape)
+
+
+def _independent_normals(draws: Array) -> Array:
+    """Return normal scores of the draws of each system, made uncorrelated."""
+    ranks = draws.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    normals = ndtri((ranks + 0.5) / len(draws))
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(normals, rowvar=False)))
+    return normals @ (vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T
+
+
+def _pooled_ratios(
+    found: Array, expected: Array, counted: NDArray[np.bool_]
+) -> tuple[Array, float, Array]:
+    """Return ratios of sums by system, shrunk to the common one, that, and their variances.
+
+    The variance of a ratio is that of cells around the common ratio; what the ratios vary more than
+    that is the variance between systems (the method of moments of random effects).
+    """
+    x, y = np.where(counted, found, 0.0), np.where(counted, expected, 0.0)
+    of_x, of_y, squares = x.sum(axis=1), y.sum(axis=1), (y**2).sum(axis=1)
+    some = of_y > 0.0
+    if not some.any():
+        return np.ones(len(x)), 1.0, np.zeros(len(x))
+    common = float(of_x.sum() / of_y.sum())
+    spread = ((x - common * y) ** 2).sum() / squares.sum()
+    of_y, squares = np.where(some, of_y, 1.0), np.where(some, squares, 1.0)
+    ratio = np.where(some, of_x / of_y, common)
+    own = spread * squares / of_y**2
+    between = max(float(((ratio - common) ** 2 - own)[some].mean()), 0.0)
+    weight = between / (between + own) if between > 0.0 else np.zeros(len(x))
+    weight = np.where(some, weight, 0.0)
+    shrunk = common + weight * (ratio - common)
+    of_common = spread * squares.sum() / of_y.sum() ** 2
+    left = weight * own + (1.0 - weight) * of_common
+    return shrunk, common, left
+
+
+def _freedom_of_variance(sums: Array, clusters: NDArray[np.intp]) -> Array:
+    """Return degrees of freedom of variances over units, beyond what the means tell of them.
+
+    Satterthwaite's, from the variance of the squared deviations. The part that is linear in the
+    deviations is left out: the variance of shares of right answers follows their mean.
+    """
+    by_cluster = np.zeros((int(clusters.max()) + 1, len(sums)))
+    np.add.at(by_cluster, clusters, (sums - sums.mean(axis=1, keepdims=True)).T)
+    n = len(by_cluster)
+    squares = by_cluster**2
+    mean = squares.mean(axis=0)
+    centred = squares - mean
+    slope = (centred * by_cluster).mean(axis=0) / np.where(mean > 0.0, mean, 1.0)
+    rest = ((centred - slope * by_cluster) ** 2).mean(axis=0)
+    freedom = 2.0 * n * mean**2 / np.where(rest > 1e-12 * mean**2, rest, 1.0)
+    return np.where((rest > 1e-12 * mean**2) & (mean > 0.0), freedom, _UNLIMITED)
+
+
+def _shrunk_covariance(rows: Array, sd: Array, trials: Array) -> Array:
+    """Return covariances between rows, their correlations shrunk to zero (Schäfer and Strimmer).
+
+    Parameters
+    ----------
+    rows : numpy.ndarray of shape (system, answer)
+        Deviations.
+    sd : numpy.ndarray of shape (system,)
+        Standard deviations that go with the correlations.
+    trials : numpy.ndarray of shape (system, question)
+        Numbers of trials; a cell has one degree of freedom less.
+
+    Returns
+    -------
+    numpy.ndarray of shape (system, system)
+        0 on the diagonal.
+    """
+    size = np.sqrt((rows**2).sum(axis=1))
+    rows = rows / np.where(size > 0.0, size, 1.0)[:, np.newaxis]
+    correlation = rows @ rows.T
+    # Sampling variance of a product moment, from its terms.
+    noise = (rows**2) @ (rows**2).T
+    np.fill_diagonal(correlation, 0.0)
+    np.fill_diagonal(noise, 0.0)
+    strength = (correlation**2).sum()
+    intensity = min(1.0, noise.sum() / strength) if strength > 0.0 else 1.0
+    return (1.0 - intensity) * correlation * np.outer(sd, sd)

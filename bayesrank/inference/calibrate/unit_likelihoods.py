@@ -1,0 +1,347 @@
+r"""Log-likelihoods by unit of variation, for the calibration of models of responses.
+
+One function per row of the catalog: ``model(data, **options)`` with the options of the row's
+factory returns a :class:`CellModel` or an :class:`EventModel`. They know the parameters by name,
+as kernels and factories report them, with a leading axis of points: ``score`` of shape
+(point, system), ``difficulty`` of shape (point, question) and so on.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.log_odds import softplus
+from bayesrank.responses import Responses
+from bayesrank.time_axis import check_time_axis
+
+Array = NDArray[np.float64]
+Named = Mapping[str, Array]
+
+# Parameters that belong to a question. In another sample of questions there are others.
+QUESTION_PARAMETERS = frozenset(
+    {"difficulty", "discrimination", "guessing", "intercept", "loading"}
+)
+
+
+class UnitModel(Protocol):
+    """What calibration needs of a model of responses."""
+
+    data: Responses
+
+    def by_question(self, named: Named) -> Array:
+        """Return log-likelihoods of all answers to a question, of shape (point, question)."""
+        ...
+
+    def by_trial(self, named: Named) -> Array | None:
+        """Return log-likelihoods of shape (point, question, trial); None for cells."""
+        ...
+
+    def log_odds(self, named: Named) -> Array | None:
+        """Return log-odds of right answers, (point, system, question[, trial]), where they are."""
+        ...
+
+    @property
+    def scaling(self) -> "Scaling | None":
+        """A mean over questions that scores are relative to, if there is one."""
+        ...
+
+    def direct(self, named: Named) -> Array:
+        """Return what a question adds to scores that are means over questions themselves.
+
+        Of shape (question, system), at a single point.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A mean over questions that is held, and so sets the origin or the unit of the scores.
+
+    Another sample of questions has another mean.
+
+    Attributes
+    ----------
+    of : callable
+        The quantity whose mean is held, of shape (point, question), NaN or infinite for questions
+        that were left out.
+    lowered : callable
+        Parameters with the quantity of all questions lower by some amount.
+    """
+
+    of: Callable[[Named], Array]
+    lowered: Callable[[Named, float], Named]
+
+    def shares(self, named: Named) -> Array:
+        """Return what each question adds to the mean, of shape (question,), at a single point."""
+        values = self.of(named)[0]
+        kept = np.isfinite(values)
+        return np.where(kept, values, 0.0) / max(int(kept.sum()), 1)
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """Independent answers, with log-odds for every system and question.
+
+    Attributes
+    ----------
+    data : Responses
+        Binary outcomes.
+    predictor : callable
+        Log-odds of right answers from named parameters, of shape (point, system, question), or
+        (point, system, question, trial); infinite or NaN for questions that were left out.
+    scaling : Scaling, optional
+        What sets the origin or the unit of the scores, if not the systems.
+    mean_of : callable, optional
+        Shares of each question in scores that are means over questions, (question, system).
+    """
+
+    data: Responses
+    predictor: Callable[[Named], Array]
+    scaling: Scaling | None = None
+    mean_of: Callable[[Named], Array] | None = None
+
+    def log_odds(self, named: Named) -> Array:
+        """Return log-odds, 0 for questions that were left out."""
+        found = self.predictor(named)
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def by_question(self, named: Named) -> Array:
+        """Return log-likelihoods of all answers to a question, of shape (point, question)."""
+        logit = self.log_odds(named)
+        if logit.ndim == 4:
+            right, seen = self.data.outcomes == 1, self.data.observed
+            return (right * logit - seen * softplus(logit)).sum(axis=(1, 3))
+        correct, trials = self.data.binary_counts
+        return (correct * logit - trials * softplus(logit)).sum(axis=1)
+
+    def by_trial(self, named: Named) -> None:
+        """Return None: cells are enough."""
+
+    def direct(self, named: Named) -> Array:
+        """Return what a question adds to scores that are means over questions themselves."""
+        return np.zeros((1, 1)) if self.mean_of is None else np.nan_to_num(self.mean_of(named))
+
+
+@dataclass(frozen=True)
+class EventModel:
+    """Events of one question and trial each, with right and wrong systems.
+
+    Attributes
+    ----------
+    data : Responses
+        Binary outcomes.
+    log_chance : callable
+        Log-likelihoods of events from named parameters and the right and wrong systems, both of
+        shape (event, system); of shape (point, event).
+    """
+
+    data: Responses
+    log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
+
+    @cached_property
+    def _events(self) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return where events are among questions and trials, and who was right and wrong."""
+        columns = self.data.outcomes.reshape(len(self.data.systems), -1).T
+        right, wrong = columns == 1, columns == 0
+        (where,) = np.nonzero(right.any(axis=1) & wrong.any(axis=1))
+        return where, right[where], wrong[where]
+
+    def by_trial(self, named: Named) -> Array:
+        """Return log-likelihoods of shape (point, question, trial)."""
+        where, right, wrong = self._events
+        n_points, (_, n_questions, n_trials) = len(named["score"]), self.data.shape
+        found = np.zeros((n_points, n_questions * n_trials))
+        found[:, where] = self.log_chance(named, right, wrong)
+        return found.reshape(n_points, n_questions, n_trials)
+
+    def by_question(self, named: Named) -> Array:
+        """Return log-likelihoods of all events of a question, of shape (point, question)."""
+        return self.by_trial(named).sum(axis=-1)
+
+    def log_odds(self, named: Named) -> None:
+        """Return None: systems of an event are not independent."""
+
+    @property
+    def scaling(self) -> None:
+        """Nothing: the scores are relative to one another alone."""
+
+    def direct(self, named: Named) -> Array:
+        """Return zeros: no score is a mean over questions."""
+        return np.zeros((1, 1))
+
+
+def rasch(data: Responses, **_: Any) -> CellModel:
+    """Return the Rasch model."""
+    return CellModel(data, _rasch_log_odds, _DIFFICULTY)
+
+
+def rasch_mml(data: Responses, *, ability_mean: float | None = None, **_: Any) -> CellModel:
+    """Return the Rasch model; with a known mean ability scores are relative to that.
+
+    What questions have of their own is then the intercept: no answer tells where that mean is.
+    """
+    if ability_mean is None:
+        return CellModel(data, _rasch_log_odds, _DIFFICULTY)
+    return CellModel(data, _relative_log_odds)
+
+
+def irt_2pl(data: Responses, *, centred: bool = True, **_: Any) -> CellModel:
+    """Return the 2PL model."""
+    return CellModel(data, _lines, _LOG_SLOPE if centred else _DIFFICULTY)
+
+
+def irt_2pl_mml(data: Responses, **_: Any) -> CellModel:
+    """Return the 2PL model of standardised abilities."""
+    return CellModel(data, _lines)
+
+
+def irt_3pl(
+    data: Responses, *, centred: bool = True, guessing: float | None = None, **_: Any
+) -> CellModel:
+    """Return the 3PL model."""
+
+    def log_odds(named: Named) -> Array:
+        known = _lines(named)
+        chance = np.asarray(named["guessing"][:, np.newaxis] if guessing is None else guessing)
+        with np.errstate(divide="ignore"):  # a guessing probability of 0
+            return np.logaddexp(np.log(chance), known) - np.log1p(-chance)
+
+    return CellModel(data, log_odds, _LOG_SLOPE if centred else _DIFFICULTY)
+
+
+def dynamic_irt(
+    data: Responses,
+    *,
+    variant: str = "growth",
+    time_points: Any = None,
+    score_target: str = "final",
+    **_: Any,
+) -> CellModel:
+    """Return the model of abilities that change from trial to trial."""
+    n_trials = data.shape[2]
+    if variant == "linear" or n_trials == 1:
+        return CellModel(data, _rasch_log_odds, _DIFFICULTY)
+    times = check_time_axis(
+        n_trials,
+        variant=variant,
+        assume_time_axis=True,
+        time_points=time_points,
+        score_target=score_target,
+    )
+    centred = times - times.mean()
+
+    def log_odds(named: Named) -> Array:
+        if variant == "growth":
+            states = named["ability"][..., np.newaxis] + named["slope"][..., np.newaxis] * centred
+        else:
+            states = named["trajectory"]
+        return states[:, :, np.newaxis] - named["difficulty"][:, np.newaxis, :, np.newaxis]
+
+    return CellModel(data, log_odds, _DIFFICULTY)
+
+
+def mirt(data: Responses, *, score: str = "mean_slope", **_: Any) -> CellModel:
+    """Return the multidimensional model."""
+
+    def slopes(named: Named) -> Array:
+        return np.einsum("plk,pmk->plm", named["ability"], named["loading"])
+
+    def mean_slope(named: Named) -> Array:
+        each = slopes(named)[0].T
+        return (each - np.nanmean(each, axis=0)) / np.isfinite(each[:, 0]).sum()
+
+    return CellModel(
+        data,
+        lambda named: slopes(named) + named["intercept"][:, np.newaxis],
+        mean_of=mean_slope if score == "mean_slope" else None,
+    )
+
+
+def hierarchical_binomial(data: Responses, **_: Any) -> CellModel:
+    """Return the model of systems over benchmarks."""
+    groups = data.groups or ("all",) * data.shape[1]
+    place = {name: position for position, name in enumerate(dict.fromkeys(groups))}
+    benchmark = np.array([place[name] for name in groups])
+
+    def log_odds(named: Named) -> Array:
+        ability = named["score"][..., np.newaxis]
+        if "benchmark_ability" in named:
+            ability = named["benchmark_ability"][..., benchmark]
+        return ability + named["intercept"][:, np.newaxis]
+
+    return CellModel(data, log_odds)
+
+
+def bradley_terry_luce(data: Responses, **_: Any) -> EventModel:
+    """Return the composite likelihood of right systems, each chosen among all that were wrong."""
+
+    def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
+        score = named["score"] - named["score"].max(axis=1, keepdims=True)
+        with np.errstate(divide="ignore"):  # strengths that underflow
+            rivals = np.log(np.exp(score) @ wrong.T)
+        lost = softplus(rivals[..., np.newaxis] - score[:, np.newaxis])
+        return -np.where(right, lost, 0.0).sum(axis=-1)
+
+    return EventModel(data, log_chance)
+
+
+def davidson_luce(data: Responses, **_: Any) -> EventModel:
+    """Return the Davidson-Luce model, given the sizes where all systems took part in all events.
+
+    Sizes and scores are independent then. Else the prevalences of the sizes are needed by name.
+    """
+    from bayesrank.inference.fits.winner_sets import winner_sets
+
+    def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
+        score, size = named["score"], right.sum(axis=1)
+        sizes, position = np.unique(size, return_inverse=True)
+        found = score @ (right / size[:, np.newaxis]).T
+        sets, member_of = np.unique(right | wrong, axis=0, return_inverse=True)
+        if len(sets) == 1 and sets.all():
+            return found - winner_sets(score, sizes).log_normaliser[:, position]
+        prevalence = np.log(named["tie_prevalence"])
+        found += prevalence[:, position]
+        for number, members in enumerate(sets):
+            events = member_of == number
+            possible = sizes < members.sum()
+            log_sums = winner_sets(score[:, members], sizes[possible]).log_normaliser
+            total = np.logaddexp.reduce(prevalence[:, possible] + log_sums, axis=1)
+            found[:, events] -= total[:, np.newaxis]
+        return found
+
+    return EventModel(data, log_chance)
+
+
+def _rasch_log_odds(named: Named) -> Array:
+    return named["score"][:, :, np.newaxis] - named["difficulty"][:, np.newaxis]
+
+
+def _relative_log_odds(named: Named) -> Array:
+    return named["contrast"][:, :, np.newaxis] + named["intercept"][:, np.newaxis]
+
+
+def _lines(named: Named) -> Array:
+    with np.errstate(invalid="ignore"):  # questions that were left out
+        return named["discrimination"][:, np.newaxis] * _rasch_log_odds(named)
+
+
+def _easier(named: Named, amount: float) -> Named:
+    return {**named, "difficulty": named["difficulty"] - amount}
+
+
+def _flatter(named: Named, amount: float) -> Named:
+    """Lower log discriminations, and keep the log-odds of a system with score 0."""
+    factor = np.exp(-amount)
+    return {
+        **named,
+        "discrimination": named["discrimination"] * factor,
+        "difficulty": named["difficulty"] / factor,
+    }
+
+
+_DIFFICULTY = Scaling(lambda named: named["difficulty"], _easier)
+_LOG_SLOPE = Scaling(lambda named: np.log(named["discrimination"]), _flatter)

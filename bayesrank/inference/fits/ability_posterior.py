@@ -1,0 +1,285 @@
+r"""One-dimensional posteriors of abilities, on grids that follow them.
+
+With items known, the ability of a system has the log-concave density
+
+.. math:: \log f(z) = \sum_m k_m x_m(z) - n_m \log(1 + e^{x_m(z)}) - z^2 / 2 + \text{const},
+   \qquad x_m(z) = a_m z + d_m.
+
+Its mode and width are found for every system; everything else is quadrature between the points
+where the density has fallen by `TAIL` nats. The trapezoidal rule converges exponentially there: the
+nearest singularity is a distance :math:`\pi / a` off the real line, and steps of half a standard
+deviation of the narrowest density, and of half of :math:`1 / a`, leave nothing but rounding. The
+nodes are shared by all systems, so that densities are matrix products.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.log_odds import logistic, softplus
+from bayesrank.inference.fits.penalty import Array
+
+# exp(-TAIL) is far below rounding.
+TAIL = 40.0
+_STEPS_PER_SD = 2.0
+_STEPS_PER_RISE = 2.0
+# Steeper slopes run away: steps of the density, whose place between two nodes hardly counts.
+_STEEPEST = 1000.0
+_MODE_STEPS = 60
+_MODE_TOLERANCE = 1e-3
+_TAIL_STEPS = 30
+# Panels and nodes of the composite Gauss-Legendre rule that quantiles are read from.
+_PANELS_PER_SD = 0.5
+_PANEL_NODES = 10
+_POSITION_TOLERANCE = 1e-11
+_TABLE_STEPS = 24
+
+
+@dataclass(frozen=True)
+class ItemCurves:
+    """What abilities are judged by: counts and item parameters of one data set.
+
+    Attributes
+    ----------
+    right, trials : numpy.ndarray of shape (system, question)
+        Number right and number of trials, weighted.
+    slope, intercept : numpy.ndarray of shape (question,)
+        a and d.
+    near : numpy.ndarray of shape (system,), optional
+        Where to look for the modes first.
+    """
+
+    right: Array
+    trials: Array
+    slope: Array
+    intercept: Array
+    near: Array | None = None
+
+    def log_density(self, nodes: Array) -> Array:
+        """Return log f up to a constant per system, at nodes of shape (system, node)."""
+        x = nodes[:, :, None] * self.slope + self.intercept
+        total = (softplus(x) @ self.trials[:, :, None])[:, :, 0]
+        return self._linear(nodes) - total
+
+    def shared_log_density(self, nodes: Array) -> Array:
+        """Return log f up to a constant per system at the same nodes for all, (system, node)."""
+        x = nodes[:, None] * self.slope + self.intercept
+        return self._linear(nodes) - self.trials @ softplus(x).T
+
+    def derivatives(self, ability: Array) -> tuple[Array, Array]:
+        """Return the first and minus the second derivative of log f at one point per system."""
+        chance = logistic(ability[:, None] * self.slope + self.intercept)
+        first = (self.right - self.trials * chance) @ self.slope - ability
+        second = (self.trials * chance * (1.0 - chance)) @ self.slope**2 + 1.0
+        return first, second
+
+    @cached_property
+    def modes(self) -> tuple[Array, Array]:
+        """Modes and minus the second derivatives there, of shape (system,)."""
+        mode = np.zeros(len(self.right)) if self.near is None else self.near
+        low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
+        longest = np.ones_like(mode)
+        for _ in range(_MODE_STEPS):
+            first, second = self.derivatives(mode)
+            step = first / second
+            length = np.abs(step)
+            last = length.max(initial=0.0) <= _MODE_TOLERANCE
+            rises = first > 0.0
+            np.copyto(low, mode, where=rises)
+            np.copyto(high, mode, where=~rises)
+            if not last and (length > 0.5 * longest).any():
+                step = self._kept(mode, step, longest, low, high)
+                length = np.abs(step)
+            mode, longest = mode + step, length
+            if last:
+                break
+        return mode, self.derivatives(mode)[1]
+
+    def _kept(self, mode: Array, step: Array, longest: Array, low: Array, high: Array) -> Array:
+        """Shorten the Newton steps that do not shrink: the last ones were `longest`.
+
+        Steep items make steps of the first derivative, which Newton's method jumps across. Where
+        the mode is known to lie between `low` and `high` their middle is tried.
+        """
+        held = np.isfinite(high - low)
+        ends = np.where(held, low, 0.0), np.where(held, high, 0.0)
+        inside = (ends[0] < mode + step) & (mode + step < ends[1])
+        fine = (np.abs(step) <= _MODE_TOLERANCE) | (inside & (np.abs(step) <= 0.5 * longest))
+        halved = 0.5 * (ends[0] + ends[1]) - mode
+        free = np.clip(step, -2.0 * longest, 2.0 * longest)
+        return np.where(held, np.where(fine, step, halved), free)
+
+    def bounds(self, mode: Array, precision: Array) -> tuple[Array, Array]:
+        """Return points on either side of the modes beyond which nothing is left."""
+        # The prior alone bounds the width.
+        widest = np.sqrt(2.0 * TAIL)
+        width = np.minimum(np.sqrt(2.0 * TAIL / precision), widest)
+        reach = np.stack([-width, width], axis=-1)
+        top = self.log_density(mode[:, None])
+        for _ in range(_TAIL_STEPS):
+            fallen = top - self.log_density(mode[:, None] + reach)
+            short = (fallen < TAIL) & (np.abs(reach) < widest)
+            if not short.any():
+                break
+            # In a log-concave tail the fall grows between linearly and quadratically.
+            factor = np.clip(TAIL / np.maximum(fallen, 1e-3), 1.05, 1.5)
+            reach = np.where(short, np.clip(reach * factor, -widest, widest), reach)
+        return mode + reach[:, 0], mode + reach[:, 1]
+
+    @cached_property
+    def grid(self) -> tuple[Array, Array, Array]:
+        """Trapezoidal nodes shared by all systems, their weights and the log integrals.
+
+        The nodes are of shape (node,) and the weights (system, node); those of a system sum to
+        one. The log integral is that of the density with the prior normalised.
+        """
+        mode, precision = self.modes
+        low, high = self.bounds(mode, precision)
+        start, end = low.min(), high.max()
+        steepest = min(self.slope.max(initial=0.0), _STEEPEST)
+        finest = max(_STEPS_PER_SD * np.sqrt(precision.max()), _STEPS_PER_RISE * steepest)
+        nodes = np.linspace(start, end, int(np.ceil((end - start) * finest)) + 1)
+        log_density = self.shared_log_density(nodes)
+        top = log_density.max(axis=-1, keepdims=True)
+        weights = np.exp(log_density - top)
+        total = weights.sum(axis=-1)
+        measure = (nodes[1] - nodes[0]) / np.sqrt(2.0 * np.pi)
+        return nodes, weights / total[:, None], top[:, 0] + np.log(total * measure)
+
+    def _linear(self, nodes: Array) -> Array:
+        constant = (self.right @ self.intercept)[:, None]
+        return (self.right @ self.slope)[:, None] * nodes + constant - 0.5 * nodes**2
+
+
+@dataclass(frozen=True)
+class AbilityPosterior:
+    """Posterior densities of abilities, piecewise polynomial between Gauss-Legendre panels.
+
+    Attributes
+    ----------
+    edges : numpy.ndarray of shape (system, panel + 1)
+        Ends of the panels.
+    cumulative : numpy.ndarray of shape (system, panel + 1)
+        Distribution function at the ends.
+    density : numpy.ndarray of shape (system, panel, node)
+        Density at the nodes.
+    """
+
+    edges: Array
+    cumulative: Array
+    density: Array
+
+    @classmethod
+    def of(cls, curves: ItemCurves, shift: float, scale: float) -> "AbilityPosterior":
+        """Return the posterior of shift + scale z for every system."""
+        mode, precision = curves.modes
+        low, high = curves.bounds(mode, precision)
+        spread = ((high - low) * np.sqrt(precision)).max()
+        n_panels = int(np.ceil(_PANELS_PER_SD * spread))
+        nodes, weights = _legendre()
+        edges = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, n_panels + 1)
+        half = 0.5 * (high - low) / n_panels
+        points = edges[:, :-1, None] + half[:, None, None] * (1.0 + nodes)
+        log_density = curves.log_density(points.reshape(len(mode), -1)).reshape(points.shape)
+        density = np.exp(log_density - log_density.max(axis=(-1, -2), keepdims=True))
+        mass = (density @ weights) * half[:, None]
+        total = mass.sum(axis=-1, keepdims=True)
+        cumulative = np.zeros(edges.shape)
+        np.cumsum(mass / total, axis=-1, out=cumulative[:, 1:])
+        return cls(shift + scale * edges, cumulative, density / (total[:, :, None] * scale))
+
+    def take(self, index: NDArray[np.intp]) -> "AbilityPosterior":
+        """Return the posteriors of some systems."""
+        return AbilityPosterior(self.edges[index], self.cumulative[index], self.density[index])
+
+    def mean(self) -> Array:
+        """Return posterior means, of shape (system,)."""
+        points, weights = self._rule()
+        return (points * weights).sum(axis=(-1, -2))
+
+    def sd(self) -> Array:
+        """Return posterior standard deviations, of shape (system,)."""
+        points, weights = self._rule()
+        deviations = points - self.mean()[:, None, None]
+        return np.sqrt((deviations**2 * weights).sum(axis=(-1, -2)))
+
+    def quantile(self, probability: Array) -> Array:
+        """Return quantiles.
+
+        Parameters
+        ----------
+        probability : numpy.ndarray of shape (draw, system)
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        numpy.ndarray of shape (draw, system)
+        """
+        wanted = np.asarray(probability, dtype=np.float64)
+        passed = (self.cumulative[None, :, :] <= wanted[:, :, None]).sum(axis=-1)
+        panel = np.clip(passed - 1, 0, self.density.shape[1] - 1)
+        system = np.broadcast_to(np.arange(wanted.shape[1]), wanted.shape)
+        low, high = self.edges[system, panel], self.edges[system, panel + 1]
+        half = 0.5 * (high - low)
+        # Mass from the left end to position u in [-1, 1] is a polynomial in u.
+        polynomial = (self.density[system, panel] @ _antiderivative()) * half[..., None]
+        mass = wanted - self.cumulative[system, panel]
+        u = _solve_increasing(polynomial.reshape(wanted.size, -1), mass.ravel())
+        return low + half * (1.0 + u.reshape(wanted.shape))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Return draws, of shape (draw, system), from a fine table of the distribution function."""
+        position = np.linspace(-1.0, 1.0, _TABLE_STEPS + 1)[1:]
+        basis = np.polynomial.legendre.legvander(position, _PANEL_NODES)
+        half = 0.5 * np.diff(self.edges, axis=-1)
+        inside = (self.density @ _antiderivative()) @ basis.T * half[..., None]
+        table = (self.cumulative[:, :-1, None] + inside).reshape(len(self.edges), -1)
+        middle = self.edges[:, :-1, None] + half[..., None] * (1.0 + position)
+        points = middle.reshape(len(self.edges), -1)
+        uniform = rng.random((len(self.edges), n_draws))
+        columns = [np.interp(*row) for row in zip(uniform, table, points, strict=True)]
+        return np.stack(columns, axis=-1)
+
+    def _rule(self) -> tuple[Array, Array]:
+        nodes, weights = _legendre()
+        half = 0.5 * np.diff(self.edges, axis=-1)[..., None]
+        return self.edges[:, :-1, None] + half * (1.0 + nodes), self.density * half * weights
+
+
+@cache
+def _legendre() -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(_PANEL_NODES)
+
+
+@cache
+def _antiderivative() -> Array:
+    """Return Legendre coefficients of the integral from -1, per value at each node."""
+    nodes, weights = _legendre()
+    degree = np.arange(_PANEL_NODES)
+    basis = np.polynomial.legendre.legvander(nodes, _PANEL_NODES - 1)
+    coefficients = (basis * weights[:, None]) * (degree + 0.5)
+    integrals = np.polynomial.legendre.legint(coefficients.T, lbnd=-1.0)
+    return np.asarray(integrals, dtype=np.float64).T
+
+
+def _solve_increasing(polynomial: Array, target: Array) -> Array:
+    """Solve increasing Legendre series for a value, by Newton's method kept inside a bracket."""
+    low, high = np.full(len(target), -1.0), np.ones(len(target))
+    u = np.zeros(len(target))
+    slope = np.polynomial.legendre.legder(polynomial.T)
+    for _ in range(60):
+        excess = np.polynomial.legendre.legval(u, polynomial.T, tensor=False) - target
+        high = np.where(excess > 0.0, u, high)
+        low = np.where(excess > 0.0, low, u)
+        rate = np.polynomial.legendre.legval(u, slope, tensor=False)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            proposal = u - excess / rate
+        inside = (proposal > low) & (proposal < high)
+        following = np.where(inside, proposal, 0.5 * (low + high))
+        settled = np.abs(following - u).max(initial=0.0) <= _POSITION_TOLERANCE
+        u = following
+        if settled:
+            break
+    return u

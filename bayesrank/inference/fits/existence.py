@@ -1,0 +1,326 @@
+"""Whether a finite maximum-likelihood estimate exists, and who is to blame when it does not.
+
+Every check returns nothing when the estimate exists and raises
+:class:`~bayesrank.errors.NoFiniteEstimate` otherwise; the message names the systems (or the systems
+and questions) that the data set apart, and the remedy. Posterior modes under proper priors always
+exist and need no check.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.connectivity import (
+    linked_both_ways,
+    reachable,
+    strongly_connected,
+)
+from bayesrank.errors import NoFiniteEstimate
+
+REMEDY = 'use backend="map", whose prior keeps every score finite'
+_NAMES_SHOWN = 5
+
+
+def check_wins(wins: ArrayLike, *, systems: Sequence[str], method: str) -> None:
+    """Check that Bradley-Terry, Plackett-Luce and Luce-type likelihoods have a finite maximum.
+
+    They do if and only if the graph with an edge from i to j where i beat j is strongly connected:
+    however the systems are split in two, each part beats the other at least once.
+
+    Parameters
+    ----------
+    wins : array_like of shape (system, opponent)
+        ``wins[i, j] > 0``: i beat j.
+    systems : sequence of str
+        Labels, for the message.
+    method : str
+        Name of the method, for the message.
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If a group of systems never lost to, or never beat, the others.
+
+    References
+    ----------
+    .. [1] L. R. Ford Jr. Solution of a ranking problem from binary comparisons. The American
+       Mathematical Monthly 64 (1957). https://doi.org/10.1080/00029890.1957.11989117
+
+    Examples
+    --------
+    >>> check_wins([[0, 2], [1, 0]], systems=["a", "b"], method="bradley_terry")
+    """
+    edges = np.asarray(wins) > 0.0
+    if not strongly_connected(edges):
+        _raise_split(edges, systems, method, beaten="lost to", beats="beat", met="beat or lost to")
+
+
+def check_fixed_threshold(
+    wins: ArrayLike, ties: ArrayLike, *, systems: Sequence[str], method: str = "rao_kupper"
+) -> None:
+    """Check that Rao-Kupper with a fixed kappa above 1 has a finite maximum.
+
+    It does if and only if the graph of wins and ties is strongly connected, a tie counting in both
+    directions.
+
+    Parameters
+    ----------
+    wins, ties : array_like of shape (system, opponent)
+        Win counts, and symmetric tie counts.
+    systems : sequence of str
+        Labels, for the message.
+    method : str, default "rao_kupper"
+        Name of the method, for the message.
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If a group of systems always or never beat the others.
+
+    Examples
+    --------
+    >>> check_fixed_threshold([[0, 0], [0, 0]], [[0, 1], [1, 0]], systems=["a", "b"])
+    """
+    edges = (np.asarray(wins) > 0.0) | (np.asarray(ties) > 0.0)
+    if not strongly_connected(edges):
+        _raise_split(
+            edges,
+            systems,
+            method,
+            beaten="lost to or tied with",
+            beats="beat or tied with",
+            met="met",
+        )
+
+
+def check_tie_model(
+    wins: ArrayLike,
+    ties: ArrayLike,
+    *,
+    systems: Sequence[str],
+    method: Literal["davidson", "rao_kupper"],
+) -> None:
+    r"""Check that Davidson or Rao-Kupper with an estimated tie parameter has a finite maximum.
+
+    It has one unless the log-likelihood never falls along some direction :math:`(d, e)` of scores
+    and log tie parameter, other than a common shift of the scores: with :math:`g = 1/2` for
+    Davidson and 1 for Rao-Kupper, :math:`d_i \ge d_j` and :math:`e \le g (d_i - d_j)` wherever
+    i beat j, :math:`e \ge g |d_i - d_j|` wherever i and j tied. That is a linear programme, needed
+    only where wins alone do not connect the systems.
+
+    Parameters
+    ----------
+    wins, ties : array_like of shape (system, opponent)
+        Win counts, and symmetric tie counts.
+    systems : sequence of str
+        Labels, for the message.
+    method : {"davidson", "rao_kupper"}
+        Which likelihood.
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If there are no ties, nothing but ties, or systems that the data set apart.
+
+    Examples
+    --------
+    >>> check_tie_model([[0, 1], [1, 0]], [[0, 1], [1, 0]], systems=["a", "b"], method="davidson")
+    """
+    won, tied = np.asarray(wins) > 0.0, np.asarray(ties) > 0.0
+    if not tied.any():
+        raise NoFiniteEstimate(
+            f"{method} has no finite maximum-likelihood estimate: there are no ties, so the tie "
+            f"strength runs to the end of its range; use bradley_terry, which needs none"
+        )
+    if strongly_connected(won):
+        return  # every d is equal, and then a single tie bounds e from below and a win from above
+    if not won.any():
+        raise NoFiniteEstimate(
+            f"{method} has no finite maximum-likelihood estimate: every comparison is a tie, so "
+            f"the tie strength is infinite and the scores are undetermined; {REMEDY}"
+        )
+    check_fixed_threshold(wins, ties, systems=systems, method=method)
+    direction = _rising_direction(won, tied, 0.5 if method == "davidson" else 1.0)
+    if direction is None:
+        return
+    if np.ptp(direction) < 1e-6:
+        raise NoFiniteEstimate(
+            f"{method} has no finite maximum-likelihood estimate: its tie strength is unbounded "
+            f"on these data; {REMEDY}"
+        )
+    top = direction > direction.max() - 1e-6
+    raise NoFiniteEstimate(
+        f"{method} has no finite maximum-likelihood estimate: raising "
+        f"{named(systems, top)} above the other systems, with the tie strength adjusted, never "
+        f"lowers the likelihood; {REMEDY}"
+    )
+
+
+def check_items(
+    correct: ArrayLike,
+    trials: ArrayLike,
+    *,
+    systems: Sequence[str],
+    questions: Sequence[str],
+    method: str,
+) -> None:
+    """Check what an item response model needs for finite joint maximum-likelihood abilities.
+
+    Questions that every system answered right, or wrong, in every trial carry no information and
+    are left out. On the others the Rasch model is a Bradley-Terry model between systems and
+    questions, a system beating a question when it answers right, and its estimate is finite if and
+    only if that graph is strongly connected. The same condition is necessary, though not
+    sufficient, for 2PL and 3PL; fits of those report whether they converged.
+
+    Parameters
+    ----------
+    correct, trials : array_like of shape (system, question)
+        Number right out of the number of trials.
+    systems, questions : sequence of str
+        Labels, for the message.
+    method : str
+        Name of the method, for the message.
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If a system is always right or always wrong, if no question separates the systems, or if
+        the systems and questions fall into groups that are.
+
+    References
+    ----------
+    .. [1] G. H. Fischer. On the existence and uniqueness of maximum-likelihood estimates in the
+       Rasch model. Psychometrika 46 (1981). https://doi.org/10.1007/BF02293919
+
+    Examples
+    --------
+    >>> check_items(
+    ...     [[1, 2], [1, 1]], [[2, 2], [2, 2]], systems="ab", questions="pq", method="rasch"
+    ... )
+    """
+    right = np.asarray(correct)
+    wrong = np.asarray(trials) - right
+    if linked_both_ways(right > 0, wrong > 0):
+        return
+    keep = (right.sum(axis=0) > 0.0) & (wrong.sum(axis=0) > 0.0)
+    prefix = f"{method} has no finite maximum-likelihood estimate"
+    if not keep.any():
+        raise NoFiniteEstimate(
+            f"{prefix}: every question is answered right by all systems or wrong by all; {REMEDY}"
+        )
+    right, wrong = right[:, keep], wrong[:, keep]
+    for verdict, missing in (("right", wrong), ("wrong", right)):
+        always = missing.sum(axis=1) <= 0.0
+        if always.any():
+            raise NoFiniteEstimate(
+                f"{prefix}: {named(systems, always)} answered every question that separates the "
+                f"systems {verdict}; {REMEDY}"
+            )
+    n_systems = len(right)
+    edges = np.zeros((n_systems + right.shape[1],) * 2, dtype=bool)
+    edges[:n_systems, n_systems:] = right > 0.0
+    edges[n_systems:, :n_systems] = wrong.T > 0.0
+    kept = [label for label, stays in zip(questions, keep, strict=True) if stays]
+    group = _closed_groups(reachable(edges))[0]
+    raise NoFiniteEstimate(
+        f"{prefix}: {named(systems, group[:n_systems])} answered every question right except "
+        f"among {named(kept, group[n_systems:])}, which no other system ever answered right; "
+        f"{REMEDY}"
+    )
+
+
+def named(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    """List the chosen labels, at most five of them.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        All labels.
+    chosen : numpy.ndarray of bool
+        Which of them to list.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> named(["a", "b", "c"], np.array([True, False, True]))
+    "'a', 'c'"
+    """
+    names = [repr(str(label)) for label, wanted in zip(labels, chosen, strict=True) if wanted]
+    if len(names) > _NAMES_SHOWN:
+        return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
+    return ", ".join(names)
+
+
+def _closed_groups(
+    closure: NDArray[np.bool_],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the smallest group that no outsider reaches, and the smallest that reaches none."""
+    together = closure & closure.T
+    sizes = together.sum(axis=1)
+    unreached = ~(closure.T & ~together).any(axis=1)
+    unreaching = ~(closure & ~together).any(axis=1)
+    first = np.argmin(np.where(unreached, sizes, len(sizes) + 1))
+    last = np.argmin(np.where(unreaching, sizes, len(sizes) + 1))
+    return together[first], together[last]
+
+
+def _raise_split(
+    edges: NDArray[np.bool_],
+    systems: Sequence[str],
+    method: str,
+    *,
+    beaten: str,
+    beats: str,
+    met: str,
+) -> None:
+    """Raise for a graph that is not strongly connected, naming its smaller extreme group."""
+    top, bottom = _closed_groups(reachable(edges))
+    group, verb = (top, beaten) if top.sum() <= bottom.sum() else (bottom, beats)
+    if not (edges[group][:, ~group].any() or edges[~group][:, group].any()):
+        verb = met
+    raise NoFiniteEstimate(
+        f"{method} has no finite maximum-likelihood estimate: {named(systems, group)} never {verb} "
+        f"any of the other {int((~group).sum())} systems; {REMEDY}"
+    )
+
+
+def _rising_direction(
+    won: NDArray[np.bool_], tied: NDArray[np.bool_], share: float
+) -> NDArray[np.float64] | None:
+    """Return scores of a direction along which the likelihood never falls, or None."""
+    # Imported here: scipy.optimize takes longer to import than most fits take, and few data sets
+    # get this far.
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    size = len(won)
+    ahead, behind = np.nonzero(won)
+    one, other = np.nonzero(tied)  # both orders of every tied pair
+    rows = np.arange(2 * len(ahead) + len(one))
+    i = np.concatenate([ahead, ahead, one])
+    j = np.concatenate([behind, behind, other])
+    slope = np.repeat([1.0, share, share], [len(ahead), len(ahead), len(one)])
+    tie_part = np.repeat([0.0, -1.0, 1.0], [len(ahead), len(ahead), len(one)])
+    # Every row is nonnegative along a direction in which the likelihood never falls.
+    table = csr_array(
+        (
+            np.concatenate([slope, -slope, tie_part]),
+            (np.tile(rows, 3), np.concatenate([i, j, np.full(len(rows), size)])),
+        ),
+        shape=(len(rows), size + 1),
+    )
+    solution = linprog(
+        -np.asarray(table.sum(axis=0)).ravel(),
+        A_ub=-table,
+        b_ub=np.zeros(len(rows)),
+        bounds=(-1.0, 1.0),
+        method="highs",
+    )
+    if -solution.fun <= 1e-6:
+        return None
+    return solution.x[:size]

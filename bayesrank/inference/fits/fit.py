@@ -1,0 +1,135 @@
+"""The result of a kernel: an optimum, its curvature, and Gaussian draws around it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.laplace import constrained_steps, gaussian_draws
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An optimum found by a kernel, batched over leading resample axes.
+
+    Attributes
+    ----------
+    score : numpy.ndarray of shape (..., system)
+        The scores, higher is better. Paired and Luce scores sum to zero.
+    parameters : dict of str to numpy.ndarray
+        The other parameters on their natural scale, for example ``tie_strength`` of shape (...)
+        or ``difficulty`` of shape (..., question).
+    converged : numpy.ndarray of bool and shape (...)
+        Whether the last Newton step and the gradient met the criteria of
+        :mod:`bayesrank.inference.fits.newton` and the optimum is a single finite point as far
+        as the kernel can tell. The rows of fits that did not converge hold the last point visited.
+    iterations : numpy.ndarray of int64 and shape (...)
+        Newton iterations.
+    gradient_norm : numpy.ndarray of shape (...)
+        Largest absolute component of the gradient of the objective, over the count scale.
+    free : numpy.ndarray of shape (..., p)
+        The optimum in the kernel's free coordinates, which its docstring lists.
+    unpack : callable
+        Maps free coordinates of shape (..., p) to a dict with ``score`` and the parameters.
+    log_likelihood : callable
+        Returns the log-likelihood of shape (...); called at most once.
+    curvature : callable
+        Returns the information matrix of shape (..., p, p), and the vectors, of shape
+        (p, constraint) or (..., p, constraint), whose product with the free coordinates is held,
+        for example ones over the scores; called at most once.
+    displace : callable, default numpy.add
+        Moves the optimum by Gaussian deviations; a coordinate with a lower end is moved so that it
+        stays above it.
+    without : callable, optional
+        Given which questions to leave out, of shape (part, question), returns the scores of the
+        others, of shape (part, system), fitted again from where this fit ended; NaN where they
+        have no finite estimate. For likelihoods whose influences of questions tell too little.
+    refit : callable, optional
+        Given other numbers right and numbers of trials, both of shape (part, system, question),
+        returns the scores fitted to them as to these, of shape (part, system). For what no
+        influence tells: small changes of the data that decide among several maxima, or that move
+        a reference.
+    """
+
+    score: Array
+    parameters: dict[str, Array]
+    converged: NDArray[np.bool_]
+    iterations: NDArray[np.int64]
+    gradient_norm: Array
+    free: Array
+    unpack: Callable[[Array], dict[str, Array]]
+    log_likelihood: Callable[[], Array]
+    curvature: Callable[[], tuple[Array, Array]]
+    displace: Callable[[Array, Array], Array] = np.add
+    without: Callable[[NDArray[np.bool_]], Array] | None = None
+    refit: Callable[[Array, Array], Array] | None = None
+
+    @cached_property
+    def loglik(self) -> Array:
+        """Log-likelihood of the data, shape (...).
+
+        Without penalties, and without the constants that no parameter enters (binomial
+        coefficients).
+        """
+        return self.log_likelihood()
+
+    @property
+    def information(self) -> Array:
+        """Negative Hessian of the penalised objective at the optimum, shape (..., p, p).
+
+        In the free coordinates and without the zero-sum constraint, so it is singular along the
+        directions that the constraint removes. A tie parameter at the edge of its range (no ties
+        at all, or nothing but ties) has an infinite coordinate and a unit diagonal entry.
+        """
+        return self.geometry[0]
+
+    @cached_property
+    def geometry(self) -> tuple[Array, Array]:
+        """The information and the held directions, as ``curvature`` returns them."""
+        return self.curvature()
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Draw from the Gaussian approximation at the optimum (Laplace).
+
+        Parameters
+        ----------
+        n_draws : int
+            Number of draws per fit.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            ``score`` of shape (draw, ..., system) and the other parameters, each with a leading
+            draw axis. Positive and bounded parameters are Gaussian on their free scale and
+            transformed back; the constraints hold in every draw.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the information is not positive definite under the constraint, which a converged
+            fit excludes.
+        """
+        deviations = gaussian_draws(*self.geometry, n_draws, rng)
+        return self.unpack(self.displace(self.free, deviations))
+
+    def move(self, gradients: Array) -> dict[str, Array]:
+        """Return the parameters one Newton step away from the optimum, for many gradients.
+
+        Parameters
+        ----------
+        gradients : numpy.ndarray of shape (step, p)
+            Of the objective at the optimum of a fit that is not batched, for other data.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            As :meth:`draw`, one row per gradient.
+        """
+        steps = constrained_steps(*self.geometry, gradients)
+        return self.unpack(self.displace(self.free, steps))

@@ -1,0 +1,374 @@
+"""Point estimates of the item response models that have a Newton kernel, without PyMC.
+
+As in :mod:`bayesrank.inference.fits.table`: ``fit(data, prior, **options)`` with the options of
+the factory, where None means that the compiled graph of the factory does it; and
+``require_items(data, ...)``, which raises where the maximum-likelihood estimate does not exist.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.errors import DataError
+from bayesrank.inference.fits.existence import check_items
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.growth import fit_growth
+from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
+from bayesrank.inference.fits.item_cells import Guessing
+from bayesrank.inference.fits.mirt import fit_mirt
+from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.fits.pooled_growth import fit_pooled_growth
+from bayesrank.inference.fits.pooled_irt import fit_pooled_items
+from bayesrank.inference.fits.pooled_items import NormalPrior, PooledItems
+from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.state_space import fit_state_space
+from bayesrank.models.factor_reference import Score
+from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
+from bayesrank.responses import Responses
+from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
+
+Named = dict[str, NDArray[np.float64]]
+
+# What has not settled by then is on its way to infinity, where dozens of fits would not follow.
+_REFIT_ITERATIONS = 100
+
+
+def rasch(
+    data: Responses, prior: Prior, *, difficulty_prior: PriorLike = "hierarchical"
+) -> Fit | None:
+    """Fit the Rasch model with a normal prior on abilities, or free difficulties."""
+    normal = prior.quadratic()
+    if normal is None:
+        return None
+    if _is_flat(difficulty_prior):
+        return fit_rasch(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
+    if difficulty_prior != HIERARCHICAL or normal[1] == 0.0:
+        return None
+    mean, precision = normal
+    problem = PooledItems.of(
+        *data.binary_counts,
+        ability_mean=mean,
+        ability_precision=precision,
+        level=float(np.mean(mean)),
+        level_sd=(precision * data.shape[0]) ** -0.5,
+    )
+    return _uncentred(fit_pooled_items(problem))
+
+
+def irt_2pl(
+    data: Responses,
+    prior: Prior,
+    *,
+    difficulty_prior: PriorLike = "hierarchical",
+    discrimination_prior: PriorLike = "normal(0, 0.5)",
+    centred: bool = True,
+    reg_discrimination: float = 0.01,
+) -> Fit | None:
+    """Fit the default form of the 2PL model, or the published one with free item parameters."""
+    normal = prior.quadratic()
+    if normal is None:
+        return None
+    if centred and difficulty_prior == HIERARCHICAL:
+        return _fit_lines(data, normal, discrimination_prior)
+    if centred or not _is_flat(difficulty_prior, discrimination_prior):
+        return None
+    fit_counts = partial(
+        fit_irt_2pl,
+        ability_mean=normal[0],
+        ability_precision=normal[1],
+        reg_discrimination=reg_discrimination,
+    )
+    return _with_free_variables(_with_refits(fit_counts, data), _log_discrimination)
+
+
+def irt_3pl(
+    data: Responses,
+    prior: Prior,
+    *,
+    difficulty_prior: PriorLike = "hierarchical",
+    discrimination_prior: PriorLike = "normal(0, 0.2)",
+    guessing: float | None = None,
+    guessing_upper: float = 0.5,
+    guessing_prior: PriorLike = "normal(-1, 0.3)",
+    centred: bool = True,
+    reg_discrimination: float = 0.01,
+    reg_guessing: float = 0.1,
+) -> Fit | None:
+    """Fit the default form of the 3PL model, or the published one with free item parameters."""
+    normal = prior.quadratic()
+    if normal is None:
+        return None
+    if centred and difficulty_prior == HIERARCHICAL:
+        given = as_prior(guessing_prior).quadratic()
+        if given is None or given[1] == 0.0:
+            return None
+        return _fit_lines(
+            data,
+            normal,
+            discrimination_prior,
+            guessing=Guessing(guessing, guessing_upper),
+            guess_prior=NormalPrior(float(given[0]), given[1]),
+        )
+    flat = _is_flat(difficulty_prior, discrimination_prior, guessing_prior)
+    if centred or not flat:
+        return None
+    fit_counts = partial(
+        fit_irt_3pl,
+        ability_mean=normal[0],
+        ability_precision=normal[1],
+        reg_discrimination=reg_discrimination,
+        reg_guessing=reg_guessing,
+        guessing=guessing,
+        guessing_upper=guessing_upper,
+    )
+
+    def free(named: Named) -> Named:
+        if guessing is not None:
+            return _log_discrimination(named)
+        share = named["guessing"] / guessing_upper
+        return _log_discrimination(named) | {"guessing_logit": np.log(share) - np.log1p(-share)}
+
+    return _with_free_variables(_with_refits(fit_counts, data), free)
+
+
+def dynamic_irt(
+    data: Responses,
+    prior: Prior,
+    *,
+    variant: Variant = "growth",
+    assume_time_axis: bool = False,
+    time_points: Sequence[float] | None = None,
+    score_target: ScoreTarget = "final",
+    difficulty_prior: PriorLike = "hierarchical",
+    slope_prior: PriorLike = "normal(0, 1)",
+    walk_prior: PriorLike = "normal(0, 0.5)",
+    slope_reg: float = 0.01,
+    state_reg: float = 1.0,
+) -> Fit | None:
+    """Fit the published forms of the dynamic models, or growth with default priors.
+
+    Raises
+    ------
+    ValueError
+        If an option cannot be used, or an optimiser is to estimate the scale of a walk.
+    """
+    check_time_axis(
+        data.shape[2],
+        variant=variant,
+        assume_time_axis=assume_time_axis,
+        time_points=time_points,
+        score_target=score_target,
+    )
+    if variant == "state_space" and not _is_flat(walk_prior):
+        raise ValueError(
+            f"walk_prior must be 'flat' where an optimiser fits variant='state_space', which then "
+            f"has the penalty state_reg; got {walk_prior!r}: increments and their scale vanish "
+            "together at the mode, so estimate the scale with backend='nuts'"
+        )
+    if variant == "linear":
+        return rasch(data, prior, difficulty_prior=difficulty_prior)
+    normal = prior.quadratic()
+    if normal is None:
+        return None
+    if variant == "growth" and difficulty_prior == HIERARCHICAL:
+        slopes = as_prior(slope_prior).quadratic()
+        if slopes is None or min(slopes[1], normal[1]) == 0.0:
+            return None
+        if data.shape[2] == 1:
+            return rasch(data, prior, difficulty_prior=difficulty_prior)
+        data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
+        fit = fit_pooled_growth(
+            data.outcomes,
+            time_points=time_points,
+            score_target=score_target,
+            slope_mean=float(slopes[0]),
+            slope_precision=slopes[1],
+            ability_mean=normal[0],
+            ability_precision=normal[1],
+        )
+        return _with_free_variables(fit, _contrasts)
+    if not _is_flat(difficulty_prior):
+        return None
+    data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
+    abilities: dict[str, Any] = {"ability_mean": normal[0], "ability_precision": normal[1]}
+    times: dict[str, Any] = {"time_points": time_points, "score_target": score_target}
+    if variant == "growth" and _is_flat(slope_prior) and slope_reg > 0:
+        return fit_growth(data.outcomes, slope_reg=slope_reg, **times, **abilities)
+    if variant == "state_space" and state_reg > 0:
+        fit = fit_state_space(data.outcomes, state_reg=state_reg, **times, **abilities)
+        return _with_free_variables(fit, _increments)
+    return None
+
+
+def mirt(
+    data: Responses,
+    prior: Prior,
+    *,
+    n_factors: int = 2,
+    score: Score = "mean_slope",
+    difficulty_prior: PriorLike = "hierarchical",
+    loading_prior: PriorLike = "normal(0, 0.3)",
+) -> Fit | None:
+    """Fit the multidimensional model with normal abilities and hierarchical intercepts.
+
+    Raises
+    ------
+    DataError
+        If the score is a norm of abilities in which systems do not differ.
+    """
+    normal, loadings = prior.quadratic(), as_prior(loading_prior).quadratic()
+    if normal is None or loadings is None or difficulty_prior != HIERARCHICAL:
+        return None
+    enough = 1 <= n_factors < min(data.shape[:2]) and score in get_args(Score)
+    if not enough or loadings[0] != 0.0 or min(normal[1], loadings[1]) == 0.0:
+        return None
+    fit_counts = partial(
+        fit_mirt,
+        n_factors=n_factors,
+        ability_mean=normal[0],
+        ability_precision=normal[1],
+        loading_precision=loadings[1],
+        score=score,
+    )
+
+    def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = np.full(right.shape[:2], np.nan)
+        for part, (answers, asked) in enumerate(zip(right, trials, strict=True)):
+            kept = asked.any(axis=0)
+            if kept.sum() > n_factors:
+                scores[part] = fit_counts(answers[:, kept], asked[:, kept]).score
+        return scores
+
+    fit = fit_counts(*data.binary_counts)
+    if np.isnan(fit.score).any():
+        raise DataError(
+            f"outcomes must tell systems apart by n_factors={n_factors} abilities for "
+            "score='norm'; got outcomes that do not; use score='mean_slope'"
+        )
+    return replace(fit, refit=refit)
+
+
+def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
+    """Fit the model of one benchmark with normal abilities, which has no interactions."""
+    normal = prior.quadratic()
+    if normal is None or normal[1] == 0.0 or len(set(data.groups or ())) > 1:
+        return None
+    problem = PooledItems.of(
+        *data.binary_counts, ability_mean=normal[0], ability_precision=normal[1]
+    )
+    return _with_free_variables(fit_pooled_items(problem), _spread_of_difficulties)
+
+
+def rasch_mml(
+    data: Responses,
+    *,
+    ability_mean: float | None = None,
+    ability_sd: float | None = None,
+    quantile: float | None = None,
+) -> MarginalFit:
+    """Fit the Rasch model with normal abilities by marginal likelihood."""
+    return fit_rasch_mml(*data.binary_counts, ability_mean=ability_mean, ability_sd=ability_sd)
+
+
+def irt_2pl_mml(
+    data: Responses, *, reg_discrimination: float = 0.01, quantile: float | None = None
+) -> MarginalFit:
+    """Fit the 2PL model with normal abilities by marginal likelihood."""
+    return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)
+
+
+def require_items(data: Responses, **_: Any) -> None:
+    """Raise where the abilities have no finite joint maximum-likelihood estimate."""
+    right, trials = data.binary_counts
+    check_items(
+        right,
+        trials,
+        systems=data.systems,
+        questions=data.questions,
+        method="an item response model",
+    )
+
+
+def _fit_lines(
+    data: Responses,
+    ability_prior: tuple[NDArray[np.float64], float],
+    discrimination_prior: PriorLike,
+    **guessing: Any,
+) -> Fit | None:
+    """Fit questions of normal log discriminations and hierarchical intercepts."""
+    slopes = as_prior(discrimination_prior).quadratic()
+    if slopes is None or min(slopes[1], ability_prior[1]) == 0.0:
+        return None
+    # A common factor of the discriminations is the scale of the abilities, and has no prior.
+    problem = PooledItems.of(
+        *data.binary_counts,
+        ability_mean=ability_prior[0],
+        ability_precision=ability_prior[1],
+        slope_prior=NormalPrior(0.0, slopes[1]),
+        **guessing,
+    )
+    return fit_pooled_items(problem)
+
+
+def _uncentred(fit: Fit) -> Fit:
+    """Measure abilities from the mean difficulty instead of from the mean ability."""
+
+    def unpack(free: NDArray[np.float64]) -> Named:
+        named = fit.unpack(free)
+        contrast, intercept = named["score"], named["intercept"]
+        level = intercept.mean(axis=-1, keepdims=True)
+        return named | {
+            "score": contrast + level,
+            "contrast": contrast,
+            "difficulty": level - intercept,
+        }
+
+    named = unpack(fit.free)
+    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack)
+
+
+def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
+    """Fit the counts of the data, and any others in the same way."""
+
+    def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
+        return fit_counts(right, trials, max_iterations=_REFIT_ITERATIONS).score
+
+    return replace(fit_counts(*data.binary_counts), refit=refit)
+
+
+def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
+    """Add variables of the factory to those of a kernel.
+
+    PyMC would draw free ones that are missing from their prior when it predicts from a result.
+    """
+
+    def unpack(free: NDArray[np.float64]) -> Named:
+        named = fit.unpack(free)
+        return named | derive(named)
+
+    return replace(fit, parameters=fit.parameters | derive(fit.parameters), unpack=unpack)
+
+
+def _log_discrimination(named: Named) -> Named:
+    return {"log_discrimination": np.log(named["discrimination"])}
+
+
+def _spread_of_difficulties(named: Named) -> Named:
+    return {"difficulty": -named["intercept"], "difficulty_sd": named["intercept"].std(axis=-1)}
+
+
+def _contrasts(named: Named) -> Named:
+    level = named["ability"].mean(axis=-1, keepdims=True)
+    return {"contrast": named["ability"] - level, "intercept": level - named["difficulty"]}
+
+
+def _increments(named: Named) -> Named:
+    return {"increment": np.diff(named["trajectory"], axis=-1)}
+
+
+def _is_flat(*priors: PriorLike) -> bool:
+    return all(prior != HIERARCHICAL and isinstance(as_prior(prior), Flat) for prior in priors)

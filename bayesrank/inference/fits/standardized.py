@@ -1,0 +1,388 @@
+r"""Abilities by marginal likelihood with difficulties integrated out, and fitted chances.
+
+With :math:`p_{lm} = \sigma(\theta_l - b_m)` and :math:`b_m \sim N(\gamma z_m, \tau^2)` the
+objective is
+
+.. math::
+
+    \sum_m \log \int N(b; \gamma z_m, \tau^2)
+    \prod_l \sigma(\theta_l - b)^{k_{lm}} (1 - \sigma(\theta_l - b))^{n_{lm} - k_{lm}} \, db
+    + \log \pi(\tau) + \log \pi(\gamma)
+
+with flat abilities, sums of grades k in [0, n] (a quasi-likelihood where they are fractions), and
+:math:`z_m` the share of the systems that were asked question m, less its mean. Its derivative with
+respect to an ability is observed less fitted grades, so that at the maximum the fitted chances of
+every system add up to its observed grades. The covariate z lets questions that few systems were
+asked be harder, or easier, than the others (Mundlak's device for effects that are correlated with
+the design); without it, difficulties of what a system skipped would be drawn to the mean.
+
+The priors of :math:`\tau` and :math:`\gamma` are those of :mod:`bayesrank.models.standardized`:
+they keep the estimate of :math:`\tau` away from 0 and from infinity.
+
+Integrals are by the trapezoidal rule around the mode of each difficulty; derivatives are posterior
+moments of the complete-data score (Fisher's and Louis' identities).
+
+References
+----------
+.. [1] T. A. Louis. Finding the observed information matrix when using the EM algorithm. Journal of
+   the Royal Statistical Society B 44 (1982). https://doi.org/10.1111/j.2517-6161.1982.tb01203.x
+.. [2] Y. Mundlak. On the pooling of time series and cross section data. Econometrica 46 (1978).
+   https://doi.org/10.2307/1913646
+.. [3] Y. Chung et al. A nondegenerate penalized likelihood estimator for variance parameters in
+   multilevel models. Psychometrika 78 (2013). https://doi.org/10.1007/s11336-013-9328-2
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.arrow import solve_or_nan
+from bayesrank.inference.fits.climbing import Unbounded, climb
+from bayesrank.inference.fits.log_odds import logistic, softplus
+from bayesrank.inference.fits.newton import Optimum
+from bayesrank.priors import POOLED_DF
+
+Array = NDArray[np.float64]
+
+# The trapezoidal rule converges exponentially: the integrand is analytic up to a distance of pi
+# from the line. Steps of 3/4, and of 3/4 of a standard deviation, between the points where the
+# density has fallen by so many nats leave a relative error of 1e-11.
+_TAIL = 30.0
+_STEP = 0.75
+_TAIL_STEPS = 4
+_MODE_STEPS = 60
+_MODE_TOLERANCE = 1e-10
+_LONGEST_MODE_STEP = 2.0
+# Doubles of one array of nodes: 16 MB.
+_BLOCK_SIZE = 1 << 21
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some questions at a point: nodes of their difficulties and what is known there.
+
+    Attributes
+    ----------
+    questions : slice
+        Which questions.
+    weights : numpy.ndarray of shape (question, node)
+        Posterior probabilities of the nodes.
+    chance : numpy.ndarray of shape (system, question, node)
+        Chances at the nodes.
+    deviation : numpy.ndarray of shape (question, node)
+        Difficulties less their prior mean.
+    log_integral : float
+        Sum of the log-integrals.
+    """
+
+    questions: slice
+    weights: Array
+    chance: Array
+    deviation: Array
+    log_integral: float
+
+
+@dataclass(frozen=True)
+class MarginalDifficulties(Unbounded):
+    """The objective of the module docstring, as :func:`climb` takes it: one data set.
+
+    Free coordinates: abilities, then gamma where the share varies, then log tau.
+
+    Attributes
+    ----------
+    totals, trials : numpy.ndarray of shape (system, question)
+        Sums of grades in [0, 1], and numbers of trials. No system has all of its grades at 0, or
+        all at 1, and no question is without a trial.
+    """
+
+    totals: Array
+    trials: Array
+    _modes: dict[str, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def share(self) -> Array:
+        """Share of the systems that were asked each question, less its mean."""
+        share = (self.trials > 0).mean(axis=0)
+        return share - share.mean()
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether some questions were asked more systems than others."""
+        asked = (self.trials > 0).sum(axis=0)
+        return bool((asked != asked[0]).any())
+
+    @property
+    def size(self) -> int:
+        """Number of data sets: one."""
+        return 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of its table of counts."""
+        return self.trials.size
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return this data set, which is the only one."""
+        return self
+
+    def constraint(self, point: Array) -> Array:
+        """Return zeros: nothing is held to a constraint."""
+        return np.zeros(point.shape)
+
+    def scale(self, point: Array) -> Array:
+        """Return the count scale of the gradient."""
+        return np.array([self.trials.sum(axis=1).max()])
+
+    def start(self) -> Array:
+        """Return log-odds of the mean grades, no slope and a scale of one."""
+        share = self.totals.sum(axis=1) / self.trials.sum(axis=1)
+        rest = np.zeros(1 + self.has_slope)
+        return np.concatenate([np.log(share) - np.log1p(-share), rest])[np.newaxis]
+
+    def value(self, point: Array) -> Array:
+        """Return the objective."""
+        total = sum(block.log_integral for block in self.blocks(point[0]))
+        return np.array([total + self._log_prior(point[0])])
+
+    def gradient(self, point: Array) -> Array:
+        """Return the gradient of the objective."""
+        return self.derivatives(point[0])[0][np.newaxis]
+
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from the damping to the step."""
+        gradient, information, _, expected = self.derivatives(point[0])
+
+        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+            damped = information + damping[0] * np.diag(expected)
+            return solve_or_nan(damped[np.newaxis], gradient[np.newaxis, :, np.newaxis])[..., 0]
+
+        return gradient[np.newaxis], step
+
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the derivatives of the objective.
+
+        Returns
+        -------
+        gradient : numpy.ndarray of shape (p,)
+        information : numpy.ndarray of shape (p, p)
+            Negative Hessian of the objective.
+        likelihood_information : numpy.ndarray of shape (p, p)
+            The same without the priors.
+        expected : numpy.ndarray of shape (p,)
+            Diagonal of the complete-data information.
+        """
+        n_systems, p = len(self.trials), len(point)
+        precision = np.exp(-2.0 * point[-1])
+        gradient, complete, spread = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
+        abilities = np.arange(n_systems)
+        for block in self.blocks(point):
+            scores, weights = self.complete_scores(block, precision), block.weights
+            means = np.einsum("pmq,mq->pm", scores, weights)
+            rows = ((scores - means[..., np.newaxis]) * np.sqrt(weights)).reshape(p, -1)
+            spread += rows @ rows.T
+            gradient += means.sum(axis=1)
+            noise = np.einsum("smq,smq,mq->sm", block.chance, 1.0 - block.chance, weights)
+            complete[abilities, abilities] += (self.trials[:, block.questions] * noise).sum(axis=1)
+            first, second = (
+                np.einsum("mq,mq->m", block.deviation**power, weights) for power in (1, 2)
+            )
+            complete[-1, -1] += 2.0 * precision * second.sum()
+            if self.has_slope:
+                share = self.share[block.questions]
+                complete[-2, -2] += precision * (share**2).sum()
+                mixed = 2.0 * precision * (share * first).sum()
+                complete[-2, -1] += mixed
+                complete[-1, -2] += mixed
+        likelihood = complete - spread
+        of_prior, prior = self._prior_derivatives(point)
+        expected = np.maximum(np.diag(complete), np.abs(prior))
+        return gradient + of_prior, likelihood + np.diag(prior), likelihood, expected
+
+    def complete_scores(self, block: _Block, precision: float) -> Array:
+        """Return derivatives of the complete-data log-likelihood, (p, question, node)."""
+        totals, trials = (part[:, block.questions, None] for part in (self.totals, self.trials))
+        parts = [totals - trials * block.chance]
+        if self.has_slope:
+            share = self.share[block.questions]
+            parts.append((precision * share[:, np.newaxis] * block.deviation)[np.newaxis])
+        parts.append((precision * block.deviation**2 - 1.0)[np.newaxis])
+        return np.concatenate(parts)
+
+    def blocks(self, point: Array) -> Iterator[_Block]:
+        """Yield nodes, weights and chances of the questions, some at a time."""
+        n_systems, n_questions = self.trials.shape
+        ability, sd = point[:n_systems], np.exp(point[-1])
+        level = point[-2] * self.share if self.has_slope else np.zeros(n_questions)
+        first, last, n_nodes = self._limits(ability, level, sd)
+        gap = (last - first) / (n_nodes - 1)
+        step = max(1, _BLOCK_SIZE // (n_systems * n_nodes))
+        for start in range(0, n_questions, step):
+            part = slice(start, min(start + step, n_questions))
+            difficulty = first[part, np.newaxis] + gap[part, np.newaxis] * np.arange(n_nodes)
+            logit = ability[:, np.newaxis, np.newaxis] - difficulty
+            deviation = difficulty - level[part, np.newaxis]
+            log_density = np.einsum("sm,smq->mq", self.totals[:, part], logit)
+            log_density -= np.einsum("sm,smq->mq", self.trials[:, part], softplus(logit))
+            log_density -= 0.5 * (deviation / sd) ** 2
+            largest = log_density.max(axis=1, keepdims=True)
+            weights = np.exp(log_density - largest)
+            sums = weights.sum(axis=1, keepdims=True)
+            unit = np.log(gap[part]) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
+            log_integral = float((largest[:, 0] + np.log(sums[:, 0]) + unit).sum())
+            yield _Block(part, weights / sums, logistic(logit), deviation, log_integral)
+
+    def _limits(self, ability: Array, level: Array, sd: float) -> tuple[Array, Array, int]:
+        """Return between which difficulties the densities lie, and how many nodes they need."""
+        mode, width = self._find_modes(ability, level, sd)
+        precision = sd**-2.0
+
+        def fall(difficulty: Array) -> tuple[Array, Array]:
+            """Return minus the log-density, less that at the mode, and its derivative."""
+            logit = ability[:, np.newaxis] - difficulty[:, np.newaxis, :]
+            deviation = difficulty - level
+            value = (self.trials * softplus(logit) - self.totals * logit).sum(axis=1)
+            slope = (self.totals - self.trials * logistic(logit)).sum(axis=1)
+            return value + 0.5 * precision * deviation**2, slope + precision * deviation
+
+        least = fall(mode[np.newaxis])[0]
+        # Outside of these points the prior density has fallen far enough. It is a convex function
+        # that falls from there, on which Newton's steps from outside do not go too far.
+        ends = mode + np.array([[-1.0], [1.0]]) * sd * np.sqrt(2.0 * _TAIL)
+        for _ in range(_TAIL_STEPS):
+            value, slope = fall(ends)
+            ends = ends - np.maximum(value - least - _TAIL, 0.0) / slope
+        steps = _STEP * np.minimum(width, 1.0)
+        return ends[0], ends[1], int(np.ceil(((ends[1] - ends[0]) / steps).max())) + 1
+
+    def _find_modes(self, ability: Array, level: Array, sd: float) -> tuple[Array, Array]:
+        """Return the modes of the difficulties and their widths from the curvature there."""
+        mode, precision = self._modes.get("last", level), sd**-2.0
+        curvature = np.ones(len(level))
+        for _ in range(_MODE_STEPS):
+            chance = logistic(ability[:, np.newaxis] - mode)
+            pull = (self.trials * chance - self.totals).sum(axis=0) - precision * (mode - level)
+            curvature = (self.trials * chance * (1.0 - chance)).sum(axis=0) + precision
+            step = np.clip(pull / curvature, -_LONGEST_MODE_STEP, _LONGEST_MODE_STEP)
+            mode = mode + step
+            if np.abs(step).max() <= _MODE_TOLERANCE:
+                break
+        self._modes["last"] = mode
+        return mode, curvature**-0.5
+
+    def _log_prior(self, point: Array) -> float:
+        found = -POOLED_DF * (point[-1] + 0.5 * np.exp(-2.0 * point[-1]))
+        if self.has_slope:
+            found -= 0.5 * (POOLED_DF + 1.0) * np.log1p(point[-2] ** 2 / POOLED_DF)
+        return float(found)
+
+    def _prior_derivatives(self, point: Array) -> tuple[Array, Array]:
+        """Return the gradient of the log prior and its negative second derivatives."""
+        first, second = np.zeros(len(point)), np.zeros(len(point))
+        precision = np.exp(-2.0 * point[-1])
+        first[-1], second[-1] = POOLED_DF * (precision - 1.0), 2.0 * POOLED_DF * precision
+        if self.has_slope:
+            square = POOLED_DF + point[-2] ** 2
+            first[-2] = -(POOLED_DF + 1.0) * point[-2] / square
+            second[-2] = (POOLED_DF + 1.0) * (2.0 * POOLED_DF - square) / square**2
+        return first, second
+
+
+@dataclass(frozen=True)
+class FittedChances:
+    r"""Posterior moments of the chances at the optimum, and how they follow the parameters.
+
+    Attributes
+    ----------
+    optimum : Optimum
+        Abilities, slope and log scale.
+    chance : numpy.ndarray of shape (system, question)
+        Posterior mean of each chance.
+    variance : numpy.ndarray of shape (system, question)
+        Posterior variance of each chance, the abilities known.
+    noise : numpy.ndarray of shape (system, question)
+        Posterior mean of :math:`p (1 - p)`, the variance of a right or wrong answer.
+    information, likelihood_information : numpy.ndarray of shape (p, p)
+        Negative Hessian of the objective, and of its likelihood.
+    slopes : numpy.ndarray of shape (system, p)
+        Derivatives of the sums of chances over questions, weighted by what is missing of them.
+    shared : numpy.ndarray of shape (system, system)
+        Posterior covariance of these weighted sums, the abilities known.
+    difficulty : numpy.ndarray of shape (question,)
+        Posterior mean of each difficulty, less their mean.
+    difficulty_sd : float
+        Standard deviation tau of the difficulties.
+    """
+
+    optimum: Optimum
+    chance: Array
+    variance: Array
+    noise: Array
+    information: Array
+    likelihood_information: Array
+    slopes: Array
+    shared: Array
+    difficulty: Array
+    difficulty_sd: float
+
+
+def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
+    """Fit abilities with difficulties integrated out.
+
+    Parameters
+    ----------
+    totals, trials : numpy.ndarray of shape (system, question)
+        As in :class:`MarginalDifficulties`.
+    missing : numpy.ndarray of shape (system, question)
+        Share of each cell that is missing, from 0 to 1.
+
+    Returns
+    -------
+    FittedChances
+
+    Examples
+    --------
+    >>> totals = np.array([[3.0, 1.0, 0.0], [2.0, 2.0, 0.0]])
+    >>> found = fit_chances(totals, np.full((2, 3), 4.0), np.zeros((2, 3)))
+    >>> found.chance.sum(axis=1).round(9)
+    array([1., 1.])
+    """
+    problem = MarginalDifficulties(totals, trials)
+    optimum = climb(problem, problem.start())
+    point = optimum.point[0]
+    _, information, likelihood, _ = problem.derivatives(point)
+    precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
+    chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
+    slopes, shared = np.zeros((n_systems, len(point))), np.zeros((n_systems, n_systems))
+    difficulty = np.zeros(trials.shape[1])
+    abilities = np.arange(n_systems)
+    for block in problem.blocks(point):
+        part, weights = block.questions, block.weights
+        chance[:, part] = mean = np.einsum("smq,mq->sm", block.chance, weights)
+        centred = block.chance - mean[..., np.newaxis]
+        variance[:, part] = np.einsum("smq,smq,mq->sm", centred, centred, weights)
+        noise[:, part] = mean * (1.0 - mean) - variance[:, part]
+        difficulty[part] = np.einsum("mq,mq->m", block.deviation, weights)
+        if missing.any():
+            gap = missing[:, part]
+            rows = (gap[..., np.newaxis] * centred * np.sqrt(weights)).reshape(n_systems, -1)
+            scores = problem.complete_scores(block, precision) * np.sqrt(weights)
+            shared += rows @ rows.T
+            slopes += rows @ scores.reshape(len(point), -1).T
+            slopes[abilities, abilities] += (gap * noise[:, part]).sum(axis=1)
+    if problem.has_slope:
+        difficulty = difficulty + point[-2] * problem.share
+    return FittedChances(
+        optimum,
+        chance,
+        variance,
+        noise,
+        information,
+        likelihood,
+        slopes,
+        shared,
+        difficulty - difficulty.mean(),
+        float(np.exp(point[-1])),
+    )

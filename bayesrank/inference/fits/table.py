@@ -1,0 +1,209 @@
+"""Point estimates of the methods that have a Newton kernel, without importing PyMC.
+
+Two functions per row of the catalog, all called alike with the options of the row's factory:
+``fit(data, prior, **options)``, where None means that the kernel does not cover the case, which
+then goes to the compiled graph of the factory; and ``require(data, **options)``, which raises
+NoFiniteEstimate where the maximum-likelihood estimate does not exist.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.bradley_terry import TiePolicy, fit_bradley_terry
+from bayesrank.inference.fits.bradley_terry_luce import fit_bradley_terry_luce
+from bayesrank.inference.fits.davidson import fit_davidson
+from bayesrank.inference.fits.davidson_luce import fit_davidson_luce
+from bayesrank.inference.fits.existence import check_fixed_threshold, check_tie_model, check_wins
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.rao_kupper import fit_rao_kupper
+from bayesrank.inference.fits.set_sizes import (
+    have_common_set,
+    question_set_statistics,
+    set_statistics,
+    with_set_sizes,
+)
+from bayesrank.priors import Prior, PriorLike, as_prior
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons, Events
+
+Array = NDArray[np.float64]
+
+
+def bradley_terry(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    ties: TiePolicy = "ignore",
+    centred: bool = True,
+    order_effect: bool = False,
+) -> Fit | None:
+    """Fit Bradley-Terry with a normal or flat prior on centred scores, without order effect."""
+    quadratic = prior.quadratic()
+    if quadratic is None or order_effect:
+        return None
+    mean, precision = quadratic
+    # Without a prior nothing places the scores, so they are centred all the same.
+    if not centred and precision > 0:
+        return None
+    return fit_bradley_terry(
+        data.wins, data.ties, ties=ties, prior_mean=mean, prior_precision=precision
+    )
+
+
+def davidson(
+    data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)"
+) -> Fit | None:
+    """Fit Davidson's model with normal or flat priors."""
+    quadratic, tie_quadratic = prior.quadratic(), as_prior(tie_prior).quadratic()
+    if quadratic is None or tie_quadratic is None:
+        return None
+    mean, precision = quadratic
+    tie_mean, tie_precision = tie_quadratic
+    return fit_davidson(
+        data.wins,
+        data.ties,
+        prior_mean=mean,
+        prior_precision=precision,
+        tie_mean=float(tie_mean),
+        tie_precision=tie_precision,
+    )
+
+
+def rao_kupper(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    tie_strength: float | None = None,
+    threshold_prior: PriorLike = "normal(0, 2)",
+) -> Fit | None:
+    """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
+    quadratic, threshold = prior.quadratic(), as_prior(threshold_prior).quadratic()
+    if quadratic is None or threshold is None or threshold[0] != 0.0:
+        return None
+    mean, precision = quadratic
+    return fit_rao_kupper(
+        data.wins,
+        data.ties,
+        tie_strength=tie_strength,
+        prior_mean=mean,
+        prior_precision=precision,
+        tie_precision=threshold[1],
+    )
+
+
+def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
+    """Fit Plackett-Luce to comparisons, which is Bradley-Terry; rankings have no kernel."""
+    return None if isinstance(data, Ballots) else bradley_terry(data, prior)
+
+
+def bradley_terry_luce(
+    data: Responses | Events, prior: Prior, *, rows: str = "merged"
+) -> Fit | None:
+    """Fit Bradley-Terry-Luce with a normal or flat prior."""
+    events, quadratic = _events(data), prior.quadratic()
+    if quadratic is None or not len(events.right):
+        return None
+    mean, precision = quadratic
+    return fit_bradley_terry_luce(
+        events.right,
+        events.wrong,
+        events.multiplicity,
+        prior_mean=mean,
+        prior_precision=precision,
+    )
+
+
+def davidson_luce(
+    data: Responses | Events,
+    prior: Prior,
+    *,
+    max_tie_order: int | None = None,
+    rows: str = "merged",
+) -> Fit | None:
+    """Fit Davidson-Luce with a normal or flat prior where all systems take part in all events."""
+    events, quadratic = _events(data), prior.quadratic()
+    if quadratic is None or not have_common_set(events):
+        return None
+    shares, n_sets = set_statistics(events)
+    if max_tie_order is not None and not np.flatnonzero(n_sets)[-1] < max_tie_order <= len(n_sets):
+        return None  # the factory says what is wrong
+    mean, precision = quadratic
+    fit = fit_davidson_luce(shares, n_sets, prior_mean=mean, prior_precision=precision)
+    if isinstance(data, Responses):
+        without = partial(_davidson_luce_without, data, fit.score, mean, precision)
+        fit = replace(fit, without=without)
+    return with_set_sizes(fit, n_sets)
+
+
+def _davidson_luce_without(
+    data: Responses, start: Array, mean: Array, precision: float, left_out: NDArray[np.bool_]
+) -> Array:
+    """Return scores without some questions, for many such sets; see :class:`Fit`."""
+    shares, n_sets = question_set_statistics(data)
+    kept = 1.0 - left_out
+    # A prior that weighed as much against fewer questions would pull harder.
+    asked = data.trials.any(axis=0)
+    weight = kept[:, asked].mean(axis=1)
+    fit = fit_davidson_luce(
+        kept @ shares,
+        kept @ n_sets,
+        prior_mean=mean,
+        prior_precision=precision * weight,
+        start=start,
+    )
+    return np.where(fit.converged[:, np.newaxis], fit.score, np.nan)
+
+
+def require_bradley_terry(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
+    """Raise unless everybody can be connected by chains of wins in both directions."""
+    wins = data.wins + data.ties / 2 if ties == "half" else data.wins
+    check_wins(wins, systems=data.systems, method="bradley_terry")
+
+
+def require_davidson(data: Comparisons, **_: Any) -> None:
+    """Raise where the likelihood rises for ever along some direction."""
+    check_tie_model(data.wins, data.ties, systems=data.systems, method="davidson")
+
+
+def require_rao_kupper(data: Comparisons, *, tie_strength: float | None = None, **_: Any) -> None:
+    """Raise where the likelihood rises for ever along some direction."""
+    if tie_strength is None:
+        check_tie_model(data.wins, data.ties, systems=data.systems, method="rao_kupper")
+    elif tie_strength > 1.0:
+        check_fixed_threshold(data.wins, data.ties, systems=data.systems)
+    else:
+        check_wins(data.wins, systems=data.systems, method="rao_kupper")
+
+
+def require_plackett_luce(data: Comparisons | Ballots, **_: Any) -> None:
+    """Raise unless chains of better places connect everybody in both directions."""
+    wins = _ranked_above(data.grades) if isinstance(data, Ballots) else data.wins
+    check_wins(wins, systems=data.systems, method="plackett_luce")
+
+
+def require_bradley_terry_luce(data: Responses | Events, **_: Any) -> None:
+    """Raise unless everybody can be connected by chains of wins in both directions."""
+    check_wins(_right_and_wrong(_events(data)), systems=data.systems, method="bradley_terry_luce")
+
+
+def require_davidson_luce(data: Responses | Events, **_: Any) -> None:
+    """Raise unless everybody can be connected by chains of wins in both directions."""
+    check_wins(_right_and_wrong(_events(data)), systems=data.systems, method="davidson_luce")
+
+
+def _events(data: Responses | Events) -> Events:
+    return data if isinstance(data, Events) else data.events
+
+
+def _ranked_above(grades: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return whether i was ever ranked above j; an unseen system is above and below nobody."""
+    return (grades[:, np.newaxis] > grades[np.newaxis]).any(axis=-1)
+
+
+def _right_and_wrong(events: Events) -> NDArray[np.bool_]:
+    """Return whether i was ever right where j was wrong."""
+    return (events.right.T.astype(np.float64) @ events.wrong) > 0.0

@@ -1,0 +1,1 @@
+"""PyMC models as compiled functions: optimum, Gaussian draws and NUTS."""

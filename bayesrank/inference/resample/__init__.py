@@ -1,0 +1,1 @@
+"""Units, their weights, and data sets drawn anew from them."""

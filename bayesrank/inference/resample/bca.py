@@ -1,0 +1,332 @@
+"""What draws of a bootstrap do not show by themselves.
+
+Bias, leverage of few questions or answers and jumps do not concern scores that are nearly linear in
+the data, whose draws are left as they are; skewness concerns all.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
+from bayesrank.responses import Responses
+
+Array = NDArray[np.float64]
+
+_NORMAL = NormalDist()
+
+# A median off the estimate by fewer standard errors, or by less in standard deviations, is no sign
+# of bias: draws of linear scores, which have none, are skewed so far. Equal systems stay equal.
+_CLEAR, _LEAST_BIAS = 4.0, 0.15
+# With the estimate beyond all but a few of the draws there are no quantiles left to shift them to.
+_LARGEST_BIAS = 1.5
+# Scores are rounded by less, relative to their size.
+_ROUNDING = 1e-9
+
+# Of a linear score draws and jackknife have the same spread but for noise below this ratio.
+_WIDER = 1.05
+# A t distribution needs more degrees of freedom to have a variance that is of any use.
+_LEAST_FREEDOM = 4.0
+
+
+def correct_bias(score: Array, draws: Array) -> Array:
+    """Shift draws along their own quantiles where the estimate is not their median.
+
+    As far as the draws lie off the estimate the estimate lies off the truth. Measured in standard
+    deviations of a normal distribution, that distance is the same on any scale of the score.
+
+    Parameters
+    ----------
+    score : numpy.ndarray of shape (system,)
+        Estimate on the data.
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores of resampled data.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        Within the range of the draws of a system, beyond which a score may not exist.
+
+    References
+    ----------
+    .. [1] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
+
+    Examples
+    --------
+    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
+    >>> float(np.median(correct_bias(np.array([0.4]), draws)).round(2))
+    0.31
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    n = len(flat)
+    slack = _ROUNDING * np.abs(score)
+    below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
+    standard_error = math.sqrt(math.pi / (2.0 * n))  # of a median, in standard deviations
+    least = max(_LEAST_BIAS, _CLEAR * standard_error)
+    biased = np.flatnonzero(np.abs(below - 0.5) > 0.5 * math.erf(least / math.sqrt(2.0)))
+    places = {}
+    for system in biased.tolist():
+        tail = min(max(below[system], 0.5 / n), 1.0 - 0.5 / n)
+        bias = min(max(_NORMAL.inv_cdf(tail), -_LARGEST_BIAS), _LARGEST_BIAS)
+        places[system] = _normal_quantiles(n) + 2.0 * bias
+    return _move(draws, places)
+
+
+def _move(draws: Array, places: Mapping[int, Array]) -> Array:
+    """Put the draws of some systems elsewhere among their own quantiles, on a normal scale."""
+    if not places:
+        return draws
+    moved = draws.reshape(-1, draws.shape[-1]).copy()
+    normal = _normal_quantiles(len(moved))
+    for system, place in places.items():
+        order = np.argsort(moved[:, system], kind="stable")
+        moved[order, system] = np.interp(place, normal, moved[order, system])
+    return moved.reshape(draws.shape)
+
+
+@lru_cache(maxsize=8)
+def _normal_quantiles(n: int) -> Array:
+    # SciPy takes longer to load than many methods to rank.
+    return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
+
+
+def correct_over_questions(
+    draws: Array,
+    data: Responses,
+    kind: str,
+    score_of: Callable[[tuple[Any, ...]], Array],
+    *,
+    weighs_questions: bool = False,
+) -> Array:
+    """Correct draws for the leverage and the skewness that leaving questions out shows.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores by weighted questions.
+    data : Responses
+        The data as they are.
+    kind : str
+        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
+    score_of : callable
+        Scores (resample, system) by arguments of the ranker.
+    weighs_questions : bool, default False
+        Whether some questions have leverage in any case.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+    """
+    without = [score_of(batch) for batch in leave_out_clusters(data, kind)]
+    if not without:
+        return draws
+    left_out = np.concatenate(without)
+    return accelerate(widen(draws, left_out, always=weighs_questions), left_out)
+
+
+def accelerate(draws: Array, left_out: Array) -> Array:
+    """Move draws along their own quantiles as far as the standard error changes with the score.
+
+    Where values are skewed, a sample with a low mean has a low spread as well, and its interval
+    ends too early on the long side. The skewness of what the clusters contribute tells how fast
+    the standard error changes.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores by weighted questions.
+    left_out : numpy.ndarray of shape (cluster, system)
+        Scores without the questions of each cluster.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        Within the range of the draws of a system.
+
+    References
+    ----------
+    .. [1] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
+
+    Examples
+    --------
+    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
+    >>> left_out = np.array([0.1, 0.1, 0.1, 0.1, 0.1, -0.5]).reshape(6, 1)
+    >>> np.quantile(accelerate(draws, left_out), [0.05, 0.5, 0.95]).round(2)
+    array([0.09, 0.5 , 0.98])
+    """
+    pull = left_out.mean(axis=0) - left_out
+    total = (pull**2).sum(axis=0)
+    skewed = np.flatnonzero(total > (_ROUNDING * np.abs(left_out).max(axis=0)) ** 2)
+    # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
+    acceleration = (pull[:, skewed] ** 3).sum(axis=0) / (6.0 * total[skewed] ** 1.5)
+    normal = _normal_quantiles(draws[..., 0].size)
+    places = (normal / (1.0 - one * normal) for one in acceleration)
+    return _move(draws, dict(zip(skewed.tolist(), places, strict=True)))
+
+
+def correct_over_trials(
+    draws: Array, data: Responses, kind: str, score_of: Callable[[tuple[Any, ...]], Array]
+) -> Array:
+    """Give draws the spread of the jackknife over trials where that is larger.
+
+    Where hardly anyone solves a question, its only right answer may decide how much it counts, and
+    weights that are drawn at random never leave it out. Parameters and result are those of
+    :func:`correct_over_questions`, with draws by weighted trials.
+    """
+    parts = [(score_of(batch), *of) for batch, *of in leave_out_trials(data, kind)]
+    if not parts:
+        return draws
+    left_out, cells, n_equal = (np.concatenate(part) for part in zip(*parts, strict=True))
+    cell = np.unique(cells, return_inverse=True)[1]
+    n = np.bincount(cell, n_equal)
+    mean = np.zeros((len(n), left_out.shape[1]))
+    np.add.at(mean, cell, n_equal[:, np.newaxis] * left_out)
+    deviation = left_out - (mean / n[:, np.newaxis])[cell]
+    variance = (n_equal * (n[cell] - 1.0) / n[cell]) @ deviation**2
+    spread = draws.std(axis=(0, 1))
+    factor = np.ones_like(spread)  # of scores that no draw moves
+    return _stretch(draws, np.divide(np.sqrt(variance), spread, out=factor, where=spread > 0.0))
+
+
+def _stretch(draws: Array, factor: Array) -> Array:
+    """Multiply deviations from the mean of each system by factors, if above 1, within the range."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    mean = flat.mean(axis=0)
+    stretched = np.clip(mean + factor * (draws - mean), flat.min(axis=0), flat.max(axis=0))
+    return np.where(factor > 1.0, stretched, draws)
+
+
+def widen(draws: Array, left_out: Array, *, always: bool = False) -> Array:
+    """Give draws the spread of the jackknife over questions where that is clearly larger.
+
+    Weights that are drawn at random hardly ever leave a question out, and so hide how far a score
+    hangs on a few of them. The degrees of freedom of the jackknife's variance are those that the
+    kurtosis of the scores leaves it.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores by weighted questions.
+    left_out : numpy.ndarray of shape (cluster, system)
+        Scores without the questions of each cluster.
+    always : bool, default False
+        Whether to do so where it is larger at all.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        Within the range of the draws of a system, beyond which a score may not exist.
+
+    References
+    ----------
+    .. [1] B. Efron and C. Stein. The jackknife estimate of variance. The Annals of Statistics 9
+       (1981). https://doi.org/10.1214/aos/1176345462
+    .. [2] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
+       Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
+
+    Examples
+    --------
+    >>> draws = np.linspace(-1.0, 1.0, 5).reshape(1, 5, 1)
+    >>> widen(draws, 0.2 * np.arange(7.0)[:, np.newaxis]).ravel().round(2)
+    array([-1.  , -0.73,  0.  ,  0.73,  1.  ])
+    """
+    n = len(left_out)
+    flat = draws.reshape(-1, draws.shape[-1])
+    mean, spread = flat.mean(axis=0), flat.std(axis=0)
+    deviation = left_out - left_out.mean(axis=0)
+    total = (deviation**2).sum(axis=0)
+    variance = (n - 1) / n * total
+    # Draws have the variance of Student's t with n - 1 degrees of freedom.
+    wider = always | (np.sqrt(variance * (n - 1) / (n - 3)) > _WIDER * spread)
+    wider &= spread > _ROUNDING * np.abs(mean)
+    if not wider.any():
+        return draws
+    with np.errstate(divide="ignore", invalid="ignore"):  # scores that nothing moves
+        kurtosis = n * (deviation**4).sum(axis=0) / total**2
+        freedom = np.maximum(2.0 * n / (kurtosis - 1.0), _LEAST_FREEDOM)
+        factor = np.sqrt(variance * freedom / (freedom - 2.0)) / spread
+    return _stretch(draws, np.where(wider, factor, 1.0))
+
+
+def iterate(draws: Array, again: Array) -> Array:
+    """Scale draws by as much as their spread changes from resamples to resamples of those.
+
+    Where a score jumps inside a question, the data at hand may lie beside the jump, and resamples
+    vary less than new data would; where data hardly ever lie beside one, they vary more. Whatever
+    factor lies between the spread of the score and that of its resamples, about the same lies
+    between that and the spread of their resamples.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores of resampled data.
+    again : numpy.ndarray of shape (2, pair, system)
+        Scores of data resampled from resampled data, two from the same.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        With the mean of the draws.
+
+    References
+    ----------
+    .. [1] P. Hall and M. A. Martin. On bootstrap resampling and iteration. Biometrika 75 (1988).
+       https://doi.org/10.1093/biomet/75.4.661
+
+    Examples
+    --------
+    >>> draws = np.array([-2.0, 0.0, 2.0]).reshape(1, 3, 1)
+    >>> again = np.array([[1.0, 3.0, 0.0], [-1.0, 1.0, 2.0]]).reshape(2, 3, 1)
+    >>> iterate(draws, again).ravel().round(2)
+    array([-2.31,  0.  ,  2.31])
+    """
+    mean, variance = draws.mean(axis=(0, 1)), draws.var(axis=(0, 1))
+    next_variance = ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
+    ratio = np.divide(
+        variance, next_variance, out=np.ones_like(variance), where=next_variance > 0.0
+    )
+    return mean + np.sqrt(ratio) * (draws - mean)
+
+
+def scale_to_largest(score: Array, draws: Array) -> Array:
+    """Return draws of shares as percentages of the largest, corrected for its bias.
+
+    The largest of several estimates is too large, and that of their draws once more, by as much as
+    the mean of the largest is above the largest of the means. Systems far below the largest are
+    moved up by both, those near it by less, so that they keep their order.
+
+    Parameters
+    ----------
+    score : numpy.ndarray of shape (system,)
+        Shares on the data, above 0.
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Shares of resampled data, above 0.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        At most 100.
+
+    Examples
+    --------
+    >>> draws = np.array([[[0.5, 0.5], [0.6, 0.4]], [[0.6, 0.4], [0.7, 0.3]]])
+    >>> scale_to_largest(np.array([0.6, 0.4]), draws)[..., 1].round(1)
+    array([[100. ,  66.7],
+           [ 66.7,  42.9]])
+    """
+    # A share is off its expectation by as much as its draws are off the share, on average.
+    draws = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
+    draws = np.maximum(draws, _ROUNDING)
+    largest = draws.max(axis=-1, keepdims=True)
+    gap = np.log(largest / draws)
+    bias = 2.0 * math.log(largest.mean() / draws.mean(axis=(0, 1)).max())
+    if bias > _ROUNDING:
+        gap += bias * np.expm1(-gap / bias)
+    return 100.0 * np.exp(-gap)
