@@ -14,15 +14,10 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference import (
-    bootstrap,
-    corrections,
-    likelihood,
-    nuts,
-    redrawing,
-    resampling,
-)
+from bayesrank.inference.backends import bootstrap, optimum
+from bayesrank.inference.graph import sample as sampling
 from bayesrank.inference.graph.sample import sample
+from bayesrank.inference.resample import bca, data_sets, weights
 from bayesrank.inference.resample.data_sets import draw_cells
 from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
 from bayesrank.inference.resample.weights import draw_trial_weights, resample, resample_twice
@@ -54,10 +49,10 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
             (bootstrap, "resample_twice", work.of_kind(resample_twice)),
-            (corrections, "leave_out_clusters", work.without(leave_out_clusters)),
-            (corrections, "leave_out_trials", work.without(leave_out_trials)),
-            (redrawing, "draw_cells", work.of_data(draw_cells)),
-            (resampling, "draw_trial_weights", work.of_data(draw_trial_weights)),
+            (bca, "leave_out_clusters", work.without(leave_out_clusters)),
+            (bca, "leave_out_trials", work.without(leave_out_trials)),
+            (data_sets, "draw_cells", work.of_data(draw_cells)),
+            (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),
             (condorcet, "score_by_component", work.orders),
             (condorcet, "score_compiled", work.locked),
@@ -65,8 +60,8 @@ def shared_work() -> Iterator[list[float]]:
             (kemeny, "preference_counts", work.counts),
             (preferences, "preference_counts", work.counts),
             (voting, "preference_counts", work.counts),
-            (likelihood, "load_function", work.fitted),
-            (nuts, "sample", work.sampled),
+            (optimum, "load_function", work.fitted),
+            (sampling, "sample", work.sampled),
         ):
             replaced.enter_context(patch.object(module, name, function))
         yield work.seconds

@@ -55,7 +55,7 @@ class MethodCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters and the method's."""
-        return [*super().get_params(ctx), *ctx.meta.get("bayesrank.commands.flags", ())]
+        return [*super().get_params(ctx), *ctx.meta.get("bayesrank.flags", ())]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Hand the method's options that were given over as one mapping."""

@@ -14,9 +14,7 @@ import bayesrank
 # are documented with the package that exports them.
 PRIVATE = (
     "bayesrank.inference",
-    "bayesrank.commands.cli",
-    "bayesrank.commands.console",
-    "bayesrank.commands.flags",
+    "bayesrank.commands",
     "bayesrank.counting",
     "bayesrank.validation",
     "bayesrank.models.",

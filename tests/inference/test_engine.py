@@ -12,7 +12,7 @@ from pymc.distributions.transforms import ordered
 from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import toposort
 
-from bayesrank.inference import compiled as compiled_module
+from bayesrank.inference.graph import bound_model as compiled_module
 from bayesrank.inference.graph.bind import (
     bind_model,
     cache_info,

@@ -7,7 +7,7 @@ import pytest
 
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
-from bayesrank.inference import unit_likelihoods
+from bayesrank.inference.calibrate import unit_likelihoods
 from bayesrank.inference.calibrate.influence import (
     Mode,
     question_covariance,

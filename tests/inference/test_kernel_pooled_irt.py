@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from bayesrank import Responses, models, rank
-from bayesrank.inference import item_fits
+from bayesrank.inference.fits import item_table as item_fits
 from bayesrank.inference.fits.item_cells import Guessing
 from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.fits.pooled_irt import fit_pooled_items

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from bayesrank import Comparisons, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference import kernel_fits
+from bayesrank.inference.fits import table as kernel_fits
 from bayesrank.inference.graph.bind import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Custom, Flat
