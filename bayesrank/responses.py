@@ -18,6 +18,7 @@ from bayesrank.counting import (
     count_categories,
     count_observed,
 )
+from bayesrank.display import to_html
 from bayesrank.errors import DataError
 from bayesrank.events import Events, deduplicate_events
 from bayesrank.longtable import read_dataarray, read_long, write_long
@@ -148,10 +149,8 @@ class Responses:
         missing = f", {self.n_missing} outcomes missing" if self.n_missing else ""
         return f"Responses({sizes}{scale}{missing})"
 
-    def _repr_html_(self) -> str:
-        from bayesrank.reporting.notebook import responses_html  # notebooks alone need it
-
-        return responses_html(self)
+    def _repr_html_(self) -> str | None:
+        return to_html("responses_html", self)
 
     @classmethod
     def from_dataarray(cls, data: "xr.DataArray", **options: Any) -> "Responses":

@@ -21,8 +21,8 @@ from bayesrank.catalog import default_method
 from bayesrank.evaluation import compare, rank_with_intervals
 from bayesrank.planning import plan_pairs, should_stop
 from bayesrank.readers import read_responses
-from bayesrank.reporting.numbers import probability_text
 from bayesrank.reporting.wording import headline
+from bayesrank.results.numbers import probability_text
 from bayesrank.results.storage import load
 
 Run = Callable[..., Result]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from bayesrank.display import to_html
+
 Topic = Literal["sampling", "data", "identification", "fit", "calibration"]
 Verdict = Literal["does not apply", "good", "not measured", "doubtful", "bad"]
 
@@ -128,10 +130,8 @@ class Report:
         """Return one line per finding."""
         return "\n".join(f"{one.topic} {one.verdict}: {one.sentence}" for one in self.findings)
 
-    def _repr_html_(self) -> str:
-        from bayesrank.reporting.notebook import check_html  # notebooks alone need it
-
-        return check_html(self)
+    def _repr_html_(self) -> str | None:
+        return to_html("check_html", self)
 
 
 def _finite(value: Any) -> Any:

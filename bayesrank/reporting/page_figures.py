@@ -14,11 +14,11 @@ from bayesrank.reporting.figures import (
     plot_rank_sets,
     plot_superiority,
 )
-from bayesrank.reporting.numbers import probability_text
 from bayesrank.reporting.svg import Cells, to_svg
 from bayesrank.reporting.tables import leaderboard_columns, range_cells
 from bayesrank.results.groups import split_letters
 from bayesrank.results.leaderboard import leaderboard
+from bayesrank.results.numbers import probability_text
 
 if TYPE_CHECKING:
     import xarray as xr

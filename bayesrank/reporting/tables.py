@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesrank.reporting.numbers import probability_text, short_letters
+from bayesrank.results.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
     import pandas as pd

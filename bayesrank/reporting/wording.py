@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.reporting.evidence import scale_text
-from bayesrank.reporting.numbers import probability_text
+from bayesrank.results.numbers import probability_text
 from bayesrank.results.stored import ranking_of
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import pandas as pd
 import xarray as xr
 
+from bayesrank.display import to_html
 from bayesrank.results.evidence import shrunk_towards
 from bayesrank.results.stored import ranking_of
 
@@ -38,9 +39,7 @@ class Leaderboard(pd.DataFrame):
         return Leaderboard
 
     def _repr_html_(self) -> str | None:
-        from bayesrank.reporting.notebook import leaderboard_html  # notebooks alone need it
-
-        return leaderboard_html(self) or super()._repr_html_()
+        return to_html("leaderboard_html", self) or super()._repr_html_()
 
 
 def leaderboard(result: xr.DataTree) -> Leaderboard:

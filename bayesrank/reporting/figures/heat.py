@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.reporting.figures.canvas import take_axes
 from bayesrank.reporting.figures.palette import INK
-from bayesrank.reporting.numbers import probability_text
+from bayesrank.results.numbers import probability_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

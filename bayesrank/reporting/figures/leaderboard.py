@@ -7,8 +7,8 @@ import numpy as np
 from bayesrank.reporting.figures.canvas import label_rows, row_size, shade_rows, take_axes
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
-from bayesrank.reporting.numbers import short_letters
 from bayesrank.results.groups import borders
+from bayesrank.results.numbers import short_letters
 
 if TYPE_CHECKING:
     import xarray as xr
