@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,3 +117,10 @@ def label_texts(labels: Sequence[Hashable], argument: str) -> tuple[str, ...]:
         if name is None or (isinstance(name, float) and math.isnan(name)):
             raise DataError(f"{argument} must hold a label in every place; got {name!r}")
     return tuple(map(str, names))
+
+
+def check_choice(name: str, value: str, known: object) -> None:
+    """Raise ValueError unless `value` is one of the strings of the Literal `known`."""
+    names = get_args(known)
+    if value not in names:
+        raise ValueError(f"{name} must be one of {', '.join(names)}; got {value!r}")

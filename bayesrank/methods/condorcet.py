@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.methods.partial_orders import Precedence, level_scores, score_by_component
-from bayesrank.methods.preferences import TiePolicy, batch_blocks, check_choice, pairwise_votes
+from bayesrank.methods.preferences import TiePolicy, batch_blocks, pairwise_votes
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 MinimaxVariant = Literal["margin", "winning_votes"]

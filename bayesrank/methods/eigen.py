@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.graph import as_counts, split_ties, win_rates
 from bayesrank.methods.markov import stationary_distribution
-from bayesrank.methods.preferences import check_choice
+from bayesrank.validation import check_choice
 
 Diagonal = Literal["row_sums", "constant"]
 Comparison = Literal["prob_diff", "sign"]

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.methods.preferences import (
-    check_choice,
     exact_weights,
     observed_together,
     preference_counts,
 )
 from bayesrank.results.ranks import TIE_TOLERANCE
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 RankTies = Literal["average", "max"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.graph import win_rates
-from bayesrank.methods.preferences import check_choice
+from bayesrank.validation import check_choice
 
 ScoreType = Literal["vs_equilibrium", "advantage_vs_equilibrium", "equilibrium"]
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import reachable
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.methods.markov import stationary_distribution
-from bayesrank.methods.preferences import check_choice
+from bayesrank.validation import check_choice
 
 TieHandling = Literal["half", "ignore"]
 Transition = Literal["normalized", "retained"]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import reachable
 from bayesrank.methods.graph import as_counts
-from bayesrank.methods.preferences import check_choice
+from bayesrank.validation import check_choice
 
 PairwiseStat = Literal["binary", "log_odds", "tie_split_log_odds"]
 PairWeights = Literal["total", "decisive", "uniform"]

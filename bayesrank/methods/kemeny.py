@@ -29,7 +29,8 @@ from bayesrank.methods.kemeny_search import (
     order_exists,
 )
 from bayesrank.methods.partial_orders import Precedence, score_by_component, transitive_closure
-from bayesrank.methods.preferences import TiePolicy, check_choice, preference_counts
+from bayesrank.methods.preferences import TiePolicy, preference_counts
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 # Up to this many systems going through all their sets is faster than searching few of them.

@@ -5,7 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.methods.preferences import check_choice, exact_weights, rounded_grades
+from bayesrank.methods.preferences import exact_weights, rounded_grades
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 TieBreak = Literal["majority_value", "majority_gauge"]

@@ -8,10 +8,12 @@ exactly, and relabelling the systems changes nothing.
 
 import math
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 TiePolicy = Literal["ignore", "half"]
@@ -22,13 +24,6 @@ _GRADE_DECIMALS = 12
 _WEIGHT_BITS = 40
 # Comparisons held at once: 32 MB.
 _BLOCK_SIZE = 2**25
-
-
-def check_choice(name: str, value: str, known: object) -> None:
-    """Raise ValueError unless `value` is one of the strings of the Literal `known`."""
-    names = get_args(known)
-    if value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(names)}; got {value!r}")
 
 
 def rounded_grades(grades: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.methods.preferences import check_choice
+from bayesrank.validation import check_choice
 
 TiePolicy = Literal["skip", "draw", "correct_draw_only"]
 Update = Literal["event", "sequential"]

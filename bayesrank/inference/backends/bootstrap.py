@@ -14,7 +14,9 @@ as it is.
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -41,6 +43,9 @@ from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
+
+Array = NDArray[np.float64]
+ScoreOf = Callable[[tuple[Any, ...]], Array]
 
 # Methods whose scores count points, majorities or levels. Rates and mixtures may be 0 or 1 in every
 # resample too, but have no steps between.
@@ -91,38 +96,90 @@ def bootstrap(run: Run) -> Estimate:
     data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
     if run.target == "population" and isinstance(data, Responses):
         warn_of_few_groups(data)
+    plan = _plan(run, data, len(score))
 
-    step = _step(run, len(score))
-    # Where few questions decide a majority, another one may turn it; sums hardly notice.
-    turns = step > 0.0 and run.method.name != "borda"
-    # A vote in hand or not is most of the winning votes against a system.
-    leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
-    # Ratings hang on the order of the answers.
-    adds_up = not turns and run.method.data != "stream"
-    iterated = adds_up and not run.method.smooth and run.target == "benchmark"
-
-    def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
+    def score_of(arguments: tuple[Any, ...]) -> Array:
         scores = split_scores(ranker(*arguments, **options))[0]
         # What varies like other scores are the shares that the systems have of all together.
         return scores / scores.sum(axis=-1, keepdims=True) if run.method.relative else scores
 
-    def draw_chain(seed: np.random.SeedSequence) -> NDArray[np.float64]:
+    draws = _draw(plan, score_of)
+    if not run.method.smooth:
+        draws = _recentre(plan, score, draws)
+    elif run.target == "benchmark" and isinstance(data, Responses):
+        centre = draws.mean(axis=(0, 1))
+        draws = centre + widening_for_single_trials(data) * (draws - centre)
+    draws = _correct_skewness(plan, draws, score_of)
+    if run.method.smooth and not run.method.relative:
+        draws = correct_bias(score, draws)
+    if isinstance(data, Responses) and plan.adds_up and plan.step == 0.0:
+        rng = np.random.default_rng(run.seed.spawn(1)[0])
+        options = {"target": run.target, "score_of": score_of, "rng": rng}
+        draws = loosen(draws, data, run.method.data, **options)
+    if run.method.relative:
+        draws = scale_to_largest(score / score.sum(), draws)
+    if plan.step > 0.0:
+        draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
+    return Estimate(score, draws, point=parameters)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the scores of a run vary with the data.
+
+    Attributes
+    ----------
+    run : Run
+        What was asked.
+    data : Responses or Comparisons
+        Its data.
+    step : float
+        Step between two values of the score, 0 for scores that take any.
+    turns : bool
+        Whether another question may turn a majority where few decide; sums hardly notice.
+    leaps : bool
+        Whether a vote in hand or not is most of the score: winning votes over a population.
+    adds_up : bool
+        Whether the score adds up over questions, which ratings do not: they hang on the order of
+        the answers.
+    """
+
+    run: Run
+    data: Responses | Comparisons
+    step: float
+    turns: bool
+    leaps: bool
+    adds_up: bool
+
+
+def _plan(run: Run, data: Responses | Comparisons, n_systems: int) -> _Plan:
+    step = _step(run, n_systems)
+    turns = step > 0.0 and run.method.name != "borda"
+    leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
+    return _Plan(run, data, step, turns, leaps, not turns and run.method.data != "stream")
+
+
+def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
+    """Return the scores of resampled data, of shape (chain, draw, system)."""
+    run = plan.run
+
+    def draw_chain(seed: np.random.SeedSequence) -> Array:
         batches = resample(
-            data,
+            plan.data,
             run.method.data,
             target=run.target,
             smooth=run.method.smooth,
             size=run.draws,
             rng=np.random.default_rng(seed),
-            shuffled=float(turns),
-            of_each=_OF_EACH if leaps else 0,
+            shuffled=float(plan.turns),
+            of_each=_OF_EACH if plan.leaps else 0,
         )
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
-    def draw_again(seed: np.random.SeedSequence) -> NDArray[np.float64]:
+    def draw_again(seed: np.random.SeedSequence) -> Array:
         batches = resample_twice(
-            cast("Responses", data),
+            cast("Responses", plan.data),
             run.method.data,
             size=_RESAMPLED_AGAIN,
             rng=np.random.default_rng(seed),
@@ -133,42 +190,30 @@ def bootstrap(run: Run) -> Estimate:
     # side; each has its own seed, so the draws do not depend on how many threads there are. The
     # matrices are small: threads of BLAS within these threads would wait longer than they work.
     workers = min(N_CHAINS, os.cpu_count() or 1)
+    iterated = plan.adds_up and not run.method.smooth and run.target == "benchmark"
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
         again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
         draws = np.stack(list(chains))
-    if again is not None:
-        draws = iterate(draws, again.result())
-    if not run.method.smooth and not leaps:
-        draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
-    if run.method.smooth and run.target == "benchmark" and isinstance(data, Responses):
-        centre = draws.mean(axis=(0, 1))
-        draws = centre + widening_for_single_trials(data) * (draws - centre)
-    if run.method.data == "stream":
-        draws = _reflect_level(draws)
-    weighs = run.method.weighs_questions
-    if run.target == "population" and isinstance(data, Responses) and adds_up:
-        draws = correct_over_questions(
-            draws, data, run.method.data, score_of, weighs_questions=weighs
-        )
-    elif weighs:
-        draws = correct_over_trials(draws, cast("Responses", data), run.method.data, score_of)
-    if run.method.smooth and not run.method.relative:
-        draws = correct_bias(score, draws)
-    if isinstance(data, Responses) and adds_up and step == 0.0:
-        draws = loosen(
-            draws,
-            data,
-            run.method.data,
-            target=run.target,
-            score_of=score_of,
-            rng=np.random.default_rng(run.seed.spawn(1)[0]),
-        )
-    if run.method.relative:
-        draws = scale_to_largest(score / score.sum(), draws)
-    if step > 0.0:
-        draws = draws + step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
-    return Estimate(score, draws, point=parameters)
+    return draws if again is None else iterate(draws, again.result())
+
+
+def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
+    """Return draws of scores that jump, around the estimate, the level of ratings turned."""
+    if not plan.leaps:
+        draws = score + _widening(plan.run) * (draws - draws.mean(axis=(0, 1)))
+    return _reflect_level(draws) if plan.run.method.data == "stream" else draws
+
+
+def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
+    """Return draws corrected for what the resamples hide of leverage and skewness."""
+    method, data = plan.run.method, plan.data
+    if plan.run.target == "population" and isinstance(data, Responses) and plan.adds_up:
+        weighs = method.weighs_questions
+        return correct_over_questions(draws, data, method.data, score_of, weighs_questions=weighs)
+    if method.weighs_questions:
+        return correct_over_trials(draws, cast("Responses", data), method.data, score_of)
+    return draws
 
 
 def _step(run: Run, n_systems: int) -> float:
@@ -181,7 +226,7 @@ def _step(run: Run, n_systems: int) -> float:
     return 0.0
 
 
-def _reflect_level(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+def _reflect_level(draws: Array) -> Array:
     """Return draws with the deviations of the level that all systems share turned around.
 
     Ratings rise and fall together with the order of the questions, by amounts that do not depend
@@ -193,7 +238,7 @@ def _reflect_level(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     return draws - 2.0 * (level - level.mean())
 
 
-def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Return deviations that spread counts over the step to the next ones.
 
     An expected score lies between the values that a score can take. Where few of the resamples, or

@@ -17,7 +17,7 @@ Examples
 import os
 import time
 import warnings
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
@@ -29,6 +29,7 @@ from bayesrank.inference.graph.bound_model import Array, BoundModel
 from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.inference.graph.labelled import label
 from bayesrank.progress import in_notebook
+from bayesrank.validation import check_choice
 
 NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
 
@@ -118,19 +119,12 @@ def sample(
     ValueError
         If an argument is out of range or the model has discrete free variables.
     """
-    for name, value in {"draws": draws, "chains": chains}.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1; got {value}")
-    for name, value in {"tune": tune, "cores": cores}.items():
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1 or None; got {value}")
+    _check_numbers(draws=draws, chains=chains, tune=tune, cores=cores)
     if random_seed is not None and random_seed < 0:
         raise ValueError(f"random_seed must not be negative; got {random_seed}")
     if not 0.0 < target_accept < 1.0:
         raise ValueError(f"target_accept must be between 0 and 1; got {target_accept}")
-    if nuts_sampler not in get_args(NutsSampler):
-        known = ", ".join(get_args(NutsSampler))
-        raise ValueError(f"nuts_sampler must be one of {known}; got {nuts_sampler!r}")
+    check_choice("nuts_sampler", nuts_sampler, NutsSampler)
     options: dict[str, Any] = {
         "draws": draws,
         "chains": chains,
@@ -160,6 +154,13 @@ def sample(
     if complaints:
         warnings.warn(" ".join(complaints), ConvergenceWarning, stacklevel=2)
     return groups
+
+
+def _check_numbers(**numbers: int | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and value < 1:
+            or_none = " or None" if name in ("tune", "cores") else ""
+            raise ValueError(f"{name} must be at least 1{or_none}; got {value}")
 
 
 def _sample_compiled(
