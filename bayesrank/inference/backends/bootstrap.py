@@ -114,8 +114,7 @@ def bootstrap(run: Run) -> Estimate:
         draws = correct_bias(score, draws)
     if isinstance(data, Responses) and plan.adds_up and plan.step == 0.0:
         rng = np.random.default_rng(run.seed.spawn(1)[0])
-        options = {"target": run.target, "score_of": score_of, "rng": rng}
-        draws = loosen(draws, data, run.method.data, **options)
+        draws = loosen(draws, data, run.method.data, target=run.target, score_of=score_of, rng=rng)
     if run.method.relative:
         draws = scale_to_largest(score / score.sum(), draws)
     if plan.step > 0.0:
