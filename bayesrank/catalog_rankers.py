@@ -132,7 +132,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("borda1781memoire",),
-        smooth=False,
+        kind="sum",
+        step=1.0,
     ),
     Method(
         "copeland",
@@ -141,7 +142,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("copeland1951reasonable",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "win_rate",
@@ -150,7 +152,7 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("hariri2026ranking",),
-        smooth=False,
+        kind="sum",
     ),
     Method(
         "minimax",
@@ -159,7 +161,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("simpson1969defining",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "schulze",
@@ -168,7 +171,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("schulze2011new",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "ranked_pairs",
@@ -177,7 +181,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("tideman1987independence",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "kemeny_young",
@@ -186,7 +191,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("kemeny1959mathematics", "young1978consistent"),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "nanson",
@@ -195,7 +201,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("nanson1882methods",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "baldwin",
@@ -204,7 +211,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("baldwin1926technique",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "majority_judgment",
@@ -213,7 +221,8 @@ RANKERS = (
         "grades",
         _NUMPY,
         ("balinski2007theory",),
-        smooth=False,
+        kind="majority",
+        step=1.0,
     ),
     Method(
         "elo",
@@ -222,7 +231,7 @@ RANKERS = (
         "stream",
         _NUMPY,
         ("elo1978rating",),
-        smooth=False,
+        kind="rating",
     ),
     Method(
         "glicko",
@@ -231,7 +240,7 @@ RANKERS = (
         "stream",
         _NUMPY,
         ("glickman1999parameter",),
-        smooth=False,
+        kind="rating",
     ),
     Method(
         "trueskill",
@@ -240,7 +249,7 @@ RANKERS = (
         "stream",
         _NUMPY,
         ("herbrich2006trueskill",),
-        smooth=False,
+        kind="rating",
     ),
     Method(
         "pagerank",
@@ -281,7 +290,8 @@ RANKERS = (
         "pairs",
         _NUMPY,
         ("fogel2016spectral",),
-        smooth=False,
+        kind="majority",
+        step="bayesrank.methods.eigen:serial_rank_step",
     ),
     # Nash jumps where the equilibrium changes hands; draws by weights keep their coverage even so.
     Method(
@@ -308,7 +318,7 @@ RANKERS = (
         _NUMPY,
         ("rankllm",),
         weighs_questions=True,
-        relative=True,
+        kind="share",
     ),
     Method(
         "simple_rank",

@@ -32,6 +32,8 @@ DataKind = Literal[
     "comparisons",
 ]
 
+ScoreKind = Literal["smooth", "share", "sum", "majority", "rating"]
+
 # Keyword-only parameters that rank() takes itself, so they are not options of a method.
 _RUN_PARAMETERS = frozenset({"prior", "random_seed"})
 
@@ -89,13 +91,15 @@ class Method:
         ``module:function`` that raises where the maximum-likelihood estimate does not exist.
     example : mapping
         Options for examples and common tests, where the method has required ones.
-    smooth : bool
-        Whether the score is a smooth function of the data, so that weights may be fractions;
-        else whole data sets are resampled.
+    kind : {"smooth", "share", "sum", "majority", "rating"}
+        How the score hangs on the data: as a smooth function, so that weights may be fractions, or
+        as such a function in percent of the largest; by jumps that add up over questions; by
+        majorities, which one question may turn; or by the order of the answers.
+    step : float or str
+        Step between two values of a score that counts points, majorities or levels; 0 for scores
+        that take any value. Or ``module:function`` from options and number of systems to it.
     weighs_questions : bool
         Whether the answers to a question decide how much it counts, so that few may decide.
-    relative : bool
-        Whether scores are percentages of the largest.
     graded : bool
         Whether the score is a mean grade, so that it has the units of the outcomes.
     shrunk : bool
@@ -120,15 +124,20 @@ class Method:
     correlated: bool = False
     existence: str | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
-    smooth: bool = True
+    kind: ScoreKind = "smooth"
+    step: float | str = 0.0
     weighs_questions: bool = False
-    relative: bool = False
     graded: bool = False
     shrunk: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def smooth(self) -> bool:
+        """Whether weights of questions and trials may be fractions."""
+        return self.kind in ("smooth", "share")
 
     @property
     def is_calibrated(self) -> bool:

@@ -66,7 +66,7 @@ def _zero_width(result: xr.DataTree, method: Method | None) -> Iterator[Finding]
     ranking = result["ranking"].to_dataset()
     lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
     tight = upper - lower <= _rounding(ranking)
-    if method is not None and method.relative:  # the largest is 100 % by definition
+    if method is not None and method.kind == "share":  # the largest is 100 % by definition
         tight &= ranking["score"].values < ranking["score"].values.max()
     if tight.any():
         names = ranking["system"].values[tight].astype(str).tolist()

@@ -1,6 +1,8 @@
 """Rankers that read an eigenvector of the matrix of paired comparisons."""
 
-from typing import Literal
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,6 +94,16 @@ def _dominant_eigenvector(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         if np.abs(vector - previous).max() < 1e-15:
             break
     return vector
+
+
+def serial_rank_step(options: Mapping[str, Any], n_systems: int) -> float:
+    """Return how far apart SerialRank puts systems, 0 where that is any distance.
+
+    Signs of victories put them about equally far apart on a vector of norm one.
+    """
+    if options.get("comparison") != "sign":
+        return 0.0
+    return math.sqrt(12.0 / max(n_systems * (n_systems**2 - 1), 1))
 
 
 def serial_rank(

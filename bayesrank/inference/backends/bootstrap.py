@@ -47,22 +47,6 @@ from bayesrank.views import Comparisons
 Array = NDArray[np.float64]
 ScoreOf = Callable[[tuple[Any, ...]], Array]
 
-# Methods whose scores count points, majorities or levels. Rates and mixtures may be 0 or 1 in every
-# resample too, but have no steps between.
-_COUNTING = frozenset(
-    {
-        "borda",
-        "copeland",
-        "minimax",
-        "schulze",
-        "ranked_pairs",
-        "kemeny_young",
-        "nanson",
-        "baldwin",
-        "majority_judgment",
-    }
-)
-
 # Data sets whose mean score stands for the expected one of a population: draws are wider by the
 # noise of that mean, which makes up for the little that they learn of rare turns.
 _OF_EACH = 4
@@ -101,7 +85,7 @@ def bootstrap(run: Run) -> Estimate:
     def score_of(arguments: tuple[Any, ...]) -> Array:
         scores = split_scores(ranker(*arguments, **options))[0]
         # What varies like other scores are the shares that the systems have of all together.
-        return scores / scores.sum(axis=-1, keepdims=True) if run.method.relative else scores
+        return scores / scores.sum(axis=-1, keepdims=True) if run.method.kind == "share" else scores
 
     draws = _draw(plan, score_of)
     if not run.method.smooth:
@@ -110,12 +94,12 @@ def bootstrap(run: Run) -> Estimate:
         centre = draws.mean(axis=(0, 1))
         draws = centre + widening_for_single_trials(data) * (draws - centre)
     draws = _correct_skewness(plan, draws, score_of)
-    if run.method.smooth and not run.method.relative:
+    if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
     if isinstance(data, Responses) and plan.adds_up and plan.step == 0.0:
         rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = loosen(draws, data, run.method.data, target=run.target, score_of=score_of, rng=rng)
-    if run.method.relative:
+    if run.method.kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
     if plan.step > 0.0:
         draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
@@ -153,9 +137,9 @@ class _Plan:
 
 def _plan(run: Run, data: Responses | Comparisons, n_systems: int) -> _Plan:
     step = _step(run, n_systems)
-    turns = step > 0.0 and run.method.name != "borda"
+    turns = step > 0.0 and run.method.kind == "majority"
     leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
-    return _Plan(run, data, step, turns, leaps, not turns and run.method.data != "stream")
+    return _Plan(run, data, step, turns, leaps, not turns and run.method.kind != "rating")
 
 
 def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
@@ -201,7 +185,7 @@ def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
     """Return draws of scores that jump, around the estimate, the level of ratings turned."""
     if not plan.leaps:
         draws = score + _widening(plan.run) * (draws - draws.mean(axis=(0, 1)))
-    return _reflect_level(draws) if plan.run.method.data == "stream" else draws
+    return _reflect_level(draws) if plan.run.method.kind == "rating" else draws
 
 
 def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
@@ -217,12 +201,8 @@ def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
 
 def _step(run: Run, n_systems: int) -> float:
     """Return the step between two values of a score, 0 for scores that take any."""
-    if run.method.name in _COUNTING:
-        return 1.0
-    if run.method.name == "serial_rank" and run.options.get("comparison") == "sign":
-        # Signs of victories put systems about equally far apart on a vector of norm one.
-        return math.sqrt(12.0 / max(n_systems * (n_systems**2 - 1), 1))
-    return 0.0
+    step = run.method.step
+    return load_function(step)(run.ranker_options, n_systems) if isinstance(step, str) else step
 
 
 def _reflect_level(draws: Array) -> Array:
@@ -271,7 +251,7 @@ def _widening(run: Run) -> float:
     if run.target == "population":
         n = int(clusters_of(cast("Responses", run.data)).max()) + 1
         return math.sqrt(n / max(n - 3, 1))
-    if run.method.data == "stream":
+    if run.method.kind == "rating":
         n = cast("Responses", run.data).shape[2]
         return math.sqrt(n / (n - 1))
     return 1.0
