@@ -99,8 +99,8 @@ class Method:
     graded : bool
         Whether the score is a mean grade, so that it has the units of the outcomes.
     shrunk : bool
-        Whether the uniform Dirichlet prior on the categories of an outcome pulls the score towards
-        the mean of their weights, so that it is not the observed mean.
+        Whether a Dirichlet prior on the categories of an outcome pulls the score towards its mean,
+        so that it is not the observed mean.
     """
 
     name: str

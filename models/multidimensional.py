@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 
 from bayesrank.inference.kernels.mirt import Score
 from bayesrank.models.cells import cells_of
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.factor_reference import factor_reference
 from bayesrank.models.pooled_priors import effect, is_flat
@@ -16,6 +17,7 @@ from bayesrank.priors import Normal, PriorLike, as_prior
 from bayesrank.responses import Responses
 
 
+@checks_data
 def mirt(
     responses: Responses,
     *,

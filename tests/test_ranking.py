@@ -66,11 +66,11 @@ def ranked(data, method, **keywords) -> xr.Dataset:
         ("pass_at_k", {}, r"k must be given for pass_at_k; got options \{\}"),
         ("pass_at_k", {"k": 4}, "k must be"),
         ("avg", {"prior": 1.0}, "prior must be None for avg with backend 'bootstrap'; got 1.0"),
-        ("bayes", {"prior": 1.0}, "prior must be None for bayes with backend 'exact'; got 1.0"),
+        ("bayes", {"prior": 0.0}, "counts of a Dirichlet prior must be positive .* got 0.0"),
         (
             "bayes",
             {"prior": "flat", "backend": "nuts", "draws": 1},
-            "prior must be None for bayes with backend 'nuts'; got 'flat'",
+            "prior must be Dirichlet counts for bayes; got flat",
         ),
         (
             "bradley_terry",
@@ -98,7 +98,7 @@ def ranked(data, method, **keywords) -> xr.Dataset:
         (
             "bradley_terry",
             {"draws": 0, "backend": "nuts"},
-            "draws must be an integer of at least 1; got 0",
+            "backend must not be 'nuts' for a point estimate",
         ),
         ("avg", {"random_seed": -1}, "random_seed must be None or an integer >= 0; got -1"),
         ("avg", {"random_seed": 1.5}, "random_seed must be None or an integer >= 0; got 1.5"),

@@ -137,7 +137,7 @@ def _with_extremes(data: Responses, system: int) -> Responses:
         np.where(data.observed, np.where(alone, one, other), missing)
         for one, other in ((worst, best), (best, worst))
     ]
-    earlier = data.prior_outcomes
+    earlier = data.prior_sets
     return Responses(
         np.concatenate([data.values, *copies], axis=1),
         systems=data.systems,
