@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from bayesrank.errors import DataError
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.priors import Dirichlet, DirichletLike, as_dirichlet
+from bayesrank.validation import power_of_two
 
 FloatArray = NDArray[np.float64]
 CountArray = NDArray[np.float64] | NDArray[np.int64]
@@ -97,14 +98,16 @@ def bayes(
     if not 0 < quantile < 1:
         raise ValueError(f"quantile must be between 0 and 1; got {quantile!r}")
     # Worths relative to the first keep the difference from cancelling, and from falling below 0.
-    relative = category_weights - category_weights[0]
+    unit = power_of_two(category_weights)
+    relative = category_weights / unit - category_weights[0] / unit
     variance = shapes @ relative**2 / total - (shapes @ relative / total) ** 2
     variance = np.maximum(variance, 0.0) / (total + 1)
     multiplicity = np.ones(mean.shape[-1]) if weights is None else weights
     share = multiplicity / multiplicity.sum(axis=-1, keepdims=True)
     from scipy.special import ndtri  # only quantile scores need SciPy
 
-    return score + ndtri(quantile) * np.sqrt(np.einsum("...lm,...m->...l", variance, share**2))
+    sd = unit * np.sqrt(np.einsum("...lm,...m->...l", variance, share**2))
+    return score + ndtri(quantile) * sd
 
 
 def bayes_draws(

@@ -176,6 +176,12 @@ def test_quantiles_of_any_worth_are_finite(worth):
     np.testing.assert_allclose(found, mean + Z * sd, rtol=1e-14)
 
 
+@pytest.mark.parametrize("unit", [1e155, 1e-200])
+def test_quantiles_of_worths_whose_squares_overflow(unit):
+    found = bayes(COUNTS, unit * BINARY, None, quantile=0.05)
+    np.testing.assert_allclose(found / unit, bayes(COUNTS, BINARY, None, quantile=0.05), rtol=1e-14)
+
+
 def test_identical_systems_tie_exactly():
     counts = np.random.default_rng(1).integers(0, 9, (5, 40, 3))
     counts[3] = counts[0]
