@@ -61,6 +61,8 @@ class Method:
         Back ends that can run it; the first is the default.
     citations : tuple of str
         Keys of ``references.bib``.
+    absent : mapping of str to str
+        Why the method cannot have a back end that others of its kind have, by back end.
     factory : str, optional
         ``module:function`` of the PyMC factory, where `function` is a NumPy ranker.
     kernel : str, optional
@@ -109,6 +111,7 @@ class Method:
     data: DataKind
     backends: tuple[str, ...]
     citations: tuple[str, ...]
+    absent: Mapping[str, str] = field(default_factory=dict)
     factory: str | None = None
     kernel: str | None = None
     exact: str | None = None

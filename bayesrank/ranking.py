@@ -326,8 +326,10 @@ def _choose_backend(row: Method, backend: str | None) -> str:
     if backend is None:
         return row.backends[0]
     if backend not in row.backends:
+        reason = f": {row.absent[backend]}" if backend in row.absent else ""
         raise ValueError(
             f"backend of {row.name} must be one of {', '.join(row.backends)}; got {backend!r}"
+            f"{reason}"
         )
     return backend
 

@@ -45,6 +45,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from bayesrank.grades import UnitGrades
 from bayesrank.inference.arguments import has_repeated_trials
+from bayesrank.inference.boundary import require_outcomes_of
 from bayesrank.inference.clusters import clusters_of
 from bayesrank.inference.estimate import Estimate, Run
 from bayesrank.inference.kernels.fit import Fit
@@ -104,12 +105,19 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     StandardizedFit
         Not batched.
 
+    Raises
+    ------
+    DataError
+        If a system has no outcome.
+
     Examples
     --------
     >>> fit = fit_standardized(Responses([[1, 1, 0, 1], [1, 0, 0, -1]]))
     >>> fit.score.round(3)
     array([0.75 , 0.348])
     """
+    for system in np.flatnonzero(~data.trials.any(axis=1)):
+        require_outcomes_of(data, system)
     grades = UnitGrades.of(data)
     asked = grades.trials.any(axis=0)
     grades = UnitGrades(grades.values[:, asked], grades.low, grades.high)

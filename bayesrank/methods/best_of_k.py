@@ -54,8 +54,13 @@ def _log_none_drawn(marked: NDArray[np.intp], size: NDArray[np.intp], k: int) ->
 
     Factorials of a million have rounding errors of 1e-9; these terms have none to speak of.
     """
-    code, place = np.unique(marked * (size.max(initial=0) + 1) + size, return_inverse=True)
-    m, n = np.divmod(code, size.max(initial=0) + 1)
+    base = int(size.max(initial=0)) + 1
+    pairs = marked * base + size
+    if base**2 <= pairs.size:  # a table of all pairs is quicker than to sort those that occur
+        code, place = np.arange(base**2), pairs
+    else:
+        code, place = np.unique(pairs, return_inverse=True)
+    m, n = np.divmod(code, base)
     few, many = np.minimum(m, k), np.maximum(m, k)
     possible = m + k <= n
     logs = np.where(possible, 0.0, -np.inf)

@@ -68,7 +68,8 @@ def trial_noise(data: Responses) -> TrialNoise:
     -------
     TrialNoise
         From posterior means of the variances within questions, under uniform priors, for worths
-        between 0 and 1. A fraction counts as that share of a right answer, whose variance is the largest that it can have.
+        between 0 and 1. A fraction counts as that share of a right answer, whose variance is the
+        largest that it can have.
     """
     variance = _within_variances(data)
     seen = data.trials > 0

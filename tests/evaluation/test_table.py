@@ -295,13 +295,7 @@ def test_rankings_by_worths_whose_squares_overflow(method, options, target):
     outcomes, unit = np.random.default_rng(0).integers(0, 2, (3, 5, 4)), 2.0**515
     seeded = {"random_seed": 1, **options}
     small, large = (
-        rank(
-            Responses(outcomes, weights=(0, weight)),
-            method,
-            target=target,
-            random_seed=1,
-            **options,
-        )
+        rank(Responses(outcomes, weights=(0, weight)), method, target=target, **seeded)
         for weight in (1.0, unit)
     )
     for name in ("score", "score_lower", "score_upper"):
