@@ -71,5 +71,5 @@ def test_a_width_is_positive(width):
 
 
 def test_questions_are_needed():
-    with pytest.raises(DataError, match="data must be responses .* got comparisons"):
+    with pytest.raises(DataError, match=r"data must be responses .* got comparisons"):
         plan_widths(Comparisons([[0, 1], [2, 0]]), 0.1)
