@@ -210,7 +210,7 @@ def _plan_widths(
     from bayesrank.planning import plan_widths
 
     table = plan_widths(data, width, ci_prob=1 - error, further=further, random_seed=random_seed)
-    wide = int((~table["reached"]).sum())
+    wide = len(table) - int(table["reached"].to_numpy().sum())
     verdict = f"more trials are needed ({wide} of {len(table)} intervals are wider than {width:g})"
     if not wide:
         verdict = f"no more trials are needed (all intervals are at most {width:g} wide)"

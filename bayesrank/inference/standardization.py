@@ -116,7 +116,7 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     >>> fit.score.round(3)
     array([0.75 , 0.348])
     """
-    for system in np.flatnonzero(~data.trials.any(axis=1)):
+    for system in np.flatnonzero(~data.trials.any(axis=1)).tolist():
         require_outcomes_of(data, system)
     grades = UnitGrades.of(data)
     asked = grades.trials.any(axis=0)

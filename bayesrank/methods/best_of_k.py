@@ -68,7 +68,7 @@ def _log_none_drawn(marked: NDArray[np.intp], size: NDArray[np.intp], k: int) ->
     while order.size:
         rows = max(1, _BLOCK_SIZE // max(1, int(few[order[-1]])))
         some, order = order[-rows:], order[:-rows]
-        i = np.arange(few[some[-1]])
+        i = np.arange(int(few[some].max()))
         # Terms past the last one are log 1.
         share = np.where(i < few[some, None], many[some, None] / (n[some, None] - i), 0.0)
         logs[some] = np.log1p(-share).sum(axis=-1)
