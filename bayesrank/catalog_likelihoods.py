@@ -142,6 +142,11 @@ LIKELIHOODS = (
         "responses",
         ("map", "nuts"),
         ("reckase2009multidimensional",),
+        absent={
+            "mle": "the likelihood is the same for all invertible linear maps of the abilities, so "
+            "that without the priors there is no one maximum, and no curvature to draw from: use "
+            "backend='map'"
+        },
         kernel="bayesrank.inference.fits.item_table:mirt",
         gradient="bayesrank.inference.calibrate.unit_likelihoods:mirt",
         empirical=True,
@@ -153,6 +158,10 @@ LIKELIHOODS = (
         "responses",
         ("map", "nuts"),
         ("gelman2005analysis",),
+        absent={
+            "mle": "without its priors nothing is pooled, and what is left are fits of rasch to "
+            "each benchmark by itself: use backend='map', or rank each benchmark by rasch"
+        },
         kernel="bayesrank.inference.fits.item_table:hierarchical_binomial",
         gradient="bayesrank.inference.calibrate.unit_likelihoods:hierarchical_binomial",
     ),

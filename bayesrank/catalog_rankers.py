@@ -21,6 +21,12 @@ RANKERS = (
         "evidence",
         ("exact", "nuts"),
         ("hariri2025dont",),
+        absent={
+            "map": "the mode of the probabilities lies on the edge of the simplex wherever a "
+            "category was never seen, which no normal approximation has draws around, and under "
+            "the uniform prior it is the observed shares: rank by avg",
+            "mle": "the most likely probabilities are the observed shares: rank by avg",
+        },
         factory="bayesrank.models.categorical:dirichlet_multinomial",
         exact="bayesrank.methods.bayes:bayes_draws",
         graded=True,

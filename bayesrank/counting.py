@@ -262,8 +262,5 @@ def _clear_diagonal(matrices: NDArray[np.float64]) -> None:
 
 def prior_counts(data: "Responses") -> NDArray[np.int64] | None:
     """Return counts of earlier outcomes, of shape (system or 1, question, category), or None."""
-    if data.prior_outcomes is None:
-        return None
-    outcomes = data.prior_outcomes
-    stacked = outcomes if outcomes.ndim == 3 else outcomes[np.newaxis]
-    return count_categories(stacked, data.n_categories)
+    sets = data.prior_sets
+    return None if sets is None else count_categories(sets, data.n_categories)

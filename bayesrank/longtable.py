@@ -169,7 +169,7 @@ def _kept(attributes: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
         places.append([known[label] for label in named[name]])
     # Without systems, they are shared by all.
     earlier = np.asarray(prior)
-    chosen = earlier[places[1]] if earlier.ndim == 2 else earlier[np.ix_(*places)]
+    chosen = earlier[np.newaxis, places[1]] if earlier.ndim == 2 else earlier[np.ix_(*places)]
     return kept | {"prior_outcomes": chosen}
 
 

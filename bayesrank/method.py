@@ -63,6 +63,8 @@ class Method:
         Back ends that can run it; the first is the default.
     citations : tuple of str
         Keys of ``references.bib``.
+    absent : mapping of str to str
+        Why the method cannot have a back end that others of its kind have, by back end.
     factory : str, optional
         ``module:function`` of the PyMC factory, where `function` is a NumPy ranker.
     kernel : str, optional
@@ -103,8 +105,8 @@ class Method:
     graded : bool
         Whether the score is a mean grade, so that it has the units of the outcomes.
     shrunk : bool
-        Whether the uniform Dirichlet prior on the categories of an outcome pulls the score towards
-        the mean of their weights, so that it is not the observed mean.
+        Whether a Dirichlet prior on the categories of an outcome pulls the score towards its mean,
+        so that it is not the observed mean.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Method:
     data: DataKind
     backends: tuple[str, ...]
     citations: tuple[str, ...]
+    absent: Mapping[str, str] = field(default_factory=dict)
     factory: str | None = None
     kernel: str | None = None
     exact: str | None = None

@@ -205,14 +205,28 @@ def cut(values: NDArray[Any], observed: NDArray[np.bool_], edges: ArrayLike) -> 
 def validate_prior_outcomes(
     prior_outcomes: ArrayLike | None, n_systems: int, n_questions: int, n_categories: int
 ) -> NDArray[np.int8] | None:
-    """Return earlier outcomes as int8 with -1 for missing."""
+    """Return earlier outcomes as int8 of shape (system, question, d) or (question, d).
+
+    One outcome of each system and question may come without the last axis; missing ones are -1.
+    """
     if prior_outcomes is None:
         return None
     raw = numeric(prior_outcomes, "prior_outcomes")
+    if raw.shape == (n_systems, n_questions):
+        if n_systems == n_questions:
+            raise DataError(
+                f"prior_outcomes of shape {raw.shape} must have a third axis where systems and "
+                "questions are as many: (system, question, 1) for one set of each system, or "
+                "(1, question, d) for one that all share"
+            )
+        raw = raw[..., np.newaxis]
+    if raw.ndim == 3 and len(raw) == 1:
+        raw = raw[0]
     if raw.shape[:-1] not in ((n_questions,), (n_systems, n_questions)) or not raw.size:
         raise DataError(
-            f"prior_outcomes must have shape ({n_questions}, d) or ({n_systems}, {n_questions}, d);"
-            f" got {raw.shape}"
+            f"prior_outcomes must have shape ({n_questions}, d) for one set that all systems "
+            f"share, or ({n_systems}, {n_questions}) or ({n_systems}, {n_questions}, d); "
+            f"got {raw.shape}"
         )
     raw = np.where(np.isnan(raw), MISSING, raw)
     valid = (raw >= MISSING) & (raw < n_categories) & (raw == np.floor(raw))

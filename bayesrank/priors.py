@@ -5,11 +5,11 @@ by all systems has no effect on them. Importing this module does not import PyMC
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,8 +184,9 @@ class Empirical(_Shape):
 
     Parameters
     ----------
-    prior_outcomes : array_like of shape (system, question, d), optional
-        Earlier outcomes 0 or 1, -1 or NaN for missing. Those of the data by default.
+    prior_outcomes : array_like of shape (system, question, d) or (system, question), optional
+        Earlier outcomes 0 or 1, -1 or NaN for missing. Those of the data by default; where all
+        systems share them, no system is expected to be better.
     sigma : float, default 1
         Standard deviation around the mean, in logits.
     eps : float, default 0.01
@@ -223,25 +224,85 @@ class Empirical(_Shape):
                     f"{n_systems}"
                 )
             return self
-        outcomes = getattr(data, "prior_outcomes", None)
-        if outcomes is None or outcomes.ndim != 3:
+        outcomes = getattr(data, "prior_sets", None)
+        if outcomes is None:
             raise DataError(
-                "prior_outcomes must hold earlier outcomes of every system for an empirical prior; "
-                f"got {'none' if outcomes is None else 'one set shared by all systems'}"
+                "prior_outcomes must be given, with the data or the prior, for an empirical prior; "
+                "got None"
             )
-        return Empirical(outcomes, self.sigma, self.eps)
+        own = np.broadcast_to(outcomes, (len(data.systems), *outcomes.shape[1:]))
+        return Empirical(own, self.sigma, self.eps)
 
     def quadratic(self) -> tuple[NDArray[np.float64], float]:
         """Return the centred logits of the clipped accuracies, and the precision."""
         if self.prior_outcomes is None:
             raise DataError("prior_outcomes must be given for an empirical prior; got None")
         outcomes = np.asarray(self.prior_outcomes)
-        right = np.count_nonzero(outcomes == 1, axis=(1, 2))
-        seen = np.count_nonzero(outcomes >= 0, axis=(1, 2))
+        outcomes = outcomes.reshape(len(outcomes), -1)
+        right = np.count_nonzero(outcomes == 1, axis=1)
+        seen = np.count_nonzero(outcomes >= 0, axis=1)
         accuracy = np.clip(right / np.maximum(seen, 1), self.eps, 1 - self.eps)
         logit = np.where(seen > 0, np.log(accuracy) - np.log1p(-accuracy), np.nan)
         # A system without earlier outcomes gets the mean of the others.
         return np.nan_to_num(logit - np.nanmean(logit)), self.sigma**-2
+
+
+@dataclass(frozen=True)
+class Dirichlet(_Shape):
+    """Dirichlet prior of the outcome categories of a question, for ``bayes``.
+
+    Parameters
+    ----------
+    counts : float or sequence of float, default 1
+        Pseudo-trials: one number for all categories, or one for each. 1 is the uniform prior, 0.5
+        that of Jeffreys.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive and finite.
+
+    Examples
+    --------
+    >>> str(Dirichlet((2, 1)))
+    'dirichlet(2, 1)'
+    """
+
+    counts: float | Sequence[float] = 1.0
+
+    def __post_init__(self) -> None:
+        try:
+            given = np.atleast_1d(np.asarray(self.counts, dtype=np.float64))
+        except (TypeError, ValueError):
+            given = np.zeros(0)
+        if given.ndim != 1 or not given.size or not ((given > 0) & (given < np.inf)).all():
+            raise ValueError(
+                f"counts of a Dirichlet prior must be positive finite numbers; got {self.counts!r}"
+            )
+        object.__setattr__(self, "counts", tuple(given.tolist()))
+
+    def __str__(self) -> str:
+        return f"dirichlet({', '.join(map(_shortest, cast('tuple[float, ...]', self.counts)))})"
+
+    def of_categories(self, n_categories: int) -> NDArray[np.float64]:
+        """Return the count of each category.
+
+        Raises
+        ------
+        ValueError
+            If there is not one number, or one for each category.
+        """
+        counts = np.array(self.counts)
+        if counts.size not in (1, n_categories):
+            raise ValueError(
+                f"prior must have one count, or one for each of {n_categories} categories; got "
+                f"{self}"
+            )
+        return np.broadcast_to(counts, n_categories)
+
+    def mean(self, weights: NDArray[np.float64]) -> float:
+        """Return the prior mean of the worth of an answer."""
+        return float(np.average(weights, weights=self.of_categories(len(weights))))
 
 
 @dataclass(frozen=True)
@@ -251,11 +312,29 @@ class Custom(_Shape):
     Parameters
     ----------
     logp : callable
-        Takes the PyTensor vector of scores, of shape (system,), and returns the log-density as a
-        scalar, up to a constant. Prior predictive draws under it raise.
+        Takes the PyTensor vector of scores, of shape (system,), and returns their log-density up to
+        a constant: a scalar, or one number for each score, which are added. A penalty is minus a
+        log-density. Prior predictive draws under it raise.
+
+    Raises
+    ------
+    ValueError
+        If `logp` is not callable; and, where a model is built with it, if it rises without bound as
+        a penalty does.
+
+    Examples
+    --------
+    >>> str(Custom(lambda score: -(score**4)))
+    'custom(<lambda>)'
     """
 
     logp: "Callable[[TensorVariable], TensorVariable]"
+
+    def __post_init__(self) -> None:
+        if not callable(self.logp):
+            raise ValueError(
+                f"logp must be a function from scores to their log-density; got {self.logp!r}"
+            )
 
     def __str__(self) -> str:
         return f"custom({getattr(self.logp, '__name__', 'logp')})"
@@ -269,9 +348,10 @@ def _shortest(number: float) -> str:
 
 def _check_prior_outcomes(prior_outcomes: ArrayLike) -> None:
     outcomes = numeric(prior_outcomes, "prior_outcomes")
-    if outcomes.ndim != 3:
+    if outcomes.ndim not in (2, 3):
         raise DataError(
-            f"prior_outcomes must have shape (system, question, d); got {outcomes.shape}"
+            "prior_outcomes must have shape (system, question, d) or (system, question); got "
+            f"{outcomes.shape}"
         )
     valid = np.isin(outcomes, (-1, 0, 1)) | np.isnan(outcomes)
     if not valid.all():
@@ -284,14 +364,16 @@ def _check_prior_outcomes(prior_outcomes: ArrayLike) -> None:
 
 
 type PriorLike = Prior | float | str
+type DirichletLike = PriorLike | Sequence[float]
 
 # Name in text: constructor and how many numbers it takes.
-_NAMED: dict[str, tuple[Callable[..., Prior], int]] = {
+_NAMED: dict[str, tuple[Callable[..., Prior], float]] = {
     "normal": (Normal, 2),
     "laplace": (Laplace, 2),
     "cauchy": (Cauchy, 2),
     "flat": (Flat, 0),
     "empirical": (lambda *numbers: Empirical(None, *numbers), 2),
+    "dirichlet": (lambda *numbers: Dirichlet(numbers or 1.0), np.inf),
 }
 
 
@@ -303,8 +385,8 @@ def parse_prior(text: str) -> Prior:
     ----------
     text : str
         ``normal(mu, sigma)``, ``laplace(mu, b)``, ``cauchy(alpha, beta)``, ``flat``,
-        ``empirical(sigma, eps)``, or one number, the standard deviation of a normal. Parameters
-        may be left out at the end; case does not matter.
+        ``empirical(sigma, eps)``, ``dirichlet(count, ...)``, or one number, the standard deviation
+        of a normal. Parameters may be left out at the end; case does not matter.
 
     Returns
     -------
@@ -341,7 +423,7 @@ def parse_prior(text: str) -> Prior:
 
 
 def as_prior(prior: PriorLike, name: str = "prior") -> Prior:
-    """Return a prior as such: a number is the standard deviation of a normal, text is parsed.
+    """Return a prior on scores: a number is the standard deviation of a normal, text is parsed.
 
     Parameters
     ----------
@@ -357,7 +439,7 @@ def as_prior(prior: PriorLike, name: str = "prior") -> Prior:
     """
     try:
         if isinstance(prior, str):
-            return parse_prior(prior)
+            prior = parse_prior(prior)
         if isinstance(prior, Real) and not isinstance(prior, bool):
             return Normal(0.0, float(prior))
     except ValueError as error:
@@ -365,6 +447,38 @@ def as_prior(prior: PriorLike, name: str = "prior") -> Prior:
         if reason.startswith("prior "):
             raise ValueError(name + reason.removeprefix("prior")) from error
         raise ValueError(f"{name} must have other numbers; got {prior!r}: {reason}") from error
+    if isinstance(prior, Dirichlet):
+        raise ValueError(f"{name} must be a prior on scores; got {prior}, which is for bayes")
     if isinstance(prior, Prior) and not isinstance(prior, type):  # Flat() and not Flat
         return prior
     raise ValueError(f"{name} must be a prior of bayesrank.priors, a number or text; got {prior!r}")
+
+
+def as_dirichlet(prior: DirichletLike) -> Dirichlet:
+    """Return a Dirichlet prior: numbers are its counts, text is parsed.
+
+    Parameters
+    ----------
+    prior : Dirichlet, float, sequence of float or str
+        What was given.
+
+    Raises
+    ------
+    ValueError
+        If it is nothing of the kind.
+
+    Examples
+    --------
+    >>> as_dirichlet("dirichlet(2, 1)") == as_dirichlet([2, 1])
+    True
+    """
+    if isinstance(prior, str):
+        # One number in text is a count here, and no standard deviation. Results of version 0.1.0
+        # say that they have no prior, which was one of each category.
+        given = Dirichlet(1.0) if prior == "none" else parse_prior(prior)
+        prior = given.sigma if isinstance(given, Normal) and "n" not in prior.lower() else given
+    if isinstance(prior, Dirichlet):
+        return prior
+    if isinstance(prior, Prior | bool) or callable(prior):
+        raise ValueError(f"prior must be Dirichlet counts for bayes; got {prior!s}")
+    return Dirichlet(prior)

@@ -19,7 +19,15 @@ from bayesrank.inference.backends.optimum import optimize
 from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
-from bayesrank.priors import Flat, Prior, PriorLike, as_prior
+from bayesrank.priors import (
+    Dirichlet,
+    DirichletLike,
+    Flat,
+    Prior,
+    PriorLike,
+    as_dirichlet,
+    as_prior,
+)
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree
 from bayesrank.target_changes import announce_change
@@ -55,7 +63,7 @@ def rank(
     method: str | Method | None = None,
     *,
     backend: str | None = None,
-    prior: PriorLike | None = None,
+    prior: DirichletLike | None = None,
     target: Target | None = None,
     unit: Unit | None = None,
     draws: int | None = None,
@@ -79,9 +87,10 @@ def rank(
     backend : str, optional
         How the posterior is found: one of the method's back ends. The preset's, or the method's
         first, by default.
-    prior : prior, float or str, optional
+    prior : prior, float, str or sequence of float, optional
         Prior on the scores of a likelihood-based method; a float is the standard deviation of a
-        normal. The preset's or the method's own by default. Not for ``backend="mle"``.
+        normal. The preset's or the method's own by default. Not for ``backend="mle"``. For
+        ``bayes``, counts of the Dirichlet prior of the categories: one number, or one for each.
     target : {"benchmark", "population", "battles"}, optional
         What varies: the trials on these questions, or the questions too. By default "benchmark"
         where most observed cells have two trials or more, else "population"; always "battles" for
@@ -147,7 +156,7 @@ def point_estimate(
     method: str | Method | None = None,
     *,
     backend: str | None = None,
-    prior: PriorLike | None = None,
+    prior: DirichletLike | None = None,
     random_seed: int | None = None,
     **options: Any,
 ) -> "NDArray[np.float64]":
@@ -232,7 +241,7 @@ def _plan(
     data: Any,
     method: str | Method | None,
     backend: str | None,
-    prior: PriorLike | None,
+    prior: DirichletLike | None,
     target: str | None,
     unit: str | None,
     draws: int | None,
@@ -245,7 +254,7 @@ def _plan(
     row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     _check_data(row, ranked)
     backend = _choose_backend(row, backend or (preset.backend if preset else None))
-    backend_options = _backend_options(backend)
+    backend_options = [name for name in _backend_options(backend) if name not in row.options]
     chosen = dict(preset.options) if preset else {}
     chosen |= {name: v for name, v in options.items() if name not in backend_options}
     row.check_options(chosen, backend_options)
@@ -257,6 +266,12 @@ def _plan(
     if draws is None:
         draws = 1000 if backend == "nuts" else 500
     least = int(backend == "nuts")
+    if draws == 0 < least:
+        raise ValueError(
+            f"backend must not be 'nuts' for a point estimate, which it has from draws alone; got "
+            f"it for {method if isinstance(method, str) else row.name}: use rank(..., draws=1000)"
+            + (", or backend='map'" if "map" in row.backends else "")
+        )
     if not isinstance(draws, Integral) or isinstance(draws, bool) or draws < least:
         raise ValueError(f"draws must be an integer of at least {least}; got {draws!r}")
     if prior is None and preset is not None and backend != "mle":
@@ -311,8 +326,10 @@ def _choose_backend(row: Method, backend: str | None) -> str:
     if backend is None:
         return row.backends[0]
     if backend not in row.backends:
+        reason = f": {row.absent[backend]}" if backend in row.absent else ""
         raise ValueError(
             f"backend of {row.name} must be one of {', '.join(row.backends)}; got {backend!r}"
+            f"{reason}"
         )
     return backend
 
@@ -369,7 +386,9 @@ def _choose_unit(row: Method, unit: str | None) -> str:
     return unit or "trial"
 
 
-def _choose_prior(row: Method, backend: str, prior: PriorLike | None) -> Prior | None:
+def _choose_prior(row: Method, backend: str, prior: DirichletLike | None) -> Prior | None:
+    if isinstance(row.default_prior, Dirichlet):
+        return row.default_prior if prior is None else as_dirichlet(prior)
     if backend not in LIKELIHOOD_BACKENDS or row.default_prior is None:
         if prior is not None:
             raise ValueError(
@@ -383,4 +402,4 @@ def _choose_prior(row: Method, backend: str, prior: PriorLike | None) -> Prior |
                 f"backend={'map' if 'map' in row.backends else 'nuts'!r}"
             )
         return None
-    return row.default_prior if prior is None else as_prior(prior)
+    return row.default_prior if prior is None else as_prior(cast("PriorLike", prior))

@@ -63,9 +63,10 @@ class Responses:
         raise for more than two.
     groups : sequence of str, one per question, optional
         Benchmark or topic of each question.
-    prior_outcomes : array_like of shape (question, d) or (system, question, d), optional
-        Earlier outcomes `R0`, such as greedy decodings, shared by all systems or one set each;
-        same categories, -1 for missing. Methods use them only on request.
+    prior_outcomes : array_like, optional
+        Earlier outcomes `R0`, such as greedy decodings, of the same categories, -1 for missing: of
+        shape (question, d) or (1, question, d) where all systems share them, else (system,
+        question, d) or, for one each, (system, question). Methods use them only on request.
     paired : bool, default True
         Whether trial t is the same run (seed, prompt variant, instance) for all systems. If not,
         comparisons are averaged over all cross-trial pairs.
@@ -378,6 +379,12 @@ class Responses:
         self._require_binary("counts of right answers")
         return frozen(self.counts[..., 1].copy()), self.trials
 
+    @property
+    def prior_sets(self) -> NDArray[np.int8] | None:
+        """Earlier outcomes of shape (system or 1, question, d): one set where systems share it."""
+        earlier = self.prior_outcomes
+        return earlier if earlier is None or earlier.ndim == 3 else earlier[np.newaxis]
+
     @cached_property
     def comparisons(self) -> Comparisons:
         """Wins and ties between systems, by the pairing that `paired` says."""
@@ -458,7 +465,7 @@ class Responses:
         """
         if self.scores is None:
             raise DataError("edges must be None for categories; got outcomes that are no scores")
-        earlier = self.prior_outcomes
+        earlier = self.prior_sets
         outcomes = cut(self.values, self.observed, edges)
         # The categories are declared by their edges.
         number = np.size(edges) + 1 if weights is None else None

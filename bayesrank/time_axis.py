@@ -34,8 +34,8 @@ def check_time_axis(
     Raises
     ------
     ValueError
-        If an option has an unknown value, the time axis is not assumed, or the times do not
-        increase.
+        If an option has an unknown value, the time axis is not assumed, the times do not increase,
+        or the score is a gain of abilities that do not change.
 
     Examples
     --------
@@ -54,6 +54,11 @@ def check_time_axis(
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+    if score_target == "gain" and (variant == "linear" or n_trials == 1):
+        raise ValueError(
+            "score_target must be 'final', 'initial' or 'mean' where abilities do not change, for "
+            f"variant='linear' or one trial; got 'gain' for {variant=} and {n_trials} trials"
+        )
     if variant != "linear" and not assume_time_axis:
         raise ValueError(
             f"assume_time_axis must be True for variant={variant!r}, which takes the trials as "

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
 
@@ -34,6 +34,20 @@ def numeric(values: Any, name: str) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         got = reprlib.repr(values.tolist() if isinstance(values, np.ndarray) else values)
         raise DataError(f"{name} must be numbers; got {got}") from error
+
+
+def power_of_two(values: ArrayLike) -> float:
+    """Return the power of two at the largest magnitude, 1 for zeros.
+
+    Division by it is exact, and squares of what is left neither overflow nor vanish.
+
+    Examples
+    --------
+    >>> power_of_two([0.0, -5.0])
+    4.0
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    return math.ldexp(0.5, math.frexp(largest)[1]) if largest > 0.0 else 1.0
 
 
 def check_between_0_and_1(value: Any, name: str) -> None:

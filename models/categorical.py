@@ -5,24 +5,33 @@ import pymc as pm
 
 from bayesrank.counting import prior_counts
 from bayesrank.methods.bayes import dirichlet_shapes
+from bayesrank.models.checked_data import checks_data
+from bayesrank.priors import Dirichlet, DirichletLike
 from bayesrank.responses import Responses
 
 
+@checks_data
 def dirichlet_multinomial(
-    responses: Responses, *, use_prior_outcomes: bool = False, quantile: float | None = None
+    responses: Responses,
+    *,
+    prior: DirichletLike = Dirichlet(1.0),
+    use_prior_outcomes: bool = False,
+    prior_weight: float | None = None,
+    quantile: float | None = None,
 ) -> pm.Model:
     r"""Build the Dirichlet-multinomial model of categorical outcomes.
 
     The outcomes of a system on a question fall into categories with probabilities
-    :math:`p_{lm} \sim \operatorname{Dirichlet}(1, \dots, 1)`; the score of a system is
-    :math:`\frac{1}{M} \sum_m \sum_k w_k p_{lmk}`.
+    :math:`p_{lm} \sim \operatorname{Dirichlet}(\alpha_1, \dots, \alpha_C)`; the score of a system
+    is :math:`\frac{1}{M} \sum_m \sum_k w_k p_{lmk}`.
 
     Parameters
     ----------
     responses : Responses
         Categorical outcomes with weights.
-    use_prior_outcomes : bool, default False
-        Whether earlier outcomes add to the parameters of the Dirichlet prior.
+    prior, use_prior_outcomes, prior_weight
+        Counts of the Dirichlet prior, and how earlier outcomes add to them, as in
+        :func:`bayesrank.methods.bayes.bayes`.
     quantile : float, optional
         Changes the point estimate of :func:`bayesrank.rank`, as in
         :func:`bayesrank.methods.bayes.bayes`; the model is the same.
@@ -53,7 +62,13 @@ def dirichlet_multinomial(
     """
     counts, worth = responses.counts, responses.category_weights
     none = np.zeros_like(counts)
-    shapes = dirichlet_shapes(none, prior_counts(responses), use_prior_outcomes=use_prior_outcomes)
+    shapes = dirichlet_shapes(
+        none,
+        prior_counts(responses),
+        prior=prior,
+        use_prior_outcomes=use_prior_outcomes,
+        prior_weight=prior_weight,
+    )
     system, question = np.nonzero(responses.trials)
     coords = {
         "system": list(responses.systems),

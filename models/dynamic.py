@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesrank.models.answers import observe_answers
 from bayesrank.models.cells import cells_of
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.crossed import crossed_effects
 from bayesrank.models.items import rasch
 from bayesrank.models.pooled_priors import is_flat
@@ -30,6 +31,7 @@ from bayesrank.validation import MISSING
 ANCHOR = 0.001
 
 
+@checks_data
 def dynamic_irt(
     responses: Responses,
     *,
@@ -75,7 +77,7 @@ def dynamic_irt(
         [0, 1].
     score_target : {"final", "initial", "mean", "gain"}, default "final"
         Whether the score is the ability at the last or the first time, its mean over the trials, or
-        its change from first to last.
+        its change from first to last, which there is none of under "linear" or with one trial.
     difficulty_prior : prior or float or "hierarchical", default "hierarchical"
         As in :func:`bayesrank.models.rasch`.
     slope_prior : prior or float, default "normal(0, 1)"
@@ -108,7 +110,7 @@ def dynamic_irt(
         If outcomes are not binary, or nothing is left for a flat `difficulty_prior`.
     ValueError
         If an option has an unknown value, `assume_time_axis` is not set, `time_points` do not
-        increase, or a penalty is negative.
+        increase, a penalty is negative, or the score is a gain of abilities that do not change.
 
     Notes
     -----

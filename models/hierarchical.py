@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesrank.models.cells import cells_of
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.pooled_priors import pooled_within, pooled_zero_sum
 from bayesrank.models.score_priors import zero_sum_score
@@ -17,6 +18,7 @@ from bayesrank.responses import Responses
 _INTERACTION_SCALE = 0.3
 
 
+@checks_data
 def hierarchical_binomial(responses: Responses, *, prior: PriorLike = Normal(0.0, 1.0)) -> pm.Model:
     r"""Build a model of systems over benchmarks, with partial pooling.
 

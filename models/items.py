@@ -11,6 +11,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesrank.models.cells import Cells, cells_of
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.crossed import crossed_effects
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.pooled_priors import effect, is_flat, zero_sum_effect
@@ -19,6 +20,7 @@ from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 
 
+@checks_data
 def rasch(
     responses: Responses,
     *,
@@ -78,6 +80,7 @@ def rasch(
     return model
 
 
+@checks_data
 def irt_2pl(
     responses: Responses,
     *,
@@ -156,6 +159,7 @@ def irt_2pl(
     return model
 
 
+@checks_data
 def irt_3pl(
     responses: Responses,
     *,

@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.choices import luce_contests, ranking_choices
 from bayesrank.models.distributions import MultinomialReal
 from bayesrank.models.paired import bradley_terry
@@ -25,6 +26,7 @@ from bayesrank.views import Ballots, Comparisons, Events
 Rows = Literal["merged", "event"]
 
 
+@checks_data
 def plackett_luce(data: Comparisons | Ballots, *, prior: PriorLike = Normal(0.0, 1.0)) -> pm.Model:
     r"""Build the Plackett-Luce model of rankings or of decisive comparisons.
 
@@ -89,6 +91,7 @@ def plackett_luce(data: Comparisons | Ballots, *, prior: PriorLike = Normal(0.0,
     return model
 
 
+@checks_data
 def bradley_terry_luce(
     responses: Responses | Events,
     *,
@@ -162,6 +165,7 @@ def bradley_terry_luce(
     return model
 
 
+@checks_data
 def davidson_luce(
     responses: Responses | Events,
     *,

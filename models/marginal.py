@@ -10,6 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesrank.models.cells import Cells, cells_of
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.pooled_priors import pooled, pooled_zero_sum
 from bayesrank.models.score_priors import zero_sum_score
@@ -20,6 +21,7 @@ from bayesrank.responses import Responses
 _LOG_DISCRIMINATION = Normal(0.0, 0.5)
 
 
+@checks_data
 def rasch_mml(
     responses: Responses,
     *,
@@ -100,6 +102,7 @@ def rasch_mml(
     return model
 
 
+@checks_data
 def irt_2pl_mml(
     responses: Responses,
     *,

@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesrank.models.cells import cells_of
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.factor_reference import Score, factor_reference
 from bayesrank.models.pooled_priors import effect, is_flat
@@ -15,6 +16,7 @@ from bayesrank.priors import Normal, PriorLike, as_prior
 from bayesrank.responses import Responses
 
 
+@checks_data
 def mirt(
     responses: Responses,
     *,

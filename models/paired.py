@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.special import log_softmax
 
 from bayesrank.errors import DataError
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal, MultinomialReal
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
@@ -17,6 +18,7 @@ from bayesrank.views import Comparisons
 _RESULTS = ["win", "loss", "tie"]
 
 
+@checks_data
 def bradley_terry(
     comparisons: Comparisons,
     *,
@@ -102,6 +104,7 @@ def bradley_terry(
     return model
 
 
+@checks_data
 def davidson(
     comparisons: Comparisons,
     *,
@@ -168,6 +171,7 @@ def davidson(
     return model
 
 
+@checks_data
 def rao_kupper(
     comparisons: Comparisons,
     *,

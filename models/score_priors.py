@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import graph_inputs
 
 from bayesrank.models.distributions import zero_sum
 from bayesrank.models.latent_priors import laplace
@@ -43,6 +47,7 @@ def zero_sum_score(name: str, prior: Prior, *, dims: str = "system") -> Any:
         case Flat():
             return zero_sum(name, "flat", dims=dims)
         case Custom(logp=logp):
+            _check_sign(name, logp, dims)
             return zero_sum(name, "custom", dims=dims, log_density=logp)
     raise ValueError(f"prior must be one of bayesrank.priors; got {prior!r}")
 
@@ -108,6 +113,7 @@ def custom_variable(
     if location is None:
         lengths = () if dims is None else (pm.modelcontext(None).dim_lengths[dims],)
         location = pt.zeros(lengths)
+    _check_sign(name, prior.logp, dims)
 
     def logp(value: Any, location: Any) -> Any:
         return pt.as_tensor(prior.logp(value - location)).sum()
@@ -164,7 +170,38 @@ def positive_variable(name: str, prior: Prior) -> Any:
         case Flat():
             return pm.HalfFlat(name)
         case Custom(logp=logp):
+            _check_sign(name, logp, None, sides=(1.0,))
             variable = pm.HalfFlat(name)
             pm.Potential(f"{name}_log_density", logp(variable).sum())
             return variable
     raise ValueError(f"prior of {name} must be flat, custom or have its location at 0; got {prior}")
+
+
+def _check_sign(
+    name: str, logp: Any, dims: str | None, *, sides: tuple[float, ...] = (-1.0, 1.0)
+) -> None:
+    """Raise where a log-density rises far out on all sides, which only a penalty does.
+
+    Raises
+    ------
+    ValueError
+        If it does. A log-density with variables of its own is left to the user.
+    """
+    if dims is None:
+        direction = np.ones(())
+    else:
+        # Any direction in which no two parameters are alike and the sum is zero.
+        length: Any = pm.modelcontext(None).dim_lengths[dims]
+        direction = np.cos(1.0 + np.arange(int(length.eval())))
+        direction = direction - direction.mean()
+    points = [side * far * direction for side in sides for far in (1e2, 1e3)]
+    densities: Any = pt.stack([pt.as_tensor(logp(pt.constant(point))).sum() for point in points])
+    if not all(isinstance(each, Constant) for each in graph_inputs([densities])):
+        return
+    near, far = densities.eval(mode=Mode(linker="py", optimizer="fast_compile")).reshape(-1, 2).T
+    if (far > near).all():
+        raise ValueError(
+            f"prior of {name} must be a log-density, which falls far from its mode; got "
+            f"{far.min():.3g} where scores are ten times as large as where it is {near.min():.3g}: "
+            "return minus the penalty"
+        )

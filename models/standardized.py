@@ -5,12 +5,14 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesrank.grades import UnitGrades
+from bayesrank.models.checked_data import checks_data
 from bayesrank.models.crossed import crossed_effects
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.priors import HIERARCHICAL, POOLED_DF, Normal, PriorLike, as_prior
 from bayesrank.responses import Responses
 
 
+@checks_data
 def standardized_accuracy(responses: Responses, *, prior: PriorLike = Normal(0.0, 2.5)) -> pm.Model:
     r"""Build the model of the accuracy that each system has on all questions.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from click.testing import Result
 
 from bayesrank.evaluation import compare, evaluate
-from bayesrank.planning import plan_pairs, should_stop
+from bayesrank.planning import plan_pairs, plan_widths, should_stop
 from bayesrank.readers import read_responses
 from bayesrank.results.storage import load
 
@@ -95,6 +95,20 @@ def test_plan_forecasts_further_trials(run: Run, log: Path):
     assert all(row["superiority_then"] == row["superiority"] for row in table)
     refused = run("plan", log, "--further", 3, "--budget", 2, code=2)
     assert "--further goes with the table of pairs" in refused.stderr
+
+
+def test_plan_narrows_intervals(run: Run, log: Path):
+    goal = ("--goal", "width", "--width", 0.3, "--error", 0.1)
+    result = run("plan", log, *goal, "--further", 2, "--format", "json")
+    table = plan_widths(read_responses([log]), 0.3, ci_prob=0.9, further=2)
+    assert json.loads(result.stdout) == table.to_dict("records")
+    wide = int((~table["reached"]).sum())
+    verdict = f"more trials are needed ({wide} of 3 intervals are wider than 0.3)"
+    assert result.stderr.splitlines()[-1] == verdict
+    enough = run("plan", log, "--goal", "width", "--width", 1).stderr.splitlines()[-1]
+    assert enough == "no more trials are needed (all intervals are at most 1 wide)"
+    for options in (("--goal", "width"), ("--width", 0.3), (*goal, "--budget", 2)):
+        assert "width" in run("plan", log, *options, code=2).stderr
 
 
 def test_plan_suggests_trials_for_a_budget(run: Run, log: Path):

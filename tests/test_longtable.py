@@ -148,7 +148,7 @@ def test_prior_outcomes_follow_the_labels_that_are_left(shape):
     )
     table = write_long(data)
     _, keywords = read_long(table[table["question"] == "q"].iloc[::-1])
-    expected = prior[1:] if prior.ndim == 2 else prior[::-1, 1:]
+    expected = prior[np.newaxis, 1:] if prior.ndim == 2 else prior[::-1, 1:]
     np.testing.assert_array_equal(keywords["prior_outcomes"], expected)
     renamed = table.replace({"question": {"p": "r"}})
     assert "prior_outcomes" not in read_long(renamed)[1]

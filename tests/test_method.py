@@ -91,7 +91,7 @@ def test_a_ranker_with_a_factory_takes_its_prior_from_the_factory(module):
 def test_methods_without_a_likelihood_have_no_prior(module):
     assert row(f"{module}:factory").default_prior is None
     assert METHODS["avg"].default_prior is None
-    assert METHODS["bayes"].default_prior is None
+    assert str(METHODS["bayes"].default_prior) == "dirichlet(1)"
     assert METHODS["bradley_terry"].default_prior == Normal(0, 1)
 
 

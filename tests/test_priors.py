@@ -11,11 +11,13 @@ from bayesrank.errors import DataError
 from bayesrank.priors import (
     Cauchy,
     Custom,
+    Dirichlet,
     Empirical,
     Flat,
     Laplace,
     Normal,
     Prior,
+    as_dirichlet,
     as_prior,
     parse_prior,
 )
@@ -201,7 +203,7 @@ def test_own_outcomes_come_before_those_of_the_data(data):
 @pytest.mark.parametrize(
     ("earlier", "message"),
     [
-        (EARLIER[..., 0], r"prior_outcomes must have shape \(system, question, d\); got \(2, 4\)"),
+        (EARLIER[0, :, 0], r"shape \(system, question, d\) or \(system, question\); got \(4,\)"),
         (2 * EARLIER, "prior_outcomes must be 0 or 1, .* got 2"),
         (EARLIER / 2, "prior_outcomes must be 0 or 1, .* got 0.5"),
         (np.full((2, 1, 1), -1), "prior_outcomes must have at least one observed outcome"),
@@ -214,16 +216,72 @@ def test_earlier_outcomes_of_another_form_are_refused(earlier, message):
 
 
 def test_empirical_needs_outcomes_of_every_system(data):
-    with pytest.raises(DataError, match=r"got none$"):
+    with pytest.raises(DataError, match=r"got None$"):
         Empirical().resolve(Responses([[0, 1]]))
-    with pytest.raises(DataError, match="got one set shared by all systems"):
-        Empirical().resolve(Responses([[0, 1]], prior_outcomes=[[1], [0]]))
-    with pytest.raises(DataError, match=r"got none$"):
+    with pytest.raises(DataError, match=r"got None$"):
         Empirical().resolve(Comparisons([[0, 1], [1, 0]]))
     with pytest.raises(DataError, match="prior_outcomes must be given for an empirical prior"):
         Empirical().quadratic()
     with pytest.raises(DataError, match="must have one row per system, 2; got 1"):
         Empirical(EARLIER[:1]).resolve(data)
+
+
+def test_one_earlier_outcome_of_each_question_needs_no_third_axis(data):
+    given = Empirical(EARLIER[..., 0], sigma=2.0).resolve(data).quadratic()
+    np.testing.assert_array_equal(given[0], Empirical(EARLIER[..., :1]).quadratic()[0])
+    assert given[1] == 0.25
+
+
+def test_outcomes_that_systems_share_expect_none_to_be_better():
+    shared = Responses([[0, 1, 1, 0], [1, 1, 0, 0]], prior_outcomes=EARLIER[0])
+    mean, precision = Empirical(sigma=0.5).resolve(shared).quadratic()
+    np.testing.assert_array_equal(mean, [0.0, 0.0])
+    assert precision == 4.0
+
+
+@pytest.mark.parametrize("given", [Dirichlet((2.0, 0.5)), (2, 0.5), [2.0, 0.5], "Dirichlet(2, .5)"])
+def test_counts_of_a_dirichlet_prior(given):
+    prior = as_dirichlet(given)
+    assert str(prior) == "dirichlet(2, 0.5)"
+    assert parse_prior(str(prior)) == prior
+    np.testing.assert_array_equal(prior.of_categories(2), [2.0, 0.5])
+    assert prior.mean(np.array([0.0, 1.0])) == 0.2
+
+
+@pytest.mark.parametrize("given", [0.5, "0.5", "dirichlet(0.5)", np.float64(0.5)])
+def test_one_count_is_for_all_categories(given):
+    np.testing.assert_array_equal(as_dirichlet(given).of_categories(3), [0.5, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (0, "counts of a Dirichlet prior must be positive finite numbers; got 0"),
+        ((1, -1), "must be positive finite numbers"),
+        ((1, np.inf), "must be positive finite numbers"),
+        ([[1, 1]], "must be positive finite numbers"),
+        ([], "must be positive finite numbers"),
+        (True, "prior must be Dirichlet counts for bayes; got True"),
+        ("normal(0, 1)", r"prior must be Dirichlet counts for bayes; got normal\(0, 1\)"),
+        (Flat(), "prior must be Dirichlet counts for bayes; got flat"),
+    ],
+)
+def test_what_no_dirichlet_prior_is(given, message):
+    with pytest.raises(ValueError, match=message):
+        as_dirichlet(given)
+    with pytest.raises(ValueError, match="one for each of 3 categories"):
+        Dirichlet((1, 2)).of_categories(3)
+
+
+@pytest.mark.parametrize("given", [Dirichlet(), "dirichlet(1, 2)"])
+def test_a_dirichlet_prior_is_none_on_scores(given):
+    with pytest.raises(ValueError, match="must be a prior on scores; got dirichlet"):
+        as_prior(given)
+
+
+def test_a_custom_prior_is_a_function():
+    with pytest.raises(ValueError, match=r"logp must be a function .* got 42"):
+        Custom(42)  # pyright: ignore[reportArgumentType]
 
 
 def test_empirical_refuses_categories_whose_worth_it_does_not_know():

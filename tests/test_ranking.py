@@ -1,6 +1,7 @@
 """rank(): what it refuses, what it fills in, and how presets and seeds behave."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import xarray as xr
 
 from bayesrank import METHODS, PRESETS, Comparisons, Responses, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.method import Method
+from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 
 # Three systems, four questions, three trials.
 OUTCOMES = np.array(
@@ -66,11 +67,11 @@ def ranked(data, method, **keywords) -> xr.Dataset:
         ("pass_at_k", {}, r"k must be given for pass_at_k; got options \{\}"),
         ("pass_at_k", {"k": 4}, "k must be"),
         ("avg", {"prior": 1.0}, "prior must be None for avg with backend 'bootstrap'; got 1.0"),
-        ("bayes", {"prior": 1.0}, "prior must be None for bayes with backend 'exact'; got 1.0"),
+        ("bayes", {"prior": 0.0}, "counts of a Dirichlet prior must be positive .* got 0.0"),
         (
             "bayes",
             {"prior": "flat", "backend": "nuts", "draws": 1},
-            "prior must be None for bayes with backend 'nuts'; got 'flat'",
+            "prior must be Dirichlet counts for bayes; got flat",
         ),
         (
             "bradley_terry",
@@ -98,7 +99,7 @@ def ranked(data, method, **keywords) -> xr.Dataset:
         (
             "bradley_terry",
             {"draws": 0, "backend": "nuts"},
-            "draws must be an integer of at least 1; got 0",
+            "backend must not be 'nuts' for a point estimate",
         ),
         ("avg", {"random_seed": -1}, "random_seed must be None or an integer >= 0; got -1"),
         ("avg", {"random_seed": 1.5}, "random_seed must be None or an integer >= 0; got 1.5"),
@@ -395,3 +396,39 @@ def test_a_method_of_ones_own_needs_no_row_in_the_catalog():
     np.testing.assert_allclose(tree["ranking"]["score"], expected, atol=1e-6)
     with pytest.raises(ValueError, match="options of own must be among: ties, "):
         rank(battles, own, links="probit")
+
+
+@pytest.mark.parametrize(
+    ("method", "backend", "reason"),
+    [
+        ("bayes", "map", "the mode of the probabilities lies on the edge .* rank by avg"),
+        ("bayes", "mle", "the observed shares: rank by avg"),
+        ("mirt", "mle", "without the priors there is no one maximum"),
+        ("hierarchical_binomial", "mle", "nothing is pooled"),
+    ],
+)
+def test_back_ends_that_cannot_exist_say_why(method, backend, reason):
+    assert METHODS[method].absent[backend]
+    with pytest.raises(
+        ValueError, match=f"backend of {method} must be .* got '{backend}': .*{reason}"
+    ):
+        rank(OUTCOMES, method, backend=backend)
+
+
+NO_OUTCOMES = np.random.default_rng(0).integers(0, 2, (4, 6, 3))
+NO_OUTCOMES[1] = -1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_system_without_outcomes_has_an_answer_or_a_reason(method):
+    row = METHODS[method]
+    options = {**row.example, "draws": 0 if LIKELIHOOD_BACKENDS & {*row.backends[:1]} else 25}
+    if method == "g_pass_at_k_tau":  # three trials are too few for its example
+        options["k"] = 2
+    try:
+        score = rank(NO_OUTCOMES, method, **options)["ranking"]["score"]
+    except ValueError as error:
+        answer = str(error)
+    else:
+        answer = "'system 2'" if np.isfinite(score).all() else "NaN"
+    assert re.search("every system|'system 2'", answer)

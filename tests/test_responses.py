@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
+from bayesrank.studies.subsets import select, with_outcomes
 
 # Two systems, two questions, three trials; -1 is a missing trial.
 RAGGED = np.array([[[0, 2, -1], [1, 1, 2]], [[2, 0, 1], [-1, -1, -1]]])
@@ -92,6 +93,29 @@ def test_prior_outcomes_are_shared_or_one_set_each():
     np.testing.assert_array_equal(shared, [[1], [-1], [-1]])
     assert shared.dtype == own.dtype == np.int8
     assert own.shape == (2, 3, 4)
+
+
+def test_prior_outcomes_of_one_trial_need_no_third_axis():
+    outcomes, earlier = [[0, 1, 1], [1, 0, 0]], np.array([[1, 0, 1], [0, np.nan, -1]])
+    data = Responses(outcomes, prior_outcomes=earlier)
+    whole = Responses(outcomes, prior_outcomes=earlier[..., np.newaxis])
+    assert data.prior_outcomes.shape == (2, 3, 1)
+    assert data.fingerprint == whole.fingerprint
+
+
+def test_a_set_of_prior_outcomes_that_systems_share_may_say_so():
+    outcomes, shared = np.eye(3, dtype=int), np.arange(9).reshape(3, 3) % 2
+    data = Responses(outcomes, prior_outcomes=shared[np.newaxis])
+    np.testing.assert_array_equal(data.prior_outcomes, shared)
+    np.testing.assert_array_equal(data.prior_sets, shared[np.newaxis])
+    # Every copy of the data keeps them.
+    np.testing.assert_array_equal(select(data, questions=[2, 0]).prior_outcomes, shared[[2, 0]])
+    kept = [with_outcomes(data, data.values), Responses.from_long(data.to_long())]
+    assert [each.fingerprint for each in kept] == [data.fingerprint] * 2
+    for own in (shared[..., np.newaxis], shared[:, :, np.newaxis].tolist()):
+        assert Responses(outcomes, prior_outcomes=own).prior_outcomes.shape == (3, 3, 1)
+    with pytest.raises(DataError, match=r"of shape \(3, 3\) must have a third axis"):
+        Responses(outcomes, prior_outcomes=shared)
 
 
 def test_prior_outcomes_may_reach_the_last_category_with_a_weight():

@@ -116,7 +116,7 @@ def test_fractional_outcomes_take_no_weights():
 @pytest.mark.parametrize(
     ("earlier", "message"),
     [
-        ([1, 0, 1], r"prior_outcomes must have shape \(3, d\) or \(2, 3, d\); got \(3,\)"),
+        ([1, 0, 1], r"shape \(3, d\) .* or \(2, 3\) or \(2, 3, d\); got \(3,\)"),
         ([[1, 0, 1]], r"got \(1, 3\)"),
         (np.zeros((2, 2, 1)), r"got \(2, 2, 1\)"),
         (np.zeros((3, 3, 1)), r"got \(3, 3, 1\)"),

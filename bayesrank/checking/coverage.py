@@ -15,7 +15,7 @@ from bayesrank.checking.design import Design
 from bayesrank.checking.verdicts import Finding
 from bayesrank.inference.calibrate.sandwich import default_calibration
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
-from bayesrank.priors import as_prior
+from bayesrank.priors import Dirichlet, as_prior
 
 # One row per way of ranking, target and design, made by calibration/measured.py.
 TABLE = Path(str(files("bayesrank.checking") / "coverage.csv"))
@@ -241,7 +241,9 @@ def _defaults(row: Method, preset: Preset | None) -> dict[str, Any]:
     prior = row.default_prior
     if preset is not None and preset.prior is not None:
         prior = as_prior(preset.prior)
-    has_prior = backend in LIKELIHOOD_BACKENDS - {"mle", "mml"} and prior is not None
+    has_prior = isinstance(prior, Dirichlet) or (
+        backend in LIKELIHOOD_BACKENDS - {"mle", "mml"} and prior is not None
+    )
     options = preset.options if preset else measured_options(row)
     return _settings(row, backend, str(prior) if has_prior else "none", options, row.options)
 

@@ -30,9 +30,18 @@ from bayesrank.catalog import METHODS
 from bayesrank.checking.design import list_some
 from bayesrank.checking.rebuild import rebuilt
 from bayesrank.checking.verdicts import Finding
-from bayesrank.counting import prior_counts
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
-from bayesrank.priors import Cauchy, Empirical, Flat, Laplace, Normal, Prior, parse_prior
+from bayesrank.priors import (
+    Cauchy,
+    Empirical,
+    Flat,
+    Laplace,
+    Normal,
+    Prior,
+    as_dirichlet,
+    parse_prior,
+)
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
@@ -57,9 +66,9 @@ _ROUNDING = 1e-9
 # The parameter that is the width of a prior.
 _WIDTHS = {Normal: "sigma", Laplace: "b", Cauchy: "beta", Empirical: "sigma"}
 
-# Pseudo-trials per category of the uniform prior that a quarter of them replaces. Their number is a
-# precision, so that the prior is twice as wide.
-_FEWER_PSEUDO_TRIALS = -0.75
+# Share of the pseudo-trials of a Dirichlet prior that is left. Their number is a precision, so that
+# the prior is twice as wide.
+_FEWER_PSEUDO_TRIALS = 0.25
 
 
 def check_prior_share(result: xr.DataTree, data: Data | None) -> Iterator[Finding]:
@@ -138,7 +147,7 @@ def _moves(result: xr.DataTree, row: Method, data: Data | None) -> Array | None:
         return None
     options = _method_options(result, row)
     if row.data == "evidence" and isinstance(data, Responses):
-        return _dirichlet_moves(row, data, options)
+        return _dirichlet_moves(row, data, options, result.attrs["prior"])
     try:
         prior = parse_prior(result.attrs["prior"])
         wider = _widened(prior)
@@ -157,15 +166,13 @@ def _method_options(result: xr.DataTree, row: Method) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in row.options}
 
 
-def _dirichlet_moves(row: Method, data: Responses, options: dict[str, Any]) -> Array:
+def _dirichlet_moves(row: Method, data: Responses, options: dict[str, Any], prior: str) -> Array:
     """Return the moves of the posterior mean with a quarter of the pseudo-trials."""
-    earlier = prior_counts(data) if options.get("use_prior_outcomes") else None
-    function = load_function(row.function)
-    settings = {**options, "use_prior_outcomes": True}
-    known = np.zeros(()) if earlier is None else earlier.astype(float)
+    function, arguments = load_function(row.function), point_arguments(data, row.data)
+    counts = as_dirichlet(prior).of_categories(data.n_categories)
     before, after = (
-        function(data.counts, data.category_weights, known + change, **settings)
-        for change in (0.0, _FEWER_PSEUDO_TRIALS)
+        function(*arguments, prior=share * counts, **options)
+        for share in (1.0, _FEWER_PSEUDO_TRIALS)
     )
     return after - before
 

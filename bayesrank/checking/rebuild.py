@@ -35,12 +35,14 @@ def rebuilt(result: xr.DataTree) -> Responses | Comparisons | None:
         return None
     counts = observed["counts"].transpose("system", "question", "category").values
     groups = constant["question_group"].values.tolist() if "question_group" in constant else None
+    earlier = constant["prior_counts"].values if "prior_counts" in constant else None
     return Responses(
         _outcomes(counts),
         systems=observed["system"].values.tolist(),
         questions=observed["question"].values.tolist(),
         weights=constant["category_weights"].values,
         groups=groups,
+        prior_outcomes=None if earlier is None else _outcomes(earlier),
     )
 
 

@@ -280,6 +280,7 @@ def _describe_method(name: str) -> None:
 
     row, preset = find_method(name)
     facts = {"family": row.family, "data": row.data, "back ends": ", ".join(row.backends)}
+    facts |= {f"no {backend}": reason for backend, reason in row.absent.items()}
     if name != row.name:
         facts = {"method": row.name, **facts}
     if preset is not None:

@@ -130,10 +130,14 @@ def evaluate(
 )
 @click.option(
     "--goal",
-    type=click.Choice(["best", "top_k", "full"]),
+    type=click.Choice(["best", "top_k", "full", "width"]),
     default="best",
     show_default=True,
-    help="What is to be found: the best system, the best k, or the whole order.",
+    help="What is to be found: the best system, the best k, the whole order, or every score within "
+    "an interval of --width.",
+)
+@click.option(
+    "--width", type=float, metavar="W", help="Wanted width of the intervals for the goal width."
 )
 @click.option("--top", "k", type=int, metavar="K", help="How many for the goal top_k.")
 @click.option(
@@ -142,13 +146,14 @@ def evaluate(
     default=0.05,
     show_default=True,
     metavar="P",
-    help="Allowed probability that an order is wrong, with all pairs decided at once.",
+    help="Allowed probability that an order is wrong, with all pairs decided at once, or that a "
+    "score lies outside its interval.",
 )
 @click.option(
     "--further",
     type=int,
     metavar="N",
-    help="Also forecast the pairs for N further trials per question and system.",
+    help="Also forecast the table for N further trials per question and system.",
 )
 @seed_option
 @format_option()
@@ -157,6 +162,7 @@ def plan(
     budget: int | None,
     goal: Any,
     k: int | None,
+    width: float | None,
     error: float,
     further: int | None,
     random_seed: int | None,
@@ -168,13 +174,20 @@ def plan(
     INPUT is as for `bayesrank rank`, which has the same posterior. Whether to stop is said on
     stderr, the table goes to stdout. Its pairs are those on which the goal turns; "further trials
     needed" is per question and system, beyond those so far: 0 for pairs that are resolved, inf
-    where more trials on these questions do not help.
+    where more trials on these questions do not help. With --goal width there is a row per system.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
 
     if budget is not None and further is not None:
         raise click.UsageError("--further goes with the table of pairs, not with --budget")
+    if (goal == "width") != (width is not None):
+        raise click.UsageError("--width goes with --goal width, which needs it")
+    if goal == "width" and (budget is not None or k is not None):
+        raise click.UsageError("--budget and --top go with other goals than width")
     data = _read(paths, settings)
+    if width is not None:
+        _plan_widths(data, width, output_format, error, further, random_seed)
+        return
     aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
     decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
@@ -183,6 +196,26 @@ def plan(
         print_frame(plan_pairs(data, error=error, further=further, **aim), output_format)
     else:
         print_frame(suggest(data, budget, **aim), output_format)
+
+
+def _plan_widths(
+    data: "Responses",
+    width: float,
+    output_format: str,
+    error: float,
+    further: int | None,
+    random_seed: int | None,
+) -> None:
+    """Say whether all intervals are narrow enough, and print them."""
+    from bayesrank.planning import plan_widths
+
+    table = plan_widths(data, width, ci_prob=1 - error, further=further, random_seed=random_seed)
+    wide = len(table) - int(table["reached"].to_numpy().sum())
+    verdict = f"more trials are needed ({wide} of {len(table)} intervals are wider than {width:g})"
+    if not wide:
+        verdict = f"no more trials are needed (all intervals are at most {width:g} wide)"
+    click.echo(verdict, err=True)
+    print_frame(table, output_format)
 
 
 def _say_whether_to_stop(decision: "StopDecision", allowed: float) -> str:

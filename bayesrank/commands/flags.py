@@ -42,7 +42,10 @@ class MethodCommand(click.Command):
         own = method_flags(row, preset, taken=taken)
         ctx.meta["bayesrank.method"] = row
         ctx.meta["bayesrank.backend"] = backend
-        ctx.meta["bayesrank.flags"] = [*own, *backend_flags(backend, taken=taken)]
+        # Options of the method hide those of its back end, as in rank().
+        names = {flag.name for flag in own}
+        of_backend = [f for f in backend_flags(backend, taken=taken) if f.name not in names]
+        ctx.meta["bayesrank.flags"] = [*own, *of_backend]
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

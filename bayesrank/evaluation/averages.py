@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.evaluation.scores import Scores
+from bayesrank.validation import power_of_two
 
 FloatArray = NDArray[np.float64]
 
@@ -164,7 +165,8 @@ def _moments(scores: Scores) -> tuple[float, float, tuple[float, float]]:
     # The square of the difference has no cancellation, where a score hardly varies.
     spread = np.where(spread < 1e-6 * each**2, _central(masses, value, each), spread)
     mean = float(term @ each) + float(scores.shift.mean())
-    sd = float(np.sqrt(term**2 @ spread))
+    unit = power_of_two(term)  # squares of very large or small worths leave the range of float64
+    sd = unit * float(np.sqrt((term / unit) ** 2 @ spread))
     reach = np.append(value, scores.value(np.asarray(scores.breaks)))
     sides = np.multiply.outer(term, [reach.min(), reach.max()])
     return mean, sd, (float(sides.min(axis=1).sum()), float(sides.max(axis=1).sum()))

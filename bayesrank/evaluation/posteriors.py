@@ -9,8 +9,9 @@ from bayesrank.evaluation.averages import Average, average
 from bayesrank.evaluation.metrics import Metric
 from bayesrank.evaluation.scores import Scores, beta_scores, dirichlet_scores
 from bayesrank.method import load_function
-from bayesrank.methods.best_of_k import beta_moment
+from bayesrank.methods.best_of_k import log_beta_moment
 from bayesrank.methods.thresholds import trials_drawn
+from bayesrank.validation import power_of_two
 
 FloatArray = NDArray[np.float64]
 
@@ -133,17 +134,19 @@ def _scaled_scores(counts: FloatArray, weights: FloatArray) -> Scores:
 
 def _functional_scores(metric: Metric, shapes: FloatArray, weights: FloatArray) -> Scores:
     function, options = load_function(metric.method.functional or ""), metric.functional_options
+    unit = 1.0 if metric.method.data == "binary" else power_of_two(weights)
 
     def value(u: FloatArray) -> FloatArray:
         if metric.method.data == "binary":
             return function(u[:, None, None], None, **options)[:, 0]
         p = np.stack([1.0 - u, u], axis=-1)[:, None, None, :]
-        return function(p, weights, None, **options)[:, 0]
+        return function(p, weights / unit, None, **options)[:, 0]
 
     scores = beta_scores(shapes[:, 1], shapes[:, 0], value)
     # A functional of k trials is a polynomial of degree k, which bends as k more trials do.
     degree = trials_drawn(options)
-    return dataclasses.replace(scores, sharpness=scores.sharpness + 2.0 * degree)
+    sharpness = scores.sharpness + 2.0 * degree
+    return dataclasses.replace(scores, sharpness=sharpness, scale=unit * scores.scale)
 
 
 def _best_of_k(
@@ -151,16 +154,19 @@ def _best_of_k(
 ) -> Average:
     """Return exact moments and simulated quantiles of the expected best of k answers."""
     order = np.argsort(weights, kind="stable")
-    worth, steps = weights[order], np.diff(weights[order])
+    unit = power_of_two(weights)  # squares of very large or small worths leave the range of float64
+    worth = weights[order] / unit
+    steps = np.diff(worth)
     below = np.cumsum(shapes[:, order], axis=1)
     total, below = below[:, -1:], below[:, :-1]
-    mean = worth[-1] - (beta_moment(below, total, k) * steps).sum(axis=1)
+    mean = worth[-1] - (np.exp(log_beta_moment(total - below, total, k)) * steps).sum(axis=1)
     # E (P_c P_d)^k for c < d factorises, since P_c / P_d is independent of P_d.
     second = np.zeros(len(shapes))
     for d in range(len(steps)):
-        later = beta_moment(below[:, d : d + 1], total, 2 * k)[:, 0]
+        later = np.exp(log_beta_moment(total[:, 0] - below[:, d], total[:, 0], 2 * k))
         for c in range(d + 1):
-            ratio = beta_moment(below[:, c], below[:, d], k) if c < d else 1.0
+            # One where c is d.
+            ratio = np.exp(log_beta_moment(below[:, d] - below[:, c], below[:, d], k))
             second += (2 - (c == d)) * steps[c] * steps[d] * later * ratio
     variance = np.maximum(second - (worth[-1] - mean) ** 2, 0.0)
     rng = np.random.default_rng(_SEED)
@@ -170,6 +176,6 @@ def _best_of_k(
         at_most = np.cumsum(gammas, axis=1)
         share = at_most[:, :-1] / at_most[:, -1:]
         drawn += worth[-1] - (share**k) @ steps
-    quantiles = np.quantile(drawn / len(shapes), probabilities)
-    sd = float(np.sqrt(variance.sum()) / len(shapes))
-    return Average(float(mean.mean()), sd, quantiles)
+    quantiles = unit * np.quantile(drawn / len(shapes), probabilities)
+    sd = unit * float(np.sqrt(variance.sum()) / len(shapes))
+    return Average(unit * float(mean.mean()), sd, quantiles)

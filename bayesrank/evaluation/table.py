@@ -20,7 +20,7 @@ from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
 from bayesrank.results.evidence import mean_grade
 from bayesrank.results.stored import result_draws
-from bayesrank.validation import check_between_0_and_1
+from bayesrank.validation import check_between_0_and_1, power_of_two
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -143,7 +143,8 @@ def _ranked_rows(
 ) -> Iterator[Row]:
     """Return estimate, moments and interval of each system as rank() has them."""
     ranking, draws = result["ranking"].to_dataset(), result_draws(result)
-    mean, sd = draws.mean(axis=0), draws.std(axis=0)
+    unit = power_of_two(draws)  # squares of very large or small scores leave the range of float64
+    mean, sd = draws.mean(axis=0), unit * (draws / unit).std(axis=0)
     lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
     if normal:
         lower, upper = _normal_interval(mean, sd, ci_prob, *worth_range(metric, data))

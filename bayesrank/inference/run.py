@@ -75,8 +75,13 @@ class Run:
     def ranker_options(self) -> Mapping[str, Any]:
         """Options of the NumPy ranker, with a seed of this run where it takes one."""
         if not self.method.is_random:
-            return self.options
-        return {**self.options, "random_seed": int(self.seed.generate_state(1)[0])}
+            return self.sampler_options
+        return {**self.sampler_options, "random_seed": int(self.seed.generate_state(1)[0])}
+
+    @property
+    def sampler_options(self) -> Mapping[str, Any]:
+        """Options of the method, with its prior where it has one."""
+        return self.options if self.prior is None else {**self.options, "prior": self.prior}
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ from bayesrank.methods.thresholds import (
     Estimator,
     as_trial_count,
     is_posterior_mean,
-    log_factorials,
 )
 
 FloatArray = NDArray[np.float64]
+
+# Terms summed at once: 32 MB.
+_BLOCK_SIZE = 2**22
 
 
 def _category_weights(category_weights: ArrayLike, n_categories: int) -> FloatArray:
@@ -24,15 +26,53 @@ def _category_weights(category_weights: ArrayLike, n_categories: int) -> FloatAr
     return values
 
 
-def _expected_best(chance_all_below: FloatArray, ordered: FloatArray) -> FloatArray:
-    """Return the mean of the best weight from the chance that no draw exceeds each category."""
-    return ordered[-1] - (chance_all_below[..., :-1] * np.diff(ordered)).sum(axis=-1)
+def _expected_best(log_all_below: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Return the mean of the best weight from the log-chance that no draw exceeds each category.
+
+    Summed from the end of the weights that is nearer to zero, so that rare successes, or failures,
+    are not lost in what they are added to.
+    """
+    steps = np.diff(ordered)
+    if abs(ordered[0]) <= abs(ordered[-1]):
+        return ordered[0] - (np.expm1(log_all_below) * steps).sum(axis=-1)
+    return ordered[-1] - (np.exp(log_all_below) * steps).sum(axis=-1)
 
 
-def beta_moment(first: FloatArray, total: FloatArray, power: int) -> FloatArray:
-    """Return E p^power for p ~ Beta(first, total - first)."""
-    rise = np.arange(power)
-    return np.prod((first[..., None] + rise) / (total[..., None] + rise), axis=-1)
+def log_beta_moment(rest: FloatArray, total: FloatArray, power: int) -> FloatArray:
+    """Return log E p^power for p ~ Beta(total - rest, rest)."""
+    log_moment = np.zeros(np.broadcast(rest, total).shape)
+    for rise in range(power):
+        log_moment += np.log1p(-rest / (total + rise))
+    return log_moment
+
+
+def _log_none_drawn(marked: NDArray[np.intp], size: NDArray[np.intp], k: int) -> FloatArray:
+    r"""Return the log-chance that k of `size` answers, drawn without replacement, miss the marked.
+
+    .. math:: \log \binom{N - m}{k} \Big/ \binom{N}{k}
+        = \sum_{i < \min(m, k)} \log \Bigl(1 - \frac{\max(m, k)}{N - i}\Bigr)
+
+    Factorials of a million have rounding errors of 1e-9; these terms have none to speak of.
+    """
+    base = int(size.max(initial=0)) + 1
+    pairs = marked * base + size
+    if base**2 <= pairs.size:  # a table of all pairs is quicker than to sort those that occur
+        code, place = np.arange(base**2), pairs
+    else:
+        code, place = np.unique(pairs, return_inverse=True)
+    m, n = np.divmod(code, base)
+    few, many = np.minimum(m, k), np.maximum(m, k)
+    possible = m + k <= n
+    logs = np.where(possible, 0.0, -np.inf)
+    order = np.flatnonzero(possible)[np.argsort(few[possible], kind="stable")]
+    while order.size:
+        rows = max(1, _BLOCK_SIZE // max(1, int(few[order[-1]])))
+        some, order = order[-rows:], order[:-rows]
+        i = np.arange(int(few[some].max()))
+        # Terms past the last one are log 1.
+        share = np.where(i < few[some, None], many[some, None] / (n[some, None] - i), 0.0)
+        logs[some] = np.log1p(-share).sum(axis=-1)
+    return logs[place].reshape(size.shape)
 
 
 def max_at_k(
@@ -97,13 +137,13 @@ def max_at_k(
     values = _category_weights(category_weights, counts.shape[-1])
     order = np.argsort(values, kind="stable")
     if is_posterior_mean(estimator):
-        below = np.cumsum(1.0 + counts[..., order], axis=-1)
-        best = _expected_best(beta_moment(below, below[..., -1:], k), values[order])
+        shapes = 1.0 + counts[..., order]
+        above, total = _above(shapes), shapes.sum(axis=-1, keepdims=True)
+        best = _expected_best(log_beta_moment(above, total, k), values[order])
         return question_mean(np.where(counts.sum(axis=-1) > 0, best, np.nan), weights)
     if not ((counts >= 0.0) & (counts == np.rint(counts))).all():
         raise ValueError("counts must be whole and non-negative; resample questions via weights")
-    at_most = np.cumsum(counts[..., order], axis=-1).astype(np.intp)
-    trials = at_most[..., -1]
+    trials = counts.sum(axis=-1).astype(np.intp)
     short = (trials > 0) & (trials < k)
     if short.any():
         raise ValueError(
@@ -111,11 +151,9 @@ def max_at_k(
             f"{int(trials[trials > 0].min())} answers in the smallest one: set "
             "estimator='posterior_mean', which takes any k"
         )
-    lf = log_factorials(int(trials.max(initial=0)))
-    n = np.arange(lf.size)
-    log_ways = np.where(n >= k, lf[n] - lf[np.maximum(n - k, 0)], -np.inf)
-    total = np.where(trials > 0, log_ways[trials], np.inf)
-    best = _expected_best(np.exp(log_ways[at_most] - total[..., None]), values[order])
+    above = _above(counts[..., order]).astype(np.intp)
+    size = np.broadcast_to(trials[..., None], above.shape)
+    best = _expected_best(_log_none_drawn(above, size, k), values[order])
     return question_mean(np.where(trials > 0, best, np.nan), weights)
 
 
@@ -135,5 +173,12 @@ def max_at_k_probability(
     p = np.asarray(p, dtype=np.float64)
     values = _category_weights(category_weights, p.shape[-1])
     order = np.argsort(values, kind="stable")
-    at_most = np.minimum(np.cumsum(p[..., order], axis=-1), 1.0)
-    return question_mean(_expected_best(at_most**k, values[order]), weights)
+    above = np.clip(_above(p[..., order]), 0.0, 1.0)
+    with np.errstate(divide="ignore"):  # log 0 where nothing lies below
+        log_all_below = k * np.log1p(-above)
+    return question_mean(_expected_best(log_all_below, values[order]), weights)
+
+
+def _above(amounts: FloatArray) -> FloatArray:
+    """Return what lies above each category but the last."""
+    return np.cumsum(amounts[..., :0:-1], axis=-1)[..., ::-1]

@@ -61,17 +61,22 @@ def hypergeometric_payoff(n: int, payoff: FloatArray) -> FloatArray:
     `payoff` holds the payoff of 0, ..., k right answers; the answer has n + 1 entries.
     """
     k = payoff.size - 1
-    right = np.arange(n + 1)
-    lf = log_factorials(n)
+    number = np.arange(n + 1.0)
+    # log C(i, x) and log C(i, k - x) by their ratios: logs of large factorials would leave errors.
+    right, wrong = np.zeros(n + 1), np.zeros(n + 1)
+    for x in range(k):
+        wrong[x + 1 :] += np.log((number[x + 1 :] - x) / (x + 1.0))
+    log_all = wrong[n]
     expected, mass = np.zeros(n + 1), np.zeros(n + 1)
     for x in range(k + 1):
         inside = slice(x, n - k + x + 1)  # the c with x <= c and k - x <= n - c
-        c = right[inside]
-        log_ways = lf[c] - lf[c - x] - lf[x] + lf[n - c] - lf[n - c - k + x] - lf[k - x]
-        probability = np.exp(log_ways - (lf[n] - lf[k] - lf[n - k]))
+        probability = np.exp(right[inside] + wrong[k - x : n - x + 1][::-1] - log_all)
         expected[inside] += payoff[x] * probability
         mass[inside] += probability
-    # The mass is 1 but for the rounding of large factorials, which the division takes out again.
+        if x < k:
+            right[x + 1 :] += np.log((number[x + 1 :] - x) / (x + 1.0))
+            wrong[k - x :] -= np.log((number[k - x :] - (k - x - 1.0)) / (k - x))
+    # The mass is 1 but for rounding.
     return expected / mass
 
 

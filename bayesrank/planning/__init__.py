@@ -8,12 +8,14 @@ from bayesrank.planning.pairs import (
     trials_needed,
 )
 from bayesrank.planning.stopping import StopDecision, should_stop
+from bayesrank.planning.widths import plan_widths
 
 __all__ = [
     "StopDecision",
     "correct_order_probability",
     "expected_z",
     "plan_pairs",
+    "plan_widths",
     "should_stop",
     "suggest",
     "trials_needed",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.planning.goals import worth_scale
 from bayesrank.responses import Responses
 
 FloatArray = NDArray[np.float64]
@@ -66,8 +67,9 @@ def trial_noise(data: Responses) -> TrialNoise:
     Returns
     -------
     TrialNoise
-        From posterior means of the variances within questions, under uniform priors. A fraction
-        counts as that share of a right answer, whose variance is the largest that it can have.
+        From posterior means of the variances within questions, under uniform priors, for worths
+        between 0 and 1. A fraction counts as that share of a right answer, whose variance is the
+        largest that it can have.
     """
     variance = _within_variances(data)
     seen = data.trials > 0
@@ -86,7 +88,7 @@ def _within_variances(data: Responses) -> FloatArray:
     else:
         right = np.nan_to_num(data.grades) * data.trials
         counts, weights = np.stack([data.trials - right, right], axis=-1), np.array([0.0, 1.0])
-    relative = weights - weights[0]
+    relative = (weights - weights[0]) / worth_scale(data)[1]
     shapes = counts + 1.0
     total = shapes.sum(axis=-1)
     mean = shapes @ relative / total
@@ -177,5 +179,6 @@ def forecast(
     explained = np.ones(len(first))
     if target != "benchmark":
         now = noise.of_difference(first, second, 0.0)
+        spread = spread / worth_scale(data)[1]
         explained = np.minimum(now / np.maximum(spread**2, np.finfo(float).tiny), 1.0)
     return Forecast(noise, first, second, explained)

@@ -152,7 +152,12 @@ def _load(path: Path, task: str | None) -> tuple[NDArray[Any], dict[str, NDArray
 def _fits(name: str, array: NDArray[Any], outcomes: NDArray[Any]) -> bool:
     if name == "questions":
         return len(array) == outcomes.shape[1]
-    return name != "R0" or array.shape[-2:-1] == outcomes.shape[1:2]
+    n_systems, n_questions = outcomes.shape[:2]
+    return (
+        name != "R0"
+        or array.shape == (n_systems, n_questions)
+        or array.shape[:-1] in ((n_questions,), (1, n_questions), (n_systems, n_questions))
+    )
 
 
 def _labels(arrays: dict[str, Any], *names: str) -> list[str] | None:

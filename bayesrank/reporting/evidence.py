@@ -134,16 +134,16 @@ def leader_notes(result: "xr.DataTree") -> list[str]:
 
 
 def shrunk_note(towards: float, what: str = "The score") -> str:
-    """Say towards what mean weight a score is shrunk.
+    """Say towards what prior mean a score is shrunk.
 
     Examples
     --------
     >>> shrunk_note(0.5, "bayes").partition(", by")[0]
-    'bayes is shrunk towards 0.5, the mean weight'
+    'bayes is shrunk towards 0.5, the prior mean'
     """
     return (
-        f"{what} is shrunk towards {towards:.3g}, the mean weight, by the uniform Dirichlet prior; "
-        "observed is not."
+        f"{what} is shrunk towards {towards:.3g}, the prior mean, by its Dirichlet prior; observed "
+        "is not."
     )
 
 

@@ -170,14 +170,16 @@ def _measures(x: ArrayLike, y: ArrayLike, k: int | None, p: float) -> dict[str, 
 
 def _check_pair(x: FloatArray, y: FloatArray) -> None:
     for name, ranks in (("x", x), ("y", y)):
-        if not ranks.shape[-1:] or not ranks.shape[-1]:
-            raise ValueError(f"{name} must rank one system or more; got shape {ranks.shape}")
-        if not np.isfinite(ranks).all():
-            raise ValueError(
-                f"{name} must hold finite ranks; got {ranks[~np.isfinite(ranks)].flat[0]}"
-            )
+        _check_ranks(name, ranks)
     if x.shape[-1:] != y.shape[-1:]:
         raise ValueError(f"x and y must rank the same systems; got {x.shape[-1]} and {y.shape[-1]}")
+
+
+def _check_ranks(name: str, ranks: FloatArray) -> None:
+    if not ranks.shape[-1:] or not ranks.shape[-1]:
+        raise ValueError(f"{name} must rank one system or more; got shape {ranks.shape}")
+    if not np.isfinite(ranks).all():
+        raise ValueError(f"{name} must hold finite ranks; got {ranks[~np.isfinite(ranks)].flat[0]}")
 
 
 def agreement_matrix(rankings: ArrayLike, *, measure: str = "kendall_tau_b") -> FloatArray:
@@ -197,7 +199,7 @@ def agreement_matrix(rankings: ArrayLike, *, measure: str = "kendall_tau_b") -> 
     Raises
     ------
     ValueError
-        If `measure` is unknown.
+        If `measure` is unknown, or the rankings are empty or not finite.
 
     Examples
     --------
@@ -207,5 +209,6 @@ def agreement_matrix(rankings: ArrayLike, *, measure: str = "kendall_tau_b") -> 
     """
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}; got {measure!r}")
-    ranks = np.asarray(rankings, dtype=np.float64)
+    ranks = np.atleast_2d(np.asarray(rankings, dtype=np.float64))
+    _check_ranks("rankings", ranks)
     return MEASURES[measure](ranks[..., :, None, :], ranks[..., None, :, :])

@@ -6,6 +6,7 @@ import xarray as xr
 
 from bayesrank.results.rank_sets import resolved_pairs
 from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.validation import power_of_two
 
 
 def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
@@ -85,7 +86,8 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> 
     tails = (0.5 - prob / 2, 0.5 + prob / 2)
     lower, upper = np.quantile(gaps, tails, axis=1)
     own_lower, own_upper = np.quantile(draws, tails, axis=1)
-    sd = gaps.std(axis=1)
+    unit = power_of_two(gaps)  # squares of very large or small scores leave the range of float64
+    sd = unit * (gaps / unit).std(axis=1)
     difference = score[first] - score[second]
     z = np.divide(difference, sd, out=np.full_like(sd, np.inf), where=sd > 0)
     z = np.where(difference == 0, 0.0, z)

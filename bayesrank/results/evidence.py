@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.labels import label_index
 from bayesrank.inference.run import Data
+from bayesrank.priors import as_dirichlet
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
@@ -112,7 +113,8 @@ def shrunk_towards(result: xr.DataTree) -> float | None:
     """Return towards what the score of a result is shrunk by its prior, None if it is not."""
     if result.attrs.get("shrunk") != "yes":
         return None
-    return float(result["constant_data"].to_dataset()["category_weights"].mean())
+    weights = result["constant_data"].to_dataset()["category_weights"].values
+    return as_dirichlet(result.attrs["prior"]).mean(weights)
 
 
 def _places(data: Ballots) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.results.ranks import tie_groups
+from bayesrank.validation import power_of_two
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -56,6 +57,9 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
     PairGaps
     """
     n_systems = draws.shape[1]
+    # Squares of very large or small scores leave the range of float64.
+    unit = power_of_two(draws)
+    draws = draws / unit
     mean = draws.mean(axis=0)
     deviations = draws - mean
     covariance = deviations.T @ deviations / len(draws)
@@ -74,7 +78,7 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
         gaps /= spread[first, second, np.newaxis]
         largest[start : start + step] = gaps.max(axis=0, initial=0.0)
     critical = float(np.quantile(largest, ci_prob, method="higher"))
-    return PairGaps(mean[:, None] - mean, spread, largest, critical)
+    return PairGaps(unit * (mean[:, None] - mean), unit * spread, largest, critical)
 
 
 def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> BoolArray:

@@ -72,7 +72,7 @@ def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
     Parameters
     ----------
     data : Responses
-        Outcomes with one set of greedy outcomes per system (`prior_outcomes`).
+        Outcomes with greedy outcomes (`prior_outcomes`).
     score : {"bayes", "avg"}, default "bayes"
         Posterior mean under the uniform prior plus the shift, as far as trials outweigh that prior;
         or mean worth plus the shift.
@@ -87,7 +87,7 @@ def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
     Raises
     ------
     DataError
-        If the data have no greedy outcomes of every system.
+        If the data have no greedy outcomes.
     ValueError
         If `score` is not known.
 
@@ -220,7 +220,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     Parameters
     ----------
     data : Responses
-        Outcomes with one set of greedy outcomes per system (`prior_outcomes`).
+        Outcomes with greedy outcomes (`prior_outcomes`).
     n_weights : int, default 101
         Number of powers between 0 and 1 that the integral uses.
 
@@ -233,7 +233,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     Raises
     ------
     DataError
-        If the data have no greedy outcomes of every system.
+        If the data have no greedy outcomes.
     ValueError
         If `n_weights` is not an integer of at least 2.
 
@@ -252,7 +252,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     check_integer(n_weights, "n_weights", least=2)
     from scipy.special import gammaln  # importing this package should not cost SciPy
 
-    earlier = count_categories(_greedy_outcomes(data), data.n_categories)
+    earlier = count_categories(greedy_outcomes(data), data.n_categories)
     powers = np.linspace(0.0, 1.0, n_weights)
     log_density, scores = np.empty(n_weights), np.empty((n_weights, len(data.systems)))
     for position, power in enumerate(powers):
@@ -288,9 +288,9 @@ def condition_worths(data: Responses) -> tuple[FloatArray, FloatArray]:
     Raises
     ------
     DataError
-        If there are no greedy outcomes of every system.
+        If there are no greedy outcomes.
     """
-    greedy = _greedy_outcomes(data)
+    greedy = greedy_outcomes(data)
     if data.scores is not None:
         return sampled_worths(data), np.where(greedy >= 0, greedy, np.nan).astype(np.float64)
     return sampled_worths(data), np.where(greedy >= 0, data.category_weights[greedy], np.nan)
@@ -311,14 +311,12 @@ def answer_worth(data: Responses) -> float | None:
     return float(gaps.min()) if len(gaps) else None
 
 
-def _greedy_outcomes(data: Responses) -> NDArray[np.int8]:
-    greedy = data.prior_outcomes
-    if greedy is None or greedy.ndim != 3:
-        raise DataError(
-            "prior_outcomes must hold greedy outcomes of every system; got "
-            f"{'none' if greedy is None else 'one set shared by all systems'}"
-        )
-    return greedy
+def greedy_outcomes(data: Responses) -> NDArray[np.int8]:
+    """Return greedy outcomes of shape (system, question, d), those that systems share repeated."""
+    greedy = data.prior_sets
+    if greedy is None:
+        raise DataError("prior_outcomes must hold greedy outcomes; got none")
+    return np.broadcast_to(greedy, (*data.shape[:2], greedy.shape[-1]))
 
 
 def _trials_share(trials: NDArray[np.int64]) -> FloatArray:

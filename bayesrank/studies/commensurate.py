@@ -12,6 +12,7 @@ from bayesrank.ranking import point_estimate, rank
 from bayesrank.responses import Responses
 from bayesrank.studies.adaptive import (
     condition_worths,
+    greedy_outcomes,
     random_effects_weight,
     shrink,
     whole_answers,
@@ -87,7 +88,7 @@ def commensurate_prior(
     Parameters
     ----------
     data : Responses
-        Outcomes with one set of greedy outcomes per system (`prior_outcomes`).
+        Outcomes with greedy outcomes (`prior_outcomes`).
     method : str
         A method or published configuration with a likelihood, for which the prior is meant.
     random_seed : int, optional
@@ -103,7 +104,7 @@ def commensurate_prior(
     Raises
     ------
     DataError
-        If the data have no greedy outcomes of every system.
+        If the data have no greedy outcomes.
     ValueError
         If the method has no prior on its scores.
 
@@ -125,7 +126,7 @@ def commensurate_prior(
     if "map" not in row.backends or own is None:
         raise ValueError(f"method must have a prior on its scores; got {method!r}")
     worths = condition_worths(data)
-    earlier = with_outcomes(data, np.asarray(data.prior_outcomes))
+    earlier = with_outcomes(data, greedy_outcomes(data))
     settings: dict[str, Any] = {"backend": "map", "prior": _WIDE, **preset_options, **options}
     greedy = point_estimate(earlier, row.name, **settings)
     tree = rank(data, row.name, random_seed=random_seed, calibration="none", **settings)

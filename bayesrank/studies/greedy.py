@@ -14,7 +14,12 @@ from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, spearman
 from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.adaptive import adaptive_greedy, condition_worths, power_prior
+from bayesrank.studies.adaptive import (
+    adaptive_greedy,
+    condition_worths,
+    greedy_outcomes,
+    power_prior,
+)
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import gold_ranks, nan_mean
 from bayesrank.studies.subsets import (
@@ -39,8 +44,9 @@ def greedy_alignment(data: Responses, prior_outcomes: ArrayLike | None = None) -
     ----------
     data : Responses
         Sampled trials.
-    prior_outcomes : array_like of shape (system, question, d), optional
-        Greedy outcomes; those of the data by default.
+    prior_outcomes : array_like, optional
+        Greedy outcomes, of a shape that :class:`bayesrank.Responses` takes; those of the data by
+        default.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def greedy_alignment(data: Responses, prior_outcomes: ArrayLike | None = None) -
     Raises
     ------
     DataError
-        If there are no greedy outcomes of every system.
+        If there are no greedy outcomes.
 
     Examples
     --------
@@ -118,7 +124,7 @@ def greedy_effect(
     Raises
     ------
     DataError
-        If there are no greedy outcomes of every system.
+        If there are no greedy outcomes.
     ValueError
         If an option is not one that can be used.
 
@@ -204,7 +210,7 @@ def prior_data_conflict(data: Responses) -> xr.Dataset:
     """
     sampled, greedy = condition_worths(data)
     right, trials = data.binary_counts
-    earlier = count_categories(np.asarray(data.prior_outcomes), 2)
+    earlier = count_categories(greedy_outcomes(data), 2)
     shapes = earlier[..., 1] + 1.0, earlier[..., 0] + 1.0
     mean = shapes[0] / (shapes[0] + shapes[1])
     observed = right.sum(axis=1)
@@ -236,7 +242,7 @@ def _one_draw(
 ) -> dict[str, Any]:
     """Score one draw of trials under every prior, in the order of `PRIORS`."""
     few = take_draw(data, count, resample, trials, seed)
-    earlier = count_categories(np.asarray(few.prior_outcomes), few.n_categories)
+    earlier = count_categories(greedy_outcomes(few), few.n_categories)
     adaptive = adaptive_greedy(few)
     power = power_prior(few, n_weights=21)
     greedy = bayes(few.counts, few.category_weights, earlier, use_prior_outcomes=True)

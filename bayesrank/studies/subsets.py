@@ -20,7 +20,7 @@ def with_outcomes(data: Responses, outcomes: NDArray[np.generic]) -> Responses:
         questions=data.questions,
         **data.declared,
         groups=data.groups,
-        prior_outcomes=data.prior_outcomes,
+        prior_outcomes=data.prior_sets,
         paired=data.paired,
     )
 
@@ -140,9 +140,9 @@ def select(
     """Keep systems and questions by their positions, in the order given."""
     rows = np.arange(data.shape[0]) if systems is None else np.asarray(systems)
     columns = np.arange(data.shape[1]) if questions is None else np.asarray(questions)
-    earlier = data.prior_outcomes
+    earlier = data.prior_sets
     if earlier is not None:
-        earlier = earlier[rows][:, columns] if earlier.ndim == 3 else earlier[columns]
+        earlier = (earlier if len(earlier) == 1 else earlier[rows])[:, columns]
     return Responses(
         data.values[rows][:, columns],
         systems=[data.systems[row] for row in rows],

@@ -18,6 +18,11 @@ def option_list(row: Method) -> str:
     return f"<br>Options: {', '.join(shown)}".replace("|", r"\|") if shown else ""
 
 
+def absent_list(row: Method) -> str:
+    """Return why a method has no other back ends."""
+    return "".join(f"<br>No `{name}`: {reason}." for name, reason in row.absent.items())
+
+
 def table(header: list[str], rows: list[list[str]]) -> str:
     """Return a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
@@ -35,7 +40,7 @@ class MethodTable(SphinxDirective):
                 [
                     f"`{row.name}`",
                     f"{row.title}.{option_list(row)}",
-                    ", ".join(row.backends),
+                    ", ".join(row.backends) + absent_list(row),
                     " ".join(f"{{cite:p}}`{key}`" for key in row.citations),
                 ]
                 for row in METHODS.values()

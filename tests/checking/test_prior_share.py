@@ -85,11 +85,16 @@ def test_every_prior_with_a_width_can_be_wider(spec):
     assert prior(result, data).verdict in ("good", "doubtful")
 
 
-def test_an_empirical_prior_needs_the_data():
+def test_a_result_holds_the_earlier_outcomes_of_its_prior():
     plain = simulate((4, 12, 3))
-    data = Responses(plain.outcomes, prior_outcomes=plain.outcomes[..., :1])
-    result = rank(data, "rasch", backend="map", prior="empirical(1)", **OPTIONS)
-    assert prior(result).verdict == "not measured"
+    data = Responses(plain.outcomes, prior_outcomes=plain.outcomes[..., :2])
+    for method, options in (
+        ("rasch", {"backend": "map", "prior": "empirical(1)"}),
+        ("bayes", {"prior": "dirichlet(2, 1)", "prior_weight": 0.5}),
+    ):
+        result = rank(data, method, **options, **OPTIONS)
+        moves, known = (prior(result, *given).numbers["moves"] for given in ((), (data,)))
+        np.testing.assert_allclose(list(moves.values()), list(known.values()), rtol=1e-6)
 
 
 def test_a_score_as_wide_as_its_prior_is_hardly_known():

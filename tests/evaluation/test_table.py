@@ -14,6 +14,7 @@ from bayesrank.errors import DataError
 from bayesrank.evaluation import evaluate
 from bayesrank.evaluation.metrics import metric_names, parse_metrics
 from bayesrank.method import load_function
+from bayesrank.results.decisions import pairwise_decisions
 
 GRADED = np.array([[0, 1, 2, 2, 1], [1, 1, 0, 2, 2]])
 GRADED_PRIOR = np.array([[0, 2], [1, 2]])
@@ -269,3 +270,37 @@ def test_data_that_lack_what_is_needed_are_refused():
         evaluate([[1, 0]], "bayes(weights=(0, 1, 2))")
     with pytest.raises(DataError, match=r"outcomes must be categories for pass.*: evaluate "):
         evaluate([[0.5, 0.25]], ["avg", "pass_at_k(k=1)"])
+
+
+@pytest.mark.parametrize("unit", [2.0**515, 2.0**-700])  # near 1e155 and 1e-211
+@pytest.mark.parametrize(
+    "metric", ["bayes", "max_at_k(k=2)", "max_at_k(k=2, estimator='posterior_mean')"]
+)
+@pytest.mark.parametrize("worth", [(0.0, 1.5), (-1.0, 0.5, 1.5)])
+def test_worths_whose_squares_overflow(metric, worth, unit):
+    outcomes = np.random.default_rng(0).integers(0, len(worth), (3, 5, 4))
+    columns = ["estimate", "mean", "sd", "lower", "upper"]
+    small, large = (
+        evaluate(Responses(outcomes, weights=weights), metric, random_seed=1)[columns].values
+        for weights in (worth, np.array(worth) * unit)
+    )
+    np.testing.assert_allclose(large / unit, small, rtol=1e-9)
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+@pytest.mark.parametrize(
+    ("method", "options"), [("bayes", {"quantile": 0.05}), ("max_at_k", {"k": 2}), ("avg", {})]
+)
+def test_rankings_by_worths_whose_squares_overflow(method, options, target):
+    outcomes, unit = np.random.default_rng(0).integers(0, 2, (3, 5, 4)), 2.0**515
+    seeded = {"random_seed": 1, **options}
+    small, large = (
+        rank(Responses(outcomes, weights=(0, weight)), method, target=target, **seeded)
+        for weight in (1.0, unit)
+    )
+    for name in ("score", "score_lower", "score_upper"):
+        found = large["ranking"][name] / unit
+        np.testing.assert_allclose(found, small["ranking"][name], rtol=1e-9)
+    np.testing.assert_array_equal(large["ranking"]["resolved"], small["ranking"]["resolved"])
+    sd = [pairwise_decisions(tree)["z"] for tree in (small, large)]
+    np.testing.assert_allclose(*sd, rtol=1e-9)

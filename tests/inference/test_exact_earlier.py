@@ -68,7 +68,7 @@ def test_what_cannot_be_weighed_is_refused():
         rank(DATA, "pass_at_k", k=1, prior_weight=-1)
     with pytest.raises(ValueError, match="prior_weight must be 0 for target='population'"):
         posterior_of(DATA, prior_weight=1.0, target="population")
-    with pytest.raises(ValueError, match="set use_prior_outcomes=True"):
-        rank(DATA, "bayes", prior_weight=1.0)
+    with pytest.raises(DataError, match=r"prior_outcomes must be given for prior_weight=1\.0"):
+        rank(OUTCOMES, "bayes", prior_weight=1.0)
     with pytest.raises(ValueError, match="prior_weight must be 0 for thompson"):
         rank(DATA, "thompson", prior_weight=1.0)

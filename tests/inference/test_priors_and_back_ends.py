@@ -4,15 +4,17 @@ from functools import partial
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
-from bayesrank import METHODS, Responses, rank
+from bayesrank import METHODS, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.backends.optimum import STRENGTH_FAMILIES
 from bayesrank.inference.graph import sample as nuts
 from bayesrank.inference.graph.bind import bind_model, cache_info
 from bayesrank.inference.graph.fit import fit
 from bayesrank.method import load_function
+from bayesrank.models.score_priors import free_variable
 from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal, Prior
 
 FACTORIES = [name for name, row in METHODS.items() if {"map", "nuts"} <= set(row.backends)]
@@ -170,3 +172,27 @@ def test_without_information_the_posterior_is_the_prior(uncompiled, name):
     np.testing.assert_allclose(spread, np.sqrt(2 / 3), rtol=0.1)
     with pytest.raises((DataError, NoFiniteEstimate)):
         rank(data, name, backend="map", prior="flat", draws=0)
+
+
+@pytest.mark.parametrize(
+    "penalty", [lambda x: 0.5 * (x**2).sum(), lambda x: abs(x), lambda x: pt.exp(abs(x))]
+)
+def test_a_penalty_is_no_log_density(data, penalty):
+    prior = Custom(penalty)
+    for build, argument, given in (
+        (models.bradley_terry, "prior", data.comparisons),
+        (models.rasch, "prior", data),
+        (models.irt_2pl, "difficulty_prior", data),
+        (models.davidson, "tie_prior", data.comparisons),
+        (models.rao_kupper, "threshold_prior", data.comparisons),
+    ):
+        with pytest.raises(ValueError, match=r"must be a log-density, .* return minus the penalty"):
+            build(given, **{argument: prior})
+        build(given, **{argument: Custom(lambda x: -1.0 * penalty(x))})
+
+
+def test_densities_that_rise_on_one_side_are_left_to_the_user(data):
+    models.davidson(data.comparisons, tie_prior=Custom(pt.exp))
+    with pm.Model():
+        scale = pm.HalfNormal("scale", 1.0)
+        free_variable("x", Custom(lambda x: (x / scale) ** 2))

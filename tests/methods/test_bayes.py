@@ -1,6 +1,7 @@
 """Bayes@N: hand-counted posteriors, published values and the exact draws."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ from hypothesis.extra.numpy import arrays
 
 from bayesrank import Responses, rank
 from bayesrank.errors import DataError
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes, bayes_draws, dirichlet_shapes
+from bayesrank.priors import as_dirichlet
+from bayesrank.results.evidence import shrunk_towards
 
 BINARY = np.array([0.0, 1.0])
 GRADED = np.array([0.0, 0.25, 1.0])
@@ -65,6 +69,62 @@ def test_earlier_outcomes_are_pseudo_trials_on_request():
     np.testing.assert_allclose(found, [(5 / 7 + 2 / 8) / 2], rtol=1e-15)
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.25, 3.0])
+def test_prior_counts_and_weighted_earlier_outcomes(weight):
+    rng = np.random.default_rng(4)
+    counts, earlier = rng.integers(0, 5, (3, 4, 3)), rng.integers(0, 3, (3, 4, 3))
+    prior = np.array([0.5, 2.0, 1.5])
+    shapes = counts + weight * earlier + prior
+    options = {"prior": tuple(prior), "prior_weight": weight}
+    found = bayes(counts, GRADED, earlier, **options)
+    exact = [
+        sum(
+            sum(Fraction(n) * Fraction(w) for n, w in zip(cell, GRADED, strict=True))
+            / sum(map(Fraction, cell))
+            for cell in row
+        )
+        / len(row)
+        for row in shapes.tolist()
+    ]
+    np.testing.assert_allclose(found, [float(each) for each in exact], rtol=1e-14)
+    draws = bayes_draws(counts, GRADED, earlier, size=40_000, rng=rng, **options)
+    np.testing.assert_allclose(draws.mean(axis=0), found, atol=5 * draws.std(axis=0).max() / 200)
+    lower = bayes(counts, GRADED, earlier, quantile=0.05, **options)
+    np.testing.assert_allclose((lower - found) / Z, draws.std(axis=0), rtol=0.03)
+
+
+def test_a_weight_of_one_takes_earlier_outcomes_for_trials():
+    earlier = np.array([[[0, 1], [2, 0]]])
+    whole = bayes(COUNTS, BINARY, earlier, use_prior_outcomes=True)
+    np.testing.assert_array_equal(bayes(COUNTS, BINARY, earlier, prior_weight=1), whole)
+    none = bayes(COUNTS, BINARY, earlier, use_prior_outcomes=True, prior_weight=0)
+    np.testing.assert_array_equal(none, bayes(COUNTS, BINARY, None))
+
+
+@pytest.mark.parametrize("prior", [(3.0, 1.0), 0.5, "dirichlet(3, 1)"])
+def test_results_say_their_prior(prior):
+    data = Responses([[[1, 1], [0, 1]], [[0, 0], [1, 0]]], prior_outcomes=[[[1], [0]], [[1], [1]]])
+    result = rank(data, "bayes", prior=prior, prior_weight=0.5, draws=50)
+    counts = as_dirichlet(prior)
+    score = bayes(*point_arguments(data, "evidence"), prior=counts, prior_weight=0.5)
+    np.testing.assert_array_equal(result["ranking"]["score"], score)
+    assert result.attrs["prior"] == str(counts)
+    assert shrunk_towards(result) == counts.mean(BINARY)
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_a_system_without_outcomes_has_the_prior_on_all_questions(target):
+    outcomes = np.random.default_rng(0).integers(0, 2, (3, 6, 2))
+    outcomes[1] = -1
+    result = rank(outcomes, "bayes", prior=(1, 3), target=target, random_seed=1)
+    score, draws = result["ranking"]["score"].values[1], result["posterior"]["score"].values[..., 1]
+    assert score == pytest.approx(0.75, rel=1e-14)
+    # Beta(3, 1) has variance 3/80; its mean over six questions a sixth of that, their weights more.
+    least = (3 / 80 / 6) ** 0.5
+    assert draws.mean() == pytest.approx(0.75, abs=5 * least / 40)
+    assert 0.95 * least < draws.std() < 2.0 * least
+
+
 def test_shared_earlier_outcomes_move_all_systems_alike():
     counts = np.array([[[1, 3], [3, 1]], [[4, 0], [0, 4]], [[2, 2], [2, 2]]])
     with_earlier = bayes(counts, BINARY, np.array([[[0, 1], [1, 0]]]), use_prior_outcomes=True)
@@ -114,6 +174,12 @@ def test_quantiles_of_any_worth_are_finite(worth):
     mean, sd = by_the_paper(COUNTS, worth)
     found = bayes(COUNTS, worth, None, quantile=0.05)
     np.testing.assert_allclose(found, mean + Z * sd, rtol=1e-14)
+
+
+@pytest.mark.parametrize("unit", [1e155, 1e-200])
+def test_quantiles_of_worths_whose_squares_overflow(unit):
+    found = bayes(COUNTS, unit * BINARY, None, quantile=0.05)
+    np.testing.assert_allclose(found / unit, bayes(COUNTS, BINARY, None, quantile=0.05), rtol=1e-14)
 
 
 def test_identical_systems_tie_exactly():

@@ -1,4 +1,6 @@
+from fractions import Fraction
 from itertools import combinations
+from math import comb, prod
 
 import numpy as np
 import pytest
@@ -70,3 +72,36 @@ def test_one_answer_is_the_mean_weight_and_empty_cells_are_left_out():
 def test_bad_input_is_named(counts: np.ndarray, weights: tuple[float, ...], k: int, message: str):
     with pytest.raises(ValueError, match=message):
         max_at_k(counts, weights, k=k)
+
+
+def exact_best(below: list[int], worth: list[float], size: int, k: int) -> Fraction:
+    """Return the expected best of k of `size` answers, `below` of them worth at most each."""
+    none_above = [Fraction(comb(n, k), comb(size, k)) for n in below]
+    chance = [
+        now - before for now, before in zip(none_above, [Fraction(0), *none_above], strict=False)
+    ]
+    return sum((p * Fraction(w) for p, w in zip(chance, worth, strict=True)), Fraction(0))
+
+
+@pytest.mark.parametrize("k", [1, 2, 17, 4000, 999_000])
+@pytest.mark.parametrize("worth", [[0.0, 1.0, 3.0], [-3.0, -1.0, 0.0], [2.0, 2.5, 4.0]])
+@pytest.mark.parametrize(
+    "counts", [(999_998, 1, 1), (999_990, 0, 10), (1, 2, 999_997), (500_000, 250_000, 250_000)]
+)
+def test_rare_outcomes_of_a_million_answers(counts, worth, k):
+    expected = exact_best(np.cumsum(counts).tolist(), worth, 1_000_000, k)
+    found = Fraction(float(max_at_k(np.array([[counts]]), worth, k=k)[0]))
+    # What is smaller than any float is zero.
+    assert abs(found - expected) <= max(Fraction(1, 10**11) * abs(expected), Fraction(1, 10**300))
+
+
+@pytest.mark.parametrize("n_right", [1, 3, 999_999])
+def test_posterior_means_and_chances_of_rare_answers(n_right):
+    n, k = 1_000_000, 8
+    counts = np.array([[[n - n_right, n_right]]])
+    missed = prod(Fraction(n - n_right + 1 + i, n + 2 + i) for i in range(k))
+    found = max_at_k(counts, (0, 1), k=k, estimator="posterior_mean")[0]
+    assert found == pytest.approx(float(1 - missed), rel=1e-13)
+    p = n_right / n
+    fresh = max_at_k_probability(np.array([[[1 - p, p]]]), (0, 1), k=k)[0]
+    assert fresh == pytest.approx(float(1 - (1 - Fraction(p)) ** k), rel=1e-13)

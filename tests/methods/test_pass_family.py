@@ -1,8 +1,9 @@
 """Metrics of k trials: hand-counted values, identities between them, and posterior twins."""
 
 import inspect
+from fractions import Fraction
 from itertools import combinations
-from math import ceil
+from math import ceil, comb
 
 import numpy as np
 import pytest
@@ -210,3 +211,19 @@ def test_a_share_outside_the_unit_interval_is_refused(tau: float):
 def test_k_beyond_the_trials_is_refused():
     with pytest.raises(ValueError, match="k must be at most the number of trials"):
         pass_at_k(*BANK, k=N + 1)
+
+
+@pytest.mark.parametrize("n_right", [1, 2, 100, 500_000, 999_997])
+@pytest.mark.parametrize("k", [1, 2, 8])
+def test_a_million_trials_leave_no_rounding_errors(n_right, k):
+    n = 1_000_000
+    correct, trials = np.array([[n_right]]), np.array([[n]])
+    chance = [
+        Fraction(comb(n_right, x) * comb(n - n_right, k - x), comb(n, k)) for x in range(k + 1)
+    ]
+    for found, expected in (
+        (pass_at_k(correct, trials, k=k), 1 - chance[0]),
+        (pass_hat_k(correct, trials, k=k), chance[k]),
+        (g_pass_at_k_tau(correct, trials, k=k, tau=0.5), sum(chance[-(-k // 2) :])),
+    ):
+        assert found[0] == pytest.approx(float(expected), rel=1e-12, abs=0.0)

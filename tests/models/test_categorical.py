@@ -146,7 +146,7 @@ def test_the_estimate_of_nuts_is_the_posterior_mean(sampled):
     mean = sampled["posterior"]["score"].mean(("chain", "draw"))
     np.testing.assert_allclose(sampled["ranking"]["score"], mean, rtol=1e-12)
     assert sampled.attrs["backend"] == "nuts"
-    assert sampled.attrs["prior"] == "none"
+    assert sampled.attrs["prior"] == "dirichlet(1)"
     assert sampled["posterior"]["score"].shape == (4, 500, 2)
 
 

@@ -148,6 +148,7 @@ def test_runs_without_answers_are_no_observations(data):
     [
         ({"assume_time_axis": False}, "assume_time_axis must be True for variant='growth'"),
         ({"variant": "cubic"}, "variant must be one of growth, state_space, linear; got 'cubic'"),
+        ({"score_target": "gain", "variant": "linear"}, "score_target must be .* do not change"),
         ({"score_target": "best"}, "score_target must be one of final, initial, mean, gain; got"),
         ({"time_points": [0, 1, 1, 2]}, "time_points must be finite and strictly increase"),
         ({"time_points": [0, 1]}, "time_points must have 4 numbers, one per trial"),

@@ -196,7 +196,7 @@ def test_an_empirical_prior_is_centred_on_earlier_outcomes(table):
     expected = -0.5 * z @ z - 1.5 * np.log(2 * np.pi * 0.25)
     found = posterior - bradley_terry_loglik(values["score"], WINS)
     assert found == pytest.approx(expected, rel=1e-9)
-    with pytest.raises(DataError, match="prior_outcomes must hold earlier outcomes of every syst"):
+    with pytest.raises(DataError, match="prior_outcomes must be given, with the data or the"):
         models.bradley_terry(table, prior="empirical")
 
 

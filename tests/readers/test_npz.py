@@ -3,6 +3,7 @@ import sys
 import numpy as np
 import pytest
 
+from bayesrank import Responses
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses, read_table
 
@@ -160,6 +161,17 @@ def test_labels_beside_several_tasks_are_used_where_they_fit(tmp_path):
     data = read_responses(path, task="long")
     assert data.questions == ("question 1", "question 2", "question 3")
     assert data.prior_outcomes is None
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 1), (3, 2), (1, 3, 2)])
+def test_earlier_outcomes_of_every_shape_are_read(tmp_path, shape):
+    earlier = np.arange(np.prod(shape)).reshape(shape) % 2
+    np.savez(tmp_path / "one.npz", R=np.ones((2, 3, 1)), R0=earlier)
+    np.savez(tmp_path / "tasks.npz", long=np.ones((2, 3, 1)), short=np.ones((2, 2, 1)), R0=earlier)
+    expected = Responses(np.ones((2, 3, 1), int), prior_outcomes=earlier).prior_outcomes
+    for path, task in (("one.npz", None), ("tasks.npz", "long")):
+        found = read_responses(tmp_path / path, task=task).prior_outcomes
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_archive_of_one_task_has_no_choice(tmp_path):

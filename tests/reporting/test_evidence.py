@@ -15,9 +15,7 @@ from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_text
 
 Run = Callable[..., Result]
 
-SHRUNK = (
-    "The score is shrunk towards 0.5, the mean weight, by the uniform Dirichlet prior; observed"
-)
+SHRUNK = "The score is shrunk towards 0.5, the prior mean, by its Dirichlet prior; observed"
 
 
 def uneven() -> Responses:
@@ -81,7 +79,7 @@ def test_scores_of_shrunk_methods_say_so() -> None:
 def test_shrinkage_is_towards_the_mean_of_the_weights() -> None:
     data = Responses([[[0, 2, 1, 1, 0, 0, 1]]], weights=[0, 1, 5])
     (said,) = notes(rank(data, "bayes", target="benchmark", draws=0))
-    assert said.startswith("The score is shrunk towards 2, the mean weight")
+    assert said.startswith("The score is shrunk towards 2, the prior mean")
     # What pulls: with ever more questions without outcomes the score is the mean weight.
     data = Responses([[[0], *[[-1]] * 10_000]], weights=[0, 1, 5])
     assert rank(data, "bayes", target="benchmark", draws=0)["ranking"]["score"] == pytest.approx(

@@ -261,3 +261,9 @@ def test_matrix_of_rankings():
 def test_bad_input_is_named(call, message: str):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("rankings", [[], [[]], [[1, np.inf], [2, 1]], [[1, np.nan], [2, 1]]])
+def test_matrices_need_finite_rankings(rankings):
+    with pytest.raises(ValueError, match=r"rankings must (rank one system|hold finite ranks)"):
+        agreement_matrix(rankings)

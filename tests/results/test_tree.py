@@ -160,7 +160,7 @@ def test_attributes_say_what_was_done(result, data):
         "family": "metrics",
         "backend": "exact",
         "options": "{}",
-        "prior": "none",
+        "prior": "dirichlet(1)",
         "target": "benchmark",
         "calibration": "none",
         "random_seed": "3",

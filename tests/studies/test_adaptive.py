@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.integrate import quad
 from scipy.special import gammaln
 
@@ -130,12 +131,30 @@ def test_shrink_takes_batches():
     np.testing.assert_allclose(whole.weight[1, 2], one.weight)
 
 
-@pytest.mark.parametrize("study", [studies.adaptive_greedy, studies.power_prior])
-def test_greedy_outcomes_of_every_system_are_needed(study):
+STUDIES = [studies.adaptive_greedy, studies.power_prior]
+
+
+def greedy_effect(data: Responses):
+    return studies.greedy_effect(data, n=2, draws=3, workers=1)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_greedy_outcomes_are_needed(study):
     with pytest.raises(DataError, match="prior_outcomes must hold greedy outcomes"):
         study(Responses([[[1]], [[0]]]))
-    with pytest.raises(DataError, match="shared by all systems"):
-        study(Responses([[[1]], [[0]]], prior_outcomes=[[1]]))
+
+
+@pytest.mark.parametrize(
+    "study", [*STUDIES, studies.greedy_alignment, studies.prior_data_conflict, greedy_effect]
+)
+def test_greedy_outcomes_that_systems_share_are_those_of_each(study):
+    outcomes = np.random.default_rng(3).integers(0, 2, (4, 6, 3))
+    shared = outcomes[0, :, :2]
+    found, repeated = (
+        study(Responses(outcomes, prior_outcomes=earlier))
+        for earlier in (shared, np.broadcast_to(shared, (4, 6, 2)))
+    )
+    xr.testing.assert_allclose(found, repeated)
 
 
 def test_score_must_be_known():

@@ -37,8 +37,8 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
     prior_weight : float, default 0.0
         Pseudo-trials that each earlier outcome (`prior_outcomes` of the data) counts as in the
         posterior of a probability; 1 takes earlier outcomes for trials. For functionals of
-        probabilities with ``estimator="posterior_mean"`` and the benchmark target: ``bayes`` has an
-        option of its own.
+        probabilities with ``estimator="posterior_mean"`` and the benchmark target; ``bayes`` has an
+        option of this name.
 
     Returns
     -------
@@ -104,10 +104,9 @@ def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> Non
     if prior_weight == 0.0:
         return
     if run.method.functional is None:
-        remedy = ": set use_prior_outcomes=True" if run.method.data == "evidence" else ""
         raise ValueError(
             f"prior_weight must be 0 for {run.method.name}, which is no functional of "
-            f"probabilities; got {prior_weight!r}{remedy}"
+            f"probabilities; got {prior_weight!r}"
         )
     if is_unbiased:
         raise ValueError(
@@ -152,7 +151,7 @@ def _draw(
         return _draw_weighted(run, arguments, question_weights(run.data, size, rng), rng)
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
-        return sampler(*arguments, None, size=size, rng=rng, **run.options)
+        return sampler(*arguments, None, size=size, rng=rng, **run.sampler_options)
     if run.method.functional is None:
         raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'exact'")
     functional = load_function(run.method.functional)
@@ -166,7 +165,7 @@ def _draw_weighted(
     """Draw scores of weighted questions, of shape (draw, system)."""
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
-        return sampler(*arguments, weights, size=len(weights), rng=rng, **run.options)
+        return sampler(*arguments, weights, size=len(weights), rng=rng, **run.sampler_options)
     return load_function(run.method.function)(*arguments, weights, **run.options)
 
 

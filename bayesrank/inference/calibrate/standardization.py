@@ -53,6 +53,7 @@ from bayesrank.inference.fits.standardized import (
 )
 from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.pseudo_unit import require_outcomes_of
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.priors import Prior
 from bayesrank.responses import Responses
@@ -110,12 +111,19 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     StandardizedFit
         Not batched.
 
+    Raises
+    ------
+    DataError
+        If a system has no outcome.
+
     Examples
     --------
     >>> fit = fit_standardized(Responses([[1, 1, 0, 1], [1, 0, 0, -1]]))
     >>> fit.score.round(3)
     array([0.75 , 0.348])
     """
+    for system in np.flatnonzero(~data.trials.any(axis=1)).tolist():
+        require_outcomes_of(data, system)
     grades = UnitGrades.of(data)
     asked = grades.trials.any(axis=0)
     grades = UnitGrades(grades.values[:, asked], grades.low, grades.high)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
 from bayesrank.responses import Responses
+from bayesrank.validation import power_of_two
 
 Array = NDArray[np.float64]
 
@@ -126,8 +127,10 @@ def correct_over_questions(
     without = [score_of(batch) for batch in leave_out_clusters(data, kind)]
     if not without:
         return draws
-    left_out = np.concatenate(without)
-    return accelerate(widen(draws, left_out, always=weighs_questions), left_out)
+    # Powers of very large or small scores leave the range of float64.
+    unit = power_of_two(draws)
+    left_out, draws = np.concatenate(without) / unit, draws / unit
+    return unit * accelerate(widen(draws, left_out, always=weighs_questions), left_out)
 
 
 def accelerate(draws: Array, left_out: Array) -> Array:

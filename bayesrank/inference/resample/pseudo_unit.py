@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.errors import DataError
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
@@ -58,6 +59,11 @@ def loosen(
     -------
     numpy.ndarray of shape (chain, draw, system)
 
+    Raises
+    ------
+    DataError
+        If such a system has no outcome.
+
     References
     ----------
     .. [1] J. A. Hanley and A. Lippman-Hand. If nothing goes wrong, is everything all right? JAMA
@@ -71,12 +77,30 @@ def loosen(
     answers = data.values
     done: dict[bytes, Array] = {}
     for system in stuck.tolist():
+        require_outcomes_of(data, system)
         # Systems with the same answers have the same draws, so that they stay tied.
         key = answers[system].tobytes()
         if key not in done:
             done[key] = _draw(data, kind, system, len(flat), target, score_of, rng)
         loosened[:, system] = done[key]
     return loosened.reshape(draws.shape)
+
+
+def require_outcomes_of(data: Responses, system: int) -> None:
+    """Raise DataError for a system without any outcome, of which nothing says how it varies.
+
+    Parameters
+    ----------
+    data : Responses
+        The data as they are.
+    system : int
+        Position of the system.
+    """
+    if not data.trials[system].any():
+        raise DataError(
+            f"outcomes must hold at least one of every system; got none of "
+            f"{data.systems[system]!r}: leave it out, or rank by bayes, whose prior places it"
+        )
 
 
 def _draw(
@@ -137,7 +161,7 @@ def _with_extremes(data: Responses, system: int) -> Responses:
         np.where(data.observed, np.where(alone, one, other), missing)
         for one, other in ((worst, best), (best, worst))
     ]
-    earlier = data.prior_outcomes
+    earlier = data.prior_sets
     return Responses(
         np.concatenate([data.values, *copies], axis=1),
         systems=data.systems,

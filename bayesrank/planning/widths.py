@@ -1,0 +1,112 @@
+"""How many trials it takes until the interval of every score is as narrow as wanted."""
+
+import numpy as np
+import pandas as pd
+
+from bayesrank.catalog import default_method
+from bayesrank.errors import DataError
+from bayesrank.planning.forecast import forecast
+from bayesrank.planning.goals import worth_scale
+from bayesrank.ranking import rank
+from bayesrank.responses import Responses
+from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.validation import check_integer, power_of_two
+
+
+def plan_widths(
+    data: Responses,
+    width: float,
+    *,
+    method: str | None = None,
+    ci_prob: float = 0.95,
+    further: int | None = None,
+    random_seed: int | None = None,
+) -> pd.DataFrame:
+    """Tabulate how wide the interval of each score is, and what it takes to narrow it.
+
+    The protocol of [1]_ runs trials until every interval is at most so wide. The forecast shrinks
+    the present width as the standard deviation of the score, by what further trials explain of its
+    variance (:mod:`bayesrank.planning.forecast`).
+
+    Parameters
+    ----------
+    data : Responses
+        Outcomes of all systems.
+    width : float
+        Wanted width, from the lower to the upper end, in the units of the scores.
+    method : str, optional
+        Method of the scores, mean grades such as ``bayes``, whose intervals [1]_ narrows; the
+        default of :func:`bayesrank.rank` by default.
+    ci_prob : float, default 0.95
+        Probability of the intervals.
+    further : int, optional
+        Also forecast the widths for so many further trials per question.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per system, the widest interval first: ``system``, ``score``, ``lower``, ``upper``,
+        ``width``, ``trials`` (mean number per question so far) and ``reached``; ``width_then``
+        where `further` is given; and ``further_trials_needed`` per question, beyond those so far: 0
+        if and only if the width is reached, infinite where trials on these questions cannot reach
+        it. ``attrs["target"]`` says what varies.
+
+    Raises
+    ------
+    DataError
+        If the outcomes have no worth, or a system has none.
+    ValueError
+        If an argument is not one that can be used.
+
+    References
+    ----------
+    .. [1] M. Hariri et al. Don't Pass@k: a Bayesian framework for large language model
+       evaluation (2025). https://doi.org/10.48550/arXiv.2510.04265
+
+    Examples
+    --------
+    >>> data = Responses([[[1, 0, 1, 1]] * 10, [[1, 1, 1, 1]] * 10], systems=["a", "b"])
+    >>> plan_widths(data, 0.2, method="bayes")[["system", "reached", "further_trials_needed"]]
+      system  reached  further_trials_needed
+    0      a    False                    1.0
+    1      b     True                    0.0
+    """
+    if not isinstance(data, Responses):
+        kind = type(data).__name__.lower()
+        raise DataError(f"data must be responses to plan trials of questions; got {kind}")
+    if not 0.0 < width < np.inf:
+        raise ValueError(f"width must be a positive number; got {width!r}")
+    if further is not None:
+        check_integer(further, "further", least=0)
+    worth_scale(data)
+    name = default_method(data) if method is None else method
+    result = rank(data, name, ci_prob=ci_prob, random_seed=random_seed)
+    ranking, draws = ranking_of(result), result_draws(result)
+    lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
+    unit = power_of_two(draws)
+    own = np.arange(len(data.systems))
+    # Twice the variance is that of the difference of a score and another like it.
+    spread = unit * np.sqrt(2.0) * (draws / unit).std(axis=0)
+    ahead = forecast(data, own, own, spread, target=result.attrs["target"])
+    now = upper - lower
+    reached = now <= width
+    needed = ahead.trials_until(np.minimum(width / np.maximum(now, width), 1.0))
+    table = pd.DataFrame(
+        {
+            "system": data.systems,
+            "score": ranking["score"].values,
+            "lower": lower,
+            "upper": upper,
+            "width": now,
+            "trials": data.trials.mean(axis=1),
+            "reached": reached,
+        }
+    )
+    if further is not None:
+        table["width_then"] = now * ahead.remaining(float(further))
+    table["further_trials_needed"] = np.where(reached, 0.0, needed)
+    table = table.sort_values("width", ascending=False, kind="stable", ignore_index=True)
+    table.attrs["target"] = result.attrs["target"]
+    return table
