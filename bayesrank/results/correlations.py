@@ -53,7 +53,7 @@ def _count_pairs(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray, Fl
         untied = _untied(a), _untied(b)
         size = np.sqrt(untied[0] * untied[1])
         # Its tau is rounded; the count of pairs is whole.
-        tau = kendalltau(a, b, method="asymptotic").statistic if size > 0.0 else 0.0
+        tau = kendalltau(a, b, method="asymptotic")[0] if size > 0.0 else 0.0
         counts[(slice(None), *row)] = np.rint(tau * size), *untied
     return counts[0], counts[1], counts[2]
 

@@ -152,17 +152,26 @@ def _perturbation(study: xr.Dataset) -> "Figure":
 
     figure, axes = _axes(6.0, 3.6)
     drawn = [name for name in ("competency", "difficulty") if study[name].notnull().any()]
-    width = 0.8 / len(drawn)
-    measures = _names(study, "measure")
+    # Measures of one number of removed units, or Spearman's rho by number.
+    by_number = study.sizes["k"] > 1
+    labels = [str(k) for k in study["k"].values] if by_number else _names(study, "measure")
+    width = 0.8 / max(1, len(drawn))
     for place, name in enumerate(drawn):
-        position = np.arange(len(measures)) + place * width
-        values = [column[np.isfinite(column)] for column in study[name].values.T]
+        position = np.arange(len(labels)) + place * width
+        table = study[name].values.T
+        if by_number:
+            rho = study[name].sel(measure="spearman").values
+            table = [rho[study["n_removed"].values == k] for k in study["k"].values]
+        values = [column[np.isfinite(column)] for column in table]
         boxes = axes.boxplot(values, positions=position, widths=0.8 * width, patch_artist=True)
         for box in boxes["boxes"]:
             box.set_facecolor(CYCLE[place])
         axes.plot([], [], "s", color=CYCLE[place], label=name)
-    axes.set_xticks(np.arange(len(measures)) + width * (len(drawn) - 1) / 2, measures)
-    axes.set_ylabel("correlation with the estimate from all")
+    axes.set_xticks(np.arange(len(labels)) + width * (len(drawn) - 1) / 2, labels)
+    if by_number:
+        axes.set_xlabel(f"{study.attrs['remove']} removed")
+    measure = "Spearman's rho" if by_number else "correlation"
+    axes.set_ylabel(f"{measure} with the estimate from all")
     axes.legend(frameon=False)
     return figure
 
