@@ -1,8 +1,8 @@
 """Options of a method and of its back end as flags of the command line.
 
 Nothing is declared here: flags are read from the catalog, hence from the function of the method,
-and from the function of the back end. Their keyword-only parameter ``tie_handling`` is the flag
-``--tie-handling``, parsed by its annotation, with the help that the docstring holds.
+and from the function of the back end. Their keyword-only parameter ``tie_policy`` is the flag
+``--tie-policy``, parsed by its annotation, with the help that the docstring holds.
 """
 
 import ast

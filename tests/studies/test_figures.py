@@ -33,6 +33,7 @@ MAKERS = {
     "prior_transfer": lambda data: studies.prior_transfer(updates=20),
     "model_pools": lambda data: studies.model_pools(data, METHODS, sizes=[3, 4], pools=3),
     "perturbation": lambda data: studies.perturbation(data),
+    "perturbation of several sizes": lambda data: studies.perturbation(data, k=[1, 3], draws=5),
     "perturbation without difficulty": lambda data: studies.perturbation(data, "borda"),
     "difficulty_leave_one_out": lambda data: studies.difficulty_leave_one_out(data),
     "alignment": lambda data: studies.alignment({"p": 1.0, "q": 0.0}, JUDGED),
