@@ -184,6 +184,37 @@ def _difficulty_leave_one_out(study: xr.Dataset) -> "Figure":
     return figure
 
 
+def _difficulty_levels(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures.palette import CYCLE
+
+    figure, axes = _axes(6.0, 3.6)
+    groups, left = _names(study, "group"), np.zeros(study.sizes["group"])
+    for place, level in enumerate(_names(study, "level")):
+        share = study["share"].sel(level=level).fillna(0.0).values
+        axes.barh(groups, share, left=left, color=CYCLE[place], label=level)
+        left = left + share
+    axes.invert_yaxis()
+    axes.set_xlabel("share of questions")
+    _legend(axes)
+    return figure
+
+
+def _damping_sensitivity(study: xr.Dataset) -> "Figure":
+    figure, axes = _axes(6.0, 3.6)
+    for damping in study["damping"].values:
+        changes = study["change"].sel(damping=damping)
+        axes.plot(study["iteration"], changes, label=f"{damping:g}")
+    axes.set_yscale("log")
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("change of competency and difficulty")
+    _legend(axes, title="damping")
+    return figure
+
+
+def _bounded_2pl(study: xr.Dataset) -> "Figure":
+    return _dots(_names(study, "system"), {"": study["score"].values}, "score")[0]
+
+
 def _alignment(study: xr.Dataset) -> "Figure":
     labels = [*_names(study, "rater"), "majority"]
     shares = np.append(study["agreement"].values, study["consensus_agreement"].values)
@@ -245,6 +276,9 @@ _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
         "model_pools": _model_pools,
         "perturbation": _perturbation,
         "difficulty_leave_one_out": _difficulty_leave_one_out,
+        "difficulty_levels": _difficulty_levels,
+        "damping_sensitivity": _damping_sensitivity,
+        "bounded_2pl": _bounded_2pl,
         "alignment": _alignment,
         "prior_sensitivity": _prior_sensitivity,
         "prior_transfer": _prior_transfer,

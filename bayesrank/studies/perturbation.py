@@ -103,17 +103,17 @@ def perturbation(
         )
         compared.append(
             [
-                _correlations(competency[of_systems], after[0]),
-                _correlations(difficulty[of_questions], after[1]),
+                correlations(competency[of_systems], after[0]),
+                correlations(difficulty[of_questions], after[1]),
             ]
         )
         questions_left.append(left.shape[1])
     names = [", ".join(units[unit] for unit in removed) for removed in removals]
-    correlations, dims = np.array(compared), ("removal", "measure")
+    dims, table = ("removal", "measure"), np.array(compared)
     dataset = xr.Dataset(
         {
-            "competency": (dims, correlations[:, 0]),
-            "difficulty": (dims, correlations[:, 1]),
+            "competency": (dims, table[:, 0]),
+            "difficulty": (dims, table[:, 1]),
             "removed": ("removal", names),
             "n_removed": ("removal", [len(removed) for removed in removals]),
             "questions_removed": ("removal", data.shape[1] - np.array(questions_left)),
@@ -208,10 +208,10 @@ def difficulty_leave_one_out(
         kept = np.delete(np.arange(n_systems), left_out)
         _, difficulty = _estimate_left(select(data, systems=kept), method, **options)
         without.append(difficulty)
-        stability.append(_correlations(overall, difficulty))
+        stability.append(correlations(overall, difficulty))
         grades = data.grades[left_out]
         seen = ~np.isnan(grades)
-        prediction.append(_correlations(-grades[seen], difficulty[seen]))
+        prediction.append(correlations(-grades[seen], difficulty[seen]))
     return xr.Dataset(
         {
             "difficulty": (("system", "question"), np.stack(without)),
@@ -279,7 +279,7 @@ def _selected(data: Responses, remove: str, kept: NDArray[np.intp]) -> Responses
     return select(data, systems=kept) if remove == "models" else select(data, questions=kept)
 
 
-def _correlations(x: FloatArray, y: FloatArray) -> FloatArray:
+def correlations(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the measures between two sets of values, infinite at the ends or NaN if missing."""
     found = ~np.isnan(x) & ~np.isnan(y)
     if found.sum() < 2:
