@@ -12,6 +12,7 @@ import xarray as xr
 from bayesrank import METHODS, PRESETS, Comparisons, Responses, point_estimate, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.method import Method
+from bayesrank.ranking import estimate_point
 
 # Three systems, four questions, three trials.
 OUTCOMES = np.array(
@@ -268,6 +269,15 @@ def test_a_prior_shrinks_the_scores(battles):
     assert spread == sorted(spread)
     flat = ranked(battles, "bradley_terry", backend="map", prior="flat")["score"]
     assert np.ptp(flat.values) == pytest.approx(spread[-1], abs=1e-9)
+
+
+def test_parameters_come_with_the_point_estimate():
+    score, parameters = estimate_point(OUTCOMES, "irt_2pl", backend="map", prior=2.0)
+    result = rank(OUTCOMES, "irt_2pl", backend="map", prior=2.0, draws=0)
+    np.testing.assert_array_equal(score, result["ranking"]["score"])
+    assert set(parameters) == set(result["point_estimate"].data_vars)
+    for name, values in parameters.items():
+        np.testing.assert_array_equal(values, result["point_estimate"][name])
 
 
 # Presets

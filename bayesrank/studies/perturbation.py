@@ -11,11 +11,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.method import read_call
 from bayesrank.ranking import estimate_point
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, pearson, spearman
 from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.configurations import check_methods, read_method
 from bayesrank.studies.subsets import select
 
 FloatArray = NDArray[np.float64]
@@ -89,7 +89,6 @@ def perturbation(
     >>> bool((study["competency_mean"].sel(measure="spearman") > 0.9).all())
     True
     """
-    check_methods(method)
     units = _units(data, remove)
     removals = _removals(len(units), k, draws, random_seed)
     competency, difficulty = competency_and_difficulty(data, method, **options)
@@ -198,7 +197,6 @@ def difficulty_leave_one_out(
     >>> difficulty_leave_one_out(data)["prediction"].sel(measure="spearman").min().item() > 0
     True
     """
-    check_methods(method)
     n_systems = len(data.systems)
     if n_systems < 3:
         raise ValueError(f"data must have three systems or more to leave one out; got {n_systems}")
@@ -231,7 +229,7 @@ def competency_and_difficulty(
     data: Responses, method: str, **options: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return scores of systems and difficulties of questions, NaN where the method has none."""
-    name, keywords = read_method(method)
+    name, keywords = read_call(method, "method")
     score, parameters = estimate_point(data, name, **{**keywords, **options})
     if "loading" in parameters:  # several dimensions, without one difficulty
         length = np.linalg.norm(parameters["loading"], axis=-1)

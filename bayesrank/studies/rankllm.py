@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.methods.bipartite import rankllm
 from bayesrank.responses import Responses
-from bayesrank.studies.configurations import check_methods
 from bayesrank.studies.perturbation import MEASURES, correlations, estimate_difficulty
 
 FloatArray = NDArray[np.float64]
@@ -66,7 +65,6 @@ def difficulty_levels(
     >>> study["share"].sel(group="all").values
     array([0.7 , 0.21, 0.09])
     """
-    check_methods(method)
     difficulty = estimate_difficulty(data, method, **options)
     if cuts is None:
         cuts = _thirds(difficulty[np.isfinite(difficulty)])

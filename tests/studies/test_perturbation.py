@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from bayesrank import Responses, rank, studies
@@ -111,6 +112,20 @@ def test_every_method_with_difficulties_is_known_to_the_tests(six_systems):
         if {"difficulty", "loading"} & set(estimate_point(six_systems, name, **row.example)[1])
     }
     assert found == tested
+
+
+@pytest.mark.parametrize("study", [studies.perturbation, studies.difficulty_leave_one_out])
+def test_options_are_in_the_name_or_keywords(six_systems, study):
+    named = study(six_systems, "dynamic_irt(assume_time_axis=True, variant='growth')")
+    given = study(six_systems, "dynamic_irt", assume_time_axis=True, variant="growth")
+    xr.testing.assert_equal(named, given)
+    with pytest.raises(ValueError, match="assume_time_axis must be True"):
+        study(six_systems, "dynamic_irt")
+    for unknown in ("irt", "rankllm(0.5)", 3):
+        with pytest.raises(ValueError, match="method must"):
+            study(six_systems, unknown)
+    with pytest.raises(ValueError, match="options of rankllm must be among: damping, tol"):
+        study(six_systems, "rankllm", beta=2)
 
 
 def test_difficulties_of_several_factors_are_distances_from_the_origin(six_systems):

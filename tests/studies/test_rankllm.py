@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 import xarray as xr
 from scipy.special import expit
 from scipy.stats import kendalltau
 
 import bayesrank as br
 from bayesrank import Responses, studies
-from bayesrank.errors import DataError
+from bayesrank.errors import ConvergenceWarning, DataError
 from bayesrank.methods.bipartite import rankllm
 
 PAGE = Path(__file__).parents[2] / "docs" / "rankllm.md"
@@ -180,6 +181,17 @@ def test_equal_questions_have_equal_parameters_and_missing_cells_count_nothing(s
     with_gaps = np.concatenate([outcomes, np.full((6, 12, 3), -1)], axis=2)
     same = studies.bounded_2pl(Responses(with_gaps), starts=2)
     np.testing.assert_array_equal(same["ability"], half["ability"])
+
+
+def test_a_fit_that_stops_early_says_so(six_systems, monkeypatch):
+    minimize = scipy.optimize.minimize
+    monkeypatch.setattr(
+        scipy.optimize,
+        "minimize",
+        lambda *args, **options: minimize(*args, **{**options, "options": {"maxiter": 1}}),
+    )
+    with pytest.warns(ConvergenceWarning, match="the fit did not converge"):
+        studies.bounded_2pl(six_systems, starts=1)
 
 
 def test_bounds_that_cannot_be_used(six_systems):
