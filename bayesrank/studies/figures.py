@@ -200,10 +200,13 @@ def _difficulty_levels(study: xr.Dataset) -> "Figure":
 
 
 def _damping_sensitivity(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures.palette import sequential
+
     figure, axes = _axes(6.0, 3.6)
-    for damping in study["damping"].values:
-        changes = study["change"].sel(damping=damping)
-        axes.plot(study["iteration"], changes, label=f"{damping:g}")
+    # From a third on: the lightest shades are hard to see.
+    shades = sequential()(np.linspace(1 / 3, 1, study.sizes["damping"]))
+    for damping, changes, shade in zip(study["damping"], study["change"], shades, strict=True):
+        axes.plot(study["iteration"], changes, color=shade, label=f"{float(damping):g}")
     axes.set_yscale("log")
     axes.set_xlabel("iteration")
     axes.set_ylabel("change of competency and difficulty")
