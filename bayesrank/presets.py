@@ -138,10 +138,10 @@ _ROWS = (
         "rank_centrality_tie_ignore",
         "rank_centrality",
         "bootstrap",
-        options={"tie_handling": "ignore"},
+        options={"tie_policy": "ignore"},
     ),
     Preset(
-        "rank_centrality_tie_half", "rank_centrality", "bootstrap", options={"tie_handling": "half"}
+        "rank_centrality_tie_half", "rank_centrality", "bootstrap", options={"tie_policy": "half"}
     ),
     Preset(
         "serial_rank_prob_diff", "serial_rank", "bootstrap", options={"comparison": "prob_diff"}

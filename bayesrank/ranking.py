@@ -186,13 +186,47 @@ def point_estimate(
     >>> point_estimate([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]], "avg").round(3)
     array([0.833, 0.333])
     """
+    return estimate_point(
+        data, method, backend=backend, prior=prior, random_seed=random_seed, **options
+    )[0]
+
+
+def estimate_point(
+    data: "Data | xr.DataArray | ArrayLike",
+    method: str | Method | None = None,
+    *,
+    backend: str | None = None,
+    prior: PriorLike | None = None,
+    random_seed: int | None = None,
+    **options: Any,
+) -> "tuple[NDArray[np.float64], Mapping[str, NDArray[np.float64]]]":
+    """Return the scores of :func:`point_estimate` and the method's own parameters by name.
+
+    Parameters
+    ----------
+    data, method, backend, prior, random_seed, **options
+        As in :func:`point_estimate`.
+
+    Returns
+    -------
+    score : numpy.ndarray of shape (system,)
+    parameters : mapping of str to numpy.ndarray
+        Such as ``difficulty`` of shape (question,).
+
+    Raises
+    ------
+    ValueError, DataError, NoFiniteEstimate
+        As in :func:`rank`.
+    """
     data = _as_data(data)
     # What varies is of no interest without draws, and to find out takes as long as a small fit.
     target = "benchmark" if isinstance(data, Responses) else None
     seeded = random_seed is not None
     seed = np.random.SeedSequence(checked_seed(random_seed)) if seeded else _ANY_SEED
     run, _ = _plan(data, method, backend, prior, target, None, 0, seed, options)
-    return run.in_units(BACKENDS[run.backend](run, **run.backend_options).score)
+    estimate = BACKENDS[run.backend](run, **run.backend_options)
+    parameters = {str(name): np.asarray(values) for name, values in estimate.point.items()}
+    return run.in_units(estimate.score), parameters
 
 
 def draw_scores(

@@ -39,11 +39,11 @@ FURTHER: dict[str, tuple[str, dict[str, Any]]] = {
     "nash_equilibrium": ("nash", {"score_type": "equilibrium"}),
     "rank_centrality_tie_ignore_teleport": (
         "rank_centrality",
-        {"tie_handling": "ignore", "teleport": 0.05},
+        {"tie_policy": "ignore", "teleport": 0.05},
     ),
     "rank_centrality_tie_ignore_smooth": (
         "rank_centrality",
-        {"tie_handling": "ignore", "smoothing": 0.5},
+        {"tie_policy": "ignore", "smoothing": 0.5},
     ),
     "elo_K32": ("elo", {"K": 32.0, "tie_policy": "correct_draw_only"}),
     # The preset is a method of the same name, with another drift.

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrank import METHODS, PRESETS, Comparisons, Responses, rank
+from bayesrank import METHODS, PRESETS, Comparisons, Responses, point_estimate, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
+from bayesrank.ranking import estimate_point
 
 # Three systems, four questions, three trials.
 OUTCOMES = np.array(
@@ -271,6 +272,15 @@ def test_a_prior_shrinks_the_scores(battles):
     assert np.ptp(flat.values) == pytest.approx(spread[-1], abs=1e-9)
 
 
+def test_parameters_come_with_the_point_estimate():
+    score, parameters = estimate_point(OUTCOMES, "irt_2pl", backend="map", prior=2.0)
+    result = rank(OUTCOMES, "irt_2pl", backend="map", prior=2.0, draws=0)
+    np.testing.assert_array_equal(score, result["ranking"]["score"])
+    assert set(parameters) == set(result["point_estimate"].data_vars)
+    for name, values in parameters.items():
+        np.testing.assert_array_equal(values, result["point_estimate"][name])
+
+
 # Presets
 
 
@@ -278,7 +288,7 @@ def test_a_preset_fixes_its_back_end_and_options():
     attributes = rank(OUTCOMES, "rank_centrality_tie_ignore", draws=0).attrs
     assert attributes["preset"] == "rank_centrality_tie_ignore"
     assert attributes["method"] == "rank_centrality"
-    assert json.loads(attributes["options"]) == {"tie_handling": "ignore"}
+    assert json.loads(attributes["options"]) == {"tie_policy": "ignore"}
     attributes = rank(OUTCOMES, "bradley_terry_map", draws=0).attrs
     assert (attributes["backend"], attributes["prior"]) == ("map", "normal(0, 1)")
 
@@ -290,11 +300,19 @@ def test_a_name_of_both_tables_means_the_preset():
 
 
 def test_options_of_a_preset_may_be_overridden():
-    chosen = rank(OUTCOMES, "rank_centrality_tie_ignore", tie_handling="half", draws=0)
+    chosen = rank(OUTCOMES, "rank_centrality_tie_ignore", tie_policy="half", draws=0)
     half = rank(OUTCOMES, "rank_centrality_tie_half", draws=0)
     np.testing.assert_array_equal(chosen["ranking"]["score"], half["ranking"]["score"])
-    assert json.loads(chosen.attrs["options"]) == {"tie_handling": "half"}
-    assert dict(PRESETS["rank_centrality_tie_ignore"].options) == {"tie_handling": "ignore"}
+    assert json.loads(chosen.attrs["options"]) == {"tie_policy": "half"}
+    assert dict(PRESETS["rank_centrality_tie_ignore"].options) == {"tie_policy": "ignore"}
+
+
+def test_tie_handling_is_answered_with_the_name_of_the_option():
+    expected = "options of rank_centrality must be among: tie_policy, smoothing, teleport.*handling"
+    with pytest.raises(ValueError, match=expected):
+        rank(OUTCOMES, "rank_centrality", tie_handling="half", draws=0)
+    with pytest.raises(ValueError, match=expected):
+        point_estimate(OUTCOMES, "rank_centrality_tie_ignore", tie_handling="half")
 
 
 def test_the_prior_of_a_preset_may_be_overridden():

@@ -29,6 +29,13 @@ class RankLLM(NamedTuple):
     iterations: NDArray[np.int64]
 
 
+class SimpleRank(NamedTuple):
+    """Minus the errors of systems, and the number of systems that fail each question."""
+
+    score: NDArray[np.float64]
+    difficulty: NDArray[np.float64]
+
+
 class _Walk(NamedTuple):
     """One round of updates, as a walk from systems to the questions they fail and back."""
 
@@ -266,8 +273,8 @@ def _count_iterations(walk: _Walk, damping: float, tol: float) -> NDArray[np.int
     return rounds
 
 
-def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Score systems by the number of questions they get wrong.
+def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> SimpleRank:
+    """Score systems by the questions they get wrong, and questions by the systems that fail them.
 
     Parameters
     ----------
@@ -278,9 +285,12 @@ def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> NDArray[
 
     Returns
     -------
-    numpy.ndarray of shape (..., system)
-        Minus the number of errors; higher is better. With cells missing, the errors expected on
-        all questions at the rate of those observed; a system without any cell counts as all wrong.
+    SimpleRank
+        ``score`` of shape (..., system), minus the number of errors; higher is better.
+        ``difficulty`` of shape (..., question), the number of systems that fail, for several trials
+        the sum of their error rates; higher is harder. With cells missing, either is what is
+        expected of all questions or systems at the rate of those observed; a system without any
+        cell counts as all wrong, and a question that nobody was asked has the difficulty NaN.
 
     Raises
     ------
@@ -294,15 +304,30 @@ def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> NDArray[
 
     Examples
     --------
-    >>> simple_rank([[1, 1, 0], [1, 0, 0]])
-    array([-1., -2.])
+    >>> ranking = simple_rank([[1, 1, 0], [1, 0, 0]])
+    >>> ranking.score, ranking.difficulty
+    (array([-1., -2.]), array([0., 1., 2.]))
     """
     graded, multiplicity = _as_grades(grades, weights)
-    wrong = _over_questions(np.nan_to_num(1.0 - graded), multiplicity)
-    asked = _over_questions((~np.isnan(graded)).astype(np.float64), multiplicity)
+    error, seen = np.nan_to_num(1.0 - graded), (~np.isnan(graded)).astype(np.float64)
     total = multiplicity.sum(axis=-1)[..., None]
-    rate = np.divide(wrong, asked, out=np.ones_like(wrong), where=asked > 0)
-    return 0.0 - np.where(asked == total, wrong, rate * total)
+    wrong, asked = _over_questions(error, multiplicity), _over_questions(seen, multiplicity)
+    failing, systems = error.sum(axis=-2), seen.sum(axis=-2)
+    return SimpleRank(
+        0.0 - _at_the_rate(wrong, asked, total, np.ones_like(wrong)),
+        _at_the_rate(failing, systems, graded.shape[-2], np.full_like(failing, np.nan)),
+    )
+
+
+def _at_the_rate(
+    errors: NDArray[np.float64],
+    asked: NDArray[np.float64],
+    total: NDArray[np.float64] | int,
+    unasked: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the errors expected of a total, at the rate of those asked or of `unasked`."""
+    rate = np.divide(errors, asked, out=unasked, where=asked > 0)
+    return np.where(asked == total, errors, rate * total)
 
 
 def difficulty_weighted_accuracy(

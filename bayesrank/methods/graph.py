@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import reachable
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.methods.markov import stationary_distribution
+from bayesrank.methods.preferences import TiePolicy
 from bayesrank.validation import check_choice
 
-TieHandling = Literal["half", "ignore"]
 Transition = Literal["normalized", "retained"]
 
 _SYMMETRY_TOLERANCE = 1e-9
@@ -116,8 +116,8 @@ def _raise_reducible(edges: NDArray[np.bool_]) -> None:
     outside = ", ".join(str(system) for system in np.flatnonzero(~largest))
     raise NoFiniteEstimate(
         "wins must connect every two systems by chains of victories in both directions for "
-        f"tie_handling='ignore'; got systems {outside} (by index) that are not connected with the "
-        "rest; set smoothing= or teleport= above 0, or tie_handling='half'"
+        f"tie_policy='ignore'; got systems {outside} (by index) that are not connected with the "
+        "rest; set smoothing= or teleport= above 0, or tie_policy='half'"
     )
 
 
@@ -125,7 +125,7 @@ def rank_centrality(
     wins: ArrayLike,
     ties: ArrayLike,
     *,
-    tie_handling: TieHandling = "half",
+    tie_policy: TiePolicy = "half",
     smoothing: float = 0.0,
     teleport: float = 0.0,
 ) -> NDArray[np.float64]:
@@ -142,7 +142,7 @@ def rank_centrality(
         ``wins[i, j]`` counts how often i beat j; leading axes are resamples and are kept.
     ties : array_like of shape (..., system, opponent)
         Symmetric counts of ties.
-    tie_handling : {"half", "ignore"}, default "half"
+    tie_policy : {"half", "ignore"}, default "half"
         ``"half"`` counts a tie as half a win for both, and a pair that was never compared as
         one half. ``"ignore"`` uses decisive comparisons only; a pair without any is no edge.
     smoothing : float, default 0.0
@@ -158,7 +158,7 @@ def rank_centrality(
     Raises
     ------
     NoFiniteEstimate
-        If ``tie_handling="ignore"`` and victories do not connect all systems in both directions,
+        If ``tie_policy="ignore"`` and victories do not connect all systems in both directions,
         without smoothing and teleport.
     ValueError
         If an option is out of range.
@@ -173,7 +173,7 @@ def rank_centrality(
     >>> rank_centrality([[0, 3], [1, 0]], [[0, 0], [0, 0]])
     array([0.75, 0.25])
     """
-    check_choice("tie_handling", tie_handling, TieHandling)
+    check_choice("tie_policy", tie_policy, TiePolicy)
     if not 0 <= smoothing < np.inf:
         raise ValueError(f"smoothing must be a finite number >= 0; got {smoothing}")
     if not 0 <= teleport < 1:
@@ -183,7 +183,7 @@ def rank_centrality(
     off_diagonal = 1.0 - np.eye(size)
     if smoothing > 0:
         won = won + smoothing * off_diagonal
-    if tie_handling == "half":
+    if tie_policy == "half":
         rates = split_ties(won, tied) * off_diagonal
         most_opponents = np.asarray(size - 1)
     else:

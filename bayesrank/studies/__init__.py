@@ -15,6 +15,7 @@ from bayesrank.studies.figures import plot
 from bayesrank.studies.greedy import greedy_alignment, greedy_effect, prior_data_conflict
 from bayesrank.studies.perturbation import difficulty_leave_one_out, perturbation
 from bayesrank.studies.pools import model_pools
+from bayesrank.studies.rankllm import bounded_2pl, damping_sensitivity, difficulty_levels
 from bayesrank.studies.sensitivity import prior_sensitivity
 from bayesrank.studies.stability import collapse, stability
 from bayesrank.studies.tables import published_tables, write_tables
@@ -23,12 +24,15 @@ from bayesrank.studies.transfer import prior_transfer
 __all__ = [
     "adaptive_greedy",
     "alignment",
+    "bounded_2pl",
     "categorical",
     "collapse",
     "commensurate_prior",
     "consensus",
     "convergence",
+    "damping_sensitivity",
     "difficulty_leave_one_out",
+    "difficulty_levels",
     "greedy_alignment",
     "greedy_effect",
     "model_pools",

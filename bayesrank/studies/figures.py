@@ -152,17 +152,26 @@ def _perturbation(study: xr.Dataset) -> "Figure":
 
     figure, axes = _axes(6.0, 3.6)
     drawn = [name for name in ("competency", "difficulty") if study[name].notnull().any()]
-    width = 0.8 / len(drawn)
-    measures = _names(study, "measure")
+    # Measures of one number of removed units, or Spearman's rho by number.
+    by_number = study.sizes["k"] > 1
+    labels = [str(k) for k in study["k"].values] if by_number else _names(study, "measure")
+    width = 0.8 / max(1, len(drawn))
     for place, name in enumerate(drawn):
-        position = np.arange(len(measures)) + place * width
-        values = [column[np.isfinite(column)] for column in study[name].values.T]
+        position = np.arange(len(labels)) + place * width
+        table = study[name].values.T
+        if by_number:
+            rho = study[name].sel(measure="spearman").values
+            table = [rho[study["n_removed"].values == k] for k in study["k"].values]
+        values = [column[np.isfinite(column)] for column in table]
         boxes = axes.boxplot(values, positions=position, widths=0.8 * width, patch_artist=True)
         for box in boxes["boxes"]:
             box.set_facecolor(CYCLE[place])
         axes.plot([], [], "s", color=CYCLE[place], label=name)
-    axes.set_xticks(np.arange(len(measures)) + width * (len(drawn) - 1) / 2, measures)
-    axes.set_ylabel("correlation with the estimate from all")
+    axes.set_xticks(np.arange(len(labels)) + width * (len(drawn) - 1) / 2, labels)
+    if by_number:
+        axes.set_xlabel(f"{study.attrs['remove']} removed")
+    measure = "Spearman's rho" if by_number else "correlation"
+    axes.set_ylabel(f"{measure} with the estimate from all")
     axes.legend(frameon=False)
     return figure
 
@@ -173,6 +182,40 @@ def _difficulty_leave_one_out(study: xr.Dataset) -> "Figure":
     figure, axes = _dots(_names(study, "system"), series, "Spearman's rho without the system")
     _legend(axes)
     return figure
+
+
+def _difficulty_levels(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures.palette import CYCLE
+
+    figure, axes = _axes(6.0, 3.6)
+    groups, left = _names(study, "group"), np.zeros(study.sizes["group"])
+    for place, level in enumerate(_names(study, "level")):
+        share = study["share"].sel(level=level).fillna(0.0).values
+        axes.barh(groups, share, left=left, color=CYCLE[place], label=level)
+        left = left + share
+    axes.invert_yaxis()
+    axes.set_xlabel("share of questions")
+    _legend(axes)
+    return figure
+
+
+def _damping_sensitivity(study: xr.Dataset) -> "Figure":
+    from bayesrank.reporting.figures.palette import sequential
+
+    figure, axes = _axes(6.0, 3.6)
+    # From a third on: the lightest shades are hard to see.
+    shades = sequential()(np.linspace(1 / 3, 1, study.sizes["damping"]))
+    for damping, changes, shade in zip(study["damping"], study["change"], shades, strict=True):
+        axes.plot(study["iteration"], changes, color=shade, label=f"{float(damping):g}")
+    axes.set_yscale("log")
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("change of competency and difficulty")
+    _legend(axes, title="damping")
+    return figure
+
+
+def _bounded_2pl(study: xr.Dataset) -> "Figure":
+    return _dots(_names(study, "system"), {"": study["score"].values}, "score")[0]
 
 
 def _alignment(study: xr.Dataset) -> "Figure":
@@ -236,6 +279,9 @@ _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
         "model_pools": _model_pools,
         "perturbation": _perturbation,
         "difficulty_leave_one_out": _difficulty_leave_one_out,
+        "difficulty_levels": _difficulty_levels,
+        "damping_sensitivity": _damping_sensitivity,
+        "bounded_2pl": _bounded_2pl,
         "alignment": _alignment,
         "prior_sensitivity": _prior_sensitivity,
         "prior_transfer": _prior_transfer,

@@ -1,20 +1,21 @@
 """Perturbation: what the removal of systems or benchmarks does to scores and difficulties."""
 
+import warnings
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
-from bayesrank.inference.labels import split_scores
-from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.method import load_function
-from bayesrank.ranking import point_estimate
+from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.method import read_call
+from bayesrank.ranking import estimate_point
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, pearson, spearman
 from bayesrank.results.ranks import rank_scores
-from bayesrank.studies.configurations import check_methods, find_row, read_method
 from bayesrank.studies.subsets import select
 
 FloatArray = NDArray[np.float64]
@@ -28,7 +29,7 @@ def perturbation(
     method: str = "rankllm",
     *,
     remove: Remove = "models",
-    k: int = 1,
+    k: int | Sequence[int] = 1,
     draws: int = 100,
     random_seed: int = 0,
     **options: Any,
@@ -40,13 +41,14 @@ def perturbation(
     data : Responses
         All trials; with `groups` for ``remove="groups"``.
     method : str, default "rankllm"
-        Any method. Difficulties are compared where it estimates them without a likelihood.
+        Any method, with its options in parentheses or as keywords.
     remove : {"models", "groups"}, default "models"
         Remove systems, or benchmarks with all their questions.
-    k : int, default 1
-        How many to remove at a time.
+    k : int or sequence of int, default 1
+        How many to remove at a time; several numbers for one study of all.
     draws : int, default 100
-        Number of removals, drawn at random; all of them, once each, where k is 1.
+        Number of removals of each `k`, drawn at random; all of them, once each, where k is 1 or
+        there are no more than that.
     random_seed : int, default 0
         Same seed, same removals.
     **options
@@ -57,8 +59,13 @@ def perturbation(
     xarray.Dataset
         Over removal and measure (spearman, pearson, kendall): ``competency``, the correlation of
         the scores of systems that are left, and ``difficulty``, that of the difficulties of
-        questions that are left (NaN without such). ``competency_mean`` and ``difficulty_mean`` over
-        measure. ``removed`` names who was removed.
+        questions that are left; NaN where the method estimates no difficulties, has no finite
+        estimate of what is left, or ties all of it. Over removal: ``removed`` names who was
+        removed, ``n_removed`` counts them, ``questions_removed`` counts the questions that went
+        with them. Over k and measure, of ``competency`` and ``difficulty``: the mean (``_mean``),
+        the standard deviation over removals (``_sd``; NaN of a single one) and how far the worst of
+        them is below 1 (``_max_drop``). ``n_compared`` (k) counts the removals whose ``competency``
+        is not NaN.
 
     Raises
     ------
@@ -66,55 +73,92 @@ def perturbation(
         If an argument is not one that can be used, or too much would be removed.
     DataError
         If the data have no groups to remove.
+    NoFiniteEstimate
+        If a maximum-likelihood estimate from all the data does not exist.
 
     References
     ----------
-    .. [1] RankLLM: Weighted ranking of LLMs by quantifying question difficulty.
+    .. [1] Z. Zhang et al. RankLLM: weighted ranking of LLMs by quantifying question difficulty
+       (2026). https://doi.org/10.48550/arXiv.2602.12424
 
     Examples
     --------
     >>> from bayesrank.studies import simulate
     >>> data = Responses(simulate.rasch_tensor(6, 40, 4)["outcomes"])
-    >>> perturbation(data)["competency_mean"].sel(measure="spearman").item() > 0.9
+    >>> study = perturbation(data, k=[1, 2, 3])
+    >>> bool((study["competency_mean"].sel(measure="spearman") > 0.9).all())
     True
     """
-    check_methods(method)
     units = _units(data, remove)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(units) - 2:
-        raise ValueError(f"k must be from 1 to {len(units) - 2} of {len(units)}; got {k!r}")
-    rng = np.random.default_rng(random_seed)
-    if k == 1:
-        removals = [np.array([unit]) for unit in range(len(units))]
-    else:
-        removals = [np.sort(rng.choice(len(units), k, replace=False)) for _ in range(draws)]
-    before = competency_and_difficulty(data, method, **options)
-    competency, difficulty = [], []
+    removals = _removals(len(units), k, draws, random_seed)
+    competency, difficulty = competency_and_difficulty(data, method, **options)
+    compared, questions_left = [], []
     for removed in removals:
         kept = _keep(data, remove, units, removed)
-        after = competency_and_difficulty(_selected(data, remove, kept), method, **options)
+        left = _selected(data, remove, kept)
+        after = _estimate_left(left, method, **options)
         of_systems, of_questions = (
             (kept, slice(None)) if remove == "models" else (slice(None), kept)
         )
-        competency.append(_correlations(before[0][of_systems], after[0]))
-        difficulty.append(
-            np.full(len(MEASURES), np.nan)
-            if before[1] is None or after[1] is None
-            else _correlations(before[1][of_questions], after[1])
+        compared.append(
+            [
+                correlations(competency[of_systems], after[0]),
+                correlations(difficulty[of_questions], after[1]),
+            ]
         )
+        questions_left.append(left.shape[1])
     names = [", ".join(units[unit] for unit in removed) for removed in removals]
-    dims = ("removal", "measure")
+    dims, table = ("removal", "measure"), np.array(compared)
     dataset = xr.Dataset(
         {
-            "competency": (dims, np.stack(competency)),
-            "difficulty": (dims, np.stack(difficulty)),
+            "competency": (dims, table[:, 0]),
+            "difficulty": (dims, table[:, 1]),
             "removed": ("removal", names),
+            "n_removed": ("removal", [len(removed) for removed in removals]),
+            "questions_removed": ("removal", data.shape[1] - np.array(questions_left)),
         },
         coords={"measure": list(MEASURES)},
-        attrs={"study": "perturbation", "method": method, "remove": remove, "k": int(k)},
+        attrs={"study": "perturbation", "method": method, "remove": remove},
     )
+    return dataset.assign(_summaries(dataset))
+
+
+def _removals(
+    n_units: int, k: int | Sequence[int], draws: int, random_seed: int
+) -> list[NDArray[np.intp]]:
+    """Return the positions of who is removed, for every k in turn."""
+    counts = [k] if isinstance(k, int | np.integer) else list(k)
+    for count in counts:
+        integer = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not integer or not 1 <= count <= n_units - 2:
+            raise ValueError(f"k must be from 1 to {n_units - 2} of {n_units}; got {count!r}")
+    if not counts or len(set(counts)) < len(counts):
+        raise ValueError(f"k must be one number or more, each once; got {k!r}")
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
+        raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
+    removals: list[NDArray[np.intp]] = []
+    for count in counts:
+        if count == 1 or comb(n_units, count) <= draws:
+            removals += map(np.array, combinations(range(n_units), count))
+        else:  # seeded by the number too, so that it does not matter which others there are
+            rng = np.random.default_rng([random_seed, count])
+            removals += [np.sort(rng.choice(n_units, count, replace=False)) for _ in range(draws)]
+    return removals
+
+
+def _summaries(dataset: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Summarise the correlations of each number of removed units."""
+    made = {}
     for name in ("competency", "difficulty"):
-        dataset[f"{name}_mean"] = dataset[name].mean("removal")
-    return dataset
+        grouped = dataset[name].groupby(dataset["n_removed"].rename("k"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the sd of one removal is NaN
+            made[f"{name}_sd"] = grouped.std(ddof=1)
+        made[f"{name}_mean"] = grouped.mean()
+        made[f"{name}_max_drop"] = 1.0 - grouped.min()
+        if name == "competency":
+            made["n_compared"] = grouped.count().max("measure")
+    return made
 
 
 def difficulty_leave_one_out(
@@ -127,7 +171,7 @@ def difficulty_leave_one_out(
     data : Responses
         All trials.
     method : str, default "rankllm"
-        A method that estimates difficulties without a likelihood.
+        A method that estimates difficulties, with its options in parentheses or as keywords.
     **options
         Options of the method.
 
@@ -137,11 +181,14 @@ def difficulty_leave_one_out(
         Over system, the one that is left out: ``difficulty`` (system, question) from the others,
         its correlations with the difficulties from all, ``stability`` (system, measure), and with
         the mean worth that the system left out fails to reach, ``prediction`` (system, measure).
+        NaN where the method has no finite estimate without a system.
 
     Raises
     ------
     ValueError
-        If the method estimates no difficulties.
+        If the method estimates no difficulties, or there are fewer than three systems.
+    NoFiniteEstimate
+        If a maximum-likelihood estimate from all the data does not exist.
 
     Examples
     --------
@@ -150,23 +197,19 @@ def difficulty_leave_one_out(
     >>> difficulty_leave_one_out(data)["prediction"].sel(measure="spearman").min().item() > 0
     True
     """
-    check_methods(method)
-    _, overall = competency_and_difficulty(data, method, **options)
-    if overall is None:
-        raise ValueError(f"method must estimate difficulties; got {method!r}")
     n_systems = len(data.systems)
     if n_systems < 3:
         raise ValueError(f"data must have three systems or more to leave one out; got {n_systems}")
+    overall = estimate_difficulty(data, method, **options)
     without, stability, prediction = [], [], []
     for left_out in range(n_systems):
         kept = np.delete(np.arange(n_systems), left_out)
-        _, estimate = competency_and_difficulty(select(data, systems=kept), method, **options)
-        difficulty = np.asarray(estimate)
+        _, difficulty = _estimate_left(select(data, systems=kept), method, **options)
         without.append(difficulty)
-        stability.append(_correlations(overall, difficulty))
+        stability.append(correlations(overall, difficulty))
         grades = data.grades[left_out]
         seen = ~np.isnan(grades)
-        prediction.append(_correlations(-grades[seen], difficulty[seen]))
+        prediction.append(correlations(-grades[seen], difficulty[seen]))
     return xr.Dataset(
         {
             "difficulty": (("system", "question"), np.stack(without)),
@@ -184,17 +227,31 @@ def difficulty_leave_one_out(
 
 def competency_and_difficulty(
     data: Responses, method: str, **options: Any
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return scores of systems, and difficulties of questions where the method has them."""
-    row, backend, preset_options = find_row(method)
-    if row.kernel is not None or row.factory is not None or "bootstrap" not in row.backends:
-        name, keywords = read_method(method)
-        return point_estimate(data, name, **{"backend": backend, **keywords, **options}), None
-    ranker = load_function(row.function)
-    arguments = point_arguments(data, row.data)
-    score, parameters = split_scores(ranker(*arguments, **{**preset_options, **options}))
-    difficulty = parameters.get("difficulty")
-    return score, None if difficulty is None else np.asarray(difficulty)
+) -> tuple[FloatArray, FloatArray]:
+    """Return scores of systems and difficulties of questions, NaN where the method has none."""
+    name, keywords = read_call(method, "method")
+    score, parameters = estimate_point(data, name, **{**keywords, **options})
+    if "loading" in parameters:  # several dimensions, without one difficulty
+        length = np.linalg.norm(parameters["loading"], axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return score, -parameters["intercept"] / length
+    return score, parameters.get("difficulty", np.full(data.shape[1], np.nan))
+
+
+def estimate_difficulty(data: Responses, method: str, **options: Any) -> FloatArray:
+    """Return difficulties of questions; ValueError where the method estimates none."""
+    difficulty = competency_and_difficulty(data, method, **options)[1]
+    if np.isnan(difficulty).all():
+        raise ValueError(f"method must estimate difficulties; got {method!r}")
+    return difficulty
+
+
+def _estimate_left(data: Responses, method: str, **options: Any) -> tuple[FloatArray, FloatArray]:
+    """Return scores and difficulties, NaN where there is no finite estimate."""
+    try:
+        return competency_and_difficulty(data, method, **options)
+    except NoFiniteEstimate:
+        return np.full(data.shape[0], np.nan), np.full(data.shape[1], np.nan)
 
 
 def _units(data: Responses, remove: str) -> list[str]:
@@ -208,20 +265,24 @@ def _units(data: Responses, remove: str) -> list[str]:
 
 
 def _keep(
-    data: Responses, remove: str, units: list[str], removed: NDArray[np.int64]
-) -> NDArray[np.int64]:
+    data: Responses, remove: str, units: list[str], removed: NDArray[np.intp]
+) -> NDArray[np.intp]:
     """Return positions of the systems, or of the questions, that are left."""
     gone = {units[unit] for unit in removed}
     labels = data.systems if remove == "models" else data.groups or ()
     return np.flatnonzero([label not in gone for label in labels])
 
 
-def _selected(data: Responses, remove: str, kept: NDArray[np.int64]) -> Responses:
+def _selected(data: Responses, remove: str, kept: NDArray[np.intp]) -> Responses:
     return select(data, systems=kept) if remove == "models" else select(data, questions=kept)
 
 
-def _correlations(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the measures between two sets of values, which may be infinite at the ends."""
+def correlations(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the measures between two sets of values, infinite at the ends or NaN if missing."""
+    found = ~np.isnan(x) & ~np.isnan(y)
+    if found.sum() < 2:
+        return np.full(len(MEASURES), np.nan)
+    x, y = x[found], y[found]
     ranks = [np.asarray(rank_scores(-values, method="average")) for values in (x, y)]
     finite = np.isfinite(x) & np.isfinite(y)
     linear = pearson(x[finite], y[finite]) if finite.sum() > 1 else np.nan

@@ -144,12 +144,22 @@ def test_a_question_nobody_was_asked_has_no_difficulty():
 
 def test_simple_rank_counts_errors():
     grades = np.array([[1, 1, 0], [1, 0, 0], [0.5, 0.5, 0.5]])
-    np.testing.assert_array_equal(simple_rank(grades), [-1, -2, -1.5])
+    ranking = simple_rank(grades)
+    np.testing.assert_array_equal(ranking.score, [-1, -2, -1.5])
+    np.testing.assert_array_equal(ranking.difficulty, [0.5, 1.5, 2.5])
     np.testing.assert_array_equal(
-        simple_rank(grades, [[2, 1, 0], [0, 0, 3]]), [[0, -1, -1.5], [-3, -3, -1.5]]
+        simple_rank(grades, [[2, 1, 0], [0, 0, 3]]).score, [[0, -1, -1.5], [-3, -3, -1.5]]
     )
-    missing = np.array([[1, np.nan, 0, np.nan], [1, 0, 0, 0], [np.nan] * 4])
-    np.testing.assert_array_equal(simple_rank(missing), [-2, -3, -4])
+    stacked = simple_rank(np.stack([grades, 1 - grades]))
+    np.testing.assert_array_equal(stacked.score, [[-1, -2, -1.5], [-2, -1, -1.5]])
+    np.testing.assert_array_equal(stacked.difficulty, [[0.5, 1.5, 2.5], [2.5, 1.5, 0.5]])
+
+
+def test_simple_rank_extends_the_rate_of_errors_to_missing_cells():
+    missing = np.array([[1, np.nan, 0, np.nan], [1, 0, 0, np.nan], [np.nan] * 4])
+    ranking = simple_rank(missing)
+    np.testing.assert_allclose(ranking.score, [-2, -8 / 3, -4])
+    np.testing.assert_array_equal(ranking.difficulty, [0, 3, 3, np.nan])
 
 
 def test_accuracy_is_weighted_by_the_error_rate_of_the_data_set():

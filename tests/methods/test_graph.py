@@ -89,7 +89,7 @@ def test_rank_centrality_equals_the_eigenvector_of_the_walk(seed: int):
     rates = (wins + 0.1) / decisive * (1 - np.eye(7))
     walk = rates.T / 6
     walk += np.diag(1 - walk.sum(axis=1))
-    scores = rank_centrality(wins, ties, tie_handling="ignore", smoothing=0.1)
+    scores = rank_centrality(wins, ties, tie_policy="ignore", smoothing=0.1)
     np.testing.assert_allclose(scores, dominant_eigenvector(walk.T), rtol=1e-9)
 
 
@@ -99,7 +99,7 @@ def test_rank_centrality_jumps_after_the_step_of_the_sparsest_scale():
     walk = np.array([[0, 1 / 8, 0], [3 / 8, 0, 1 / 4], [0, 1 / 4, 0]])
     walk += np.diag(1 - walk.sum(axis=1))
     mixed = 0.8 * walk + 0.2 / 3
-    scores = rank_centrality(wins, np.zeros((3, 3)), tie_handling="ignore", teleport=0.2)
+    scores = rank_centrality(wins, np.zeros((3, 3)), tie_policy="ignore", teleport=0.2)
     np.testing.assert_allclose(scores, dominant_eigenvector(mixed.T), rtol=1e-12)
 
 
@@ -107,14 +107,14 @@ def test_rank_centrality_finds_the_strengths_of_exact_counts():
     # Of Bradley-Terry probabilities the strengths are the stationary distribution.
     strength = np.array([0.4, 0.3, 0.2, 0.1])
     wins = strength[:, None] / (strength[:, None] + strength) * (1 - np.eye(4))
-    scores = rank_centrality(wins, np.zeros((4, 4)), tie_handling="ignore")
+    scores = rank_centrality(wins, np.zeros((4, 4)), tie_policy="ignore")
     np.testing.assert_allclose(scores, strength, rtol=1e-14)
 
 
 def test_ties_count_for_nothing_or_for_half():
     wins, ties = np.array([[0, 3], [1, 0]]), np.array([[0, 4], [4, 0]])
     np.testing.assert_allclose(rank_centrality(wins, ties), [5 / 8, 3 / 8])
-    ignoring = rank_centrality(wins, ties, tie_handling="ignore")
+    ignoring = rank_centrality(wins, ties, tie_policy="ignore")
     np.testing.assert_allclose(ignoring, [3 / 4, 1 / 4])
 
 

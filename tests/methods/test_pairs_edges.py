@@ -24,12 +24,8 @@ METHODS = {
     "nash advantage": partial(nash, score_type="advantage_vs_equilibrium"),
     "nash equilibrium": partial(nash, score_type="equilibrium"),
     "rank_centrality": rank_centrality,
-    "rank_centrality ignore smoothed": partial(
-        rank_centrality, tie_handling="ignore", smoothing=0.5
-    ),
-    "rank_centrality ignore teleport": partial(
-        rank_centrality, tie_handling="ignore", teleport=0.1
-    ),
+    "rank_centrality ignore smoothed": partial(rank_centrality, tie_policy="ignore", smoothing=0.5),
+    "rank_centrality ignore teleport": partial(rank_centrality, tie_policy="ignore", teleport=0.1),
     "serial_rank": serial_rank,
     "serial_rank sign": partial(serial_rank, comparison="sign"),
 } | {
@@ -203,7 +199,7 @@ def test_bad_counts_are_named(method, wins, ties, message: str):
         (partial(pagerank, teleport=[1.0]), "teleport must hold 2 numbers"),
         (partial(alpharank, alpha=-1.0), "alpha must be a finite number >= 0; got -1"),
         (partial(alpharank, population_size=1), "population_size must be an integer >= 2; got 1"),
-        (partial(rank_centrality, tie_handling="split"), "tie_handling must be one of half"),
+        (partial(rank_centrality, tie_policy="split"), "tie_policy must be one of ignore, half"),
         (partial(rank_centrality, smoothing=-0.5), "smoothing must be a finite number >= 0"),
         (partial(rank_centrality, teleport=1.0), "teleport must be in"),
         (partial(spectral, diagonal="zero"), "diagonal must be one of row_sums, constant"),
@@ -223,8 +219,8 @@ def test_bad_options_are_named(call, message: str):
 def test_reducible_data_name_the_systems_and_the_remedy():
     wins = np.array([[0, 2, 1, 1], [1, 0, 1, 0], [0, 0, 0, 1], [0, 0, 2, 0]])
     with pytest.raises(NoFiniteEstimate, match=r"got systems 2, 3 .* smoothing= or teleport="):
-        rank_centrality(wins, np.zeros((4, 4)), tie_handling="ignore")
+        rank_centrality(wins, np.zeros((4, 4)), tie_policy="ignore")
     # Within a batch one reducible member is enough.
     batch = np.stack([wins + 1.0 - np.eye(4), wins])
     with pytest.raises(NoFiniteEstimate):
-        rank_centrality(batch, np.zeros((4, 4)), tie_handling="ignore")
+        rank_centrality(batch, np.zeros((4, 4)), tie_policy="ignore")

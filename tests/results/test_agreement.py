@@ -1,5 +1,6 @@
 """Measures of agreement against SciPy, hand counts and their limits."""
 
+import tracemalloc
 from itertools import permutations
 
 import numpy as np
@@ -46,6 +47,35 @@ def test_correlations_equal_scipy(tied: bool):
         np.testing.assert_allclose(kendall_tau_b(x, y), stats.kendalltau(x, y).statistic)
         np.testing.assert_allclose(spearman(x, y), stats.spearmanr(x, y).statistic)
         np.testing.assert_allclose(pearson(x, y), stats.pearsonr(x, y).statistic)
+
+
+@pytest.mark.parametrize("size", [499, 500, 701])  # the signs of all pairs, and sorting
+@pytest.mark.parametrize("levels", [1, 2, 40, 10**6])
+def test_pairs_of_large_rankings_are_counted(size: int, levels: int):
+    rng = np.random.default_rng(size)
+    x, y = rng.integers(levels, size=(2, 3, 1, size)), rng.integers(levels, size=(2, size))
+    signs = [np.sign(each[..., :, None] - each[..., None, :]) for each in (x, y)]
+    concordance = (signs[0] * signs[1]).sum(axis=(-1, -2))
+    untied = [(each**2).sum(axis=(-1, -2)) for each in signs]
+    if levels == 1:
+        assert np.isnan(kendall_tau_b(x, y)).all()
+    else:
+        np.testing.assert_allclose(
+            kendall_tau_b(x, y), concordance / np.sqrt(untied[0] * untied[1]), rtol=1e-12
+        )
+        assert (kendall_tau_b(x, x) == 1.0).all()
+        assert (kendall_tau_b(y, -y) == -1.0).all()
+    np.testing.assert_allclose(kendall_tau_a(x, y), concordance / (size * (size - 1)), rtol=1e-12)
+
+
+def test_tau_of_many_questions_needs_no_table_of_pairs():
+    ranks = np.random.default_rng(0).integers(1000, size=(2, 35_550))
+    kendall_tau_b(ranks[0], ranks[1])  # imports
+    tracemalloc.start()
+    kendall_tau_b(ranks[0], ranks[1])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6
 
 
 def test_weighted_tau_equals_scipy_without_ties():
