@@ -196,7 +196,7 @@ def estimate_point(
     method: str | Method | None = None,
     *,
     backend: str | None = None,
-    prior: PriorLike | None = None,
+    prior: PriorLike | DirichletLike | None = None,
     random_seed: int | None = None,
     **options: Any,
 ) -> "tuple[NDArray[np.float64], Mapping[str, NDArray[np.float64]]]":

@@ -45,13 +45,11 @@ class MethodCommand(click.Command):
         # Options of the method hide those of its back end, as in rank().
         names = {flag.name for flag in own}
         of_backend = [f for f in backend_flags(backend, taken=taken) if f.name not in names]
-        ctx.meta["bayesrank.commands.flags"] = [*own, *of_backend]
+        ctx.meta["bayesrank.flags"] = [*own, *of_backend]
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            known = (
-                ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.commands.flags"]) or "none"
-            )
+            known = ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.flags"]) or "none"
             raise click.UsageError(
                 f"options must be among those of rank (see --help) and of {row.name} ({known}); "
                 f"got {error.option_name}",
@@ -60,13 +58,11 @@ class MethodCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own parameters and the method's."""
-        return [*super().get_params(ctx), *ctx.meta.get("bayesrank.commands.flags", ())]
+        return [*super().get_params(ctx), *ctx.meta.get("bayesrank.flags", ())]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Hand the method's options that were given over as one mapping."""
-        values = {
-            flag.name: ctx.params.pop(flag.name) for flag in ctx.meta["bayesrank.commands.flags"]
-        }
+        values = {flag.name: ctx.params.pop(flag.name) for flag in ctx.meta["bayesrank.flags"]}
         ctx.params["options"] = {
             name.removeprefix(PREFIX): value
             for name, value in values.items()
@@ -76,7 +72,7 @@ class MethodCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then the method's in a section of their own."""
-        row, flags = ctx.meta["bayesrank.method"], ctx.meta["bayesrank.commands.flags"]
+        row, flags = ctx.meta["bayesrank.method"], ctx.meta["bayesrank.flags"]
         own = [
             record
             for param in self.get_params(ctx)
