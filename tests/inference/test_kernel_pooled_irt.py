@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from bayesrank import Responses, models, rank
-from bayesrank.inference import item_fits
+from bayesrank.inference.fits import item_table
 from bayesrank.inference.fits.item_cells import Guessing
 from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.fits.pooled_irt import fit_pooled_items
@@ -98,7 +98,7 @@ def test_the_optimum_and_the_draws_are_those_of_the_graph(method, options):
     data = simulate()
     graph = fit_graph(getattr(models, method)(data, **options), "map")
     given = dict(options)
-    kernel = getattr(item_fits, method)(data, given.pop("prior", Normal(0.0, 1.0)), **given)
+    kernel = getattr(item_table, method)(data, given.pop("prior", Normal(0.0, 1.0)), **given)
     assert kernel is not None
     assert bool(kernel.converged)
     np.testing.assert_allclose(kernel.score, graph.point["score"], atol=1e-9)
@@ -145,7 +145,7 @@ def test_few_answers_and_many_systems_reach_the_mode_of_the_graph(shape, seed):
     data = Responses((rng.random(shape) < 0.2 + 0.8 * chance).astype(int))
     for method in ("irt_2pl", "irt_3pl"):
         graph = fit_graph(getattr(models, method)(data), "map")
-        kernel = getattr(item_fits, method)(data, Normal(0.0, 1.0))
+        kernel = getattr(item_table, method)(data, Normal(0.0, 1.0))
         assert bool(kernel.converged)
         np.testing.assert_allclose(kernel.score, graph.point["score"], atol=1e-8)
 
@@ -153,13 +153,13 @@ def test_few_answers_and_many_systems_reach_the_mode_of_the_graph(shape, seed):
 def test_what_the_kernel_does_not_cover_goes_to_the_graph():
     data, normal = simulate(), Normal(0.0, 1.0)
     for method in ("rasch", "irt_2pl", "irt_3pl", "hierarchical_binomial"):
-        assert getattr(item_fits, method)(data, Laplace(0.0, 1.0)) is None
+        assert getattr(item_table, method)(data, Laplace(0.0, 1.0)) is None
     for method in ("rasch", "irt_2pl", "irt_3pl"):
-        assert getattr(item_fits, method)(data, normal, difficulty_prior="normal(0, 2)") is None
-    assert item_fits.irt_2pl(data, normal, discrimination_prior="laplace(0, 1)") is None
-    assert item_fits.irt_3pl(data, normal, guessing_prior="flat") is None
+        assert getattr(item_table, method)(data, normal, difficulty_prior="normal(0, 2)") is None
+    assert item_table.irt_2pl(data, normal, discrimination_prior="laplace(0, 1)") is None
+    assert item_table.irt_3pl(data, normal, guessing_prior="flat") is None
     two = Responses(data.outcomes, groups=list("ab" * 7))
-    assert item_fits.hierarchical_binomial(two, normal) is None
+    assert item_table.hierarchical_binomial(two, normal) is None
     with pytest.raises(ValueError, match="guessing_upper must be"):
         rank(data, "irt_3pl", backend="map", guessing_upper=2.0)
     with pytest.raises(ValueError, match="guessing must be"):
