@@ -10,7 +10,7 @@ from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.climbing import MAX_ITERATIONS, climb
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_cells import Guessing
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.items import item_counts, item_fit, known, limited
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.logistic_items import LogisticItems
@@ -146,10 +146,16 @@ def irt_3pl_problem(
     checked_precision("reg_guessing", reg_guessing)
     if guessing is None and reg_guessing == 0.0:
         raise ValueError("reg_guessing must be positive where guessing is estimated; got 0")
-    treated = Guessing(guessing, guessing_upper, reg_guessing)
-    return _problem(
-        correct, trials, weights, ability_mean, ability_precision, reg_discrimination, treated
+    problem = _problem(
+        correct,
+        trials,
+        weights,
+        ability_mean,
+        ability_precision,
+        reg_discrimination,
+        Guessing(guessing, guessing_upper),
     )
+    return replace(problem, guessing_penalty=reg_guessing)
 
 
 def fit_irt_3pl(

@@ -18,12 +18,11 @@ from bayesrank.inference.fits.existence import check_items
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.growth import fit_growth
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
-from bayesrank.inference.fits.item_cells import Guessing
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.mirt import fit_mirt
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.pooled_growth import fit_pooled_growth
-from bayesrank.inference.fits.pooled_irt import fit_pooled_items
-from bayesrank.inference.fits.pooled_items import NormalPrior, PooledItems
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.models.factor_reference import Score
@@ -49,14 +48,14 @@ def rasch(
     if difficulty_prior != HIERARCHICAL or normal[1] == 0.0:
         return None
     mean, precision = normal
-    problem = PooledItems.of(
+    fit = fit_pooled_items(
         *data.binary_counts,
         ability_mean=mean,
         ability_precision=precision,
         level=float(np.mean(mean)),
         level_sd=(precision * data.shape[0]) ** -0.5,
     )
-    return _uncentred(fit_pooled_items(problem))
+    return _uncentred(fit)
 
 
 def irt_2pl(
@@ -257,10 +256,8 @@ def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
     normal = prior.quadratic()
     if normal is None or normal[1] == 0.0 or len(set(data.groups or ())) > 1:
         return None
-    problem = PooledItems.of(
-        *data.binary_counts, ability_mean=normal[0], ability_precision=normal[1]
-    )
-    return _with_free_variables(fit_pooled_items(problem), _spread_of_difficulties)
+    fit = fit_pooled_items(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
+    return _with_free_variables(fit, _spread_of_difficulties)
 
 
 def rasch_mml(
@@ -304,14 +301,13 @@ def _fit_lines(
     if slopes is None or min(slopes[1], ability_prior[1]) == 0.0:
         return None
     # A common factor of the discriminations is the scale of the abilities, and has no prior.
-    problem = PooledItems.of(
+    return fit_pooled_items(
         *data.binary_counts,
         ability_mean=ability_prior[0],
         ability_precision=ability_prior[1],
         slope_prior=NormalPrior(0.0, slopes[1]),
         **guessing,
     )
-    return fit_pooled_items(problem)
 
 
 def _uncentred(fit: Fit) -> Fit:
