@@ -178,9 +178,11 @@ def compare(before: Mapping[Any, Found], after: Mapping[Any, Found], worst: int)
             if name == "converged":
                 continue
             one, other = old.get(name), new.get(name)
-            if name.startswith("error") or one is None or other is None:
-                gap = np.inf * (one != other) if one is None or other is None else 0.0
-                row[4] += name.startswith("error") and one != other
+            if name.startswith("error"):
+                gap = np.inf if one != other else 0.0
+                row[4] += one != other
+            elif one is None or other is None:
+                continue  # an error tells of it
             elif name == "ties":
                 gap = float((one != other).any())
                 row[3] += gap
@@ -188,7 +190,7 @@ def compare(before: Mapping[Any, Found], after: Mapping[Any, Found], worst: int)
                 column = 0 if name == "score" else 1 if name.startswith("parameter") else 2
                 gap = _difference(one, other)
                 row[column] = max(row[column], gap)
-            told = (name, one, other) if name.startswith("error") else (name,)
+            told = (name, one, other) if name.startswith("error") and gap else (name,)
             states = old.get("converged"), new.get("converged")
             cases[form].append((gap, (number, *told, *states)))
     print("".join(f"{text:<{width}}" for text, width in zip(("", *COLUMNS), WIDTHS, strict=True)))

@@ -13,8 +13,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
-from bayesrank.inference.fits.existence import check_items
+from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.inference.fits.existence import REMEDY, check_items
+from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.growth import fit_growth
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
@@ -34,6 +35,8 @@ Named = dict[str, NDArray[np.float64]]
 
 # What has not settled by then is on its way to infinity, where dozens of fits would not follow.
 _REFIT_ITERATIONS = 100
+# Log-odds below which nothing but guessing is left of a chance of being right.
+_GUESS = -20.0
 
 
 def rasch(
@@ -125,13 +128,17 @@ def irt_3pl(
         guessing_upper=guessing_upper,
     )
 
+    fit = _with_refits(fit_counts, data)
+    if normal[1] == 0.0:
+        _require_no_guess(data, fit)
+
     def free(named: Named) -> Named:
         if guessing is not None:
             return _log_discrimination(named)
         share = named["guessing"] / guessing_upper
         return _log_discrimination(named) | {"guessing_logit": np.log(share) - np.log1p(-share)}
 
-    return _with_free_variables(_with_refits(fit_counts, data), free)
+    return _with_free_variables(fit, free)
 
 
 def dynamic_irt(
@@ -278,9 +285,14 @@ def irt_2pl_mml(
     return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)
 
 
-def require_items(data: Responses, **_: Any) -> None:
-    """Raise where the abilities have no finite joint maximum-likelihood estimate."""
+def require_items(data: Responses, *, variant: str | None = None, **_: Any) -> None:
+    """Raise where the abilities have no finite joint maximum-likelihood estimate.
+
+    The penalty of a random walk keeps the abilities of all systems finite.
+    """
     right, trials = data.binary_counts
+    if variant == "state_space":
+        return
     check_items(
         right,
         trials,
@@ -288,6 +300,25 @@ def require_items(data: Responses, **_: Any) -> None:
         questions=data.questions,
         method="an item response model",
     )
+
+
+def _require_no_guess(data: Responses, fit: Fit) -> None:
+    """Raise where guessing explains a system and not one with as many right of as many answers.
+
+    The likelihood then has a maximum for each of them, all equally high or nearly so, and with
+    another one of them at minus infinity.
+    """
+    right, trials = (counts.sum(axis=1) for counts in data.binary_counts)
+    gaps = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
+    log_odds = np.where(np.isfinite(gaps), fit.parameters["discrimination"] * gaps, -np.inf)
+    guesses = log_odds.max(axis=1) < _GUESS
+    alike = (right[:, np.newaxis] == right) & (trials[:, np.newaxis] == trials)
+    if (alike & guesses[:, np.newaxis] & ~guesses).any() or not np.isfinite(fit.score).all():
+        raise NoFiniteEstimate(
+            "irt_3pl has no finite maximum-likelihood estimate: guessing explains the answers of "
+            f"{named_systems(data.systems, guesses)}, but not those of others with as many right; "
+            f"{REMEDY}"
+        )
 
 
 def _fit_lines(

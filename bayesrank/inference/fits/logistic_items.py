@@ -22,11 +22,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.arrow import Arrow
 from bayesrank.inference.fits.item_likelihoods import Guessing, Lines
 from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.two_sided import Expansion, positive_definite
+from bayesrank.inference.fits.two_sided import (
+    Bordered,
+    Expansion,
+    joined,
+    positive_definite,
+)
 
 _SCALE_STEPS = 2
 _TINY = 1e-300
@@ -150,7 +154,15 @@ class LogisticItems:
         The Lagrangian is the objective less a multiplier times minus the mean difficulty, which is
         held; without a prior the multiplier is 0 and this is the objective's own Hessian.
         """
-        return self._arrow(point, self.held(point), guarded=False).dense()
+        return self._bordered(point, self.held(point), guarded=False).dense()
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where :meth:`information` is positive definite, of shape (resample,)."""
+        return self._bordered(point, self.held(point), guarded=False).definite()
+
+    def held_rows(self, point: Array) -> Array:
+        """Return what is held, of shape (resample, p, 1)."""
+        return self.constraint(point)[..., np.newaxis]
 
     def constraint(self, point: Array) -> Array:
         """Return the gradient of minus the mean difficulty, of shape (resample, p)."""
@@ -164,22 +176,19 @@ class LogisticItems:
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
         """Return the gradient, and a function from the damping of some resamples to their steps."""
-        batch, n_systems, n_questions = self.data.trials.shape
         gradient, held = self.gradient(point), None
         if self.has_floor:
             held = self._held(point, gradient)
             gradient[held] = 0.0
-        by_question = gradient[:, n_systems:].reshape(batch, -1, n_questions)
-        arrows = [self._arrow(point, held)]
+        matrices = [self._bordered(point, held)]
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
-            arrow = arrows[0].take(rows)
+            matrix = matrices[0].take(rows)
             if damping.any():
-                if len(arrows) == 1:
-                    arrows.append(self._arrow(point, held, exact=False))
-                arrow = arrow.damped(damping, arrows[1].take(rows))
-            ability, other = arrow.solve(gradient[rows, :n_systems], by_question[rows])
-            return np.concatenate([ability, other.reshape(len(rows), -1)], axis=-1)
+                if len(matrices) == 1:
+                    matrices.append(self._bordered(point, held, exact=False))
+                matrix = matrix.damped(damping, matrices[1].take(rows))
+            return joined(*matrix.solve(*self._sides(gradient[rows])))
 
         return gradient, step
 
@@ -200,7 +209,7 @@ class LogisticItems:
             top = highest.max(axis=axis)
             held[:, side] = (top < _FALLING) & (gradient[:, side] < 0.0) | (top <= _FLOOR)
         held[:, questions] &= ~self.data.left_out
-        return held
+        return held & ~self.data.left_out.all(axis=-1, keepdims=True)
 
     def restore(self, point: Array) -> Array:
         """Shift the level so that the mean difficulty is 0 again, where a prior minds it."""
@@ -232,7 +241,7 @@ class LogisticItems:
         slope = np.exp(log_slope)
         bottom = (_FLOOR - (1.0 + slope) * offset) / slope
         floor = np.where(self.data.left_out, np.inf, bottom).min(axis=-1, keepdims=True)
-        best = np.where(low, -np.inf, ability).max(axis=-1, keepdims=True)
+        best = np.where(low, floor, ability).max(axis=-1, keepdims=True)
         settled = point.copy()
         settled[:, :n_systems] = np.where(low, floor, ability)
         questions = slice(n_systems, n_systems + n_questions)
@@ -248,64 +257,59 @@ class LogisticItems:
             parts[3] -= 2.0 * self.guessing_penalty * self.data.weights * logit
         return np.concatenate(parts, axis=-1)
 
-    def _arrow(
+    def _bordered(
         self,
         point: Array,
         held: NDArray[np.bool_] | None,
         *,
         exact: bool = True,
         guarded: bool = True,
-    ) -> Arrow:
+    ) -> Bordered:
         """Return the matrix of a Newton step, with the constraint that fixes the level.
 
         Questions whose own block of the exact matrix is not positive definite get the expected
         one, unless it is for the record.
         """
         _, n_systems, n_questions = self.data.trials.shape
-        by_question = None if exact else np.zeros(self.data.weights.shape, dtype=bool)
-        diagonal, blocks, border = self._curvature(point, by_question)
-        if exact and guarded:
-            by_question = positive_definite(np.moveaxis(blocks, -1, 1))
-            if not by_question.all():
-                diagonal, blocks, border = self._curvature(point, by_question)
-        diagonal += self.ability_precision[:, None]
+        found = self._curvature(point, None if exact else np.zeros(self.data.weights.shape, bool))
+        if exact and guarded and not (definite := positive_definite(found.vv)).all():
+            found = self._curvature(point, definite)
+        uu, vv, uv = found.uu, found.vv, found.uv
         if held is not None and held.any():
             low, fallen = held[:, :n_systems], held[:, n_systems : n_systems + n_questions]
-            border[low] = 0.0
-            diagonal[low] = 1.0
-            border[:, :, 0] *= ~fallen[:, None, :]
-            blocks[:, 0] *= ~fallen[:, None, :]
-            blocks[:, :, 0] *= ~fallen[:, None, :]
-            blocks[:, 0, 0] += fallen
-        if not self.has_prior:
-            # Any level will do before the end.
-            return Arrow(diagonal, blocks, border, on_diagonal=np.ones(diagonal.shape))
-        ability, offset, log_slope, _ = self.split(point)
-        share, flat = self._shares(point), np.exp(-log_slope)
-        if exact:
-            pull = self.ability_precision * (ability - self.ability_mean).sum(axis=-1)
-            bend = pull[:, None] * share * flat
-            blocks[:, 0, 1] -= bend
-            blocks[:, 1, 0] -= bend
-            blocks[:, 1, 1] += bend * offset
-        level = np.zeros((len(share), blocks.shape[1], share.shape[-1]))
-        level[:, 0], level[:, 1] = share * (flat + 1.0), -share * flat * offset
-        return Arrow(diagonal, blocks, border, on_blocks=level)
+            uv[low], uu[low] = 0.0, 1.0
+            uv[..., 0] *= ~fallen[:, np.newaxis, np.newaxis]
+            vv[..., 0, :] *= ~fallen[..., np.newaxis]
+            vv[..., :, 0] *= ~fallen[..., np.newaxis]
+            vv[..., 0, 0] += fallen
+        batch, kinds = len(point), vv.shape[-1]
+        on_u, on_v = np.zeros((batch, 1, n_systems, 1)), np.zeros((batch, 1, n_questions, kinds))
+        if self.has_prior:
+            ability, offset, log_slope, _ = self.split(point)
+            share, flat = self._shares(point), np.exp(-log_slope)
+            if exact:
+                pull = self.ability_precision * (ability - self.ability_mean).sum(axis=-1)
+                bend = pull[:, np.newaxis] * share * flat
+                vv[..., 0, 1] -= bend
+                vv[..., 1, 0] -= bend
+                vv[..., 1, 1] += bend * offset
+            on_v[:, 0, :, 0], on_v[:, 0, :, 1] = share * (flat + 1.0), -share * flat * offset
+        else:
+            on_u[:] = 1.0  # any level will do before the end
+        # Nothing is held where no question is kept.
+        nothing = ~(on_u.any(axis=(2, 3)) | on_v.any(axis=(2, 3)))
+        return Bordered(uu, vv, uv, on_u, on_v, nothing.astype(np.float64))
 
-    def _curvature(
-        self, point: Array, exact: NDArray[np.bool_] | None
-    ) -> tuple[Array, Array, Array]:
+    def _curvature(self, point: Array, exact: NDArray[np.bool_] | None) -> Expansion:
+        """Return the likelihood's expansion, with priors and penalties in its blocks."""
         found = self._lines.expand(*self._sides(point), exact)
-        blocks = np.moveaxis(found.vv, 1, -1).copy()
-        self._add_question_penalties(blocks)
-        return found.uu[..., 0, 0], blocks, found.uv[:, :, 0].swapaxes(-1, -2).copy()
-
-    def _add_question_penalties(self, blocks: Array) -> None:
-        blocks[:, 1, 1] += 2.0 * self.discrimination_penalty * self.data.weights
+        found.uu += self.ability_precision[:, np.newaxis, np.newaxis, np.newaxis]
+        found.vv[..., 1, 1] += 2.0 * self.discrimination_penalty * self.data.weights
         if self.guessing.fixed is None:
-            blocks[:, 2, 2] += 2.0 * self.guessing_penalty * self.data.weights
-        for row in range(blocks.shape[1]):
-            blocks[:, row, row] += self.data.left_out  # no data: they stay where they are
+            found.vv[..., 2, 2] += 2.0 * self.guessing_penalty * self.data.weights
+        for kind in range(found.vv.shape[-1]):
+            found.vv[..., kind, kind] += self.data.left_out  # no data: they stay where they are
+        return found
 
     def _shares(self, point: Array) -> Array:
         """Return the weight of each question in the mean difficulty."""

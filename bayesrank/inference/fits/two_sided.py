@@ -187,16 +187,60 @@ class Bordered:
 
     def solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
         """Return the steps of both sides that keep what is held; NaN where singular."""
-        if gv.size >= gu.size:
-            v, u = _solve(self.vv, self.uu, *self._parts(questions_first=True), gv, gu)
-        else:
-            u, v = _solve(self.uu, self.vv, *self._parts(questions_first=False), gu, gv)
-        return u, v
+        questions_first = gv.size >= gu.size
+        first, other = (gv, gu) if questions_first else (gu, gv)
+        solved, complement = self._eliminate(first, other, questions_first=questions_first)
+        x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
+        inner = solved[..., -1:] - solved[..., :-1] @ x[:, np.newaxis]
+        step, beside = inner[..., 0], x[:, : other[0].size, 0].reshape(other.shape)
+        return (beside, step) if questions_first else (step, beside)
 
-    def _parts(self, *, questions_first: bool) -> tuple[Array, Array, Array, Array]:
+    def definite(self) -> NDArray[np.bool_]:
+        """Say which matrices are positive definite along what is not held, (resample,).
+
+        By the signs of the eigenvalues of blocks and Schur complement, which add up to those of
+        the whole (Haynsworth): each row that is held has one negative one, and couplings their own.
+        """
+        gu, gv = np.zeros(self.uu.shape[:-1]), np.zeros(self.vv.shape[:-1])
+        questions_first = gv.size >= gu.size
+        first, other = (gv, gu) if questions_first else (gu, gv)
+        complement = self._eliminate(first, other, questions_first=questions_first)[1][:, :, :-1]
+        if not np.isfinite(complement).all():
+            return np.zeros(len(gu), dtype=bool)
+        blocks = np.linalg.eigvalsh(self.vv if questions_first else self.uu)
+        negative = (blocks < 0.0).sum(axis=(1, 2))
+        negative += (np.linalg.eigvalsh(complement) < 0.0).sum(axis=1)
+        return negative == (self.corner <= 0.0).sum(axis=1)
+
+    def _eliminate(
+        self, side: Array, other_side: Array, *, questions_first: bool
+    ) -> tuple[Array, Array]:
+        """Eliminate one side: its solved columns, and the complement beside its right side."""
         if questions_first:
-            return self.uv.transpose(0, 3, 4, 1, 2), self.on_v, self.on_u, self.corner
-        return self.uv, self.on_u, self.on_v, self.corner
+            blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 3, 4, 1, 2)
+            border, beside = self.on_v, self.on_u
+        else:
+            blocks, others, cross, border, beside = self.uu, self.vv, self.uv, self.on_u, self.on_v
+        (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[1]
+        kept = m * j
+        columns = np.empty((batch, n, k, kept + extra + 1))
+        columns[..., :kept] = cross.reshape(batch, n, k, kept)
+        columns[..., kept:-1] = border.transpose(0, 2, 3, 1)
+        columns[..., -1] = side
+        across = columns[..., :-1].reshape(batch, n * k, -1).transpose(0, 2, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
+            solved = columns / blocks if k == 1 else solve_or_nan(blocks, columns)
+            complement = -(across @ solved.reshape(batch, n * k, -1))
+        each = np.arange(m)
+        whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
+        whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
+        flat = beside.reshape(batch, extra, kept)
+        complement[:, kept:, :kept] += flat
+        complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
+        at = kept + np.arange(extra)
+        complement[:, at, at] += self.corner
+        complement[:, :kept, -1] += other_side.reshape(batch, kept)
+        return solved, complement
 
     def dense(self) -> Array:
         """Return the matrices in full, of shape (resample, p, p), coordinate by coordinate."""
@@ -217,41 +261,6 @@ class Bordered:
             signed = columns * -self.corner[:, couples, np.newaxis]
             full[:, size:, size:] += columns.transpose(0, 2, 1) @ signed
         return full
-
-
-def _solve(
-    blocks: Array,
-    others: Array,
-    cross: Array,
-    border: Array,
-    beside: Array,
-    corner: Array,
-    side: Array,
-    other_side: Array,
-) -> tuple[Array, Array]:
-    """Solve with small blocks that are eliminated, and others that are kept."""
-    (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[1]
-    kept = m * j
-    columns = np.empty((batch, n, k, kept + extra + 1))
-    columns[..., :kept] = cross.reshape(batch, n, k, kept)
-    columns[..., kept:-1] = border.transpose(0, 2, 3, 1)
-    columns[..., -1] = side
-    solved = columns / blocks if k == 1 else solve_or_nan(blocks, columns)
-    across = columns[..., :-1].reshape(batch, n * k, -1).transpose(0, 2, 1)
-    complement = -(across @ solved.reshape(batch, n * k, -1))
-    each = np.arange(m)
-    whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
-    whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
-    flat = beside.reshape(batch, extra, kept)
-    complement[:, kept:, :kept] += flat
-    complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
-    at = kept + np.arange(extra)
-    complement[:, at, at] += corner
-    right = complement[:, :, -1]
-    right[:, :kept] += other_side.reshape(batch, kept)
-    x = solve_or_nan(complement[:, :, :-1], right[..., np.newaxis])
-    inner = solved[..., -1] - (solved[..., :-1].reshape(batch, n * k, -1) @ x).reshape(batch, n, k)
-    return inner, x[:, :kept, 0].reshape(batch, m, j)
 
 
 @dataclass(frozen=True)
@@ -335,6 +344,14 @@ class TwoSided[Likelihood: Cells](Unbounded):
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
         return self._bordered(*self._expand(point)).dense()
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the negative Hessian is positive definite, of shape (resample,)."""
+        return self._bordered(*self._expand(point)).definite()
+
+    def held_rows(self, point: Array) -> Array:
+        """Return what is held, of shape (resample, p, held)."""
+        return np.broadcast_to(self.constraints, (len(point), *self.constraints.shape[1:]))
 
     def constraint(self, point: Array) -> Array:
         """Return zeros: the gradient is along what is not held already."""
