@@ -338,8 +338,9 @@ def _other_abilities(data: ItemCounts, ability: Array) -> tuple[NDArray[np.intp]
     rest -= rest.mean(axis=-2, keepdims=True)
     rest *= ~data.left_out[:, np.newaxis]
     shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
-    spread = ability - ability.mean(axis=-1, keepdims=True)
-    signal = (spread**2).sum(axis=-1) * (~data.left_out).sum(axis=-1)
+    # Not by the abilities, whose scale is that of their prior.
+    spread = smoothed_log_odds(data.by_system, data.played)
+    signal = spread.var(axis=-1) * spread.shape[-1] * (~data.left_out).sum(axis=-1)
     rows = np.flatnonzero(signal < _CLEAR * shares[:, -1])
     n_systems = ability.shape[-1]
     # Along and against the strongest dimensions, and between any two.

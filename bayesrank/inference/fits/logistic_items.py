@@ -176,11 +176,12 @@ class LogisticItems:
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
         """Return the gradient, and a function from the damping of some resamples to their steps."""
-        gradient, held = self.gradient(point), None
+        found = self._lines.expand(*self._sides(point))
+        gradient, held = self._gradient(point, found), None
         if self.has_floor:
             held = self._held(point, gradient)
             gradient[held] = 0.0
-        matrices = [self._bordered(point, held)]
+        matrices = [self._bordered(point, held, found)]
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
             matrix = matrices[0].take(rows)
@@ -261,6 +262,7 @@ class LogisticItems:
         self,
         point: Array,
         held: NDArray[np.bool_] | None,
+        found: Expansion | None = None,
         *,
         exact: bool = True,
         guarded: bool = True,
@@ -271,9 +273,13 @@ class LogisticItems:
         one, unless it is for the record.
         """
         _, n_systems, n_questions = self.data.trials.shape
-        found = self._curvature(point, None if exact else np.zeros(self.data.weights.shape, bool))
+        if found is None:
+            by_question = None if exact else np.zeros(self.data.weights.shape, dtype=bool)
+            found = self._lines.expand(*self._sides(point), by_question)
+        self._add_priors(found)
         if exact and guarded and not (definite := positive_definite(found.vv)).all():
-            found = self._curvature(point, definite)
+            found = self._lines.expand(*self._sides(point), definite)
+            self._add_priors(found)
         uu, vv, uv = found.uu, found.vv, found.uv
         if held is not None and held.any():
             low, fallen = held[:, :n_systems], held[:, n_systems : n_systems + n_questions]
@@ -300,16 +306,14 @@ class LogisticItems:
         nothing = ~(on_u.any(axis=(2, 3)) | on_v.any(axis=(2, 3)))
         return Bordered(uu, vv, uv, on_u, on_v, nothing.astype(np.float64))
 
-    def _curvature(self, point: Array, exact: NDArray[np.bool_] | None) -> Expansion:
-        """Return the likelihood's expansion, with priors and penalties in its blocks."""
-        found = self._lines.expand(*self._sides(point), exact)
+    def _add_priors(self, found: Expansion) -> None:
+        """Add priors and penalties to the blocks of an expansion of the likelihood."""
         found.uu += self.ability_precision[:, np.newaxis, np.newaxis, np.newaxis]
         found.vv[..., 1, 1] += 2.0 * self.discrimination_penalty * self.data.weights
         if self.guessing.fixed is None:
             found.vv[..., 2, 2] += 2.0 * self.guessing_penalty * self.data.weights
         for kind in range(found.vv.shape[-1]):
             found.vv[..., kind, kind] += self.data.left_out  # no data: they stay where they are
-        return found
 
     def _shares(self, point: Array) -> Array:
         """Return the weight of each question in the mean difficulty."""

@@ -282,8 +282,8 @@ class TwoSided[Likelihood: Cells](Unbounded):
         What is held of the systems, orthogonal rows.
     hold_v : numpy.ndarray of shape (1 or resample, held, question, b)
         What is held of the questions, orthogonal rows.
-    concave : bool
-        Whether short steps need no look at the objective.
+    n_resamples : int
+        Number of resamples.
     """
 
     likelihood: Likelihood
@@ -293,7 +293,6 @@ class TwoSided[Likelihood: Cells](Unbounded):
     hold_u: Array
     hold_v: Array
     n_resamples: int = 1
-    concave: bool = False
 
     @property
     def size(self) -> int:
