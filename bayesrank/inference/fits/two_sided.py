@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from bayesrank.inference.fits.arrow import solve_or_nan
 from bayesrank.inference.fits.climbing import Unbounded
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.priors import LEVEL_SD, POOLED_DF
+from bayesrank.inference.fits.pooled_intercepts import PooledPrior
+from bayesrank.priors import LEVEL_SD
 
 _LEAST_SHARE = 1e-6
 
@@ -123,27 +124,9 @@ class Pooled:
     level: float = 0.0
     level_sd: float = LEVEL_SD
 
-    def value(self, x: Array) -> Array:
-        """Return the log-density up to a constant; x of shape (resample, question)."""
-        _, squares, freedom, above = self._parts(x)
-        return -0.5 * (above / self.level_sd) ** 2 - 0.5 * freedom * np.log(squares)
-
-    def expand(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the gradient, and t, U and signs s of the precision t I + U diag(s) U'."""
-        n = x.shape[-1]
-        deviation, squares, freedom, above = self._parts(x)
-        each, of_mean = freedom / squares, self.level_sd**-2 / n
-        gradient = -(each[:, np.newaxis] * deviation + (of_mean * above)[:, np.newaxis])
-        shares = np.stack([(of_mean - each) / n, -2.0 * each**2 / freedom], axis=-1)
-        columns = np.stack([np.ones_like(deviation), deviation], axis=-1)
-        columns *= np.sqrt(np.abs(shares))[:, np.newaxis]
-        return gradient, each, columns, np.where(shares > 0.0, 1.0, -1.0)
-
-    def _parts(self, x: Array) -> tuple[Array, Array, float, Array]:
-        mean = x.mean(axis=-1)
-        deviation = x - mean[:, np.newaxis]
-        squares = POOLED_DF + np.einsum("bm,bm->b", deviation, deviation)
-        return deviation, squares, POOLED_DF + x.shape[-1] - 1.0, mean - self.level
+    def at(self, v: Array) -> PooledPrior:
+        """Expand the log-density at coordinates of the questions."""
+        return PooledPrior.at(v[..., self.column], self.level, self.level_sd)
 
 
 @dataclass(frozen=True)
@@ -329,7 +312,7 @@ class TwoSided[Likelihood: Cells](Unbounded):
         u, v = self.split(point)
         value = self.likelihood.value(u, v) + self.systems.value(u) + self.questions.value(v)
         if self.pooled is not None:
-            value += self.pooled.value(v[..., self.pooled.column])
+            value += self.pooled.at(v).value
         return value
 
     def gradient(self, point: Array) -> Array:
@@ -403,11 +386,11 @@ class TwoSided[Likelihood: Cells](Unbounded):
         found.uu = found.uu + self.systems.precision
         found.vv = found.vv + self.questions.precision
         if self.pooled is not None:
-            k = self.pooled.column
-            gradient, each, columns, signs = self.pooled.expand(v[..., k])
-            found.gv[..., k] += gradient
-            found.vv[..., k, k] += each[:, np.newaxis]
-            low = columns, signs
+            k, prior = self.pooled.column, self.pooled.at(v)
+            found.gv[..., k] += prior.gradient
+            found.vv[..., k, k] += prior.precision[:, np.newaxis]
+            columns = prior.columns * np.sqrt(np.abs(prior.shares))[:, np.newaxis]
+            low = columns, np.where(prior.shares > 0.0, 1.0, -1.0)
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
         for blocks in (found.uu, found.vv):
             diagonal = np.einsum("bnkk->bnk", blocks)
