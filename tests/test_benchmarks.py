@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-SCRIPTS = ("fit.py", "nuts.py", "numpy_layer.py", "startup.py", "studies.py")
+SCRIPTS = ("fit.py", "nuts.py", "numpy_layer.py", "startup.py", "studies.py", "unchanged.py")
 
 # Three systems answer four questions, in as few calls as possible.
 SMALL = "3,4,8"
@@ -102,3 +102,10 @@ def test_studies():
     assert "stability of 48" in out
     assert "50 replicates, AIME'25, pass_at_k(k=8), rows" in out
     assert "1 pools of 5, 10 and 15, all that score at once" in out
+
+
+def test_unchanged_estimates(tmp_path):
+    few = ["--tensors", "1", "--forms", "rasch by map,rao_kupper"]
+    run("unchanged.py", *few, "--write", str(tmp_path / "before.pkl"))
+    out = run("unchanged.py", *few, "--against", str(tmp_path / "before.pkl"))
+    assert out.count("0.0e+00") == 6

@@ -211,7 +211,8 @@ def solve_bordered(matrix: Array, right: Array, constraint: Array | None) -> Arr
     matrix += (weight[:, None] * constraint)[:, :, None] * constraint[:, None, :]
     both = solve_or_nan(matrix, np.stack([right, constraint], axis=-1))
     solution, spread = both[:, :, 0], both[:, :, 1]
-    share = (constraint * solution).sum(axis=-1) / (constraint * spread).sum(axis=-1)
+    across = (constraint * spread).sum(axis=-1)
+    share = (constraint * solution).sum(axis=-1) / (across + (across == 0.0))
     return solution - share[:, None] * spread
 
 

@@ -105,6 +105,10 @@ class Unbounded:
         """Return that no maximum is at infinity, of shape (resample, p)."""
         return np.zeros(point.shape, dtype=bool)
 
+    def held_rows(self, point: Array) -> Array:
+        """Return that no linear function of the point is held, of shape (resample, p, 0)."""
+        return np.zeros((*point.shape, 0))
+
 
 class _Stepped(NamedTuple):
     """Where damped steps led, one row per resample.

@@ -7,16 +7,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
-from bayesrank.inference.fits.climbing import MAX_ITERATIONS, climb
+from bayesrank.inference.fits.climbing import MAX_ITERATIONS
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_cells import Guessing
-from bayesrank.inference.fits.items import item_counts, item_fit, known, limited
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.items import ItemCounts, item_counts, item_fit, known, limited
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.logistic_items import LogisticItems
+from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array, checked_precision, flattened
 from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.saddles import climb_past_saddles
 
+# A maximum is higher than another from this share of the objective on.
+_HIGHER = 1e-9
+# Abilities are clear if they explain so many times the variance of the strongest other dimension.
+_CLEAR = 4.0
+_DIMENSIONS = 3
 # Precision of the abilities of the Rasch fit to begin with, where the model itself has no prior.
 _START_PRECISION = 0.1
 
@@ -61,7 +68,8 @@ def fit_irt_2pl(
 
     The penalty :math:`\rho \sum (\log a)^2` is subtracted from the log-likelihood; without a prior
     on the abilities it alone fixes their scale. The mean difficulty of the questions that are kept
-    is 0. The objective is not concave: the fit is the local maximum above the Rasch model's.
+    is 0. The objective is not concave: the fit is the highest maximum found from the Rasch model's
+    abilities and, where those are not clear, from other dimensions of the answers too.
 
     Parameters
     ----------
@@ -146,10 +154,16 @@ def irt_3pl_problem(
     checked_precision("reg_guessing", reg_guessing)
     if guessing is None and reg_guessing == 0.0:
         raise ValueError("reg_guessing must be positive where guessing is estimated; got 0")
-    treated = Guessing(guessing, guessing_upper, reg_guessing)
-    return _problem(
-        correct, trials, weights, ability_mean, ability_precision, reg_discrimination, treated
+    problem = _problem(
+        correct,
+        trials,
+        weights,
+        ability_mean,
+        ability_precision,
+        reg_discrimination,
+        Guessing(guessing, guessing_upper),
     )
+    return replace(problem, guessing_penalty=reg_guessing)
 
 
 def fit_irt_3pl(
@@ -269,7 +283,7 @@ def _problem(
 def _fit(problem: LogisticItems, max_iterations: int) -> Fit:
     data = problem.data
     n_systems = data.by_system.shape[-1]
-    optimum = climb(problem, _first_point(problem), max_iterations=max_iterations)
+    optimum = _highest(problem, max_iterations)
     optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
     held = problem.held(optimum.point)
     exists = problem.ability_precision > 0.0
@@ -287,6 +301,56 @@ def _fit(problem: LogisticItems, max_iterations: int) -> Fit:
         unpack=partial(_unpack, data.trials.shape[-2:], fixed),
         displace=partial(_displace, held.reshape(*data.lead, -1)),
     )
+
+
+def _highest(problem: LogisticItems, max_iterations: int) -> Optimum:
+    """Return the highest of the maxima above several starting points.
+
+    Above the Rasch model's there are others where its abilities say less of the answers than a
+    second dimension does: then abilities are also begun at either end of such dimensions.
+    """
+
+    def climb_from(some: LogisticItems, start: Array) -> Optimum:
+        return climb_past_saddles(some, start, max_iterations=max_iterations, ties="first")
+
+    start = _first_point(problem)
+    optimum = climb_from(problem, start)
+    rows, others = _other_abilities(problem.data, start[:, : problem.data.by_system.shape[-1]])
+    if not rows.size:
+        return optimum
+    many = problem.take(np.repeat(rows, others.shape[1]))
+    begin = start[np.repeat(rows, others.shape[1])]
+    begin[:, : others.shape[-1]] = others.reshape(len(begin), -1)
+    found = climb_from(many, many.restore(begin))
+    reached = np.where(found.converged, many.value(found.point), -np.inf).reshape(len(rows), -1)
+    best = reached.argmax(axis=1) + np.arange(len(rows)) * others.shape[1]
+    level = np.where(optimum.converged, problem.value(optimum.point), -np.inf)[rows]
+    higher = reached.max(axis=1) > level + _HIGHER * np.where(np.isfinite(level), -level, 0.0)
+    for name in ("point", "converged", "iterations", "gradient_norm"):
+        getattr(optimum, name)[rows[higher]] = getattr(found, name)[best[higher]]
+    return optimum
+
+
+def _other_abilities(data: ItemCounts, ability: Array) -> tuple[NDArray[np.intp], Array]:
+    """Return which resamples need more starts, and the abilities of each, (row, start, system)."""
+    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
+    rest = rates - rates.mean(axis=-1, keepdims=True)
+    rest -= rest.mean(axis=-2, keepdims=True)
+    rest *= ~data.left_out[:, np.newaxis]
+    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
+    # Not by the abilities, whose scale is that of their prior.
+    spread = smoothed_log_odds(data.by_system, data.played)
+    signal = spread.var(axis=-1) * spread.shape[-1] * (~data.left_out).sum(axis=-1)
+    rows = np.flatnonzero(signal < _CLEAR * shares[:, -1])
+    n_systems = ability.shape[-1]
+    # Along and against the strongest dimensions, and between any two.
+    strong = directions[rows].swapaxes(1, 2)[:, ::-1][:, :_DIMENSIONS]
+    first, second = np.triu_indices(strong.shape[1], 1)
+    pairs = [strong[:, first] + sign * strong[:, second] for sign in (1.0, -1.0)]
+    ways = np.concatenate([strong, *pairs], axis=1)
+    ways = np.concatenate([ways, -ways], axis=1)
+    ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
+    return rows, ability[rows, np.newaxis] + ways
 
 
 def _first_point(problem: LogisticItems) -> Array:

@@ -13,17 +13,17 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
-from bayesrank.inference.fits.existence import check_items
+from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.inference.fits.existence import REMEDY, check_items
+from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.growth import fit_growth
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
-from bayesrank.inference.fits.item_cells import Guessing
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.mirt import fit_mirt
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.pooled_growth import fit_pooled_growth
-from bayesrank.inference.fits.pooled_irt import fit_pooled_items
-from bayesrank.inference.fits.pooled_items import NormalPrior, PooledItems
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.models.factor_reference import Score
@@ -35,6 +35,8 @@ Named = dict[str, NDArray[np.float64]]
 
 # What has not settled by then is on its way to infinity, where dozens of fits would not follow.
 _REFIT_ITERATIONS = 100
+# Log-odds below which nothing but guessing is left of a chance of being right.
+_GUESS = -20.0
 
 
 def rasch(
@@ -49,14 +51,14 @@ def rasch(
     if difficulty_prior != HIERARCHICAL or normal[1] == 0.0:
         return None
     mean, precision = normal
-    problem = PooledItems.of(
+    fit = fit_pooled_items(
         *data.binary_counts,
         ability_mean=mean,
         ability_precision=precision,
         level=float(np.mean(mean)),
         level_sd=(precision * data.shape[0]) ** -0.5,
     )
-    return _uncentred(fit_pooled_items(problem))
+    return _uncentred(fit)
 
 
 def irt_2pl(
@@ -126,13 +128,17 @@ def irt_3pl(
         guessing_upper=guessing_upper,
     )
 
+    fit = _with_refits(fit_counts, data)
+    if normal[1] == 0.0:
+        _require_no_guess(data, fit)
+
     def free(named: Named) -> Named:
         if guessing is not None:
             return _log_discrimination(named)
         share = named["guessing"] / guessing_upper
         return _log_discrimination(named) | {"guessing_logit": np.log(share) - np.log1p(-share)}
 
-    return _with_free_variables(_with_refits(fit_counts, data), free)
+    return _with_free_variables(fit, free)
 
 
 def dynamic_irt(
@@ -257,10 +263,8 @@ def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
     normal = prior.quadratic()
     if normal is None or normal[1] == 0.0 or len(set(data.groups or ())) > 1:
         return None
-    problem = PooledItems.of(
-        *data.binary_counts, ability_mean=normal[0], ability_precision=normal[1]
-    )
-    return _with_free_variables(fit_pooled_items(problem), _spread_of_difficulties)
+    fit = fit_pooled_items(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
+    return _with_free_variables(fit, _spread_of_difficulties)
 
 
 def rasch_mml(
@@ -281,9 +285,14 @@ def irt_2pl_mml(
     return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)
 
 
-def require_items(data: Responses, **_: Any) -> None:
-    """Raise where the abilities have no finite joint maximum-likelihood estimate."""
+def require_items(data: Responses, *, variant: str | None = None, **_: Any) -> None:
+    """Raise where the abilities have no finite joint maximum-likelihood estimate.
+
+    The penalty of a random walk keeps the abilities of all systems finite.
+    """
     right, trials = data.binary_counts
+    if variant == "state_space":
+        return
     check_items(
         right,
         trials,
@@ -291,6 +300,25 @@ def require_items(data: Responses, **_: Any) -> None:
         questions=data.questions,
         method="an item response model",
     )
+
+
+def _require_no_guess(data: Responses, fit: Fit) -> None:
+    """Raise where guessing explains a system and not one with as many right of as many answers.
+
+    The likelihood then has a maximum for each of them, all equally high or nearly so, and with
+    another one of them at minus infinity.
+    """
+    right, trials = (counts.sum(axis=1) for counts in data.binary_counts)
+    gaps = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
+    log_odds = np.where(np.isfinite(gaps), fit.parameters["discrimination"] * gaps, -np.inf)
+    guesses = log_odds.max(axis=1) < _GUESS
+    alike = (right[:, np.newaxis] == right) & (trials[:, np.newaxis] == trials)
+    if (alike & guesses[:, np.newaxis] & ~guesses).any() or not np.isfinite(fit.score).all():
+        raise NoFiniteEstimate(
+            "irt_3pl has no finite maximum-likelihood estimate: guessing explains the answers of "
+            f"{named_systems(data.systems, guesses)}, but not those of others with as many right; "
+            f"{REMEDY}"
+        )
 
 
 def _fit_lines(
@@ -304,14 +332,13 @@ def _fit_lines(
     if slopes is None or min(slopes[1], ability_prior[1]) == 0.0:
         return None
     # A common factor of the discriminations is the scale of the abilities, and has no prior.
-    problem = PooledItems.of(
+    return fit_pooled_items(
         *data.binary_counts,
         ability_mean=ability_prior[0],
         ability_precision=ability_prior[1],
         slope_prior=NormalPrior(0.0, slopes[1]),
         **guessing,
     )
-    return fit_pooled_items(problem)
 
 
 def _uncentred(fit: Fit) -> Fit:

@@ -16,24 +16,27 @@ of one that discriminates sharply, whose intercept does.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.arrow import Arrow
-from bayesrank.inference.fits.item_cells import (
-    FLOOR,
-    Guessing,
-    ItemCells,
-    loglik,
-    positive_definite,
-)
+from bayesrank.inference.fits.item_likelihoods import Guessing, Lines
 from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.two_sided import (
+    Bordered,
+    Expansion,
+    joined,
+    positive_definite,
+)
 
 _SCALE_STEPS = 2
 _TINY = 1e-300
+# Log-odds x below which a parameter that still falls is sent to the floor, and the floor itself.
+_FALLING = -8.0
+_FLOOR = -23.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class LogisticItems:
         Weight of the sum of squared log discriminations.
     guessing : Guessing
         How guessing is treated.
+    guessing_penalty : float
+        Weight of the sum of squared logits of guessing.
     """
 
     data: ItemCounts
@@ -67,6 +72,7 @@ class LogisticItems:
     ability_precision: Array
     discrimination_penalty: float
     guessing: Guessing
+    guessing_penalty: float = 0.0
 
     def take(self, index: slice | NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
@@ -110,11 +116,22 @@ class LogisticItems:
         by_system = (self.data.trials @ slope[:, :, None]).max(axis=(-1, -2))
         return np.maximum(by_system, self.data.asked.max(axis=-1)) + self.ability_precision
 
+    @cached_property
+    def _lines(self) -> Lines:
+        """The likelihood."""
+        data = self.data
+        counts = data.right[:, :, np.newaxis], data.trials[:, :, np.newaxis]
+        return Lines(*counts, np.ones((1, 1)), True, self.guessing, offset=True)
+
+    def _sides(self, point: Array) -> tuple[Array, Array]:
+        """Return the coordinates of systems and questions, as the likelihood takes them."""
+        n_systems, n_questions = self.data.trials.shape[-2:]
+        by_kind = point[:, n_systems:].reshape(len(point), -1, n_questions)
+        return point[:, :n_systems, np.newaxis], by_kind.swapaxes(1, 2)
+
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
-        ability, offset, log_slope, logit = self.split(point)
-        leaning = np.exp(log_slope)[:, None, :] * (ability[:, :, None] + offset[:, None, :])
-        return loglik(self.data, self.guessing, leaning + offset[:, None, :], logit)
+        return self._lines.value(*self._sides(point))
 
     def value(self, point: Array) -> Array:
         """Return the penalised objective, of shape (resample,)."""
@@ -124,16 +141,12 @@ class LogisticItems:
         weights = self.data.weights
         value -= self.discrimination_penalty * (weights * log_slope**2).sum(axis=-1)
         if logit is not None:
-            value -= self.guessing.penalty * (weights * logit**2).sum(axis=-1)
+            value -= self.guessing_penalty * (weights * logit**2).sum(axis=-1)
         return value
-
-    def _cells(self, point: Array) -> ItemCells:
-        """Return the derivatives per system and question."""
-        return ItemCells.at(self.data, self.guessing, *self.split(point))
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective, of shape (resample, p)."""
-        return self._gradient(point, self._cells(point))
+        return self._gradient(point, self._lines.expand(*self._sides(point)))
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the Lagrangian, of shape (resample, p, p).
@@ -141,9 +154,15 @@ class LogisticItems:
         The Lagrangian is the objective less a multiplier times minus the mean difficulty, which is
         held; without a prior the multiplier is 0 and this is the objective's own Hessian.
         """
-        return self._arrow(
-            point, self._cells(point), self.held(point), exact=True, guarded=False
-        ).dense()
+        return self._bordered(point, self.held(point), guarded=False).dense()
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where :meth:`information` is positive definite, of shape (resample,)."""
+        return self._bordered(point, self.held(point), guarded=False).definite()
+
+    def held_rows(self, point: Array) -> Array:
+        """Return what is held, of shape (resample, p, 1)."""
+        return self.constraint(point)[..., np.newaxis]
 
     def constraint(self, point: Array) -> Array:
         """Return the gradient of minus the mean difficulty, of shape (resample, p)."""
@@ -157,24 +176,20 @@ class LogisticItems:
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
         """Return the gradient, and a function from the damping of some resamples to their steps."""
-        batch, n_systems, n_questions = self.data.trials.shape
-        cells = self._cells(point)
-        gradient = self._gradient(point, cells)
-        held = None
+        found = self._lines.expand(*self._sides(point))
+        gradient, held = self._gradient(point, found), None
         if self.has_floor:
-            held = cells.held(gradient)
+            held = self._held(point, gradient)
             gradient[held] = 0.0
-        by_question = gradient[:, n_systems:].reshape(batch, -1, n_questions)
-        arrows = [self._arrow(point, cells, held)]
+        matrices = [self._bordered(point, held, found)]
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
-            arrow = arrows[0].take(rows)
+            matrix = matrices[0].take(rows)
             if damping.any():
-                if len(arrows) == 1:
-                    arrows.append(self._arrow(point, cells, held, exact=False))
-                arrow = arrow.damped(damping, arrows[1].take(rows))
-            ability, other = arrow.solve(gradient[rows, :n_systems], by_question[rows])
-            return np.concatenate([ability, other.reshape(len(rows), -1)], axis=-1)
+                if len(matrices) == 1:
+                    matrices.append(self._bordered(point, held, exact=False))
+                matrix = matrix.damped(damping, matrices[1].take(rows))
+            return joined(*matrix.solve(*self._sides(gradient[rows])))
 
         return gradient, step
 
@@ -182,8 +197,20 @@ class LogisticItems:
         """Say which coordinates have their maximum at infinity, of shape (resample, p)."""
         if not self.has_floor:
             return np.zeros(point.shape, dtype=bool)
-        cells = self._cells(point)
-        return cells.held(self._gradient(point, cells))
+        return self._held(point, self.gradient(point))
+
+    def _held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
+        """Say which abilities and offsets fall for ever, of shape (resample, p)."""
+        n_systems, n_questions = self.data.trials.shape[-2:]
+        x = self._lines.log_odds(*self._sides(point))[2][:, :, 0]
+        highest = np.where(self.data.trials <= 0.0, -np.inf, x)
+        held = np.zeros(gradient.shape, dtype=bool)
+        questions = slice(n_systems, n_systems + n_questions)
+        for side, axis in ((slice(0, n_systems), -1), (questions, -2)):
+            top = highest.max(axis=axis)
+            held[:, side] = (top < _FALLING) & (gradient[:, side] < 0.0) | (top <= _FLOOR)
+        held[:, questions] &= ~self.data.left_out
+        return held & ~self.data.left_out.all(axis=-1, keepdims=True)
 
     def restore(self, point: Array) -> Array:
         """Shift the level so that the mean difficulty is 0 again, where a prior minds it."""
@@ -213,77 +240,80 @@ class LogisticItems:
         ability, offset, log_slope, _ = self.split(point)
         low, fallen = held[:, :n_systems], held[:, n_systems : n_systems + n_questions]
         slope = np.exp(log_slope)
-        bottom = (FLOOR - (1.0 + slope) * offset) / slope
+        bottom = (_FLOOR - (1.0 + slope) * offset) / slope
         floor = np.where(self.data.left_out, np.inf, bottom).min(axis=-1, keepdims=True)
-        best = np.where(low, -np.inf, ability).max(axis=-1, keepdims=True)
+        best = np.where(low, floor, ability).max(axis=-1, keepdims=True)
         settled = point.copy()
         settled[:, :n_systems] = np.where(low, floor, ability)
         questions = slice(n_systems, n_systems + n_questions)
-        settled[:, questions] = np.where(fallen, (FLOOR - slope * best) / (1.0 + slope), offset)
+        settled[:, questions] = np.where(fallen, (_FLOOR - slope * best) / (1.0 + slope), offset)
         return self.restore(settled)
 
-    def _gradient(self, point: Array, cells: ItemCells) -> Array:
+    def _gradient(self, point: Array, found: Expansion) -> Array:
         ability, _, log_slope, logit = self.split(point)
-        parts = cells.gradient()
+        parts = [found.gu[..., 0].copy(), *np.moveaxis(found.gv, -1, 0)]
         parts[0] -= self.ability_precision[:, None] * (ability - self.ability_mean)
         parts[2] -= 2.0 * self.discrimination_penalty * self.data.weights * log_slope
         if logit is not None:
-            parts[3] -= 2.0 * self.guessing.penalty * self.data.weights * logit
+            parts[3] -= 2.0 * self.guessing_penalty * self.data.weights * logit
         return np.concatenate(parts, axis=-1)
 
-    def _arrow(
+    def _bordered(
         self,
         point: Array,
-        cells: ItemCells,
         held: NDArray[np.bool_] | None,
+        found: Expansion | None = None,
         *,
         exact: bool = True,
         guarded: bool = True,
-    ) -> Arrow:
+    ) -> Bordered:
         """Return the matrix of a Newton step, with the constraint that fixes the level.
 
         Questions whose own block of the exact matrix is not positive definite get the expected
         one, unless it is for the record.
         """
         _, n_systems, n_questions = self.data.trials.shape
-        by_question = np.full(self.data.weights.shape, exact)
-        diagonal, blocks, border = cells.curvature(by_question)
-        self._add_question_penalties(blocks)
-        if exact and guarded:
-            by_question = positive_definite(blocks)
-            if not by_question.all():
-                diagonal, blocks, border = cells.curvature(by_question)
-                self._add_question_penalties(blocks)
-        diagonal += self.ability_precision[:, None]
+        if found is None:
+            by_question = None if exact else np.zeros(self.data.weights.shape, dtype=bool)
+            found = self._lines.expand(*self._sides(point), by_question)
+        self._add_priors(found)
+        if exact and guarded and not (definite := positive_definite(found.vv)).all():
+            found = self._lines.expand(*self._sides(point), definite)
+            self._add_priors(found)
+        uu, vv, uv = found.uu, found.vv, found.uv
         if held is not None and held.any():
             low, fallen = held[:, :n_systems], held[:, n_systems : n_systems + n_questions]
-            border[low] = 0.0
-            diagonal[low] = 1.0
-            border[:, :, 0] *= ~fallen[:, None, :]
-            blocks[:, 0] *= ~fallen[:, None, :]
-            blocks[:, :, 0] *= ~fallen[:, None, :]
-            blocks[:, 0, 0] += fallen
-        if not self.has_prior:
-            # Any level will do before the end.
-            return Arrow(diagonal, blocks, border, on_diagonal=np.ones(diagonal.shape))
-        ability, offset, log_slope, _ = self.split(point)
-        share, flat = self._shares(point), np.exp(-log_slope)
-        if exact:
-            pull = self.ability_precision * (ability - self.ability_mean).sum(axis=-1)
-            bend = pull[:, None] * share * flat
-            blocks[:, 0, 1] -= bend
-            blocks[:, 1, 0] -= bend
-            blocks[:, 1, 1] += bend * offset
-        level = np.zeros((len(share), blocks.shape[1], share.shape[-1]))
-        level[:, 0], level[:, 1] = share * (flat + 1.0), -share * flat * offset
-        return Arrow(diagonal, blocks, border, on_blocks=level)
+            uv[low], uu[low] = 0.0, 1.0
+            uv[..., 0] *= ~fallen[:, np.newaxis, np.newaxis]
+            vv[..., 0, :] *= ~fallen[..., np.newaxis]
+            vv[..., :, 0] *= ~fallen[..., np.newaxis]
+            vv[..., 0, 0] += fallen
+        batch, kinds = len(point), vv.shape[-1]
+        on_u, on_v = np.zeros((batch, 1, n_systems, 1)), np.zeros((batch, 1, n_questions, kinds))
+        if self.has_prior:
+            ability, offset, log_slope, _ = self.split(point)
+            share, flat = self._shares(point), np.exp(-log_slope)
+            if exact:
+                pull = self.ability_precision * (ability - self.ability_mean).sum(axis=-1)
+                bend = pull[:, np.newaxis] * share * flat
+                vv[..., 0, 1] -= bend
+                vv[..., 1, 0] -= bend
+                vv[..., 1, 1] += bend * offset
+            on_v[:, 0, :, 0], on_v[:, 0, :, 1] = share * (flat + 1.0), -share * flat * offset
+        else:
+            on_u[:] = 1.0  # any level will do before the end
+        # Nothing is held where no question is kept.
+        nothing = ~(on_u.any(axis=(2, 3)) | on_v.any(axis=(2, 3)))
+        return Bordered(uu, vv, uv, on_u, on_v, nothing.astype(np.float64))
 
-    def _add_question_penalties(self, blocks: Array) -> None:
-        blocks[:, 1, 1] += 2.0 * self.discrimination_penalty * self.data.weights
+    def _add_priors(self, found: Expansion) -> None:
+        """Add priors and penalties to the blocks of an expansion of the likelihood."""
+        found.uu += self.ability_precision[:, np.newaxis, np.newaxis, np.newaxis]
+        found.vv[..., 1, 1] += 2.0 * self.discrimination_penalty * self.data.weights
         if self.guessing.fixed is None:
-            blocks[:, 2, 2] += 2.0 * self.guessing.penalty * self.data.weights
-        for row in range(blocks.shape[1]):
-            blocks[:, row, row] += self.data.left_out  # no data: they stay where they are
+            found.vv[..., 2, 2] += 2.0 * self.guessing_penalty * self.data.weights
+        for kind in range(found.vv.shape[-1]):
+            found.vv[..., kind, kind] += self.data.left_out  # no data: they stay where they are
 
     def _shares(self, point: Array) -> Array:
         """Return the weight of each question in the mean difficulty."""

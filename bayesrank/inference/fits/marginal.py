@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.arrow import solve_or_nan
+from bayesrank.inference.fits.climbing import Unbounded
 from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.penalty import Array
@@ -36,7 +37,7 @@ _NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True)
-class MarginalItems:
+class MarginalItems(Unbounded):
     """Penalised marginal log-likelihood of item parameters.
 
     Free coordinates: intercepts d, then log slopes: one per question, one for all, or none.
@@ -135,13 +136,9 @@ class MarginalItems:
             held[:, n_questions:] = low & (gradient[:, n_questions:] <= 0.0)
         return held
 
-    def restore(self, point: Array) -> Array:
-        """Return the point; nothing is held to a constraint."""
-        return point
-
-    def settle(self, point: Array) -> Array:
-        """Return the point; Newton's steps do all."""
-        return point
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the information is positive definite, of shape (resample,)."""
+        return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
 
     def constraint(self, point: Array) -> Array:
         """Return zeros: nothing is held to a constraint."""

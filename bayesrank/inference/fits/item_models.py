@@ -1,0 +1,211 @@
+"""Item response models as rows of one engine: their designs, priors and what they hold."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesrank.inference.fits.climbing import climb
+from bayesrank.inference.fits.exact_ties import settle_ties
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
+from bayesrank.inference.fits.items import ItemCounts, item_counts
+from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
+from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.rasch import stretched
+from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
+from bayesrank.priors import LEVEL_SD
+
+Named = dict[str, Array]
+
+
+class NormalPrior(NamedTuple):
+    """A normal prior on a parameter of the questions."""
+
+    mean: float = 0.0
+    precision: float = 1.0
+
+
+_STANDARD = NormalPrior()
+# A count over trials has them all in one.
+_ONE_TRIAL = np.ones((1, 1))
+
+
+def pooled_items(
+    correct: ArrayLike,
+    trials: ArrayLike,
+    *,
+    ability_mean: ArrayLike = 0.0,
+    ability_precision: float = 1.0,
+    slope_prior: NormalPrior | None = None,
+    guessing: Guessing = NO_GUESSING,
+    guess_prior: NormalPrior = _STANDARD,
+    level: float = 0.0,
+    level_sd: float = LEVEL_SD,
+) -> tuple[TwoSided[Lines], ItemCounts]:
+    r"""Build the log-posterior of Rasch, 2PL or 3PL data whose parameters all have priors.
+
+    With :math:`x_{lm} = a_m \theta_l + d_m` and c the chance of guessing, P = c + (1 - c)
+    sigma(x). Abilities and log discriminations sum to zero.
+
+    Parameters
+    ----------
+    correct, trials : array_like of shape (..., system, question)
+        Number right and number of trials, 0 trials where a cell is missing.
+    ability_mean : array_like, broadcastable to (system,), default 0
+        Means of the normal prior on the abilities; only differences matter.
+    ability_precision : float, default 1.0
+        Precision of that prior, positive.
+    slope_prior : NormalPrior, optional
+        Prior on the log discriminations; all are 0 by default.
+    guessing : Guessing, default none
+        How guessing is treated.
+    guess_prior : NormalPrior, default standard
+        Prior on the guessing logits.
+    level, level_sd : float, default 0 and 2.5
+        Prior mean and standard deviation of the mean of the intercepts.
+
+    Returns
+    -------
+    tuple of TwoSided and ItemCounts
+        The objective, whose points hold abilities, intercepts, log discriminations where they
+        differ and guessing logits where they are estimated; and the data.
+    """
+    data = item_counts(correct, trials, None, drop=False)
+    n_systems, n_questions = data.right.shape[1:]
+    mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
+    sloped = slope_prior is not None
+    priors = [NormalPrior(0.0, 0.0), *([slope_prior] if slope_prior is not None else [])]
+    if guessing.fixed is None:
+        priors.append(guess_prior)
+    means, precisions = zip(*priors, strict=True)
+    hold_v = np.zeros((1, int(sloped), n_questions, len(priors)))
+    hold_v[:, :, :, 1:2] = 1.0
+    problem = TwoSided(
+        Lines(data.right[:, :, None], data.trials[:, :, None], _ONE_TRIAL, sloped, guessing),
+        Quadratic(np.array([[ability_precision]]), (mean - mean.mean())[:, np.newaxis]),
+        Quadratic(np.diag(precisions), np.array(means)),
+        Pooled(0, level, level_sd),
+        np.ones((1, n_systems, 1)),
+        hold_v,
+        len(data.right),
+    )
+    return problem, data
+
+
+def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fit:
+    """Find the mode of an item response model whose parameters all have priors.
+
+    It is the one above the first approximation of the Rasch model; with informative priors there is
+    no other.
+
+    Parameters
+    ----------
+    correct, trials, **priors
+        As in :func:`pooled_items`.
+
+    Returns
+    -------
+    Fit
+        Free coordinates: those of the objective. ``score`` is the ability; ``parameters``:
+        ``intercept``, and where they are free ``log_discrimination`` and ``guessing_logit``, with
+        what follows from them.
+
+    References
+    ----------
+    .. [1] A. Birnbaum. Some latent trait models and their use in inferring an examinee's ability.
+       In: F. M. Lord and M. R. Novick. Statistical Theories of Mental Test Scores (1968).
+
+    Examples
+    --------
+    >>> right = [[7.0, 5.0, 2.0], [6.0, 3.0, 3.0], [2.0, 1.0, 1.0]]
+    >>> fit = fit_pooled_items(right, np.full((3, 3), 8.0))
+    >>> bool(fit.converged), bool(fit.score[0] > fit.score[2])
+    (True, True)
+    """
+    problem, data = pooled_items(correct, trials, **priors)
+    n_systems, _, _, kinds = problem.likelihood.shape
+    ability, difficulty = stretched(
+        smoothed_log_odds(data.by_system, data.played),
+        -smoothed_log_odds(data.by_question, data.asked),
+        None,
+    )
+    level = ability.mean(axis=-1, keepdims=True)
+    means = np.broadcast_to(problem.questions.mean, (difficulty.shape[-1], kinds)).T[1:]
+    others = [np.broadcast_to(mean, difficulty.shape) for mean in means]
+    if problem.likelihood.sloped:
+        others[0] = np.zeros_like(difficulty)
+    start = np.concatenate([ability - level, level - difficulty, *others], axis=-1)
+    optimum = climb(problem, start)
+    point, mean = optimum.point, np.asarray(problem.systems.mean)[:, 0]
+    totals = data.by_system + problem.systems.precision[0, 0] * mean
+    # Only where questions differ in more than difficulty does it matter which were right.
+    rows = data.trials
+    if problem.likelihood.sloped:
+        rows = np.concatenate([data.right, rows], axis=-1)
+    point[:, :n_systems] = settle_ties(point[:, :n_systems], totals, rows=rows)
+    return two_sided_fit(problem, optimum, data.lead, partial(_unpack_pooled, problem.likelihood))
+
+
+def _unpack_pooled(likelihood: Lines, free: Array) -> Named:
+    """Name the parameters at free coordinates of shape (..., p)."""
+    n_systems, _, _, kinds = likelihood.shape
+    intercept, *others = np.split(free[..., n_systems:], kinds, axis=-1)
+    named = {"score": free[..., :n_systems], "intercept": intercept}
+    if likelihood.sloped:
+        slope = np.exp(others[0])
+        named |= {
+            "log_discrimination": others[0],
+            "discrimination": slope,
+            "difficulty": -intercept / slope,
+        }
+    if likelihood.guessing.fixed is None:
+        guess = likelihood.guessing.upper * logistic(others[-1])
+        named |= {"guessing_logit": others[-1], "guessing": guess}
+    return named
+
+
+def two_sided_fit(
+    problem: TwoSided[Any],
+    optimum: Optimum,
+    lead: tuple[int, ...],
+    unpack: Callable[[Array], Named],
+) -> Fit:
+    """Describe an optimum.
+
+    Parameters
+    ----------
+    problem : TwoSided
+        The objective.
+    optimum : Optimum
+        Its maximum, with ties settled.
+    lead : tuple of int
+        Shape of the resample axes.
+    unpack : callable
+        Names the coordinates of a point, ``score`` among them.
+
+    Returns
+    -------
+    Fit
+        Its free coordinates are the points of the objective.
+    """
+    point = optimum.point
+    p = point.shape[-1]
+    named = unpack(point.reshape(*lead, p))
+    return Fit(
+        score=named.pop("score"),
+        parameters=named,
+        converged=optimum.converged.reshape(lead),
+        iterations=optimum.iterations.reshape(lead),
+        gradient_norm=optimum.gradient_norm.reshape(lead),
+        free=point.reshape(*lead, p),
+        unpack=unpack,
+        log_likelihood=lambda: problem.loglik(point).reshape(lead),
+        curvature=lambda: (
+            problem.information(point).reshape(*lead, p, p),
+            problem.constraints[0],
+        ),
+    )

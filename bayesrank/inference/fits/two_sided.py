@@ -1,0 +1,432 @@
+r"""The objective of systems against questions: its blocks, its priors and its Newton steps.
+
+The log-likelihood is a sum over cells, each a function of the coordinates :math:`u_l` of a system
+and :math:`v_m` of a question alone. The negative Hessian then has small blocks on both sides and a
+full border between them. Priors add the same quadratic to all blocks of a side; the hierarchical
+prior of the questions adds a diagonal, and two columns that couple them; and linear functions of
+either side are held. The longer side is eliminated from a Newton step, block by block, and the
+Schur complement of the shorter one is solved.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.arrow import solve_or_nan
+from bayesrank.inference.fits.climbing import Unbounded
+from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.pooled_intercepts import PooledPrior
+from bayesrank.priors import LEVEL_SD
+
+_LEAST_SHARE = 1e-6
+
+
+@dataclass
+class Expansion:
+    """Gradient and negative Hessian, in blocks.
+
+    Attributes
+    ----------
+    gu, gv : numpy.ndarray of shape (resample, system, a) and (resample, question, b)
+        The gradient.
+    uu, vv : numpy.ndarray of shape (resample, system, a, a) and (resample, question, b, b)
+        Blocks of the negative Hessian.
+    uv : numpy.ndarray of shape (resample, system, a, question, b)
+        Its border.
+    """
+
+    gu: Array
+    uu: Array
+    gv: Array
+    vv: Array
+    uv: Array
+
+
+class Cells(Protocol):
+    """A log-likelihood of cells, batched over resamples."""
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Numbers of systems, their coordinates, questions and their coordinates."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of cells per resample."""
+        ...
+
+    def value(self, u: Array, v: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+        ...
+
+    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+        """Return the gradient and the negative Hessian.
+
+        `exact`, of shape (resample, question), says for which questions the observed answers
+        enter the Hessian; those of the others are their expectations.
+        """
+        ...
+
+    def scale(self, v: Array) -> Array:
+        """Return the largest number of answers behind a parameter, of shape (resample,)."""
+        ...
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the cells of some resamples."""
+        ...
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """A normal prior on the coordinates of one side, the same for all its rows.
+
+    Attributes
+    ----------
+    precision : numpy.ndarray of shape (k, k)
+        May be singular.
+    mean : numpy.ndarray broadcastable to (row, k), or float
+        Where it is centred.
+    """
+
+    precision: Array
+    mean: Array | float = 0.0
+
+    def value(self, x: Array) -> Array:
+        """Return the log-density up to a constant, of shape (resample,)."""
+        gap = x - self.mean
+        return -0.5 * ((gap @ self.precision) * gap).sum(axis=(-1, -2))
+
+    def gradient(self, x: Array) -> Array:
+        """Return its gradient, of the shape of `x`."""
+        return (self.mean - x) @ self.precision
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The hierarchical prior on one coordinate of the questions, with its scale integrated out.
+
+    Its mean is normal, and its deviations are Student's t; see
+    :func:`bayesrank.models.pooled_priors.pooled`.
+
+    Attributes
+    ----------
+    column : int
+        Which coordinate.
+    level, level_sd : float
+        Prior mean and standard deviation of the mean.
+    """
+
+    column: int = 0
+    level: float = 0.0
+    level_sd: float = LEVEL_SD
+
+    def at(self, v: Array) -> PooledPrior:
+        """Expand the log-density at coordinates of the questions."""
+        return PooledPrior.at(v[..., self.column], self.level, self.level_sd)
+
+
+@dataclass(frozen=True)
+class Bordered:
+    """A batch of negative Hessians of both sides, with further rows that border them.
+
+    Attributes
+    ----------
+    uu, vv, uv : numpy.ndarray
+        As in :class:`Expansion`.
+    on_u : numpy.ndarray of shape (resample, extra, system, a)
+    on_v : numpy.ndarray of shape (resample, extra, question, b)
+        The further rows: columns that couple questions, and what is held.
+    corner : numpy.ndarray of shape (resample, extra)
+        Their diagonal: 0 for what is held, minus the sign of a coupling.
+    """
+
+    uu: Array
+    vv: Array
+    uv: Array
+    on_u: Array
+    on_v: Array
+    corner: Array
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the matrices of some resamples: themselves, where these are all."""
+        if len(index) == len(self.uu):
+            return self
+        parts = (self.uu, self.vv, self.uv, self.on_u, self.on_v, self.corner)
+        return type(self)(*(part[index] for part in parts))
+
+    def damped(self, shares: Array, reference: "Bordered") -> Self:
+        """Return the matrices with shares of a reference's diagonals added to theirs."""
+        uu, vv = self.uu.copy(), self.vv.copy()
+        for blocks, safe in ((uu, reference.uu), (vv, reference.vv)):
+            diagonal = np.einsum("bnkk->bnk", safe)
+            least = _LEAST_SHARE * diagonal.mean(axis=1, keepdims=True)
+            added = shares[:, np.newaxis, np.newaxis] * np.maximum(diagonal, least)
+            np.einsum("bnkk->bnk", blocks)[...] += added
+        return replace(self, uu=uu, vv=vv)
+
+    def solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
+        """Return the steps of both sides that keep what is held; NaN where singular."""
+        questions_first = gv.size >= gu.size
+        first, other = (gv, gu) if questions_first else (gu, gv)
+        solved, complement = self._eliminate(first, other, questions_first=questions_first)
+        x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
+        inner = solved[..., -1:] - solved[..., :-1] @ x[:, np.newaxis]
+        step, beside = inner[..., 0], x[:, : other[0].size, 0].reshape(other.shape)
+        return (beside, step) if questions_first else (step, beside)
+
+    def definite(self) -> NDArray[np.bool_]:
+        """Say which matrices are positive definite along what is not held, (resample,).
+
+        By the signs of the eigenvalues of blocks and Schur complement, which add up to those of
+        the whole (Haynsworth): each row that is held has one negative one, and couplings their own.
+        """
+        gu, gv = np.zeros(self.uu.shape[:-1]), np.zeros(self.vv.shape[:-1])
+        questions_first = gv.size >= gu.size
+        first, other = (gv, gu) if questions_first else (gu, gv)
+        complement = self._eliminate(first, other, questions_first=questions_first)[1][:, :, :-1]
+        if not np.isfinite(complement).all():
+            return np.zeros(len(gu), dtype=bool)
+        blocks = np.linalg.eigvalsh(self.vv if questions_first else self.uu)
+        negative = (blocks < 0.0).sum(axis=(1, 2))
+        negative += (np.linalg.eigvalsh(complement) < 0.0).sum(axis=1)
+        return negative == (self.corner <= 0.0).sum(axis=1)
+
+    def _eliminate(
+        self, side: Array, other_side: Array, *, questions_first: bool
+    ) -> tuple[Array, Array]:
+        """Eliminate one side: its solved columns, and the complement beside its right side."""
+        if questions_first:
+            blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 3, 4, 1, 2)
+            border, beside = self.on_v, self.on_u
+        else:
+            blocks, others, cross, border, beside = self.uu, self.vv, self.uv, self.on_u, self.on_v
+        (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[1]
+        kept = m * j
+        columns = np.empty((batch, n, k, kept + extra + 1))
+        columns[..., :kept] = cross.reshape(batch, n, k, kept)
+        columns[..., kept:-1] = border.transpose(0, 2, 3, 1)
+        columns[..., -1] = side
+        across = columns[..., :-1].reshape(batch, n * k, -1).transpose(0, 2, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
+            solved = columns / blocks if k == 1 else solve_or_nan(blocks, columns)
+            complement = -(across @ solved.reshape(batch, n * k, -1))
+        each = np.arange(m)
+        whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
+        whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
+        flat = beside.reshape(batch, extra, kept)
+        complement[:, kept:, :kept] += flat
+        complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
+        at = kept + np.arange(extra)
+        complement[:, at, at] += self.corner
+        complement[:, :kept, -1] += other_side.reshape(batch, kept)
+        return solved, complement
+
+    def dense(self) -> Array:
+        """Return the matrices in full, of shape (resample, p, p), coordinate by coordinate."""
+        batch, n_systems, a, n_questions, b = self.uv.shape
+        size = n_systems * a
+        full = np.zeros((batch, size + n_questions * b, size + n_questions * b))
+        for blocks, first in ((self.uu, 0), (self.vv, size)):
+            each, k = first + np.arange(blocks.shape[1]), blocks.shape[-1]
+            for row, column in np.ndindex(k, k):
+                to = each + row * len(each), each + column * len(each)
+                full[:, *to] = blocks[:, :, row, column]
+        border = self.uv.transpose(0, 2, 1, 4, 3).reshape(batch, size, -1)
+        full[:, :size, size:] = border
+        full[:, size:, :size] = border.transpose(0, 2, 1)
+        couples = self.corner[0] != 0.0
+        if couples.any():
+            columns = self.on_v[:, couples].transpose(0, 1, 3, 2).reshape(batch, couples.sum(), -1)
+            signed = columns * -self.corner[:, couples, np.newaxis]
+            full[:, size:, size:] += columns.transpose(0, 2, 1) @ signed
+        return full
+
+
+@dataclass(frozen=True)
+class TwoSided[Likelihood: Cells](Unbounded):
+    """A penalised log-likelihood of systems against questions, as :func:`climb` takes it.
+
+    Points hold the first coordinate of all systems, their second, ..., and those of the questions
+    likewise.
+
+    Attributes
+    ----------
+    likelihood : Cells
+        The likelihood.
+    systems, questions : Quadratic
+        Priors of either side.
+    pooled : Pooled, optional
+        A hierarchical prior on one coordinate of the questions.
+    hold_u : numpy.ndarray of shape (held, system, a)
+        What is held of the systems, orthogonal rows.
+    hold_v : numpy.ndarray of shape (1 or resample, held, question, b)
+        What is held of the questions, orthogonal rows.
+    n_resamples : int
+        Number of resamples.
+    """
+
+    likelihood: Likelihood
+    systems: Quadratic
+    questions: Quadratic
+    pooled: Pooled | None
+    hold_u: Array
+    hold_v: Array
+    n_resamples: int = 1
+
+    @property
+    def size(self) -> int:
+        """Number of resamples."""
+        return self.n_resamples
+
+    @property
+    def cells(self) -> int:
+        """Cells per resample."""
+        return self.likelihood.size
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the problem of some resamples."""
+        hold_v = self.hold_v if len(self.hold_v) == 1 else self.hold_v[index]
+        likelihood = self.likelihood.take(index)
+        return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
+
+    def split(self, point: Array) -> tuple[Array, Array]:
+        """Return u and v at a point."""
+        n_systems, a, n_questions, b = self.likelihood.shape
+        u = point[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
+        return u, point[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
+
+    def scale(self, point: Array) -> Array:
+        """Return the count scale of the gradient, of shape (resample,)."""
+        return self.likelihood.scale(self.split(point)[1]) + self.systems.precision.max()
+
+    def loglik(self, point: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+        return self.likelihood.value(*self.split(point))
+
+    def value(self, point: Array) -> Array:
+        """Return the objective, of shape (resample,)."""
+        u, v = self.split(point)
+        value = self.likelihood.value(u, v) + self.systems.value(u) + self.questions.value(v)
+        if self.pooled is not None:
+            value += self.pooled.at(v).value
+        return value
+
+    def gradient(self, point: Array) -> Array:
+        """Return the gradient along what is not held, of shape (resample, p)."""
+        found = self._expand(point)[0]
+        gradient, held = joined(found.gu, found.gv), self.constraints
+        lengths = np.einsum("bpc,bpc->bc", held, held)[..., np.newaxis]
+        shares = held.swapaxes(1, 2) @ gradient[..., np.newaxis] / np.maximum(lengths, 1e-300)
+        return gradient - (held @ shares)[..., 0]
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        return self._bordered(*self._expand(point)).dense()
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the negative Hessian is positive definite, of shape (resample,)."""
+        return self._bordered(*self._expand(point)).definite()
+
+    def held_rows(self, point: Array) -> Array:
+        """Return what is held, of shape (resample, p, held)."""
+        return np.broadcast_to(self.constraints, (len(point), *self.constraints.shape[1:]))
+
+    def constraint(self, point: Array) -> Array:
+        """Return zeros: the gradient is along what is not held already."""
+        return np.zeros(point.shape)
+
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from the damping of some resamples to their steps.
+
+        Questions whose own block is not positive definite get the expected one, and shares of the
+        expected diagonal are what damps.
+        """
+        found, low = self._expand(point)
+        curved = found.vv.shape[-1] > 1
+        if curved and not (definite := positive_definite(found.vv)).all():
+            found, low = self._expand(point, definite)
+        matrices = [self._bordered(found, low)]
+
+        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+            matrix = matrices[0].take(rows)
+            if damping.any():
+                if len(matrices) == 1:
+                    nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
+                    expected = self._expand(point, nowhere) if curved else (found, low)
+                    matrices.append(self._bordered(*expected))
+                matrix = matrix.damped(damping, matrices[1].take(rows))
+            return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
+
+        return joined(found.gu, found.gv), step
+
+    @cached_property
+    def constraints(self) -> Array:
+        """What is held, of shape (1 or resample, p, held)."""
+        resamples, (n_systems, a, n_questions, b) = len(self.hold_v), self.likelihood.shape
+        n_u, n_v = len(self.hold_u), self.hold_v.shape[1]
+        held = np.zeros((resamples, n_systems * a + n_questions * b, n_u + n_v))
+        size = n_systems * a
+        held[:, :size, :n_u] = self.hold_u.transpose(2, 1, 0).reshape(size, n_u)
+        of_questions = self.hold_v.transpose(0, 3, 2, 1)
+        held[:, size:, n_u:] = of_questions.reshape(resamples, n_questions * b, n_v)
+        return held
+
+    def _expand(
+        self, point: Array, exact: NDArray[np.bool_] | None = None
+    ) -> tuple[Expansion, tuple[Array, Array] | None]:
+        """Return gradient and blocks with priors, and what couples questions: columns and signs."""
+        u, v = self.split(point)
+        found, low = self.likelihood.expand(u, v, exact), None
+        found.gu = found.gu + self.systems.gradient(u)
+        found.gv = found.gv + self.questions.gradient(v)
+        found.uu = found.uu + self.systems.precision
+        found.vv = found.vv + self.questions.precision
+        if self.pooled is not None:
+            k, prior = self.pooled.column, self.pooled.at(v)
+            found.gv[..., k] += prior.gradient
+            found.vv[..., k, k] += prior.precision[:, np.newaxis]
+            columns = prior.columns * np.sqrt(np.abs(prior.shares))[:, np.newaxis]
+            low = columns, np.where(prior.shares > 0.0, 1.0, -1.0)
+        # Without answers and prior a coordinate has no gradient either, and stays where it is.
+        for blocks in (found.uu, found.vv):
+            diagonal = np.einsum("bnkk->bnk", blocks)
+            diagonal += diagonal == 0.0
+        return found, low
+
+    def _bordered(self, found: Expansion, low: tuple[Array, Array] | None) -> Bordered:
+        batch, n_systems, a = found.gu.shape
+        n_questions, b = found.gv.shape[1:]
+        n_low, n_u = 0 if low is None else 2, len(self.hold_u)
+        extra = n_low + n_u + self.hold_v.shape[1]
+        on_u, corner = np.zeros((batch, extra, n_systems, a)), np.zeros((batch, extra))
+        on_v = np.zeros((batch, extra, n_questions, b))
+        if low is not None and self.pooled is not None:
+            on_v[:, :2, :, self.pooled.column] = low[0].swapaxes(1, 2)
+            corner[:, :2] = -low[1]
+        on_u[:, n_low : n_low + n_u] = self.hold_u
+        on_v[:, n_low + n_u :] = self.hold_v
+        return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
+
+
+def joined(u: Array, v: Array) -> Array:
+    """Return the point of coordinates u and v, of shape (resample, p)."""
+    if u.shape[-1] == v.shape[-1] == 1:
+        return np.concatenate([u[..., 0], v[..., 0]], axis=-1)
+    parts = (side.swapaxes(1, 2).reshape(len(side), -1) for side in (u, v))
+    return np.concatenate(list(parts), axis=-1)
+
+
+def positive_definite(blocks: Array) -> NDArray[np.bool_]:
+    """Say which symmetric blocks of shape (..., k, k), k up to 3, are positive definite."""
+    minors = first = blocks[..., 0, 0]
+    definite = first > 0.0
+    if blocks.shape[-1] > 1:
+        minors = first * blocks[..., 1, 1] - blocks[..., 0, 1] ** 2
+        definite = definite & (minors > 0.0)
+    if blocks.shape[-1] > 2:
+        definite = definite & (np.linalg.det(blocks) > 0.0)
+    return definite
