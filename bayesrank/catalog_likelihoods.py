@@ -53,6 +53,18 @@ LIKELIHOODS = (
         composite=True,
     ),
     Method(
+        "thurstone_mosteller",
+        "paired probit",
+        "bayesrank.models.paired:thurstone_mosteller",
+        "comparisons",
+        _LIKELIHOOD,
+        ("thurstone1927law", "mosteller1951remarks"),
+        kernel="bayesrank.inference.fits.table:thurstone_mosteller",
+        gradient="bayesrank.inference.fits.pairs:thurstone_mosteller",
+        composite=True,
+        existence="bayesrank.inference.fits.table:require_thurstone_mosteller",
+    ),
+    Method(
         "plackett_luce",
         "luce",
         "bayesrank.models.luce:plackett_luce",

@@ -22,6 +22,7 @@ from bayesrank.inference.fits.pairs import (
     bradley_terry,
     davidson,
     rao_kupper,
+    thurstone_mosteller,
 )
 from bayesrank.inference.fits.rasch import rasch_problem
 from bayesrank.inference.fits.set_sizes import set_statistics
@@ -150,6 +151,10 @@ CASES = {
     ),
     "rao_kupper_fixed": Case(
         "rao_kupper", {"tie_strength": 1.1}, pairs(rao_kupper(tie_strength=1.1)), scores
+    ),
+    "thurstone_mosteller": Case("thurstone_mosteller", {}, pairs(thurstone_mosteller()), scores),
+    "thurstone_mosteller_half": Case(
+        "thurstone_mosteller", {"ties": "half"}, pairs(thurstone_mosteller(ties="half")), scores
     ),
     "bradley_terry_luce": Case("bradley_terry_luce", {}, choices, scores),
     "davidson_luce": Case("davidson_luce", {}, winner_sets, scores),

@@ -13,6 +13,7 @@ from bayesrank.inference.fits.pairs import (
     davidson,
     fit_pairs,
     rao_kupper,
+    thurstone_mosteller,
 )
 from bayesrank.results.ranks import tie_groups
 
@@ -27,6 +28,8 @@ LIKELIHOODS = {
     "rao_kupper_fixed": rao_kupper(tie_strength=1.1),
     "rao_kupper": rao_kupper(),
     "davidson": davidson(),
+    "thurstone_mosteller": thurstone_mosteller(),
+    "thurstone_mosteller_half": thurstone_mosteller(ties="half"),
 }
 FITS = {name: partial(fit_pairs, likelihood) for name, likelihood in LIKELIHOODS.items()}
 fit_bradley_terry, fit_davidson, fit_rao_kupper = (

@@ -73,8 +73,8 @@ class PairLikelihood:
     lowest_tie : float, default -inf
         Its value without any tie; with nothing but ties it is infinite.
     safe_share : callable, optional
-        ``safe_share(scores, tie, step)``: the factor that makes a Newton step safe, where its reach
-        (see :mod:`bayesrank.inference.fits.newton`) does not tell.
+        ``safe_share(problem, point, step)``: the factor that makes a Newton step safe, where its
+        reach (see :mod:`bayesrank.inference.fits.newton`) does not tell.
     points_suffice : bool, default True
         Whether the data enter through points (half of one for a tie) and numbers of comparisons.
     unit : float, default 1
@@ -87,7 +87,7 @@ class PairLikelihood:
     log_tie: float | None = None
     start: Callable[[Array], tuple[Array, Array]] | None = None
     lowest_tie: float = -np.inf
-    safe_share: Callable[[Array, Array, Array], Array] | None = None
+    safe_share: "Callable[[PairCounts, Array, Array], Array] | None" = None
     points_suffice: bool = True
     unit: float = 1.0
 
@@ -110,9 +110,13 @@ class PairLikelihood:
 
 def bradley_terry(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
     """Return the Bradley-Terry likelihood, P(i beats j) = sigma(theta_i - theta_j)."""
+    return PairLikelihood(_logistic_value, _logistic_derivatives, ties=_checked(ties))
+
+
+def _checked(ties: TiePolicy) -> TiePolicy:
     if ties not in ("ignore", "half"):
         raise ValueError(f"ties must be 'ignore' or 'half'; got {ties!r}")
-    return PairLikelihood(_logistic_value, _logistic_derivatives, ties=ties)
+    return ties
 
 
 def _logistic_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
@@ -218,13 +222,55 @@ def _threshold_derivatives(won: Array, tied: Array, ahead: Array, tie: Array) ->
     return slope, curvature, tie_slope, -curvature, curvature + bend * tied
 
 
-def _safe_threshold(scores: Array, tie: Array, step: Array) -> Array:
+def _safe_threshold(problem: "PairCounts", point: Array, step: Array) -> Array:
     """Halve c at most, and go no further than the curvature in it is known."""
-    log_kappa, move = tie[:, 0], step[:, -1]
+    log_kappa, move = point[:, -1], step[:, -1]
     inside = np.where((log_kappa == 0.0) | np.isinf(log_kappa), 1.0, log_kappa)
     share = 0.5 * inside / np.maximum(-move, 0.5 * inside)
     # log(e^{2c} - 1) has |third| = 2 coth(c) |second|.
     return share * step_length(2.0 / np.tanh(0.5 * inside) * np.abs(move) * share)
+
+
+def thurstone_mosteller(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
+    """Return the Thurstone-Mosteller likelihood, P(i beats j) = Phi(theta_i - theta_j)."""
+    return PairLikelihood(
+        _probit_value,
+        _probit_derivatives,
+        ties=_checked(ties),
+        safe_share=_safe_probit,
+        points_suffice=False,
+        unit=0.6,
+    )
+
+
+def _probit_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
+    from scipy.special import log_ndtr  # other fits of pairs do not need SciPy
+
+    return won * log_ndtr(ahead)
+
+
+def _probit_derivatives(won: Array, tied: Array, ahead: Array, tie: Array) -> tuple[Array, Array]:
+    from scipy.special import erfcx
+
+    # The inverse Mills ratio phi / Phi.
+    ratio = (2.0 / np.pi) ** 0.5 / erfcx(ahead * -(0.5**0.5))
+    slope = won * ratio
+    return slope, slope * (ratio + ahead)
+
+
+def _safe_probit(problem: "PairCounts", point: Array, step: Array) -> Array:
+    """Go no further than the curvature is known: |third| is at most (1/2 + |d|) |second|."""
+    met = problem.n_pairs > 0.0
+    largest = [
+        np.where(met, np.abs(each[:, :, np.newaxis] - each[:, np.newaxis, :]), 0.0).max((-1, -2))
+        for each in (point, step)
+    ]
+    ahead, move = largest
+    share = np.ones(len(move))
+    # How far the step goes decides how large d becomes. The odd ones of these are safe.
+    for _ in range(5):
+        share = step_length(move * (0.5 + ahead + share * move))
+    return share
 
 
 @dataclass(frozen=True)
@@ -330,8 +376,7 @@ class PairCounts:
         matrix = self._information(point, derivatives)
         step = solve_zero_sum(matrix, gradient, self.size, self.penalty.precision)
         if self.likelihood.safe_share is not None:
-            scores, tie = point[:, : self.size], point[:, self.size :]
-            step *= self.likelihood.safe_share(scores, tie, step)[:, np.newaxis]
+            step *= self.likelihood.safe_share(self, point, step)[:, np.newaxis]
         return step
 
     def reach(self, point: Array, step: Array) -> Array:
@@ -388,7 +433,7 @@ def _net(slopes: Array) -> Array:
 def fit_pairs(
     likelihood: PairLikelihood,
     wins: ArrayLike,
-    ties: ArrayLike | None = None,
+    ties: ArrayLike = 0.0,
     *,
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
@@ -403,8 +448,8 @@ def fit_pairs(
         Of one pair, for example :func:`bradley_terry`.
     wins : array_like of shape (..., system, opponent)
         ``wins[..., i, j]``: how often i beat j. Leading axes are resamples.
-    ties : array_like of shape (..., system, opponent), optional
-        Symmetric tie counts; none by default.
+    ties : array_like of shape (..., system, opponent), default 0
+        Symmetric tie counts.
     prior_mean : array_like, broadcastable to (..., system), default 0
         Means of a normal prior on the zero-sum scores.
     prior_precision : array_like, broadcastable to (...), default 0
@@ -432,7 +477,7 @@ def fit_pairs(
     problem = PairCounts.of(
         likelihood,
         wins,
-        np.zeros(np.shape(wins)[-2:]) if ties is None else ties,
+        ties,
         prior_mean=prior_mean,
         prior_precision=prior_precision,
         tie_mean=tie_mean,

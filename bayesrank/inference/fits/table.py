@@ -86,6 +86,13 @@ def _fit_pairs(
     )
 
 
+def thurstone_mosteller(
+    data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore"
+) -> Fit | None:
+    """Fit Thurstone-Mosteller with a normal or flat prior."""
+    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior)
+
+
 def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
     """Fit Plackett-Luce to comparisons, which is Bradley-Terry; rankings have no kernel."""
     return None if isinstance(data, Ballots) else bradley_terry(data, prior)
@@ -151,8 +158,17 @@ def _davidson_luce_without(
 
 def require_bradley_terry(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
     """Raise unless everybody can be connected by chains of wins in both directions."""
+    _require_wins(data, ties, "bradley_terry")
+
+
+def require_thurstone_mosteller(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
+    """Raise unless everybody can be connected by chains of wins in both directions."""
+    _require_wins(data, ties, "thurstone_mosteller")
+
+
+def _require_wins(data: Comparisons, ties: TiePolicy, method: str) -> None:
     wins = data.wins + data.ties / 2 if ties == "half" else data.wins
-    check_wins(wins, systems=data.systems, method="bradley_terry")
+    check_wins(wins, systems=data.systems, method=method)
 
 
 def require_davidson(data: Comparisons, **_: Any) -> None:
