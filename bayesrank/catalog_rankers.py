@@ -309,6 +309,14 @@ RANKERS = (
         ("balduzzi2018reevaluating",),
     ),
     Method(
+        "colley",
+        "graph",
+        "bayesrank.methods.colley:colley",
+        "pairs",
+        _NUMPY,
+        ("colley2002bias",),
+    ),
+    Method(
         "hodge_rank",
         "graph",
         "bayesrank.methods.hodge:hodge_rank",

@@ -77,9 +77,9 @@ class Method:
         estimates: without bias from whole counts, or by the posterior mean under uniform priors
         with the option ``estimator="posterior_mean"``.
     gradient : str, optional
-        ``module:function`` for sandwich calibration: of the gradient of the log-likelihood for
-        resampled counts, where the data are comparisons; of the model by unit of variation, see
-        :mod:`bayesrank.inference.calibrate.unit_likelihoods`, where they are responses.
+        ``module:function`` that returns the likelihood for sandwich calibration: pointwise, see
+        :mod:`bayesrank.inference.fits.pairs`, where the data are comparisons; by unit of variation,
+        see :mod:`bayesrank.inference.calibrate.unit_likelihoods`, where they are responses.
     spread : str, optional
         ``module:function`` that draws scores inside their range from their sampling distribution,
         for whichever back end estimated them: the calibration of a method without `gradient`.

@@ -45,8 +45,8 @@ from simulated import CASES, Shape, parse_case, rasch
 
 from bayesrank import PRESETS, Responses
 from bayesrank.counting import compare_trials
-from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
 from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.pairs import bradley_terry, fit_pairs
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.resample.weights import resample
 from bayesrank.results.agreement import kendall_tau_b
@@ -280,7 +280,9 @@ def time_refits(n_refits: int, shape: Shape, *, seed: int, seconds: float, clock
         return drawn / drawn.mean(axis=-1, keepdims=True)
 
     def refit_bradley_terry_map() -> list[Fit]:
-        return [fit_bradley_terry(*compare_trials(data.levels, weights()), prior_precision=1.0)]
+        return [
+            fit_pairs(bradley_terry(), *compare_trials(data.levels, weights()), prior_precision=1.0)
+        ]
 
     def refit_rasch() -> list[Fit]:
         correct = (weights().swapaxes(0, 1) @ right).transpose(1, 2, 0)
@@ -295,7 +297,10 @@ def time_refits(n_refits: int, shape: Shape, *, seed: int, seconds: float, clock
         "bradley_terry_map (bar 150 ms per 1000)": Remembered(refit_bradley_terry_map),
         "rasch (bar 600 ms per 1000)": Remembered(refit_rasch),
         "bradley_terry_map, calibrated weights": Remembered(
-            lambda: [fit_bradley_terry(*pairs, prior_precision=1.0) for pairs in resampled("pairs")]
+            lambda: [
+                fit_pairs(bradley_terry(), *pairs, prior_precision=1.0)
+                for pairs in resampled("pairs")
+            ]
         ),
         "rasch, calibrated weights": Remembered(
             lambda: [fit_rasch(*counts) for counts in resampled("binary")]

@@ -60,6 +60,7 @@ FACTORIES = {
         Factory("bradley_terry (order effect)", "battles", {"order_effect": True}),
         Factory("davidson", "comparisons"),
         Factory("rao_kupper", "comparisons"),
+        Factory("thurstone_mosteller", "comparisons"),
         Factory("plackett_luce", "comparisons"),
         Factory("plackett_luce (rankings)", "rankings"),
         Factory("bradley_terry_luce"),

@@ -1,40 +1,32 @@
 """PyMC model factories, imported as ``bayesrank.models``: one function per likelihood.
 
 Each takes data and keyword-only options and returns a :class:`pymc.Model` that stands on its own.
-PyMC is imported with the first factory that is looked up here.
+The names are those of the factories in the catalog. PyMC is imported with the first that is looked
+up here.
 """
 
 if __name__ == "models":
     raise ImportError("import the factories as bayesrank.models, not as models")
 
-from importlib import import_module
 from typing import Any
 
-_FACTORIES = {
-    "bradley_terry": "paired",
-    "davidson": "paired",
-    "rao_kupper": "paired",
-    "dirichlet_multinomial": "categorical",
-    "hierarchical_binomial": "hierarchical",
-    "mirt": "multidimensional",
-    "irt_2pl_mml": "marginal",
-    "rasch_mml": "marginal",
-    "dynamic_irt": "dynamic",
-    "irt_3pl": "items",
-    "irt_2pl": "items",
-    "rasch": "items",
-    "standardized_accuracy": "standardized",
-    "davidson_luce": "luce",
-    "bradley_terry_luce": "luce",
-    "plackett_luce": "luce",
-}
+
+def _factories() -> dict[str, str]:
+    """Return ``module:function`` of each factory in the catalog, by name of the function."""
+    from bayesrank.catalog import METHODS  # data that factories take are defined beside it
+
+    paths = {row.factory_path for row in METHODS.values()}
+    return {path.split(":")[1]: path for path in paths if path.startswith(f"{__name__}.")}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FACTORIES:
+    from bayesrank.method import load_function
+
+    factories = _factories()
+    if name not in factories:
         raise AttributeError(f"module 'bayesrank.models' has no factory {name!r}")
-    return getattr(import_module(f"bayesrank.models.{_FACTORIES[name]}"), name)
+    return load_function(factories[name])
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_FACTORIES])
+    return sorted([*globals(), *_factories()])

@@ -74,21 +74,8 @@ def bradley_terry(
     >>> [variable.name for variable in model.free_RVs]
     ['score']
     """
-    if ties not in ("ignore", "half"):
-        raise ValueError(f"ties must be 'ignore' or 'half'; got {ties!r}")
     prior = as_prior(prior).resolve(comparisons)
-    won, lost = _ordered(comparisons) if order_effect else (comparisons.wins, comparisons.wins.T)
-    if ties == "half":
-        shared = comparisons.ties / 2
-        if order_effect:
-            # Ties that do not say who was named first are split between the two orders.
-            known = comparisons.first_ties
-            shared = shared / 2 if known is None else known / 2
-        won, lost = won + shared, lost + shared
-    total = won + lost
-    first, second = np.nonzero(total if order_effect else np.triu(total))
-    if isinstance(prior, Flat) and not first.size:
-        raise DataError("comparisons must hold a decisive one for a flat prior; got ties alone")
+    won, total, first, second = _decided(comparisons, prior, ties, order_effect=order_effect)
     with pm.Model(coords=_coords(comparisons, first, second)) as model:
         score = zero_sum_score("score", prior) if centred else _uncentred_score(prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
@@ -98,6 +85,73 @@ def bradley_terry(
             "wins",
             n=total[first, second],
             logit_p=score[left] - score[right] + advantage,
+            observed=won[first, second],
+            dims="pair",
+        )
+    return model
+
+
+@checks_data
+def thurstone_mosteller(
+    comparisons: Comparisons,
+    *,
+    prior: PriorLike = Normal(0.0, 1.0),
+    ties: Literal["ignore", "half"] = "ignore",
+) -> pm.Model:
+    r"""Build the Thurstone-Mosteller model (Case V) of decisive comparisons.
+
+    Each system shows a normal performance around its score, with one variance and without
+    correlation. The better performance wins, so that with the standard deviation of a difference of
+    two performances as the unit, system :math:`i` beats system :math:`j` with probability
+    :math:`\Phi(\theta_i - \theta_j)`.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        Win and tie counts; fractions are allowed.
+    prior : prior or float, default Normal(0, 1)
+        Prior on the scores, which sum to zero; a float is the standard deviation of a normal. A
+        score of 1 is worth about 1.7 logits.
+    ties : {"ignore", "half"}, default "ignore"
+        Whether a tie is dropped or counts as half a win for both sides.
+
+    Returns
+    -------
+    pymc.Model
+        Free ``score`` with dims ``("system",)``; observed ``wins`` of the first system with dims
+        ``("pair",)``.
+
+    Raises
+    ------
+    DataError
+        If no pair was ever decided and the prior is flat.
+
+    References
+    ----------
+    .. [1] L. L. Thurstone. A law of comparative judgment. Psychological Review 34 (1927).
+       https://doi.org/10.1037/h0070288
+    .. [2] F. Mosteller. Remarks on the method of paired comparisons: I. The least squares solution
+       assuming equal standard deviations and equal correlations. Psychometrika 16 (1951).
+       https://doi.org/10.1007/BF02313422
+
+    Examples
+    --------
+    >>> from bayesrank import Comparisons
+    >>> model = thurstone_mosteller(Comparisons([[0, 3], [1, 0]]))
+    >>> [variable.name for variable in model.free_RVs]
+    ['score']
+    """
+    prior = as_prior(prior).resolve(comparisons)
+    won, total, first, second = _decided(comparisons, prior, ties)
+    with pm.Model(coords=_coords(comparisons, first, second)) as model:
+        score = zero_sum_score("score", prior)
+        left, right = pm.Data("first", first, dims="pair"), pm.Data("second", second, dims="pair")
+        ahead = score[left] - score[right]
+        BinomialReal(
+            "wins",
+            n=total[first, second],
+            # Log-odds, since a probability next to 1 would be 1.
+            logit_p=_log_normal_cdf(ahead) - _log_normal_cdf(-ahead),
             observed=won[first, second],
             dims="pair",
         )
@@ -253,6 +307,34 @@ def rao_kupper(
             dims=("pair", "result"),
         )
     return model
+
+
+def _decided(
+    comparisons: Comparisons, prior: Prior, ties: str, *, order_effect: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return wins and decisive comparisons, and the systems of each pair that has some."""
+    if ties not in ("ignore", "half"):
+        raise ValueError(f"ties must be 'ignore' or 'half'; got {ties!r}")
+    won, lost = _ordered(comparisons) if order_effect else (comparisons.wins, comparisons.wins.T)
+    if ties == "half":
+        shared = comparisons.ties / 2
+        if order_effect:
+            # Ties that do not say who was named first are split between the two orders.
+            known = comparisons.first_ties
+            shared = shared / 2 if known is None else known / 2
+        won, lost = won + shared, lost + shared
+    total = won + lost
+    first, second = np.nonzero(total if order_effect else np.triu(total))
+    if isinstance(prior, Flat) and not first.size:
+        raise DataError("comparisons must hold a decisive one for a flat prior; got ties alone")
+    return won, total, first, second
+
+
+def _log_normal_cdf(x: Any) -> Any:
+    """Return log Phi in double precision; that of PyMC takes a square root of 2 in single."""
+    # Neither branch overflows where it is not taken, nor bends where they meet.
+    low, high = pt.minimum(x, 1.0) * 0.5**0.5, pt.maximum(x, -1.0) * 0.5**0.5
+    return pt.switch(x < 0.0, pt.log(pt.erfcx(-low) / 2) - low**2, pt.log1p(-pt.erfc(high) / 2))
 
 
 def _results(comparisons: Comparisons, first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesrank import rank
 from bayesrank.connectivity import reachable
-from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
+from bayesrank.inference.fits.pairs import bradley_terry, fit_pairs
 
 PATTERNS = np.array(list(product([0, 1], repeat=3)))  # right or wrong by system
 
@@ -39,7 +39,7 @@ def test_no_smaller_data_reverse_the_order():
     distinct = np.array([len(set(row)) == 3 for row in solved.tolist()])
     qualifying = connected & distinct
     assert qualifying.sum() == 1506
-    strength = fit_bradley_terry(wins[qualifying]).score
+    strength = fit_pairs(bradley_terry(), wins[qualifying]).score
     np.testing.assert_array_equal(
         np.argsort(strength, axis=1), np.argsort(solved[qualifying], axis=1)
     )

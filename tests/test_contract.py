@@ -7,7 +7,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from bayesrank import METHODS, PRESETS, Responses, leaderboard, rank
+from bayesrank import METHODS, PRESETS, Responses, leaderboard, models, rank
 from bayesrank.method import load_function
 from bayesrank.priors import Prior
 from bayesrank.ranking import BACKENDS
@@ -210,11 +210,35 @@ def test_row_is_complete(name):
         assert path is None or callable(load_function(path))
 
 
+@pytest.mark.parametrize("name", [n for n, row in METHODS.items() if row.composite])
+def test_composite_likelihoods_have_a_sandwich(name):
+    row = METHODS[name]
+    assert row.can_be_calibrated, (
+        f"{name} counts trials more than once (composite=True), so its draws need the sandwich: "
+        "name its likelihood in the row as gradient=, see 'A likelihood' in CONTRIBUTING.md"
+    )
+    # What the row names takes the options of the method.
+    likelihood = load_function(row.gradient)
+    data = () if row.data == "comparisons" else (simulate(3),)
+    assert likelihood(*data, **row.example)
+
+
+def test_factories_are_found_by_the_names_of_the_catalog():
+    for row in METHODS.values():
+        path = row.factory_path
+        if path.startswith("bayesrank.models."):
+            assert getattr(models, path.split(":")[1]) is load_function(path)
+            assert path.split(":")[1] in dir(models)
+    with pytest.raises(AttributeError, match="no factory 'thurstone'"):
+        _ = models.thurstone
+
+
 def test_citations_are_in_the_bibliography():
     text = files("bayesrank").joinpath("references.bib").read_text(encoding="utf-8")
     keys = set(re.findall(r"^@\w+\{([^,]+),", text, flags=re.MULTILINE))
     cited = {key for row in METHODS.values() for key in row.citations}
-    assert cited <= keys
+    missing = sorted(cited - keys)
+    assert not missing, f"add these keys to bayesrank/references.bib: {', '.join(missing)}"
 
 
 @pytest.mark.parametrize("name", [n for n, row in METHODS.items() if "map" in row.backends])

@@ -7,15 +7,13 @@ import pytest
 
 from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import NoFiniteEstimate
-from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
-from bayesrank.inference.fits.davidson import fit_davidson
 from bayesrank.inference.fits.existence import (
     check_fixed_threshold,
     check_items,
     check_tie_model,
     check_wins,
 )
-from bayesrank.inference.fits.rao_kupper import fit_rao_kupper
+from bayesrank.inference.fits.pairs import bradley_terry, davidson, fit_pairs, rao_kupper
 
 NAMES = ["ada", "bob", "cyd", "dan"]
 
@@ -88,19 +86,19 @@ def test_checks_agree_with_the_fits_on_small_random_data(seed):
     fits = {
         "bradley_terry": (
             lambda wins, ties: check_wins(wins, systems=NAMES[:3], method="bradley_terry"),
-            lambda wins, ties: fit_bradley_terry(wins),
+            lambda wins, ties: fit_pairs(bradley_terry(), wins),
         ),
         "rao_kupper_fixed": (
             lambda wins, ties: check_fixed_threshold(wins, ties, systems=NAMES[:3]),
-            lambda wins, ties: fit_rao_kupper(wins, ties, tie_strength=1.5),
+            lambda wins, ties: fit_pairs(rao_kupper(tie_strength=1.5), wins, ties),
         ),
         "davidson": (
             lambda wins, ties: check_tie_model(wins, ties, systems=NAMES[:3], method="davidson"),
-            fit_davidson,
+            lambda wins, ties: fit_pairs(davidson(), wins, ties),
         ),
         "rao_kupper": (
             lambda wins, ties: check_tie_model(wins, ties, systems=NAMES[:3], method="rao_kupper"),
-            fit_rao_kupper,
+            lambda wins, ties: fit_pairs(rao_kupper(), wins, ties),
         ),
     }
     for _ in range(50):

@@ -8,13 +8,13 @@ from scipy.special import expit
 
 from bayesrank.inference.fits.arrow import Arrow, inverse_blocks
 from bayesrank.inference.fits.bipartite import solve_bipartite
-from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
 from bayesrank.inference.fits.irt import (
     fit_irt_2pl,
     fit_irt_3pl,
     irt_2pl_problem,
     irt_3pl_problem,
 )
+from bayesrank.inference.fits.pairs import bradley_terry, fit_pairs
 from bayesrank.inference.fits.rasch import fit_rasch, rasch_problem
 from bayesrank.results.ranks import rank_scores
 
@@ -122,7 +122,7 @@ def test_rasch_is_bradley_terry_between_systems_and_questions():
     _, correct, trials = simulated_counts(3, (4, 5), 9)
     wins = np.zeros((9, 9))
     wins[:4, 4:], wins[4:, :4] = correct, (trials - correct).T
-    strength = fit_bradley_terry(wins).score
+    strength = fit_pairs(bradley_terry(), wins).score
     fit = fit_rasch(correct, trials)
     np.testing.assert_allclose(fit.score, strength[:4] - strength[4:].mean(), atol=1e-12)
     np.testing.assert_allclose(

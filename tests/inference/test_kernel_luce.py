@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from bayesrank.inference.fits.bradley_terry import fit_bradley_terry
 from bayesrank.inference.fits.bradley_terry_luce import (
     bradley_terry_luce_problem,
     fit_bradley_terry_luce,
 )
 from bayesrank.inference.fits.davidson_luce import davidson_luce_problem, fit_davidson_luce
+from bayesrank.inference.fits.pairs import bradley_terry, fit_pairs
 from bayesrank.inference.fits.winner_sets import winner_sets
 
 PRIOR = {"prior_mean": [1.0, 0.0, 0.0, 0.0, -1.0], "prior_precision": 0.7}
@@ -133,8 +133,8 @@ def test_one_against_one_is_bradley_terry():
     wins = rng.integers(1, 6, size=(4, 4)) * (1 - np.eye(4))
     first, second = np.nonzero(wins)
     fit = fit_bradley_terry_luce(np.eye(4)[first], np.eye(4)[second], wins[first, second])
-    np.testing.assert_allclose(fit.score, fit_bradley_terry(wins).score, atol=1e-12)
-    np.testing.assert_allclose(fit.loglik, fit_bradley_terry(wins).loglik, rtol=1e-13)
+    np.testing.assert_allclose(fit.score, fit_pairs(bradley_terry(), wins).score, atol=1e-12)
+    np.testing.assert_allclose(fit.loglik, fit_pairs(bradley_terry(), wins).loglik, rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["davidson_luce", "bradley_terry_luce"])

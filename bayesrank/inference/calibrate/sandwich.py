@@ -28,6 +28,7 @@ References
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
@@ -194,10 +195,8 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         else:
             drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
-    function = load_function(run.method.gradient)
-
-    def gradient(*counts: Array) -> Array:
-        return function(*counts, fit.free, **run.options)
+    likelihood = load_function(run.method.gradient)(**run.options)
+    gradient = partial(likelihood.gradient, fit.free)
 
     if not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
@@ -226,8 +225,9 @@ def _unseen_gradients(run: Run, fit: Fit, variance: Array, rng: np.random.Genera
     root = np.linalg.cholesky(anchored(*fit.geometry))
     half = np.linalg.solve(root, variance)
     shares, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
-    unseen = root @ directions[:, shares < _NO_VARIATION]
-    return rng.standard_normal((run.size, unseen.shape[1])) @ unseen.T
+    unseen = directions[:, shares < _NO_VARIATION]
+    # Projected, since which directions span a space is a matter of rounding.
+    return rng.standard_normal((run.size, len(root))) @ unseen @ unseen.T @ root.T
 
 
 def _question_variance(data: Responses, gradient: Callable[..., Array]) -> Array:

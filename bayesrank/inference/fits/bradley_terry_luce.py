@@ -160,7 +160,6 @@ def fit_bradley_terry_luce(
     *,
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
-    start: ArrayLike | None = None,
 ) -> Fit:
     """Fit the Bradley-Terry-Luce model to winner and loser sets.
 
@@ -175,8 +174,6 @@ def fit_bradley_terry_luce(
         Means of a normal prior on the zero-sum scores.
     prior_precision : array_like, broadcastable to (...), default 0
         Precision of that prior; 0 gives the maximum-likelihood estimate.
-    start : array_like, broadcastable to (..., system), optional
-        Where to begin.
 
     Returns
     -------
@@ -206,7 +203,7 @@ def fit_bradley_terry_luce(
     each = problem.weights
     points = (each * problem.lost.sum(axis=-1)) @ problem.won
     lost_points = (each * problem.won.sum(axis=-1)) @ problem.lost
-    optimum = maximise(problem, first_scores(points, points + lost_points, start, lead))
+    optimum = maximise(problem, first_scores(points, points + lost_points))
     # Systems with the same results in every event; other ties are left to the resolution.
     columns = np.concatenate([problem.won, problem.lost]).T
     rows = np.broadcast_to(columns, (len(each), *columns.shape))

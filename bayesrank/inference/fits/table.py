@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.bradley_terry import TiePolicy, fit_bradley_terry
+from bayesrank.inference.fits import pairs
 from bayesrank.inference.fits.bradley_terry_luce import fit_bradley_terry_luce
-from bayesrank.inference.fits.davidson import fit_davidson
 from bayesrank.inference.fits.davidson_luce import fit_davidson_luce
 from bayesrank.inference.fits.existence import check_fixed_threshold, check_tie_model, check_wins
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.rao_kupper import fit_rao_kupper
+from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy, fit_pairs
 from bayesrank.inference.fits.set_sizes import (
     have_common_set,
     question_set_statistics,
     set_statistics,
     with_set_sizes,
 )
-from bayesrank.priors import Prior, PriorLike, as_prior
+from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
 
@@ -42,35 +41,17 @@ def bradley_terry(
     order_effect: bool = False,
 ) -> Fit | None:
     """Fit Bradley-Terry with a normal or flat prior on centred scores, without order effect."""
-    quadratic = prior.quadratic()
-    if quadratic is None or order_effect:
-        return None
-    mean, precision = quadratic
     # Without a prior nothing places the scores, so they are centred all the same.
-    if not centred and precision > 0:
+    if order_effect or not (centred or isinstance(prior, Flat)):
         return None
-    return fit_bradley_terry(
-        data.wins, data.ties, ties=ties, prior_mean=mean, prior_precision=precision
-    )
+    return _fit_pairs(pairs.bradley_terry(ties=ties), data, prior)
 
 
 def davidson(
     data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)"
 ) -> Fit | None:
     """Fit Davidson's model with normal or flat priors."""
-    quadratic, tie_quadratic = prior.quadratic(), as_prior(tie_prior).quadratic()
-    if quadratic is None or tie_quadratic is None:
-        return None
-    mean, precision = quadratic
-    tie_mean, tie_precision = tie_quadratic
-    return fit_davidson(
-        data.wins,
-        data.ties,
-        prior_mean=mean,
-        prior_precision=precision,
-        tie_mean=float(tie_mean),
-        tie_precision=tie_precision,
-    )
+    return _fit_pairs(pairs.davidson(), data, prior, tie_prior)
 
 
 def rao_kupper(
@@ -81,18 +62,35 @@ def rao_kupper(
     threshold_prior: PriorLike = "normal(0, 2)",
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
-    quadratic, threshold = prior.quadratic(), as_prior(threshold_prior).quadratic()
-    if quadratic is None or threshold is None or threshold[0] != 0.0:
+    threshold = as_prior(threshold_prior).quadratic()
+    if threshold is None or threshold[0] != 0.0:
         return None
-    mean, precision = quadratic
-    return fit_rao_kupper(
+    return _fit_pairs(pairs.rao_kupper(tie_strength=tie_strength), data, prior, threshold_prior)
+
+
+def _fit_pairs(
+    likelihood: PairLikelihood, data: Comparisons, prior: Prior, tie_prior: PriorLike = "flat"
+) -> Fit | None:
+    """Fit a likelihood of comparisons with normal or flat priors."""
+    quadratic, tie_quadratic = prior.quadratic(), as_prior(tie_prior).quadratic()
+    if quadratic is None or tie_quadratic is None:
+        return None
+    return fit_pairs(
+        likelihood,
         data.wins,
         data.ties,
-        tie_strength=tie_strength,
-        prior_mean=mean,
-        prior_precision=precision,
-        tie_precision=threshold[1],
+        prior_mean=quadratic[0],
+        prior_precision=quadratic[1],
+        tie_mean=float(tie_quadratic[0]),
+        tie_precision=tie_quadratic[1],
     )
+
+
+def thurstone_mosteller(
+    data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore"
+) -> Fit | None:
+    """Fit Thurstone-Mosteller with a normal or flat prior."""
+    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior)
 
 
 def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
@@ -160,8 +158,17 @@ def _davidson_luce_without(
 
 def require_bradley_terry(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
     """Raise unless everybody can be connected by chains of wins in both directions."""
+    _require_wins(data, ties, "bradley_terry")
+
+
+def require_thurstone_mosteller(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
+    """Raise unless everybody can be connected by chains of wins in both directions."""
+    _require_wins(data, ties, "thurstone_mosteller")
+
+
+def _require_wins(data: Comparisons, ties: TiePolicy, method: str) -> None:
     wins = data.wins + data.ties / 2 if ties == "half" else data.wins
-    check_wins(wins, systems=data.systems, method="bradley_terry")
+    check_wins(wins, systems=data.systems, method=method)
 
 
 def require_davidson(data: Comparisons, **_: Any) -> None:
