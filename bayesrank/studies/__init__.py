@@ -4,6 +4,7 @@ Every study returns an :class:`xarray.Dataset` with labelled dims, and :func:`pl
 them.
 """
 
+from bayesrank.results.same_rankings import collapse
 from bayesrank.studies import simulate
 from bayesrank.studies.adaptive import adaptive_greedy, power_prior
 from bayesrank.studies.alignment import alignment
@@ -17,7 +18,7 @@ from bayesrank.studies.perturbation import difficulty_leave_one_out, perturbatio
 from bayesrank.studies.pools import model_pools
 from bayesrank.studies.rankllm import bounded_2pl, damping_sensitivity, difficulty_levels
 from bayesrank.studies.sensitivity import prior_sensitivity
-from bayesrank.studies.stability import collapse, stability
+from bayesrank.studies.stability import stability
 from bayesrank.studies.tables import published_tables, write_tables
 from bayesrank.studies.transfer import prior_transfer
 

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.studies.stability import collapse
+from bayesrank.results.same_rankings import collapse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

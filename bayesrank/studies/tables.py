@@ -17,13 +17,14 @@ import xarray as xr
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.results.same_rankings import collapse, group_members
 from bayesrank.studies.adaptive import condition_worths, sampled_worths
 from bayesrank.studies.consensus import consensus
 from bayesrank.studies.execution import Workers
 from bayesrank.studies.greedy import greedy_effect
 from bayesrank.studies.pools import model_pools
 from bayesrank.studies.references import nan_mean
-from bayesrank.studies.stability import collapse, group_members, stability
+from bayesrank.studies.stability import stability
 from bayesrank.studies.subsets import select
 from bayesrank.validation import check_integer
 

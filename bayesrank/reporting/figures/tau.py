@@ -9,6 +9,7 @@ from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size
 from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, CYCLE, INK, MUTED, ORANGE
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
+from bayesrank.results.same_rankings import collapse
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,7 +57,7 @@ def plot_agreement(
     counts = study["n_trials"].values
     if len(counts) < 2:
         raise ValueError(f"study must have two numbers of trials or more; got {len(counts)}")
-    groups = _groups(study)
+    groups = collapse(study)
     names = _group_names(groups)
     few = len(names) <= _MOST_BANDS
     height = max(4.0, 1.0 + _ROW_INCHES * len(names))
@@ -263,13 +264,6 @@ def _quantiles(values: NDArray[np.float64], shares: tuple[float, float]) -> NDAr
     return found
 
 
-def _groups(study: "xr.Dataset") -> "xr.Dataset":
-    """Keep one method of each group whose rankings are the same."""
-    from bayesrank.studies.stability import collapse  # studies import these figures
-
-    return collapse(study)
-
-
 def _group_names(groups: "xr.Dataset") -> list[str]:
     """Return the name of a method, and how many others rank as it does."""
     sizes = groups["size"].values
@@ -288,7 +282,7 @@ def _select(study: "xr.Dataset", n_trials: int | None) -> "xr.Dataset":
 
 
 def _at(study: "xr.Dataset", n_trials: int | None) -> "tuple[xr.Dataset, list[str]]":
-    groups = _groups(study)
+    groups = collapse(study)
     return _select(groups, n_trials), _group_names(groups)
 
 
