@@ -13,7 +13,7 @@ factory that concern the likelihood, and returns it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -35,6 +35,8 @@ from bayesrank.inference.fits.newton import (
 from bayesrank.inference.fits.penalty import Array, ScorePenalty, checked_precision
 
 TiePolicy = Literal["ignore", "half"]
+# A tie parameter of each resample, or a fixed one.
+Tie = Array | np.float64
 
 # exp of a difference of two scores within this bound neither overflows nor underflows.
 _LARGEST_SCORE = 300.0
@@ -81,8 +83,8 @@ class PairLikelihood:
         How many scores make up a logit, about.
     """
 
-    value: Callable[[Array, Array, Array, Array], Array]
-    derivatives: Callable[[Array, Array, Array, Array], tuple[Array, ...]]
+    value: Callable[[Array, Array, Array, Tie], Array]
+    derivatives: Callable[[Array, Array, Array, Tie], tuple[Array, ...]]
     ties: Literal["ignore", "half", "outcome"] = "outcome"
     log_tie: float | None = None
     start: Callable[[Array], tuple[Array, Array]] | None = None
@@ -119,11 +121,11 @@ def _checked(ties: TiePolicy) -> TiePolicy:
     return ties
 
 
-def _logistic_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
+def _logistic_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
     return -won * softplus(-ahead)
 
 
-def _logistic_derivatives(won: Array, tied: Array, ahead: Array, tie: Array) -> tuple[Array, Array]:
+def _logistic_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, Array]:
     odds = np.exp(-ahead)
     win = 1.0 / (1.0 + odds)
     odds *= win
@@ -149,7 +151,7 @@ def _davidson_start(share: Array) -> tuple[Array, Array]:
     return 1.0 / np.maximum(decided, 0.01), np.log(2.0 * share) - np.log(decided)
 
 
-def _davidson_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
+def _davidson_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
     half = 0.5 * np.abs(ahead)
     # log(2 cosh(d / 2) + nu) from its largest term outwards.
     total = np.logaddexp(half + np.log1p(np.exp(-2.0 * half)), tie)
@@ -157,7 +159,7 @@ def _davidson_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
         return won * (0.5 * ahead - total) + np.where(tied > 0.0, tied * (tie - total), 0.0)
 
 
-def _davidson_derivatives(won: Array, tied: Array, ahead: Array, tie: Array) -> tuple[Array, ...]:
+def _davidson_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, ...]:
     win = np.exp(0.5 * ahead)
     loss = 1.0 / win
     sides = win + loss
@@ -187,32 +189,39 @@ def rao_kupper(*, tie_strength: float | None = None, **_: Any) -> PairLikelihood
     The tie parameter is :math:`c = \log\kappa \ge 0`. A tie has probability
     :math:`(e^{2c} - 1) P(i \text{ beats } j) P(j \text{ beats } i)`.
     """
-    likelihood = PairLikelihood(_threshold_value, _threshold_derivatives, points_suffice=False)
     if tie_strength is None:
-        return replace(
-            likelihood,
+        return PairLikelihood(
+            _threshold_value,
+            _threshold_derivatives,
             start=lambda share: (np.ones_like(share), np.log1p(share) - np.log1p(-share)),
             lowest_tie=0.0,
             safe_share=_safe_threshold,
+            points_suffice=False,
         )
     if not 1.0 <= tie_strength < np.inf:
         raise ValueError(f"tie_strength must be finite and at least 1; got {tie_strength!r}")
-    return replace(likelihood, log_tie=float(np.log(tie_strength)))
+    return PairLikelihood(
+        _threshold_value,
+        _threshold_derivatives,
+        log_tie=float(np.log(tie_strength)),
+        points_suffice=False,
+    )
 
 
-def _threshold_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
+def _threshold_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
     inside = np.where(tie == 0.0, 1.0, tie)  # where there are no ties
     with np.errstate(invalid="ignore"):  # nothing but ties: c is infinite
         ties = tied * (2.0 * inside + np.log(-np.expm1(-2.0 * inside)))
         return ties - (won + 2.0 * tied) * softplus(tie - ahead)
 
 
-def _threshold_derivatives(won: Array, tied: Array, ahead: Array, tie: Array) -> tuple[Array, ...]:
-    behind = np.exp(-ahead)
-    behind *= np.exp(np.minimum(tie, _LARGEST_THRESHOLD))
+def _threshold_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, ...]:
+    behind = np.exp(np.minimum(tie, _LARGEST_THRESHOLD) - ahead)
     win = 1.0 / (1.0 + behind)
     behind *= win
-    slope = (won + 2.0 * tied) * behind
+    not_lost = won + tied
+    not_lost += tied
+    slope = not_lost * behind
     curvature = slope * win
     if not tie.ndim:
         return slope, curvature
@@ -243,13 +252,13 @@ def thurstone_mosteller(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikeliho
     )
 
 
-def _probit_value(won: Array, tied: Array, ahead: Array, tie: Array) -> Array:
+def _probit_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
     from scipy.special import log_ndtr  # other fits of pairs do not need SciPy
 
     return won * log_ndtr(ahead)
 
 
-def _probit_derivatives(won: Array, tied: Array, ahead: Array, tie: Array) -> tuple[Array, Array]:
+def _probit_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, Array]:
     from scipy.special import erfcx
 
     # The inverse Mills ratio phi / Phi.
@@ -339,16 +348,26 @@ class PairCounts:
         """Cells per resample."""
         return self.size**2
 
-    @property
+    @cached_property
     def n_pairs(self) -> Array:
         """Comparisons per pair, of shape (resample, system, opponent)."""
         one_side = self.won + self.tied
         return one_side + one_side.transpose(0, 2, 1)
 
+    @cached_property
+    def played(self) -> Array:
+        """Comparisons of each system, of shape (resample, system)."""
+        return self.n_pairs.sum(axis=-1)
+
+    @cached_property
+    def points(self) -> Array:
+        """Points of each system, half of one for a tie that counts, of shape (resample, system)."""
+        return (self.won + self.tied).sum(axis=-1)
+
     @property
     def scale(self) -> Array:
         """Largest number of comparisons of a system, plus the prior's precision."""
-        return self.n_pairs.sum(axis=-1).max(axis=-1) + self.penalty.precision
+        return self.played.max(axis=-1) + self.penalty.precision
 
     def take(self, index: slice | NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
@@ -384,13 +403,13 @@ class PairCounts:
         scores = step[:, : self.size]
         return scores.max(axis=-1) - scores.min(axis=-1) + np.abs(step[:, self.size :]).sum(axis=-1)
 
-    def _arguments(self, point: Array) -> tuple[Array, Array]:
+    def _arguments(self, point: Array) -> tuple[Array, Tie]:
         """Return by how much each system is ahead of each other, and the tie parameter."""
         scores = np.minimum(np.maximum(point[:, : self.size], -_LARGEST_SCORE), _LARGEST_SCORE)
         ahead = scores[:, :, np.newaxis] - scores[:, np.newaxis, :]
         if point.shape[-1] > self.size:
             return ahead, point[:, -1:, np.newaxis]
-        return ahead, np.array(self.likelihood.log_tie or 0.0)
+        return ahead, np.float64(self.likelihood.log_tie or 0.0)
 
     def _derivatives(self, point: Array) -> tuple[Array, ...]:
         return self.likelihood.derivatives(self.won, self.tied, *self._arguments(point))
@@ -484,10 +503,8 @@ def fit_pairs(
         tie_precision=tie_precision,
     )
     lead = np.shape(wins)[:-2] or np.shape(ties)[:-2]
-    n_pairs = problem.n_pairs
-    points = (problem.won + problem.tied).sum(axis=-1)
-    optimum = maximise(problem, _start(problem, points, n_pairs))
-    pull = problem.penalty.pull()
+    optimum = maximise(problem, _start(problem))
+    points, n_pairs, pull = problem.points, problem.n_pairs, problem.penalty.pull()
     if likelihood.points_suffice:
         totals, tables = points + pull, n_pairs
     else:
@@ -505,9 +522,9 @@ def fit_pairs(
     )
 
 
-def _start(problem: PairCounts, points: Array, n_pairs: Array) -> Array:
-    """Return where to begin, of shape (resample, p), from points and comparisons per pair."""
-    likelihood, played = problem.likelihood, n_pairs.sum(axis=-1)
+def _start(problem: PairCounts) -> Array:
+    """Return where to begin, of shape (resample, p)."""
+    likelihood, points, played = problem.likelihood, problem.points, problem.played
     ties = 2.0 * problem.tied.sum(axis=-1) if likelihood.ties == "outcome" else 0.0
     if likelihood.log_tie is not None:
         # A narrow threshold: scores are those of not having lost.
