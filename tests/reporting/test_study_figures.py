@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.collections import LineCollection
+from matplotlib.text import Text
 
 from bayesrank import Responses, studies
 from bayesrank.reporting.figures import (
     plot_agreement,
     plot_convergence,
+    plot_gold_agreement,
     plot_prior_sensitivity,
     plot_rubric_agreement,
     plot_stability,
@@ -283,3 +285,36 @@ def test_rubric_agreement_is_drawn_where_it_is_asked_for(rubrics: xr.Dataset):
     axes = outer.add_subplot()
     assert plot_rubric_agreement(rubrics, ax=axes) is outer
     assert axes.get_legend() is not None
+
+
+def test_tradeoff_numbers_of_near_points_do_not_collide() -> None:
+    methods = [f"method {i}" for i in range(12)]
+    rising = np.linspace(0.5, 0.501, 12)[:, None, None]
+    far = np.full((1, 1, 1), 0.0)
+    gold = stability(np.concatenate([rising, far]), [*methods, "far"])
+    own = stability(np.concatenate([rising[::-1], far]), [*methods, "far"])
+    figure = plot_tradeoff(gold, own)
+    figure.draw_without_rendering()
+    # Those of annotations hold their lines as well.
+    boxes = [Text.get_window_extent(text) for text in figure.axes[0].texts]
+    assert len(boxes) == 12
+    for i, one in enumerate(boxes):
+        assert not any(one.overlaps(other) for other in boxes[i + 1 :])
+
+
+def test_agreement_against_cost(study: xr.Dataset) -> None:
+    axes = plot_agreement(study, cost_per_trial=2.5, cost_label="dollars").axes[0]
+    assert axes.get_xlabel() == "dollars"
+    np.testing.assert_allclose(axes.get_lines()[0].get_xdata(), [2.5, 10.0])
+    with pytest.raises(ValueError, match="cost_per_trial must be a finite number > 0; got 0"):
+        plot_agreement(study, cost_per_trial=0)
+
+
+def test_bars_of_agreement_with_the_gold_standard(study: xr.Dataset) -> None:
+    data = Responses(studies.simulate.biased_coins([0.9, 0.6, 0.5, 0.3], n_trials=9)["outcomes"])
+    found = studies.consensus(data, ["bayes", "avg", "copeland"])
+    axes = plot_gold_agreement(found).axes[0]
+    assert axes.patches[0].get_width() == 1.0  # bayes is the gold standard
+    assert len(axes.patches) == len(set(found["group"].values))
+    with pytest.raises(ValueError, match="study must be of consensus; got stability"):
+        plot_gold_agreement(study)

@@ -7,6 +7,7 @@ Everything in :mod:`arviz` draws the rest from the same result.
 
 from bayesrank.reporting.figures.canvas import save_figure
 from bayesrank.reporting.figures.convergence import plot_convergence
+from bayesrank.reporting.figures.gold_agreement import plot_gold_agreement
 from bayesrank.reporting.figures.groups import plot_groups
 from bayesrank.reporting.figures.hodge_flow import plot_hodge_flow
 from bayesrank.reporting.figures.items import plot_difficulty, plot_item_curves
@@ -31,6 +32,7 @@ __all__ = [
     "plot_agreement",
     "plot_convergence",
     "plot_difficulty",
+    "plot_gold_agreement",
     "plot_groups",
     "plot_hodge_flow",
     "plot_item_curves",

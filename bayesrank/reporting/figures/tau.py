@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 _MOST_BANDS = len(CYCLE)
 _ROW_INCHES = 0.17
 _TAU = "Kendall's tau-b"
+# Width and height of a number of two digits.
+_NUMBER_POINTS = (11.0, 9.0)
 
 
 def plot_agreement(
-    study: "xr.Dataset", *, ci_prob: float = 0.95, ax: "Axes | None" = None
+    study: "xr.Dataset",
+    *,
+    ci_prob: float = 0.95,
+    cost_per_trial: float | None = None,
+    cost_label: str = "cost",
+    ax: "Axes | None" = None,
 ) -> "Figure":
-    """Draw the agreement with the reference against the number of trials.
+    """Draw the agreement with the reference against the number of trials, or what they cost.
 
     Parameters
     ----------
@@ -32,6 +39,11 @@ def plot_agreement(
         What :func:`bayesrank.studies.stability` returned for several numbers of trials.
     ci_prob : float, default 0.95
         Share of the draws that a band holds.
+    cost_per_trial : float, optional
+        What one trial of all questions costs, in any unit: dollars, tokens, hours. The axis is the
+        number of trials by default.
+    cost_label : str, default "cost"
+        What the axis says then, with the unit.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -44,7 +56,7 @@ def plot_agreement(
     Raises
     ------
     ValueError
-        If the study has one number of trials alone.
+        If the study has one number of trials alone, or a trial costs nothing.
 
     Examples
     --------
@@ -57,6 +69,9 @@ def plot_agreement(
     counts = study["n_trials"].values
     if len(counts) < 2:
         raise ValueError(f"study must have two numbers of trials or more; got {len(counts)}")
+    if cost_per_trial is not None and not 0.0 < cost_per_trial < np.inf:
+        raise ValueError(f"cost_per_trial must be a finite number > 0; got {cost_per_trial}")
+    counts = counts * (cost_per_trial or 1)
     groups = collapse(study)
     names = _group_names(groups)
     few = len(names) <= _MOST_BANDS
@@ -78,9 +93,10 @@ def plot_agreement(
     ends = np.where(np.isnan(mean[:, -1]), bottom, mean[:, -1])
     name_ends(axes, names, ends, gap=gap, colours=colours)
     axes.set_ylim(bottom, top)
-    count_along(axes.xaxis)
-    axes.set_xlabel("trials")
-    band = f"; band of {100 * ci_prob:g} % of the draws" if few else ""
+    if cost_per_trial is None:
+        count_along(axes.xaxis)
+    axes.set_xlabel("trials" if cost_per_trial is None else cost_label)
+    band = f"\nband of {100 * ci_prob:g} % of the draws" if few else ""
     axes.set_ylabel(f"{_TAU} with {_reference(study)}{band}", fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -240,7 +256,6 @@ def plot_tradeoff(
         at = x[method], y[method]
         text = f"{number}  {shorten(names[method])}" + (f" (+{len(others)})" if others else "")
         axes.plot(*at, "o", color=BLUE, label=text)
-        axes.annotate(str(number), at, (4, 3), textcoords="offset points", fontsize=8)
     axes.set_xlabel(f"{_TAU} with its own ranking from all trials")
     axes.set_ylabel(f"{_TAU} with the gold standard")
     axes.spines[["top", "right"]].set_visible(False)
@@ -251,7 +266,26 @@ def plot_tradeoff(
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
     )
+    _number_points(axes, [(x[method], y[method]) for method, *_ in front])
     return figure
+
+
+def _number_points(axes: "Axes", points: list[tuple[float, float]]) -> None:
+    """Write the numbers of points beside them, further off where they would collide."""
+    figure = axes.get_figure(root=True)
+    if figure is not None:
+        figure.draw_without_rendering()  # the layout decides how near points are
+    inches = axes.transData.transform(points) / axes.figure.get_dpi() if points else []
+    taken: list[NDArray[np.float64]] = []
+    for number, (at, place) in enumerate(zip(points, 72.0 * np.asarray(inches), strict=True), 1):
+        offset = np.array([4.0, 3.0])
+        while any((np.abs(place + offset - other) < _NUMBER_POINTS).all() for other in taken):
+            offset = offset + 6.0
+        taken.append(place + offset)
+        line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6} if offset[0] > 4.0 else None
+        axes.annotate(
+            str(number), at, tuple(offset), textcoords="offset points", fontsize=8, arrowprops=line
+        )
 
 
 def _quantiles(values: NDArray[np.float64], shares: tuple[float, float]) -> NDArray[np.float64]:
