@@ -7,6 +7,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from bayesrank.readers.battles import is_battles, read_battle_files
+from bayesrank.readers.evalplus import is_evalplus, read_evalplus
 from bayesrank.readers.helm import is_instance_stats, read_helm
 from bayesrank.readers.inspect_files import is_inspect_log
 from bayesrank.readers.inspect_logs import read_inspect
@@ -98,6 +99,13 @@ _ROWS = (
         is_instance_stats,
         read_helm,
         ("task", "filter", "metric"),
+    ),
+    Reader(
+        "evalplus",
+        "EvalPlus results, <model>_eval_results.json",
+        is_evalplus,
+        read_evalplus,
+        ("metric",),
     ),
     Reader("tau_bench", "tau-bench results", is_tau_results, read_tau_bench),
     Reader("tau2_bench", "tau2-bench results", is_tau2_results, read_tau2_bench, ("task",)),

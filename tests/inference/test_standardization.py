@@ -206,3 +206,13 @@ def test_the_model_alone_is_the_posterior_of_independent_answers():
     sd = result["posterior"]["score"].std(("chain", "draw"))
     assert result.attrs["calibration"] == "none"
     assert (sd > 0.9 * expected).all()
+
+
+def test_a_lone_system_whose_trials_agree_has_one_cell_of_noise():
+    outcomes = np.zeros((1, 6, 3), dtype=int)
+    outcomes[0, :3] = 1
+    spread = Spread(fit_standardized(Responses(outcomes)), "benchmark")
+    np.testing.assert_allclose(spread.dispersion[0], 1 / 7)
+    # With many others whose trials agree, that they do is known better.
+    crowd = Spread(fit_standardized(Responses(np.repeat(outcomes, 20, axis=0))), "benchmark")
+    assert (crowd.dispersion[0] < 1 / 60).all()

@@ -23,6 +23,11 @@ def logs(folder, name):
             (folder / f"x:model={model}").mkdir()
             path = folder / f"x:model={model}" / "per_instance_stats.json"
             path.write_text(json.dumps(entries))
+    elif name == "evalplus":
+        statuses = [{"base_status": "pass", "plus_status": each} for each in ("pass", "fail")]
+        for model, solutions in (("a", statuses), ("b", statuses[1:])):
+            document = {"date": "", "hash": "", "eval": {"q/1": solutions}}
+            (folder / f"{model}_eval_results.json").write_text(json.dumps(document))
     elif name == "tau_bench":
         rows = [{"task_id": task, "reward": 1.0, "info": {}, "trial": task} for task in (0, 1)]
         (folder / "m.json").write_text(json.dumps(rows))
@@ -56,7 +61,16 @@ def assert_restored(data: Responses) -> None:
     assert Responses(cells, **labels, **kept, **data.declared).fingerprint == data.fingerprint
 
 
-WRITTEN = {"npz", "helm", "tau_bench", "tau2_bench", "every_eval_ever", "py_irt", "table"}
+WRITTEN = {
+    "npz",
+    "evalplus",
+    "helm",
+    "tau_bench",
+    "tau2_bench",
+    "every_eval_ever",
+    "py_irt",
+    "table",
+}
 REAL = {
     "inspect": ("logs/inspect", {"task": "arithmetic", "scorer": "graded"}),
     "lm_eval": ("logs/lmeval", {"task": "tiny_mc", "filter": "none", "metric": "acc"}),

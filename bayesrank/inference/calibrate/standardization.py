@@ -238,11 +238,13 @@ class Spread:
             found = (self.means - chances.chance) ** 2
         own, common, variance = _pooled_ratios(found, expected, counted)
         n_cells = counted.sum(axis=1)
-        # One more cell of the dispersion of right or wrong answers among all of them, and one more
-        # of the common dispersion in each system. An always right system has no variance to
-        # compare, and near an end p (1 - p) is 1 - p whatever the dispersion inside the range.
-        common = (n_cells.sum() * common + 1.0) / (n_cells.sum() + 1.0)
-        own = (n_cells * own + common) / (n_cells + 1.0)
+        # One more cell of the common dispersion in each system, and one of the dispersion of right
+        # or wrong answers among those of the others, of which a lone system has none. An always
+        # right system has no variance to compare, and near an end p (1 - p) is 1 - p whatever the
+        # dispersion inside the range.
+        n_others = n_cells.sum() - n_cells
+        prior = (n_others * common + 1.0) / (n_others + 1.0)
+        own = (n_cells * own + prior) / (n_cells + 1.0)
         variance = (n_cells / (n_cells + 1.0)) ** 2 * variance
         freedom = np.divide(2.0 * own**2, variance, where=variance > 0.0, out=_UNLIMITED * own)
         return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, _UNLIMITED)
