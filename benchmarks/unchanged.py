@@ -156,13 +156,14 @@ def estimate(form: str, data: Responses) -> Found:
     score = tree["ranking"].to_dataset()["score"].values
     found |= {"score": score, "ties": score[:, np.newaxis] == score}
     found["converged"] = tree["sample_stats"].to_dataset()["converged"].values
-    for key, value in tree["point_estimate"].data_vars.items():
+    parameters = tree["point_estimate"].data_vars if "point_estimate" in tree else {}
+    for key, value in parameters.items():
         found[f"parameter {key}"] = np.asarray(value.values)
     for target in ("benchmark", "population"):
         try:
             drawn = draw_scores(data, name, target=target, draws=DRAWS, random_seed=1, **options)
             found[f"draws {target}"] = drawn
-        except Exception as error:
+        except Exception as error:  # as above
             found[f"error {target}"] = f"{type(error).__name__}: {error}"
     return found
 

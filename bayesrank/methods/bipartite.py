@@ -1,6 +1,8 @@
 """RankLLM: questions and systems judge each other; and the two baselines it is compared with."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -245,32 +247,83 @@ def _difficulty(
     return np.where(kept, difficulty, dropped)
 
 
-def _count_iterations(walk: _Walk, damping: float, tol: float) -> NDArray[np.int64]:
-    """Count the rounds from a uniform start until the summed change is below a tolerance."""
+def changes_by_round(
+    grades: ArrayLike, *, damping: float = 0.85, tol: float = 1e-12
+) -> NDArray[np.float64]:
+    """Return how far each round of updates of :func:`rankllm` moves both distributions, in sum.
+
+    Parameters
+    ----------
+    grades : array_like of shape (system, question)
+        Grades in [0, 1]; NaN where not observed.
+    damping : float, default 0.85
+        The share, in [0, 1], that follows the grades.
+    tol : float, default 1e-12
+        The last round is the first that moves them by less; the 1000th at most.
+
+    Returns
+    -------
+    numpy.ndarray of shape (round,)
+        Empty where no question says anything about the order.
+
+    Examples
+    --------
+    >>> changes_by_round([[1, 1, 0], [1, 0, 1], [0, 1, 0]], tol=0.1).round(3)
+    array([0.687, 0.584, 0.352, 0.216, 0.133, 0.082])
+    """
+    walk = _walk(*_as_grades(grades, None))
+    found: list[float] = []
+    for each in islice(_rounds(walk, damping), _MAX_ITERATIONS if walk.n_kept > 0 else 0):
+        found.append(float(each.systems + each.questions()))
+        if found[-1] < tol:
+            break
+    return np.array(found)
+
+
+class _Round(NamedTuple):
+    """What a round of updates changes, summed over systems and over questions."""
+
+    systems: NDArray[np.float64]
+    questions_at_most: NDArray[np.float64] | float
+    questions: Callable[[], NDArray[np.float64]]
+
+
+def _rounds(walk: _Walk, damping: float) -> Iterator[_Round]:
+    """Yield the rounds of updates from a uniform start, without end."""
     size = walk.entry.shape[-1]
     enter = damping * (1.0 - damping) * walk.entry + (1.0 - damping) / size
     system = np.full(enter.shape, 1.0 / size)
-    step = system
     # Against the uniform start of the questions, which the first round replaces.
-    start = 1.0 / np.where(walk.n_kept > 0, walk.n_kept, 1.0)[..., None]
-    fed_before = np.inf
-    rounds = np.where(walk.n_kept > 0, _MAX_ITERATIONS, 0)
-    for number in range(1, _MAX_ITERATIONS):
-        running = rounds == _MAX_ITERATIONS
+    fed, before = system, 1.0 / np.where(walk.n_kept > 0, walk.n_kept, 1.0)[..., None]
+    fed_change: NDArray[np.float64] | float = np.inf
+
+    while True:
+
+        def questions(fed: NDArray[np.float64] = fed, before: Any = before) -> NDArray[np.float64]:
+            changed = damping * (_to_questions(walk, fed) - before)
+            return (walk.multiplicity * np.abs(changed)).sum(axis=-1)
+
+        following = damping**2 * (walk.moves @ system[..., None])[..., 0] + enter
+        fed, before, system = following - system, 0.0, following
+        moved = np.abs(fed).sum(axis=-1)
+        yield _Round(moved, fed_change, questions)
+        # Questions change by no more than the systems that feed them did.
+        fed_change = damping * moved
+
+
+def _count_iterations(walk: _Walk, damping: float, tol: float) -> NDArray[np.int64]:
+    """Count the rounds from a uniform start until the summed change is below a tolerance."""
+    counted = np.where(walk.n_kept > 0, _MAX_ITERATIONS, 0)
+    for number, each in enumerate(islice(_rounds(walk, damping), _MAX_ITERATIONS - 1), 1):
+        running = counted == _MAX_ITERATIONS
         if not running.any():
             break
-        following = damping**2 * (walk.moves @ system[..., None])[..., 0] + enter
-        moved = np.abs(following - system).sum(axis=-1)
-        # Questions change by no more than what the systems that feed them changed by; the sum
-        # over questions is worked out only where that leaves the outcome open.
-        done = running & (moved + fed_before < tol)
-        if (running & ~done & (moved < tol)).any():
-            fed = damping * (_to_questions(walk, step) - (start if number == 1 else 0.0))
-            done |= running & (moved + (walk.multiplicity * np.abs(fed)).sum(axis=-1) < tol)
-        rounds[done] = number
-        fed_before = damping * moved
-        step, system = following - system, following
-    return rounds
+        done = running & (each.systems + each.questions_at_most < tol)
+        # The sum over questions is worked out only where its bound leaves the outcome open.
+        if (running & ~done & (each.systems < tol)).any():
+            done |= running & (each.systems + each.questions() < tol)
+        counted[done] = number
+    return counted
 
 
 def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> SimpleRank:

@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.methods.bipartite import rankllm
+from bayesrank.methods.bipartite import changes_by_round, rankllm
 from bayesrank.responses import Responses
 from bayesrank.studies.perturbation import MEASURES, correlations, estimate_difficulty
 
@@ -19,7 +19,6 @@ Bounds = tuple[float, float]
 LEVELS = ("easy", "medium", "hard")
 
 _DAMPINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 1.0)
-_MAX_ITERATIONS = 1000
 
 
 def difficulty_levels(
@@ -153,7 +152,7 @@ def damping_sensitivity(
         raise ValueError("damping must be one number or more; got none")
     default = rankllm(data.grades)
     results = [rankllm(data.grades, damping=share, tol=tol) for share in damping]
-    changes = [_changes(data.grades, share, tol) for share in damping]
+    changes = [changes_by_round(data.grades, damping=share, tol=tol) for share in damping]
     table = np.full((len(changes), max(map(len, changes))), np.nan)
     for row, change in zip(table, changes, strict=True):
         row[: len(change)] = change
@@ -176,27 +175,6 @@ def damping_sensitivity(
         },
         attrs={"study": "damping_sensitivity", "tol": tol},
     )
-
-
-def _changes(grades: FloatArray, damping: float, tol: float) -> FloatArray:
-    """Run the updates from uniform distributions and return the summed change of each."""
-    right, wrong = np.nan_to_num(grades), np.nan_to_num(1.0 - grades)
-    solved = right.sum(axis=0)
-    kept = (solved > 0) & (solved < (~np.isnan(grades)).sum(axis=0))
-    if not kept.any():
-        return np.empty(0)
-    right, wrong = right[:, kept] / solved[kept], wrong[:, kept]
-    # A system without failures has no question to point at: it points at all alike.
-    wrong[~wrong.any(axis=1)] = 1.0
-    wrong /= wrong.sum(axis=1, keepdims=True)
-    system, question = (np.full(size, 1.0 / size) for size in right.shape)
-    changes = []
-    while len(changes) < _MAX_ITERATIONS and (not changes or changes[-1] >= tol):
-        fed = damping * (system @ wrong) + (1.0 - damping) / len(question)
-        gained = damping * (right @ fed) + (1.0 - damping) / len(system)
-        changes.append(np.abs(fed - question).sum() + np.abs(gained - system).sum())
-        system, question = gained, fed
-    return np.array(changes)
 
 
 def bounded_2pl(

@@ -98,6 +98,8 @@ def plot_trajectories(
     shown = (paths.low, paths.high) if few else (paths.middle, paths.middle)
     bottom, top = float(np.nanmin(shown[0])), float(np.nanmax(shown[1]))
     margin = 0.03 * ((top - bottom) or 1.0)
+    if is_study:
+        margin = min(margin, 0.5)  # there is no rank 0 to have a tick
     axes.set_ylim(bottom - margin, top + margin)
     gap = (top - bottom + 2 * margin) * _ROW_INCHES / (height - 1.0)
     name_ends(axes, names, ends, gap=gap, colours=colours)
