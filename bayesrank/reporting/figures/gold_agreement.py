@@ -66,7 +66,9 @@ def plot_gold_agreement(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Fi
     axes.barh(rows, tau[order], height=0.6, color=BLUE)
     if "tau_true_lower" in groups:
         low, high = (groups[f"tau_true_{end}"].values[order] for end in ("lower", "upper"))
-        axes.hlines(rows, low, high, color=INK, linewidth=1.5)
+        label = "interval without the noise of the gold standard"
+        axes.hlines(rows, low, high, color=INK, linewidth=1.5, label=label)
+        figure.legend(loc="outside lower center", fontsize=8, frameon=False)
     axes.set_xlim(min(0.0, float(np.nanmin(tau, initial=0.0))), 1.0)
     axes.set_xlabel("Kendall's tau-b with the gold standard", fontsize=9)
     return figure
