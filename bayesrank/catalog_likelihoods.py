@@ -12,7 +12,7 @@ LIKELIHOODS = (
         "responses",
         ("mml", "map", "nuts"),
         ("robins1986new", "wedderburn1974quasi"),
-        kernel="bayesrank.inference.calibrate.standardization:standardized_accuracy",
+        kernel="bayesrank.inference.fits.standardized_accuracy:standardized_accuracy",
         spread="bayesrank.inference.calibrate.standardization:sampled_scores",
         graded=True,
     ),

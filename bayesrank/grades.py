@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.errors import DataError
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -79,3 +80,20 @@ class UnitGrades:
     def share_of(self, worth: Array) -> Array:
         """Return the shares of the range that are worth so much."""
         return (worth - self.low) / max(self.high - self.low, np.finfo(float).tiny)
+
+
+def require_outcomes_of(data: Responses, system: int) -> None:
+    """Raise DataError for a system without any outcome, of which nothing says how it varies.
+
+    Parameters
+    ----------
+    data : Responses
+        The data as they are.
+    system : int
+        Position of the system.
+    """
+    if not data.trials[system].any():
+        raise DataError(
+            f"outcomes must hold at least one of every system; got none of "
+            f"{data.systems[system]!r}: leave it out, or rank by bayes, whose prior places it"
+        )

@@ -157,7 +157,11 @@ def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
     groups = {"sample_stats": partial(_statistics, fit)}
     if run.draws == 0:
         return Estimate(fit.score, None, point=point, groups=groups)
-    if calibration == "sandwich":
+    if run.method.spread is not None:
+        model_based = calibration == "none"
+        scores = load_function(run.method.spread)(run, fit, model_based=model_based)
+        drawn = {"score": scores}
+    elif calibration == "sandwich":
         drawn = sandwich_draws(run, fit)
     else:
         drawn = fit.draw(run.size, np.random.default_rng(run.seed))

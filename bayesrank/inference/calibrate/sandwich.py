@@ -182,8 +182,6 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
     DataError
         If there are too few units of the target to show any variation.
     """
-    if run.method.spread is not None:
-        return {"score": load_function(run.method.spread)(run, fit)}
     if run.method.gradient is None:
         raise ValueError(f"method must have a gradient; got {run.method.name}")
     rng = np.random.default_rng(run.seed)

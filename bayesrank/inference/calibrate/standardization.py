@@ -1,15 +1,10 @@
-r"""Standardised accuracy: fit, sampling distribution and draws inside the range of the grades.
+r"""Standardised accuracy: the sampling distribution of its scores, inside the range of the grades.
 
-The score of a system is the mean over all questions of its fitted chance,
-
-.. math:: s_l = \frac{1}{M} \sum_m \hat p_{lm}
-          = \frac{1}{M} \sum_m (c_{lm} \bar y_{lm} + g_{lm} \hat p_{lm}),
-          \qquad c_{lm} = n_{lm} / \max_m n_{lm} = 1 - g_{lm},
-
-where the second form holds because fitted and observed grades of every system have the same sum.
-Its error has these parts: noise of the observed cells, the error of the parameters, which moves the
-fitted chances of what is missing, what answers of other systems leave open there, and misfit of the
-item model. Over a population of questions the spread of the questions joins them.
+A score is the mean of fitted chances, of which those of observed cells add up to what was observed
+(:mod:`bayesrank.inference.fits.standardized_accuracy`). Its error has these parts: noise of the
+observed cells, the error of the parameters, which moves the fitted chances of what is missing, what
+answers of other systems leave open there, and misfit of the item model. Over a population of
+questions the spread of the questions joins them.
 
 - *Noise* is the variance of the trials within cells relative to :math:`E p (1 - p)` of the item
   model, the dispersion, estimated per system and shrunk to that of all systems by as much as the
@@ -43,19 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from bayesrank.grades import UnitGrades
 from bayesrank.inference.calibrate.mid_p import mid_p_quantile
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.standardized import (
-    FittedChances,
-    MarginalDifficulties,
-    fit_chances,
-)
+from bayesrank.inference.fits.standardized_accuracy import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.resample.clusters import clusters_of
-from bayesrank.inference.resample.pseudo_unit import require_outcomes_of
 from bayesrank.inference.run import Estimate, Run
-from bayesrank.priors import Prior
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -64,106 +51,6 @@ Array = NDArray[np.float64]
 _UNLIMITED = 1e9
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
-
-
-@dataclass(frozen=True, kw_only=True)
-class StandardizedFit(Fit):
-    """A fit of abilities whose scores are means of fitted chances.
-
-    Attributes
-    ----------
-    data : Responses
-        What was fitted.
-    grades : UnitGrades
-        Grades of the questions that somebody was asked.
-    chances : FittedChances
-        Fitted chances. Systems with grades all at an end have half a grade less, or more, there.
-    share : numpy.ndarray of shape (system,)
-        The score as a share of the range of the grades.
-    """
-
-    data: Responses
-    grades: UnitGrades
-    chances: FittedChances
-    share: Array
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw scores from the item model as it is: no misfit, and answers that are independent."""
-        spread = Spread(self, target="benchmark", model_based=True)
-        return {"score": spread.draw(rng.standard_normal((n_draws, len(self.share))))}
-
-
-def standardized_accuracy(data: Responses, prior: Prior | None = None) -> StandardizedFit | None:
-    """Fit standardised accuracy by marginal likelihood, where abilities have no prior."""
-    return fit_standardized(data) if prior is None else None
-
-
-def fit_standardized(data: Responses) -> StandardizedFit:
-    """Fit standardised accuracy by marginal maximum likelihood.
-
-    Parameters
-    ----------
-    data : Responses
-        Grades: scores, or categories with weights. Every system has an outcome.
-
-    Returns
-    -------
-    StandardizedFit
-        Not batched.
-
-    Raises
-    ------
-    DataError
-        If a system has no outcome.
-
-    Examples
-    --------
-    >>> fit = fit_standardized(Responses([[1, 1, 0, 1], [1, 0, 0, -1]]))
-    >>> fit.score.round(3)
-    array([0.75 , 0.348])
-    """
-    for system in np.flatnonzero(~data.trials.any(axis=1)).tolist():
-        require_outcomes_of(data, system)
-    grades = UnitGrades.of(data)
-    asked = grades.trials.any(axis=0)
-    grades = UnitGrades(grades.values[:, asked], grades.low, grades.high)
-    trials, observed = grades.trials, grades.totals
-    n_trials, n_right = trials.sum(axis=1), observed.sum(axis=1)
-    at_end = (n_right <= 0.0) | (n_right >= n_trials)
-    inside = np.clip(n_right, 0.5, n_trials - 0.5) / n_trials
-    totals = np.where(at_end[:, np.newaxis], trials * inside[:, np.newaxis], observed)
-    most = trials.max(axis=1, keepdims=True)
-    chances = fit_chances(totals, trials, 1.0 - trials / most)
-    # Sums of fitted and observed grades are equal, which holds to the last digit here.
-    n_questions = trials.shape[1]
-    filled = ((1.0 - trials / most) * chances.chance).sum(axis=1) / n_questions
-    share = n_right / (most[:, 0] * n_questions) + filled
-    share = np.where(at_end, n_right / n_trials, share)
-    difficulty = np.full(len(asked), np.nan)
-    difficulty[asked] = chances.difficulty
-    parameters = {"difficulty": difficulty, "difficulty_sd": np.float64(chances.difficulty_sd)}
-    optimum = chances.optimum
-    score = grades.worth(share)
-    return StandardizedFit(
-        score=score,
-        parameters=parameters,
-        converged=optimum.converged[0],
-        iterations=optimum.iterations[0],
-        gradient_norm=optimum.gradient_norm[0],
-        free=optimum.point[0],
-        unpack=lambda point: {"score": np.broadcast_to(score, (*point.shape[:-1], len(score)))},
-        log_likelihood=lambda: _log_likelihood(chances, totals, trials),
-        curvature=lambda: (chances.information, np.zeros((len(optimum.point[0]), 0))),
-        data=data,
-        grades=grades,
-        chances=chances,
-        share=share,
-    )
-
-
-def _log_likelihood(chances: FittedChances, totals: Array, trials: Array) -> Array:
-    problem = MarginalDifficulties(totals, trials)
-    return np.array(sum(block.log_integral for block in problem.blocks(chances.optimum.point[0])))
 
 
 @dataclass(frozen=True)
@@ -434,7 +321,13 @@ class Spread:
         return self.fit.grades.worth(np.stack(columns, axis=1))
 
 
-def sampled_scores(run: Run, fit: StandardizedFit | None, *, like: Estimate | None = None) -> Array:
+def sampled_scores(
+    run: Run,
+    fit: StandardizedFit | None,
+    *,
+    model_based: bool = False,
+    like: Estimate | None = None,
+) -> Array:
     """Draw scores from their sampling distribution, the `spread` of the row of the catalog.
 
     Parameters
@@ -443,6 +336,9 @@ def sampled_scores(run: Run, fit: StandardizedFit | None, *, like: Estimate | No
         With draws; its target and unit say what varies.
     fit : StandardizedFit or None
         The fit of the data, or None to fit them.
+    model_based : bool, default False
+        Whether to take the item model at its word: no misfit, answers that are independent, and
+        questions that stay as they are.
     like : Estimate, optional
         Draws whose order and centre to keep, for example of NUTS.
 
@@ -451,7 +347,8 @@ def sampled_scores(run: Run, fit: StandardizedFit | None, *, like: Estimate | No
     numpy.ndarray of shape (draw, system), or of the shape of the draws of `like`
     """
     data = cast("Responses", run.data)
-    spread = Spread(fit_standardized(data) if fit is None else fit, run.target, run.unit)
+    target, unit = ("benchmark", "trial") if model_based else (run.target, run.unit)
+    spread = Spread(fit_standardized(data) if fit is None else fit, target, unit, model_based)
     if like is None or like.draws is None:
         rng = np.random.default_rng(run.seed)
         return spread.draw(rng.standard_normal((run.size, len(data.systems))))

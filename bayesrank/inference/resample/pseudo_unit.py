@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
+from bayesrank.grades import require_outcomes_of
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
@@ -84,23 +84,6 @@ def loosen(
             done[key] = _draw(data, kind, system, len(flat), target, score_of, rng)
         loosened[:, system] = done[key]
     return loosened.reshape(draws.shape)
-
-
-def require_outcomes_of(data: Responses, system: int) -> None:
-    """Raise DataError for a system without any outcome, of which nothing says how it varies.
-
-    Parameters
-    ----------
-    data : Responses
-        The data as they are.
-    system : int
-        Position of the system.
-    """
-    if not data.trials[system].any():
-        raise DataError(
-            f"outcomes must hold at least one of every system; got none of "
-            f"{data.systems[system]!r}: leave it out, or rank by bayes, whose prior places it"
-        )
 
 
 def _draw(
