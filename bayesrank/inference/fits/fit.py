@@ -3,13 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.laplace import constrained_steps, gaussian_draws
+from bayesrank.inference.fits.newton import Optimum
 
 Array = NDArray[np.float64]
+
+
+class Objective(Protocol):
+    """A penalised log-likelihood, at points of shape (resample, p)."""
+
+    def loglik(self, point: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+        ...
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
+
+    def held_rows(self, point: Array) -> Array:
+        """Return vectors whose product with a point is held, of shape (resample, p, held)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -67,6 +85,57 @@ class Fit:
     displace: Callable[[Array, Array], Array] = np.add
     without: Callable[[NDArray[np.bool_]], Array] | None = None
     refit: Callable[[Array, Array], Array] | None = None
+
+    @classmethod
+    def at(
+        cls,
+        problem: Objective,
+        optimum: Optimum,
+        lead: tuple[int, ...],
+        unpack: Callable[[Array], dict[str, Array]],
+        *,
+        exists: NDArray[np.bool_] | bool = True,
+        **others: Any,
+    ) -> Self:
+        """Describe an optimum.
+
+        Parameters
+        ----------
+        problem : Objective
+            What has its maximum there.
+        optimum : Optimum
+            Where Newton's method ended, with ties settled.
+        lead : tuple of int
+            Shape of the resample axes.
+        unpack : callable
+            As in :class:`Fit`.
+        exists : numpy.ndarray of bool and shape (resample,), default True
+            False where the data have no finite optimum.
+        **others
+            Further attributes.
+
+        Returns
+        -------
+        Fit
+        """
+        point, p = optimum.point, optimum.point.shape[-1]
+        free = point.reshape(*lead, p)
+        named = unpack(free)
+        given = {
+            "score": named.pop("score"),
+            "parameters": named,
+            "converged": (optimum.converged & exists).reshape(lead),
+            "iterations": optimum.iterations.reshape(lead),
+            "gradient_norm": optimum.gradient_norm.reshape(lead),
+            "free": free,
+            "unpack": unpack,
+            "log_likelihood": lambda: problem.loglik(point).reshape(lead),
+            "curvature": lambda: (
+                problem.information(point).reshape(*lead, p, p),
+                problem.held_rows(point).reshape(*lead, p, -1),
+            ),
+        }
+        return cls(**(given | others))
 
     @cached_property
     def loglik(self) -> Array:
