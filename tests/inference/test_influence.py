@@ -8,6 +8,7 @@ import pytest
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
 from bayesrank.inference.calibrate import unit_likelihoods
+from bayesrank.inference.calibrate.graph_mode import graph_mode
 from bayesrank.inference.calibrate.influence import (
     Mode,
     question_covariance,
@@ -28,6 +29,7 @@ from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
+from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
@@ -607,6 +609,34 @@ def test_draws_of_nuts_get_the_covariance_of_the_mode():
     assert sampled.attrs["calibration"] == "sandwich"
     spreads = [one["posterior"]["score"].std(("chain", "draw")) for one in (sampled, at_mode)]
     np.testing.assert_allclose(spreads[0], spreads[1], rtol=0.05)
+
+
+@pytest.mark.parametrize("target", ["population", "benchmark"])
+@pytest.mark.parametrize(
+    "method", ["rasch", "irt_2pl", "irt_3pl", "dynamic_irt", "bradley_terry_luce"]
+)
+def test_kernel_and_graph_are_one_mode(method, target):
+    row, data = METHODS[method], simulate((4, 12, 4))
+    options = {"assume_time_axis": True} if method == "dynamic_irt" else {}
+    prior = row.default_prior.resolve(data)
+    kernel = load_function(row.kernel)(data, prior, **options)
+    events = data.events if method == "bradley_terry_luce" else data
+    graph = fit_graph(load_function(row.function)(events, prior=prior, **options), "map")
+    model = load_function(row.gradient)(data, **options)
+    covariance = question_covariance if target == "population" else trial_covariance
+    expected = covariance(graph_mode(graph, data), model)
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(covariance(mode_of(kernel), model), expected, atol=1e-6 * size)
+
+
+def test_draws_of_nuts_without_a_mode_keep_their_covariance():
+    data = simulate((4, 12, 4))
+    options = {"variant": "state_space", "assume_time_axis": True, "target": "population"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few draws
+        with pytest.warns(CalibrationWarning, match="dynamic_irt has no mode to calibrate at"):
+            sampled = rank(data, "dynamic_irt", backend="nuts", draws=20, tune=30, **options)
+    assert sampled.attrs["calibration"] == "none"
 
 
 def test_models_are_found_by_the_catalog():

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.counting import compare_each_trial
-from bayesrank.errors import CalibrationWarning, DataError
+from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.influence import (
     Mode,
     question_covariance,
@@ -261,9 +261,9 @@ def calibrate(
 ) -> Estimate:
     """Give the draws of the scores of an estimate the sandwich covariance.
 
-    The covariance is that of a fit to the same data: of a kernel for comparisons, and where it
-    fits again without questions; else of the model's own graph. Parameters other than scores and
-    strengths keep the draws that they have.
+    The covariance is that of a fit to the same data: of a kernel where one covers the prior and
+    the options, else of the model's own graph. Parameters other than scores and strengths keep the
+    draws that they have.
 
     Parameters
     ----------
@@ -301,23 +301,16 @@ def calibrate(
     if isinstance(data, Comparisons) or find_mode is None:
         drawn = sandwich_draws(run, _reference_fit(run, data, prior))["score"]
         covariance = covariance_of(drawn)
-    elif (found := _jackknife(run, _kernel_fit(run, data, prior))) is not None:
+    elif (found := _mode_covariance(run, data, prior, find_mode)) is not None:
         covariance = found
     else:
-        fit = find_mode()
-        if not fit.converged:
-            warnings.warn(
-                f"the posterior of {run.method.name} has no mode to calibrate at: intervals are "
-                f"those of the likelihood alone, and may be too narrow for "
-                f"target={run.target!r}",
-                CalibrationWarning,
-                stacklevel=2,
-            )
-            return estimate
-        from bayesrank.inference.calibrate.graph_mode import graph_mode  # imports PyMC
-
-        # Models of comparisons have come another way, and ballots are not calibrated.
-        covariance = _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
+        warnings.warn(
+            f"the posterior of {run.method.name} has no mode to calibrate at: intervals are those "
+            f"of the likelihood alone, and may be too narrow for target={run.target!r}",
+            CalibrationWarning,
+            stacklevel=2,
+        )
+        return estimate
     draws = _spread(run, estimate.draws, covariance)
     if isinstance(data, Comparisons):
         # Comparisons tell of contrasts alone: no other data would move the common level.
@@ -327,6 +320,25 @@ def calibrate(
         strength = parameters["strength"].transpose("chain", "draw", "system")
         parameters = parameters.assign(strength=strength.copy(data=np.exp(draws)))
     return replace(estimate, draws=draws, parameters=parameters, calibration="sandwich")
+
+
+def _mode_covariance(
+    run: Run, data: Data | Events, prior: Prior | None, find_mode: "Callable[[], ModelFit]"
+) -> Array | None:
+    """Return the covariance at the mode of a posterior of responses, None where it has none."""
+    try:
+        kernel = _kernel_fit(run, data, prior)
+    except NoFiniteEstimate:
+        return None
+    if kernel is not None and bool(kernel.converged):
+        return _kernel_covariance(run, kernel)
+    fit = find_mode()
+    if not fit.converged:
+        return None
+    from bayesrank.inference.calibrate.graph_mode import graph_mode  # imports PyMC
+
+    # Models of comparisons have come another way, and ballots are not calibrated.
+    return _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
 
 
 def _kernel_covariance(run: Run, fit: Fit) -> Array:

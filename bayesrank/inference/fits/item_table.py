@@ -160,7 +160,9 @@ def dynamic_irt(
     Raises
     ------
     ValueError
-        If an option cannot be used, or an optimiser is to estimate the scale of a walk.
+        If an option cannot be used.
+    NoFiniteEstimate
+        If an optimiser is to estimate the scale of a walk.
     """
     check_time_axis(
         data.shape[2],
@@ -170,7 +172,7 @@ def dynamic_irt(
         score_target=score_target,
     )
     if variant == "state_space" and not _is_flat(walk_prior):
-        raise ValueError(
+        raise NoFiniteEstimate(
             f"walk_prior must be 'flat' where an optimiser fits variant='state_space', which then "
             f"has the penalty state_reg; got {walk_prior!r}: increments and their scale vanish "
             "together at the mode, so estimate the scale with backend='nuts'"
