@@ -1,6 +1,7 @@
 """Rasch, 2PL and 3PL kernels against closed forms, exact ties and simulated truths."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bayesrank.inference.fits.irt import (
     irt_2pl_problem,
     irt_3pl_problem,
 )
+from bayesrank.inference.fits.newton import along
 from bayesrank.inference.fits.pairs import bradley_terry, fit_pairs
 from bayesrank.inference.fits.rasch import fit_rasch, rasch_problem
 from bayesrank.results.ranks import rank_scores
@@ -171,13 +173,16 @@ def test_item_gradients_match_finite_differences(name, precision):
     p = 5 + 4 * {"rasch": 1, "irt_2pl": 2, "irt_3pl": 3, "irt_3pl_fixed": 2}[name]
     point = np.random.default_rng(2).normal(size=(1, p))
     numeric = central_differences(problem.value, point)
+    if name != "rasch":
+        numeric = along(numeric, problem.constraint(point))
     np.testing.assert_allclose(problem.gradient(point), numeric, atol=1e-6)
     # The information is that of the Lagrangian of the constraint, which is linear for Rasch.
-    numeric = central_differences(problem.gradient, point)
+    slope = partial(central_differences, problem.value, step=1e-4)
+    numeric = central_differences(slope, point, step=1e-4)
     if name != "rasch":
         multiplier = precision * (point[:, :5] - 0.3).sum()
         numeric -= multiplier * central_differences(problem.constraint, point)
-    np.testing.assert_allclose(-problem.information(point), numeric, atol=1e-6)
+    np.testing.assert_allclose(-problem.information(point), numeric, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", FITS)

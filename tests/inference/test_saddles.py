@@ -5,9 +5,9 @@ import pytest
 
 from bayesrank import rank
 from bayesrank.errors import NoFiniteEstimate
-from bayesrank.inference.fits.climbing import climb
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl, irt_2pl_problem
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
+from bayesrank.inference.fits.newton import maximise_nonconcave
 
 KINDS = {
     "2pl": (fit_irt_2pl, {}),
@@ -66,7 +66,7 @@ def test_few_random_starts_lead_higher():
         problem = irt_2pl_problem(right, trials, ability_precision=1.0)
         start = np.zeros((8, fit.free.size)) + rng.normal(size=(8, fit.free.size))
         many = problem.take(np.zeros(8, dtype=int))
-        found = climb(many, many.restore(start))
+        found = maximise_nonconcave(many, many.restore(start))
         best = many.value(found.point)[found.converged].max()
         higher.append(best - problem.value(fit.free[np.newaxis])[0])
     assert np.mean(np.array(higher) > 1e-6) <= 0.1

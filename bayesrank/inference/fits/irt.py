@@ -7,17 +7,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
-from bayesrank.inference.fits.climbing import MAX_ITERATIONS
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.items import ItemCounts, item_counts, item_fit, known, limited
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.logistic_items import LogisticItems
-from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
+from bayesrank.inference.fits.newton import (
+    MAX_DAMPED_ITERATIONS,
+    Optimum,
+    maximise_nonconcave,
+    smoothed_log_odds,
+)
 from bayesrank.inference.fits.penalty import Array, checked_precision, flattened
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.saddles import climb_past_saddles
 
 # A maximum is higher than another from this share of the objective on.
 _HIGHER = 1e-9
@@ -62,7 +65,7 @@ def fit_irt_2pl(
     ability_mean: ArrayLike = 0.0,
     ability_precision: ArrayLike = 0.0,
     reg_discrimination: float = 0.01,
-    max_iterations: int = MAX_ITERATIONS,
+    max_iterations: int = MAX_DAMPED_ITERATIONS,
 ) -> Fit:
     r"""Fit the two-parameter logistic model, P(l is right on m) = sigma(a_m (theta_l - b_m)).
 
@@ -177,7 +180,7 @@ def fit_irt_3pl(
     reg_guessing: float = 0.1,
     guessing: float | None = None,
     guessing_upper: float = 0.5,
-    max_iterations: int = MAX_ITERATIONS,
+    max_iterations: int = MAX_DAMPED_ITERATIONS,
 ) -> Fit:
     r"""Fit the three-parameter logistic model, P = c_m + (1 - c_m) sigma(a_m (theta_l - b_m)).
 
@@ -311,7 +314,7 @@ def _highest(problem: LogisticItems, max_iterations: int) -> Optimum:
     """
 
     def climb_from(some: LogisticItems, start: Array) -> Optimum:
-        return climb_past_saddles(some, start, max_iterations=max_iterations, ties="first")
+        return maximise_nonconcave(some, start, max_iterations=max_iterations, escape="always")
 
     start = _first_point(problem)
     optimum = climb_from(problem, start)

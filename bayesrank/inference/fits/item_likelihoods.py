@@ -199,6 +199,17 @@ class Lines:
         by_system = played @ np.exp(v[..., 1:2]) if self.sloped else played.sum(axis=-1)
         return np.maximum(by_system.reshape(len(asked), -1).max(axis=-1), asked)
 
+    @property
+    def concave(self) -> bool:
+        """Whether log-odds are linear in both sides, and certain to be right by knowledge alone."""
+        return not self.sloped and self.guessing.fixed == 0.0
+
+    def reach(self, u: Array, v: Array) -> Array:
+        """Return how far steps move any log-odds at most, of shape (resample,)."""
+        states, easy = (u if self.design is None else u @ self.design.T), v[..., 0]
+        up = states.max(axis=(1, 2)) + easy.max(axis=1)
+        return np.maximum(up, -states.min(axis=(1, 2)) - easy.min(axis=1))
+
     def value(self, u: Array, v: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
         *_, x, guess = self.log_odds(u, v)

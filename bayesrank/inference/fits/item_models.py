@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesrank.inference.fits.climbing import climb
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
+from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave, smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.rasch import stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
@@ -139,7 +138,7 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     if problem.likelihood.sloped:
         others[0] = np.zeros_like(difficulty)
     start = np.concatenate([ability - level, level - difficulty, *others], axis=-1)
-    optimum = climb(problem, start)
+    optimum = maximise_nonconcave(problem, start)
     point, mean = optimum.point, np.asarray(problem.systems.mean)[:, 0]
     totals = data.by_system + problem.systems.precision[0, 0] * mean
     # Only where questions differ in more than difficulty does it matter which were right.

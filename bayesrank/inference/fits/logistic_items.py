@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.fits.item_likelihoods import Guessing, Lines
 from bayesrank.inference.fits.items import ItemCounts
+from bayesrank.inference.fits.newton import along
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.two_sided import (
     Bordered,
@@ -145,8 +146,11 @@ class LogisticItems:
         return value
 
     def gradient(self, point: Array) -> Array:
-        """Return the gradient of the objective, of shape (resample, p)."""
-        return self._gradient(point, self._lines.expand(*self._sides(point)))
+        """Return the gradient of the objective along what is not held, of shape (resample, p)."""
+        gradient = self._gradient(point, self._lines.expand(*self._sides(point)))
+        if self.has_floor:
+            gradient[self._held(point, gradient)] = 0.0
+        return along(gradient, self.constraint(point))
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the Lagrangian, of shape (resample, p, p).
@@ -197,7 +201,7 @@ class LogisticItems:
         """Say which coordinates have their maximum at infinity, of shape (resample, p)."""
         if not self.has_floor:
             return np.zeros(point.shape, dtype=bool)
-        return self._held(point, self.gradient(point))
+        return self._held(point, self._gradient(point, self._lines.expand(*self._sides(point))))
 
     def _held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
         """Say which abilities and offsets fall for ever, of shape (resample, p)."""

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.arrow import solve_or_nan
-from bayesrank.inference.fits.climbing import Unbounded
 from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.fits.newton import FiniteMaximum
 from bayesrank.inference.fits.penalty import Array
 
 Slopes = Literal["each", "common", "fixed"]
@@ -37,7 +37,7 @@ _NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True)
-class MarginalItems(Unbounded):
+class MarginalItems(FiniteMaximum):
     """Penalised marginal log-likelihood of item parameters.
 
     Free coordinates: intercepts d, then log slopes: one per question, one for all, or none.
@@ -96,15 +96,16 @@ class MarginalItems(Unbounded):
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective, of shape (resample, p)."""
-        return np.stack([self._derivatives(row, one)[0] for row, one in enumerate(point)])
+        gradient = np.stack([self._derivatives(row, one)[0] for row, one in enumerate(point)])
+        return np.where(self.held(point, gradient), 0.0, gradient)
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        held = self.held(point)
         matrices = []
         for row, one in enumerate(point):
-            _, matrix, _ = self._derivatives(row, one)
-            matrices.append(_decoupled(matrix, held[row] | self._left_out(row)))
+            gradient, matrix, _ = self._derivatives(row, one)
+            held = self.held(one[np.newaxis], gradient[np.newaxis])[0]
+            matrices.append(_decoupled(matrix, held | self._left_out(row)))
         return np.stack(matrices)
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
@@ -126,23 +127,17 @@ class MarginalItems(Unbounded):
 
         return gradient, step
 
-    def held(self, point: Array, gradient: Array | None = None) -> NDArray[np.bool_]:
+    def held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
         """Say which log slopes run to minus infinity, of shape (resample, p)."""
         held = np.zeros(point.shape, dtype=bool)
         n_questions = self.data.weights.shape[-1]
         low = point[:, n_questions:] <= _LEAST_LOG_SLOPE
-        if low.any():
-            gradient = self.gradient(point) if gradient is None else gradient
-            held[:, n_questions:] = low & (gradient[:, n_questions:] <= 0.0)
+        held[:, n_questions:] = low & (gradient[:, n_questions:] <= 0.0)
         return held
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the information is positive definite, of shape (resample,)."""
         return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
-
-    def constraint(self, point: Array) -> Array:
-        """Return zeros: nothing is held to a constraint."""
-        return np.zeros(point.shape)
 
     def curves(self, row: int, point: Array) -> ItemCurves:
         """Return the items of one resample at a point of shape (p,)."""

@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior
-from bayesrank.inference.fits.climbing import climb
 from bayesrank.inference.fits.exact_ties import interchangeable
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.items import item_counts, known, limited
 from bayesrank.inference.fits.laplace import zero_sum
 from bayesrank.inference.fits.marginal import MarginalItems
 from bayesrank.inference.fits.marginal_response import score_slopes
-from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
+from bayesrank.inference.fits.newton import Escape, Optimum, maximise_nonconcave, smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array, checked_precision
-from bayesrank.inference.fits.saddles import climb_past_saddles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +285,8 @@ def _climb(problem: MarginalItems, start: Array) -> Optimum:
 
 def _maximise(problem: MarginalItems, start: Array) -> Optimum:
     # Given the one slope that they share, the likelihood of all else is log-concave.
-    return (climb_past_saddles if problem.slopes == "each" else climb)(problem, start)
+    escape: Escape = "asymmetric" if problem.slopes == "each" else "never"
+    return maximise_nonconcave(problem, start, escape=escape)
 
 
 def _first_point(problem: MarginalItems) -> Array:

@@ -1,11 +1,18 @@
-r"""Newton's method for concave problems: damped so that it never diverges, batched.
+r"""Newton's method for batches of objectives, with one of two safeguards far from the optimum.
 
-Every log-likelihood served here is that of a log-linear model of finitely many outcomes, perhaps
-with a quadratic penalty. Along a step :math:`s` its third derivative is then bounded by the second:
-:math:`|\phi'''| \le r \phi''`, where the reach :math:`r` is the largest range, over observations,
-of the change that the step makes to the log-odds of the outcomes. It follows that a step of
-length :math:`\min(1, \log(1 + r) / r)` always increases the objective, without evaluating it
-(Bach, 2010), and that full steps are safe for :math:`r \le 1`, where convergence is quadratic.
+Where the objective is concave, a trust region. Every such log-likelihood served here is that of a
+log-linear model of finitely many outcomes, perhaps with a quadratic penalty. Along a step :math:`s`
+its third derivative is then bounded by the second: :math:`|\phi'''| \le r \phi''`, where the reach
+:math:`r` is the largest range, over observations, of the change that the step makes to the log-odds
+of the outcomes (self-concordance). A step of length :math:`\min(1, \log(1 + r) / r)` then always
+increases the objective, which is never evaluated [1]_, and full steps are safe for
+:math:`r \le 1`.
+
+Where it is not concave, Levenberg-Marquardt [2]_. Steps solve :math:`(H + \lambda D) s = g` with
+the exact negative Hessian :math:`H` and the diagonal :math:`D` of the expected one.
+:math:`\lambda` is 0 as long as Newton's own steps gain what they should, rises until a step does
+and falls back after it. A saddle point, where the gradient vanishes and the curvature does not say
+maximum, is left along its directions of negative curvature [3]_.
 
 A fit has converged when the error that its last Newton step left is at most `ERROR_TOLERANCE` in
 every parameter, and the largest component of the gradient there is at most `GRADIENT_TOLERANCE`
@@ -18,11 +25,15 @@ References
 ----------
 .. [1] F. Bach. Self-concordant analysis for logistic regression. Electronic Journal of Statistics 4
    (2010). https://doi.org/10.1214/09-EJS521
+.. [2] D. W. Marquardt. An algorithm for least-squares estimation of nonlinear parameters. Journal
+   of the Society for Industrial and Applied Mathematics 11 (1963). https://doi.org/10.1137/0111030
+.. [3] J. J. More and D. C. Sorensen. On the use of directions of negative curvature in a modified
+   Newton method. Mathematical Programming 16 (1979). https://doi.org/10.1007/BF01582091
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,35 +41,73 @@ from numpy.typing import NDArray
 from bayesrank.inference.fits.arrow import solve_or_nan
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+# Whether to leave saddle points: always, not where the data do not say which way, or never.
+Escape = Literal["always", "asymmetric", "never"]
 
 ERROR_TOLERANCE = 1e-13
 # A step this short is the last, whatever the step before it was.
 _LAST_STEP = 1e-8
 GRADIENT_TOLERANCE = 1e-10
 MAX_ITERATIONS = 100
+MAX_DAMPED_ITERATIONS = 500
 # Steps this small are taken whole without asking for their reach: no model here moves its log-odds
 # by more than three times its largest coordinate (a threshold and two scores).
 _SMALL_STEP = 0.3
 # Temporaries of this many float64 stay in a core's own cache; larger batches are cut into pieces.
 CACHE_CELLS = 1 << 15
+# Cubes of longer steps would overflow.
+_ENDLESS = 1e50
+
+# Levenberg-Marquardt. Share of the gain promised by the gradient that a step must deliver (Armijo).
+_SUFFICIENT = 0.25
+# Promises below this share of the objective drown in its rounding; such steps are taken on trust.
+_ROUNDING = 1e-11
+# Longest step in any coordinate, all of which are on a log or logit scale.
+_LONGEST = 3.0
+# Nearer to the maximum Newton's own steps see to everything.
+_SETTLED = 1e-3
+_LEAST_DAMPING = 1e-6
+_MOST_DAMPING = 1e8
+_MORE, _LESS = 8.0, 0.1
+
+# Saddle points that a fit may come by; each is higher than the one before it.
+_MOST_SADDLES = 10
+# Share of the largest curvature below which a negative one is rounding.
+_FLAT = 1e-9
+# Share of the largest curvature by which two differ if the data tell their directions apart.
+_ALIKE = 1e-6
+# Longest coordinate of the way off a saddle point.
+_AWAY = 0.5
+# Share of the objective by which a maximum is higher than another, or than a saddle point.
+_SAME_LEVEL = 1e-9
+# Longest coordinate between the ends of two ways to the same maximum.
+_SAME_PLACE = 1e-4
 
 
-class ConcaveProblem(Protocol):
-    """What :func:`maximise` needs from a model: batched arrays whose first axis is the resample."""
-
-    @property
-    def scale(self) -> Array:
-        """Count scale of the gradient, of shape (resample,)."""
-        ...
+class Problem(Protocol):
+    """What both safeguards need from a model: batched arrays whose first axis is the resample."""
 
     @property
     def cells(self) -> int:
         """Number of array cells that one resample needs."""
         ...
 
-    def gradient(self, point: Array) -> Array:
-        """Return the gradient of the objective, of shape (resample, p)."""
+    def scale(self, point: Array) -> Array:
+        """Return the count scale of the gradient, of shape (resample,)."""
         ...
+
+    def gradient(self, point: Array) -> Array:
+        """Return the gradient of the objective along what is not held, of shape (resample, p)."""
+        ...
+
+    def take(self, index: Rows) -> Self:
+        """Return the problem of some of the resamples."""
+        ...
+
+
+class ConcaveProblem(Problem, Protocol):
+    """What :func:`maximise` needs."""
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
@@ -68,14 +117,63 @@ class ConcaveProblem(Protocol):
         """Return a bound on how far a step moves any log-odds, of shape (resample,)."""
         ...
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
-        """Return the problem of some of the resamples."""
+
+class SmoothProblem(Problem, Protocol):
+    """What :func:`maximise_nonconcave` needs, `information` and what follows to leave saddles."""
+
+    @property
+    def size(self) -> int:
+        """Number of resamples."""
         ...
+
+    def value(self, point: Array) -> Array:
+        """Return the objective, of shape (resample,)."""
+        ...
+
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, Rows], Array]]:
+        """Return the gradient, and a function from the damping of some resamples to their steps."""
+        ...
+
+    def restore(self, point: Array) -> Array:
+        """Return the nearest point that meets what is held."""
+        ...
+
+    def settle(self, point: Array) -> Array:
+        """Make far moves that Newton's steps would be slow to make, without loss."""
+        ...
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
+
+    def held_rows(self, point: Array) -> Array:
+        """Return the gradients of what is held, of shape (resample, p, held)."""
+        ...
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the information is positive definite along what is not held, (resample,)."""
+        ...
+
+
+class FiniteMaximum:
+    """The far moves of a :class:`SmoothProblem` that makes none: its maximum is finite."""
+
+    def restore(self, point: Array) -> Array:
+        """Return the point: steps keep what is held."""
+        return point
+
+    def settle(self, point: Array) -> Array:
+        """Return the point: Newton's steps do all."""
+        return point
+
+    def held_rows(self, point: Array) -> Array:
+        """Return that no linear function of the point is held, of shape (resample, p, 0)."""
+        return np.zeros((*point.shape, 0))
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where :func:`maximise` ended.
+    """Where Newton's method ended.
 
     Attributes
     ----------
@@ -93,6 +191,27 @@ class Optimum:
     converged: NDArray[np.bool_]
     iterations: NDArray[np.int64]
     gradient_norm: Array
+
+
+class _Step(NamedTuple):
+    """Where safe steps led, one row per resample.
+
+    Attributes
+    ----------
+    point : numpy.ndarray of shape (resample, p)
+        The new point.
+    moved : numpy.ndarray of shape (resample,)
+        Longest coordinate of the step before it was shortened.
+    whole : numpy.ndarray of bool and shape (resample,), or None
+        Whether it was Newton's own step; None if all were.
+    gained : numpy.ndarray of bool and shape (resample,), or None
+        False where no step gains anything; None if all do.
+    """
+
+    point: Array
+    moved: Array
+    whole: NDArray[np.bool_] | None = None
+    gained: NDArray[np.bool_] | None = None
 
 
 def maximise(
@@ -123,21 +242,54 @@ def maximise(
     -------
     Optimum
     """
-    size = len(start)
-    piece = max(1, CACHE_CELLS // problem.cells)
-    if size == 1:
-        found = _maximise_one(problem, start, max_iterations, error_tolerance)
-    elif size <= piece:
-        found = _maximise_piece(problem, start, max_iterations, error_tolerance)
-    else:
-        cuts = [slice(first, first + piece) for first in range(0, size, piece)]
-        parts = [
-            _maximise_piece(problem.take(cut), start[cut], max_iterations, error_tolerance)
-            for cut in cuts
-        ]
-        found = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    point, settled, iterations, gradient = found
-    scale = problem.scale
+    found = _in_pieces(problem, start, _TrustRegion, max_iterations, error_tolerance)
+    return _optimum(problem, found, constraint)
+
+
+def maximise_nonconcave(
+    problem: SmoothProblem,
+    start: Array,
+    *,
+    max_iterations: int = MAX_DAMPED_ITERATIONS,
+    escape: Escape = "never",
+) -> Optimum:
+    """Climb to a local maximum of every objective in a batch, whatever the curvature on the way.
+
+    Parameters
+    ----------
+    problem : SmoothProblem
+        The batch.
+    start : numpy.ndarray of shape (resample, p)
+        Where to begin; the maximum reached is never below it.
+    max_iterations : int, default 500
+        Iterations after which a resample is given up and flagged.
+    escape : {"always", "asymmetric", "never"}, default "never"
+        Whether saddle points are left, both ways along the direction of most negative curvature, of
+        which the higher end is kept. Where both ends are equally high, or several directions rise
+        alike, the data do not say which way, as when two systems could change places: "asymmetric"
+        stays there. Which of the ends is kept then does not depend on the order of coordinates,
+        unless they have the same coordinates in another order.
+
+    Returns
+    -------
+    Optimum
+    """
+    found = _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
+    optimum = _optimum(problem, found)
+    if escape != "never":
+        _leave_saddles(problem, optimum, max_iterations, escape)
+    return optimum
+
+
+def _optimum(
+    problem: Problem,
+    found: tuple[Array, NDArray[np.bool_], NDArray[np.int64]],
+    constraint: Callable[[Array], Array] | None = None,
+) -> Optimum:
+    """Describe where iterations ended."""
+    point, settled, iterations = found
+    gradient = problem.gradient(point)
+    scale = problem.scale(point) if callable(problem.scale) else problem.scale
     scale = np.where(scale > 0.0, scale, 1.0)
     gradient_norm = np.abs(gradient).max(axis=-1) / scale
     if constraint is not None and gradient_norm.max(initial=0.0) > GRADIENT_TOLERANCE:
@@ -168,69 +320,273 @@ def along(gradient: Array, constraint: Array) -> Array:
     return gradient - share * constraint
 
 
-def _maximise_one(
-    problem: ConcaveProblem, start: Array, max_iterations: int, error_tolerance: float
-) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64], Array]:
-    """Do what :func:`_maximise_piece` does for a single resample, on numbers instead of arrays.
-
-    Bookkeeping in arrays takes as long as a small model's Newton steps.
-    """
-    point = np.array(start, dtype=np.float64)
-    before, settled, iteration = 0.0, False, 0
-    while not settled and iteration < max_iterations:
-        iteration += 1
-        step = problem.newton(point)
-        moved, length = float(np.abs(step).max()), 1.0
-        if not moved <= _SMALL_STEP:  # also when NaN
-            length = float(step_length(problem.reach(point, step))[0])
-            step *= length
-            if not np.isfinite(step).all():
-                break
-        point += step
-        cubed = moved * moved * moved  # a power of a float raises where it overflows
-        settled = moved <= _LAST_STEP or cubed <= error_tolerance * before * before
-        # The step after a shortened one says nothing about the rate of convergence.
-        before = moved if length == 1.0 else 0.0
-    return point, np.array([settled]), np.array([iteration]), problem.gradient(point)
+def _in_pieces(
+    problem: Any,
+    start: Array,
+    safeguard: Callable[[Any, Array], "_TrustRegion | _LevenbergMarquardt"],
+    max_iterations: int,
+    error_tolerance: float,
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
+    """Return points, whether their last step was small, and iterations."""
+    size = max(1, CACHE_CELLS // problem.cells)
+    if len(start) <= size:
+        return _iterate(problem, start, safeguard, max_iterations, error_tolerance)
+    parts = []
+    for first in range(0, len(start), size):
+        cut = np.arange(first, min(first + size, len(start)))
+        piece = problem.take(cut)
+        parts.append(_iterate(piece, start[cut], safeguard, max_iterations, error_tolerance))
+    point, settled, iterations = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return point, settled, iterations
 
 
-def _maximise_piece(
-    problem: ConcaveProblem, start: Array, max_iterations: int, error_tolerance: float
-) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64], Array]:
-    """Return points, whether their last step was small, iterations and gradients."""
-    point = np.array(start, dtype=np.float64)
-    iterations = np.full(len(point), max_iterations)
-    settled = np.zeros(len(point), dtype=bool)
-    active = np.arange(len(point))
-    current, here, before = problem, point.copy(), np.zeros(len(point))
+def _iterate(
+    problem: Any,
+    start: Array,
+    safeguard: Callable[[Any, Array], "_TrustRegion | _LevenbergMarquardt"],
+    max_iterations: int,
+    error_tolerance: float,
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
+    """Step until all resamples are done, leaving out those that are."""
+    point, size = np.array(start, dtype=np.float64), len(start)
+    ends, settled = np.empty_like(point), np.zeros(size, dtype=bool)
+    iterations = np.full(size, max_iterations)
+    # Of those that are still on their way:
+    rows, before = np.arange(size), np.zeros(size)
+    guard = safeguard(problem, point)
     for iteration in range(1, max_iterations + 1):
-        step = current.newton(here)
-        moved = np.abs(step).max(axis=-1)
-        lost = length = None
-        if not moved.max() <= _SMALL_STEP:  # also when NaN
-            length = step_length(current.reach(here, step))
-            step *= length[:, None]
-            lost = ~np.isfinite(step).all(axis=-1)
-            step[lost] = 0.0
-        here += step
-        done = (moved <= _LAST_STEP) | (moved**3 <= error_tolerance * before**2)
+        point, moved, whole, gained = guard.step(problem, point)
+        last = (moved <= _LAST_STEP) | (moved**3 <= error_tolerance * before**2)
+        # The step after a shortened one says nothing about the rate of convergence.
         before = moved
-        if lost is not None and length is not None:
-            done |= lost
-            # The step after a shortened one says nothing about the rate of convergence.
-            before = np.where(length < 1.0, 0.0, moved)
-        if done.any():
-            point[active] = here
-            iterations[active[done]] = iteration
-            settled[active] = done if lost is None else done & ~lost
-            if done.all():
+        if whole is not None and gained is not None:
+            last &= whole & gained
+            before = np.where(whole, moved, 0.0)
+        done = last if gained is None else last | ~gained
+        if not done.any():
+            continue
+        if len(done) == size and done.all():
+            return point, last, np.full(size, iteration)
+        over, left = rows[done], np.flatnonzero(~done)
+        ends[over], settled[over], iterations[over] = point[done], last[done], iteration
+        if not left.size:
+            return ends, settled, iterations
+        rows, problem, point, before = rows[left], problem.take(left), point[left], before[left]
+        guard.keep(left)
+    ends[rows] = point
+    return ends, settled, iterations
+
+
+class _TrustRegion:
+    """Newton steps no longer than their reach allows."""
+
+    def __init__(self, problem: ConcaveProblem, point: Array) -> None:
+        pass
+
+    def keep(self, rows: Rows) -> None:
+        """Forget other resamples: nothing is remembered."""
+
+    def step(self, problem: ConcaveProblem, point: Array) -> _Step:
+        """Take a safe step."""
+        step = problem.newton(point)
+        moved = np.abs(step).max(axis=-1)
+        if moved.max() <= _SMALL_STEP:  # not when NaN
+            return _Step(point + step, moved)
+        length = step_length(problem.reach(point, step))
+        step *= length[:, np.newaxis]
+        finite = np.isfinite(step).all(axis=-1)
+        step[~finite] = 0.0
+        return _Step(point + step, np.minimum(moved, _ENDLESS), length == 1.0, finite)
+
+
+class _LevenbergMarquardt:
+    """Newton steps with as much damping as they need to gain what they promise."""
+
+    def __init__(self, problem: SmoothProblem, point: Array) -> None:
+        self.level = problem.value(point)
+        self.damping = np.zeros(len(point))
+        self.far: NDArray[np.bool_] | None = None
+
+    def keep(self, rows: Rows) -> None:
+        """Forget other resamples."""
+        self.level, self.damping = self.level[rows], self.damping[rows]
+        self.far = None if self.far is None else self.far[rows]
+
+    def step(self, problem: SmoothProblem, point: Array) -> _Step:
+        """Raise the damping of every resample until its step gains enough."""
+        point = self._settle(problem, point)
+        gradient, solve = problem.system(point)
+        rows, damping = np.arange(len(point)), self.damping
+        found = None
+        while True:
+            step = solve(damping, rows)
+            moved = np.minimum(np.abs(step).max(axis=-1), _ENDLESS)  # NaN stays, and fails
+            some = problem if len(rows) == problem.size else problem.take(rows)
+            here, slope, level = (
+                (point, gradient, self.level)
+                if len(rows) == len(point)
+                else (point[rows], gradient[rows], self.level[rows])
+            )
+            taken, proposal, reached = _tried(some, here, step, moved, slope, level)
+            if found is None:
+                if taken.all():
+                    return self._stepped(proposal, moved, reached, damping, taken)
+                found = point.copy(), moved, self.level.copy(), damping.copy(), taken.copy()
+            to = rows[taken]
+            found[0][to], found[2][to] = proposal[taken], reached[taken]
+            found[1][rows], found[3][rows], found[4][to] = moved, damping, True
+            more = np.maximum(_MORE * damping, _LEAST_DAMPING)
+            left = ~taken & (more <= _MOST_DAMPING)
+            if not left.any():
+                return self._stepped(*found)
+            rows, damping = rows[left], more[left]
+
+    def _stepped(
+        self,
+        point: Array,
+        moved: Array,
+        level: Array,
+        damping: Array,
+        gained: NDArray[np.bool_],
+    ) -> _Step:
+        """Remember where steps led, with less damping for the next."""
+        less = damping * _LESS
+        self.level, self.damping = level, np.where(less >= _LEAST_DAMPING, less, 0.0)
+        self.far = moved > _SETTLED
+        return _Step(point, moved, damping == 0.0, gained)
+
+    def _settle(self, problem: SmoothProblem, point: Array) -> Array:
+        """Let the problem make its far moves after long steps."""
+        if self.far is None or not self.far.any():
+            return point
+        far = np.flatnonzero(self.far)
+        if len(far) == len(point):
+            settled = problem.settle(point)
+            if settled is not point:
+                self.level = problem.value(settled)
+            return settled
+        some, farther = problem.take(far), point[far]
+        settled = some.settle(farther)
+        if settled is not farther:
+            point = point.copy()
+            point[far], self.level[far] = settled, some.value(settled)
+        return point
+
+
+def _tried(
+    problem: SmoothProblem, here: Array, step: Array, moved: Array, slope: Array, level: Array
+) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Say which steps gain enough, and return where they led and the objective there."""
+    promised = (slope * step).sum(axis=-1)
+    small = moved <= _LAST_STEP  # rounding decides what such a step gains
+    tried = small | ((moved <= _LONGEST) & (promised > 0.0))
+    if not tried.all():
+        if not tried.any():
+            return tried, here, level
+        rows = np.flatnonzero(tried)
+        parts = (part[rows] for part in (here, step, moved, slope, level))
+        taken, proposal, reached = _tried(problem.take(rows), *parts)
+        everywhere, point, value = tried, here.copy(), level.copy()
+        everywhere[rows], point[rows], value[rows] = taken, proposal, reached
+        return everywhere, point, value
+    proposal = problem.restore(here + step)
+    reached = problem.value(proposal)
+    enough = (reached >= level + _SUFFICIENT * promised) | small
+    enough |= promised <= _ROUNDING * np.abs(level)
+    return enough, proposal, np.where(small, level, reached)
+
+
+def _leave_saddles(problem: Any, optimum: Optimum, max_iterations: int, escape: Escape) -> None:
+    """Climb on from optima that are saddle points, in place."""
+    suspects = optimum.converged.copy()
+    if suspects.any():
+        suspects &= ~problem.definite(optimum.point)
+    for row in np.flatnonzero(suspects):
+        index = np.array([row])
+        one = problem.take(index)
+        for _ in range(_MOST_SADDLES):
+            end = _higher_end(one, optimum.point[index], max_iterations, escape)
+            if end is None:
                 break
-            left = np.flatnonzero(~done)
-            active, here, current = active[left], here[left], current.take(left)
-            before = before[left]
-    else:
-        point[active] = here
-    return point, settled, iterations, problem.gradient(point)
+            ends, best = end
+            optimum.point[row] = ends.point[best]
+            optimum.converged[row] = ends.converged[best]
+            optimum.iterations[row] += ends.iterations[best]
+            optimum.gradient_norm[row] = ends.gradient_norm[best]
+        else:
+            optimum.converged[row] = False
+
+
+def _higher_end(
+    problem: SmoothProblem, point: Array, max_iterations: int, escape: Escape
+) -> tuple[Optimum, int] | None:
+    """Climb from one saddle point in all directions that rise most; None where it is none."""
+    ways = _ways_up(problem, point, escape)
+    if ways is None:
+        return None
+    ways = _AWAY * ways / np.abs(ways).max(axis=1, keepdims=True)
+    ways = np.concatenate([ways, -ways])
+    many = problem.take(np.zeros(len(ways), dtype=np.intp))
+    ends = maximise_nonconcave(many, point + ways, max_iterations=max_iterations)
+    levels, saddle = many.value(ends.point), problem.value(point)[0]
+    high = int(levels.argmax())
+    least = _SAME_LEVEL * abs(levels[high])
+    if levels[high] - saddle <= least:
+        return None
+    alike = np.flatnonzero(levels[high] - levels <= least)
+    if escape == "asymmetric" and np.ptp(ends.point[alike], axis=0).max() > _SAME_PLACE:
+        return None
+    return ends, choose_alike(ends.point, alike)
+
+
+def choose_alike(points: Array, rows: Rows) -> int:
+    """Return one of several points, whatever the order of the rows and of the coordinates."""
+    return int(max(rows, key=lambda row: tuple(np.sort(points[row]).round(6))))
+
+
+def _ways_up(problem: SmoothProblem, point: Array, escape: Escape) -> Array | None:
+    """Return directions in which a saddle point rises most, (way, p); None if it is none."""
+    information = problem.information(point)[0]
+    held = np.linalg.qr(problem.held_rows(point)[0])[0]
+    # As it is along what is not held, and steep across it.
+    information = information - held @ (held.T @ information)
+    information = information - (information @ held) @ held.T
+    information += np.abs(np.diag(information)).max() * held @ held.T
+    curvature, directions = np.linalg.eigh(information)
+    if curvature[0] >= -_FLAT * curvature[-1]:
+        return None
+    alike = curvature - curvature[0] <= _ALIKE * curvature[-1]
+    if alike.sum() > 1 and escape == "asymmetric":
+        return None
+    return axes_of(directions[:, alike])
+
+
+def axes_of(space: Array) -> Array:
+    """Return directions of a space that do not depend on the basis that it is given by.
+
+    Parameters
+    ----------
+    space : numpy.ndarray of shape (p, k)
+        Orthonormal columns.
+
+    Returns
+    -------
+    numpy.ndarray of shape (direction, p)
+        The column where there is one; else the projections of the coordinate axes, those that
+        differ in more than sign and length.
+
+    Examples
+    --------
+    >>> axes_of(np.eye(3)[:, :2])
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    """
+    if space.shape[1] == 1:
+        return space.T
+    lengths = np.sqrt((space**2).sum(axis=1))
+    axes = (space @ space.T)[lengths > _ALIKE] / lengths[lengths > _ALIKE, np.newaxis]
+    same = np.abs(axes @ axes.T) > 1.0 - _ALIKE
+    return axes[same.argmax(axis=1) == np.arange(len(axes))]
 
 
 def smoothed_log_odds(successes: Array, trials: Array) -> Array:

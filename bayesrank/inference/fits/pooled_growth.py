@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.arrow import Arrow
-from bayesrank.inference.fits.climbing import Unbounded, climb
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.growth import (
     GrowthTrials,
@@ -21,6 +20,7 @@ from bayesrank.inference.fits.growth import (
     named_lines,
     tied_lines,
 )
+from bayesrank.inference.fits.newton import FiniteMaximum, along, maximise_nonconcave
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.pooled_intercepts import PooledPrior
 from bayesrank.inference.fits.trial_counts import TrialCounts, trial_counts, trial_fit
@@ -28,7 +28,7 @@ from bayesrank.time_axis import ScoreTarget
 
 
 @dataclass(frozen=True)
-class PooledGrowth(Unbounded):
+class PooledGrowth(FiniteMaximum):
     """Log-posterior of the growth model.
 
     Free coordinates: abilities averaged over the trials, slopes, then difficulties.
@@ -73,7 +73,10 @@ class PooledGrowth(Unbounded):
         return self.growth.value(point) + self._pooled(point).value
 
     def gradient(self, point: Array) -> Array:
-        """Return the gradient of the log-posterior, of shape (resample, p)."""
+        """Return the gradient of the log-posterior along what is not held, (resample, p)."""
+        return along(self._gradient(point), self.constraint(point))
+
+    def _gradient(self, point: Array) -> Array:
         gradient = self.growth.gradient(point)
         gradient[:, -self.counts.shape[-1] :] += self._pooled(point).gradient
         return gradient
@@ -87,7 +90,7 @@ class PooledGrowth(Unbounded):
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
         """Return the gradient, and a function from the damping of some resamples to their steps."""
-        gradient, prior = self.gradient(point), self._pooled(point)
+        gradient, prior = self._gradient(point), self._pooled(point)
         whole, (n_systems, _, n_questions) = self._arrow(point, prior), self.counts.shape
         # Along the difficulties, which sum to zero; the other column of the prior does not count.
         direction, share = prior.columns[..., 1], prior.shares[:, 1]
@@ -96,13 +99,13 @@ class PooledGrowth(Unbounded):
             arrow = whole.take(rows)
             if damping.any():
                 arrow = arrow.damped(damping, arrow)
-            along, lines = direction[rows], gradient[rows, :-n_questions]
+            across, lines = direction[rows], gradient[rows, :-n_questions]
             lines = lines.reshape(len(rows), 2, n_systems)
             first = _joined(arrow.solve(gradient[rows, -n_questions:], lines))
-            second = _joined(arrow.solve(along, np.zeros_like(lines)))
+            second = _joined(arrow.solve(across, np.zeros_like(lines)))
             weight = share[rows]
-            met = (along * first[:, -n_questions:]).sum(axis=-1)
-            own = 1.0 + weight * (along * second[:, -n_questions:]).sum(axis=-1)
+            met = (across * first[:, -n_questions:]).sum(axis=-1)
+            own = 1.0 + weight * (across * second[:, -n_questions:]).sum(axis=-1)
             return first - (weight * met / own)[:, np.newaxis] * second
 
         return gradient, step
@@ -210,7 +213,7 @@ def fit_pooled_growth(
     growth = problem.growth
     ability, difficulty = growth.counts.first_point()
     slope = np.full_like(ability, slope_mean)
-    optimum = climb(problem, np.concatenate([ability, slope, difficulty], axis=-1))
+    optimum = maximise_nonconcave(problem, np.concatenate([ability, slope, difficulty], axis=-1))
     ability, slope, difficulty = growth.split(optimum.point)
     lines = tied_lines(growth, ability, slope)
     optimum = replace(optimum, point=np.concatenate([*lines, difficulty], axis=-1))

@@ -40,9 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.arrow import solve_or_nan
-from bayesrank.inference.fits.climbing import Unbounded, climb
 from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.newton import Optimum
+from bayesrank.inference.fits.newton import FiniteMaximum, Optimum, maximise_nonconcave
 from bayesrank.priors import POOLED_DF
 
 Array = NDArray[np.float64]
@@ -86,8 +85,8 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class MarginalDifficulties(Unbounded):
-    """The objective of the module docstring, as :func:`climb` takes it: one data set.
+class MarginalDifficulties(FiniteMaximum):
+    """The objective of the module docstring, as :func:`maximise_nonconcave` takes it: one data set.
 
     Free coordinates: abilities, then gamma where the share varies, then log tau.
 
@@ -127,10 +126,6 @@ class MarginalDifficulties(Unbounded):
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return this data set, which is the only one."""
         return self
-
-    def constraint(self, point: Array) -> Array:
-        """Return zeros: nothing is held to a constraint."""
-        return np.zeros(point.shape)
 
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient."""
@@ -350,7 +345,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     array([1., 1.])
     """
     problem = MarginalDifficulties(totals, trials)
-    optimum = climb(problem, problem.start())
+    optimum = maximise_nonconcave(problem, problem.start())
     point = optimum.point[0]
     _, information, likelihood, _ = problem.derivatives(point)
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)

@@ -9,15 +9,20 @@ Schur complement of the shorter one is solved.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.arrow import solve_or_nan
-from bayesrank.inference.fits.climbing import Unbounded
+from bayesrank.inference.fits.newton import (
+    FiniteMaximum,
+    Optimum,
+    maximise,
+    maximise_nonconcave,
+)
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.pooled_intercepts import PooledPrior
 from bayesrank.priors import LEVEL_SD
@@ -37,6 +42,8 @@ class Expansion:
         Blocks of the negative Hessian.
     uv : numpy.ndarray of shape (resample, system, a, question, b)
         Its border.
+    value : numpy.ndarray of shape (resample,), optional
+        The log-likelihood, where it comes with them at little cost.
     """
 
     gu: Array
@@ -44,6 +51,7 @@ class Expansion:
     gv: Array
     vv: Array
     uv: Array
+    value: Array | None = None
 
 
 class Cells(Protocol):
@@ -57,6 +65,15 @@ class Cells(Protocol):
     @property
     def size(self) -> int:
         """Number of cells per resample."""
+        ...
+
+    @property
+    def concave(self) -> bool:
+        """Whether it is concave in both sides together, with :meth:`reach`."""
+        ...
+
+    def reach(self, u: Array, v: Array) -> Array:
+        """Return how far steps move any log-odds at most, of shape (resample,)."""
         ...
 
     def value(self, u: Array, v: Array) -> Array:
@@ -247,8 +264,8 @@ class Bordered:
 
 
 @dataclass(frozen=True)
-class TwoSided[Likelihood: Cells](Unbounded):
-    """A penalised log-likelihood of systems against questions, as :func:`climb` takes it.
+class TwoSided[Likelihood: Cells](FiniteMaximum):
+    """A penalised log-likelihood of systems against questions.
 
     Points hold the first coordinate of all systems, their second, ..., and those of the questions
     likewise.
@@ -276,6 +293,9 @@ class TwoSided[Likelihood: Cells](Unbounded):
     hold_u: Array
     hold_v: Array
     n_resamples: int = 1
+    # The last point of a lone resample, and the objective there: its value is asked for first, its
+    # derivatives afterwards.
+    _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -287,11 +307,33 @@ class TwoSided[Likelihood: Cells](Unbounded):
         """Cells per resample."""
         return self.likelihood.size
 
+    @property
+    def concave(self) -> bool:
+        """Whether the objective is concave."""
+        return self.pooled is None and self.likelihood.concave
+
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         hold_v = self.hold_v if len(self.hold_v) == 1 else self.hold_v[index]
         likelihood = self.likelihood.take(index)
         return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
+
+    def maximise(self, start: Array, **options: Any) -> Optimum:
+        """Climb to the maximum above a point, with the safeguard that the objective needs.
+
+        Parameters
+        ----------
+        start : numpy.ndarray of shape (resample, p)
+            Where to begin.
+        **options
+            As :func:`maximise` takes them, or :func:`maximise_nonconcave`.
+
+        Returns
+        -------
+        Optimum
+        """
+        safe = maximise if self.concave else maximise_nonconcave
+        return safe(self, start, **options)
 
     def split(self, point: Array) -> tuple[Array, Array]:
         """Return u and v at a point."""
@@ -309,35 +351,40 @@ class TwoSided[Likelihood: Cells](Unbounded):
 
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
+        if len(point) == 1 and (value := self._at(point)[0].value) is not None:
+            return value
         u, v = self.split(point)
         value = self.likelihood.value(u, v) + self.systems.value(u) + self.questions.value(v)
-        if self.pooled is not None:
-            value += self.pooled.at(v).value
-        return value
+        return value if self.pooled is None else value + self.pooled.at(v).value
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient along what is not held, of shape (resample, p)."""
-        found = self._expand(point)[0]
-        gradient, held = joined(found.gu, found.gv), self.constraints
+        found = self._at(point)[0]
+        gradient, held = joined(found.gu, found.gv), self.held_rows(point)
         lengths = np.einsum("bpc,bpc->bc", held, held)[..., np.newaxis]
         shares = held.swapaxes(1, 2) @ gradient[..., np.newaxis] / np.maximum(lengths, 1e-300)
         return gradient - (held @ shares)[..., 0]
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        return self._bordered(*self._expand(point)).dense()
+        return self._bordered(point, *self._at(point)).dense()
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the negative Hessian is positive definite, of shape (resample,)."""
-        return self._bordered(*self._expand(point)).definite()
+        return self._bordered(point, *self._at(point)).definite()
 
     def held_rows(self, point: Array) -> Array:
         """Return what is held, of shape (resample, p, held)."""
         return np.broadcast_to(self.constraints, (len(point), *self.constraints.shape[1:]))
 
-    def constraint(self, point: Array) -> Array:
-        """Return zeros: the gradient is along what is not held already."""
-        return np.zeros(point.shape)
+    def newton(self, point: Array) -> Array:
+        """Return the Newton step, of shape (resample, p)."""
+        found, low = self._at(point)
+        return joined(*self._bordered(point, found, low).solve(found.gu, found.gv))
+
+    def reach(self, point: Array, step: Array) -> Array:
+        """Return how far a step moves any log-odds at most, of shape (resample,)."""
+        return self.likelihood.reach(*self.split(step))
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
         """Return the gradient, and a function from the damping of some resamples to their steps.
@@ -345,11 +392,11 @@ class TwoSided[Likelihood: Cells](Unbounded):
         Questions whose own block is not positive definite get the expected one, and shares of the
         expected diagonal are what damps.
         """
-        found, low = self._expand(point)
+        found, low = self._at(point)
         curved = found.vv.shape[-1] > 1
         if curved and not (definite := positive_definite(found.vv)).all():
             found, low = self._expand(point, definite)
-        matrices = [self._bordered(found, low)]
+        matrices = [self._bordered(point, found, low)]
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
             matrix = matrices[0].take(rows)
@@ -357,7 +404,7 @@ class TwoSided[Likelihood: Cells](Unbounded):
                 if len(matrices) == 1:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
                     expected = self._expand(point, nowhere) if curved else (found, low)
-                    matrices.append(self._bordered(*expected))
+                    matrices.append(self._bordered(point, *expected))
                 matrix = matrix.damped(damping, matrices[1].take(rows))
             return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
 
@@ -375,29 +422,44 @@ class TwoSided[Likelihood: Cells](Unbounded):
         held[:, size:, n_u:] = of_questions.reshape(resamples, n_questions * b, n_v)
         return held
 
+    def _at(self, point: Array) -> tuple[Expansion, tuple[Array, Array] | None]:
+        """Return what :meth:`_expand` does, once for the last point of a lone resample."""
+        if len(point) > 1:
+            return self._expand(point)
+        if not (self._last and self._last[0] is point):
+            self._last[:] = point, self._expand(point)
+        return self._last[1]
+
     def _expand(
         self, point: Array, exact: NDArray[np.bool_] | None = None
     ) -> tuple[Expansion, tuple[Array, Array] | None]:
-        """Return gradient and blocks with priors, and what couples questions: columns and signs."""
+        """Return the objective in blocks, and what couples questions: columns and signs."""
         u, v = self.split(point)
         found, low = self.likelihood.expand(u, v, exact), None
         found.gu = found.gu + self.systems.gradient(u)
         found.gv = found.gv + self.questions.gradient(v)
         found.uu = found.uu + self.systems.precision
         found.vv = found.vv + self.questions.precision
+        if found.value is not None:
+            found.value = found.value + self.systems.value(u) + self.questions.value(v)
         if self.pooled is not None:
             k, prior = self.pooled.column, self.pooled.at(v)
             found.gv[..., k] += prior.gradient
             found.vv[..., k, k] += prior.precision[:, np.newaxis]
             columns = prior.columns * np.sqrt(np.abs(prior.shares))[:, np.newaxis]
             low = columns, np.where(prior.shares > 0.0, 1.0, -1.0)
+            if found.value is not None:
+                found.value = found.value + prior.value
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
         for blocks in (found.uu, found.vv):
             diagonal = np.einsum("bnkk->bnk", blocks)
             diagonal += diagonal == 0.0
         return found, low
 
-    def _bordered(self, found: Expansion, low: tuple[Array, Array] | None) -> Bordered:
+    def _bordered(
+        self, point: Array, found: Expansion, low: tuple[Array, Array] | None
+    ) -> Bordered:
+        """Return the matrix of a Newton step, bordered by what is held."""
         batch, n_systems, a = found.gu.shape
         n_questions, b = found.gv.shape[1:]
         n_low, n_u = 0 if low is None else 2, len(self.hold_u)
