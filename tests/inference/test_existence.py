@@ -13,7 +13,8 @@ from bayesrank.inference.fits.existence import (
     check_tie_model,
     check_wins,
 )
-from bayesrank.inference.fits.pairs import bradley_terry, davidson, fit_pairs, rao_kupper
+from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pairs import bradley_terry, davidson, rao_kupper
 
 NAMES = ["ada", "bob", "cyd", "dan"]
 

@@ -22,10 +22,9 @@ from bayesrank.inference.calibrate.jackknife import (
     refit_covariance,
 )
 from bayesrank.inference.fits import mml
-from bayesrank.inference.fits.bradley_terry_luce import fit_bradley_terry_luce
-from bayesrank.inference.fits.davidson_luce import fit_davidson_luce
 from bayesrank.inference.fits.growth import fit_growth
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
+from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce

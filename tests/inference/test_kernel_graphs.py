@@ -12,12 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses
-from bayesrank.inference.fits.bradley_terry_luce import bradley_terry_luce_problem
-from bayesrank.inference.fits.davidson_luce import davidson_luce_problem
 from bayesrank.inference.fits.growth import growth_problem
 from bayesrank.inference.fits.irt import irt_2pl_problem, irt_3pl_problem
+from bayesrank.inference.fits.luce import set_choices, set_statistics, winner_set_counts
+from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pairs import (
-    PairCounts,
     PairLikelihood,
     bradley_terry,
     davidson,
@@ -25,7 +24,6 @@ from bayesrank.inference.fits.pairs import (
     thurstone_mosteller,
 )
 from bayesrank.inference.fits.rasch import rasch_problem
-from bayesrank.inference.fits.set_sizes import set_statistics
 from bayesrank.inference.fits.state_space import state_space_problem
 from bayesrank.inference.graph.bind import bind_model
 from bayesrank.method import load_function
@@ -89,35 +87,41 @@ def walks(named: Named) -> list[Array]:
     return [named["trajectory"].ravel(), named["difficulty"]]
 
 
-class PenalisedPairs(PairCounts):
-    """The objective of a kernel of pairs with its value, which no fit needs."""
+class Penalised:
+    """An objective of zero-sum scores with its value, which no fit needs."""
+
+    def __init__(self, problem: Any) -> None:
+        self.problem, self.gradient = problem, problem.gradient
 
     def value(self, point: Array) -> Array:
-        value = self.loglik(point) - self.penalty.value(point[:, : self.size])
-        if not self.tie_precision:
-            return value
-        return value - 0.5 * self.tie_precision * (point[:, -1] - self.tie_mean) ** 2
+        prior, size = self.problem.prior, self.problem.size
+        gaps = point[:, :size] - prior.mean
+        value = self.problem.loglik(point) - 0.5 * prior.precision * (gaps**2).sum(axis=-1)
+        if (precision := getattr(self.problem, "tie_precision", 0.0)) > 0.0:
+            value = value - 0.5 * precision * (point[:, -1] - self.problem.tie_mean) ** 2
+        return value
 
 
 def pairs(likelihood: PairLikelihood, **prior: float) -> Callable[[Responses, float], Any]:
-    def build(data: Responses, precision: float) -> PenalisedPairs:
+    def build(data: Responses, precision: float) -> Penalised:
         table = data.comparisons
-        return PenalisedPairs.of(
-            likelihood, table.wins, table.ties, prior_precision=precision, **prior
-        )
+        counts = pair_counts(likelihood, table.wins, table.ties, prior_precision=precision, **prior)
+        return Penalised(counts)
 
     return build
 
 
-def choices(data: Responses, precision: float) -> Any:
+def choices(data: Responses, precision: float) -> Penalised:
     events = data.events
-    return bradley_terry_luce_problem(
+    problem = set_choices(
         events.right, events.wrong, events.multiplicity, prior_precision=precision
     )
+    return Penalised(problem)
 
 
-def winner_sets(data: Responses, precision: float) -> Any:
-    return davidson_luce_problem(*set_statistics(data.events), prior_precision=precision)
+def winner_sets(data: Responses, precision: float) -> Penalised:
+    statistics = set_statistics(data.events.right, data.events.multiplicity)
+    return Penalised(winner_set_counts(*statistics, prior_precision=precision))
 
 
 def counts(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, float], Any]:

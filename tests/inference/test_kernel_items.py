@@ -16,7 +16,8 @@ from bayesrank.inference.fits.irt import (
     irt_3pl_problem,
 )
 from bayesrank.inference.fits.newton import along
-from bayesrank.inference.fits.pairs import bradley_terry, fit_pairs
+from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pairs import bradley_terry
 from bayesrank.inference.fits.rasch import fit_rasch, rasch_problem
 from bayesrank.results.ranks import rank_scores
 

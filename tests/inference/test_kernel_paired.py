@@ -7,11 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from bayesrank.inference.fits.pair_counts import fit_pairs, pair_counts
 from bayesrank.inference.fits.pairs import (
-    PairCounts,
     bradley_terry,
     davidson,
-    fit_pairs,
     rao_kupper,
     thurstone_mosteller,
 )
@@ -83,9 +82,13 @@ def random_point(problem, seed=3):
     return np.column_stack([scores, rng.uniform(0.3, 1.0, size=len(scores))])
 
 
+def penalty(prior, scores):
+    return 0.5 * prior.precision * ((scores - prior.mean) ** 2).sum(axis=-1)
+
+
 def objective(problem, point):
     """Return the log-likelihood less the penalties."""
-    value = problem.loglik(point) - problem.penalty.value(point[:, : problem.size])
+    value = problem.loglik(point) - penalty(problem.prior, point[:, : problem.size])
     if problem.likelihood.start is None:
         return value
     return value - 0.5 * problem.tie_precision * (point[:, -1] - problem.tie_mean) ** 2
@@ -220,7 +223,7 @@ def test_exact_optima_are_reproduced(shared, method, fit, precision):
 @pytest.mark.parametrize("precision", [0.0, 2.5])
 def test_paired_derivatives_match_finite_differences(name, precision):
     wins = np.stack([WINS, WINS.T + 0.25])
-    problem = PairCounts.of(
+    problem = pair_counts(
         LIKELIHOODS[name],
         wins,
         TIES,
@@ -256,7 +259,7 @@ def test_batched_paired_fits_equal_looped_ones(name):
 def test_gradient_is_linear_in_the_counts(name):
     parts = np.stack([WINS, 2.0 * WINS.T]), np.stack([TIES, 0.5 * TIES])
     whole = parts[0].sum(axis=0), parts[1].sum(axis=0)
-    point = random_point(PairCounts.of(LIKELIHOODS[name], *whole))[0]
+    point = random_point(pair_counts(LIKELIHOODS[name], *whole))[0]
     by_part = LIKELIHOODS[name].gradient(point, *parts)
     whole = LIKELIHOODS[name].gradient(point, whole[0][np.newaxis], whole[1][np.newaxis])
     np.testing.assert_allclose(by_part.sum(axis=0), whole[0], atol=1e-12)

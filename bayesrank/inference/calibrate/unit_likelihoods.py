@@ -278,15 +278,9 @@ def hierarchical_binomial(data: Responses, **_: Any) -> CellModel:
 
 def bradley_terry_luce(data: Responses, **_: Any) -> EventModel:
     """Return the composite likelihood of right systems, each chosen among all that were wrong."""
+    from bayesrank.inference.fits.luce import log_choices
 
-    def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
-        score = named["score"] - named["score"].max(axis=1, keepdims=True)
-        with np.errstate(divide="ignore"):  # strengths that underflow
-            rivals = np.log(np.exp(score) @ wrong.T)
-        lost = softplus(rivals[..., np.newaxis] - score[:, np.newaxis])
-        return -np.where(right, lost, 0.0).sum(axis=-1)
-
-    return EventModel(data, log_chance)
+    return EventModel(data, lambda named, right, wrong: log_choices(named["score"], right, wrong))
 
 
 def davidson_luce(data: Responses, **_: Any) -> EventModel:
@@ -294,15 +288,19 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
 
     Sizes and scores are independent then. Else the prevalences of the sizes are needed by name.
     """
+    from bayesrank.inference.fits.luce import log_sets
     from bayesrank.inference.fits.winner_sets import winner_sets
 
     def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
         score, size = named["score"], right.sum(axis=1)
         sizes, position = np.unique(size, return_inverse=True)
-        found = score @ (right / size[:, np.newaxis]).T
         sets, member_of = np.unique(right | wrong, axis=0, return_inverse=True)
+        shares = right / size[:, np.newaxis]
         if len(sets) == 1 and sets.all():
-            return found - winner_sets(score, sizes).log_normaliser[:, position]
+            return log_sets(
+                score, shares[np.newaxis], np.eye(len(sizes))[np.newaxis, position], sizes
+            )
+        found = score @ shares.T
         prevalence = np.log(named["tie_prevalence"])
         found += prevalence[:, position]
         for number, members in enumerate(sets):

@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits import pairs
-from bayesrank.inference.fits.bradley_terry_luce import fit_bradley_terry_luce
-from bayesrank.inference.fits.davidson_luce import fit_davidson_luce
 from bayesrank.inference.fits.existence import check_fixed_threshold, check_tie_model, check_wins
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy, fit_pairs
-from bayesrank.inference.fits.set_sizes import (
-    have_common_set,
-    question_set_statistics,
+from bayesrank.inference.fits.luce import (
+    fit_bradley_terry_luce,
+    fit_davidson_luce,
     set_statistics,
     with_set_sizes,
 )
+from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
@@ -124,34 +123,31 @@ def davidson_luce(
 ) -> Fit | None:
     """Fit Davidson-Luce with a normal or flat prior where all systems take part in all events."""
     events, quadratic = _events(data), prior.quadratic()
-    if quadratic is None or not have_common_set(events):
+    common = len(events.right) > 0 and bool((events.right | events.wrong).all())
+    if quadratic is None or not common:
         return None
-    shares, n_sets = set_statistics(events)
+    shares, n_sets = set_statistics(events.right, events.multiplicity)
     if max_tie_order is not None and not np.flatnonzero(n_sets)[-1] < max_tie_order <= len(n_sets):
         return None  # the factory says what is wrong
     mean, precision = quadratic
     fit = fit_davidson_luce(shares, n_sets, prior_mean=mean, prior_precision=precision)
     if isinstance(data, Responses):
-        without = partial(_davidson_luce_without, data, fit.score, mean, precision)
-        fit = replace(fit, without=without)
+        fit = replace(fit, without=partial(_davidson_luce_without, data, mean, precision))
     return with_set_sizes(fit, n_sets)
 
 
 def _davidson_luce_without(
-    data: Responses, start: Array, mean: Array, precision: float, left_out: NDArray[np.bool_]
+    data: Responses, mean: Array, precision: float, left_out: NDArray[np.bool_]
 ) -> Array:
     """Return scores without some questions, for many such sets; see :class:`Fit`."""
-    shares, n_sets = question_set_statistics(data)
+    right = (data.outcomes == 1).transpose(1, 2, 0)
+    told = data.observed.all(axis=0) & right.any(axis=-1) & ~right.all(axis=-1)
+    shares, n_sets = set_statistics(right, told.astype(np.float64))
     kept = 1.0 - left_out
     # A prior that weighed as much against fewer questions would pull harder.
-    asked = data.trials.any(axis=0)
-    weight = kept[:, asked].mean(axis=1)
+    weight = kept[:, data.trials.any(axis=0)].mean(axis=1)
     fit = fit_davidson_luce(
-        kept @ shares,
-        kept @ n_sets,
-        prior_mean=mean,
-        prior_precision=precision * weight,
-        start=start,
+        kept @ shares, kept @ n_sets, prior_mean=mean, prior_precision=precision * weight
     )
     return np.where(fit.converged[:, np.newaxis], fit.score, np.nan)
 

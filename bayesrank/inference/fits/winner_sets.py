@@ -77,52 +77,11 @@ class WinnerSets:
         return joint - single
 
 
-@dataclass(frozen=True)
-class IndependentSets:
-    """The same sets approximated by independent entry.
-
-    Attributes
-    ----------
-    inclusion : numpy.ndarray of shape (resample, size, system)
-        Probability that a system enters.
-    """
-
-    inclusion: Array
-
-    def covariance(self, weights: Array) -> Array:
-        """Return the weighted sum over sizes of the covariance given the size."""
-        spread = self.inclusion * (1.0 - self.inclusion)
-        total = np.maximum(spread.sum(axis=-1), 1e-300)
-        scaled = spread * (weights / total)[:, :, None]
-        matrix = -(scaled.transpose(0, 2, 1) @ spread)
-        n_systems = matrix.shape[-1]
-        diagonal = matrix.reshape(len(matrix), -1)[:, :: n_systems + 1]
-        diagonal += (weights[:, None, :] @ spread)[:, 0]
-        return matrix
-
-
-def independent_sets(scores: Array, sizes: NDArray[np.int64]) -> IndependentSets:
-    """Approximate winner sets of given sizes.
-
-    Parameters
-    ----------
-    scores : numpy.ndarray of shape (resample, system)
-        Scores theta.
-    sizes : numpy.ndarray of int64 and shape (size,)
-        Set sizes t, each at least 1 and below the number of systems.
-
-    Returns
-    -------
-    IndependentSets
-
-    Examples
-    --------
-    >>> independent_sets(np.zeros((1, 4)), np.array([1])).inclusion.round(6)
-    array([[[0.25, 0.25, 0.25, 0.25]]])
-    """
+def independent_inclusion(scores: Array, sizes: NDArray[np.int64]) -> Array:
+    """Approximate inclusion probabilities, (resample, size, system), by independent entry."""
     log_x = scores[:, None, :] / sizes[:, None]
     odds = np.exp(log_x + _tilt(log_x, sizes)[..., None])
-    return IndependentSets(odds / (1.0 + odds))
+    return odds / (1.0 + odds)
 
 
 def winner_sets(scores: Array, sizes: NDArray[np.int64]) -> WinnerSets:

@@ -1,0 +1,270 @@
+"""Fits of paired comparisons under normal priors, whatever their likelihood."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.connectivity import strongly_connected
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.pairs import Array, PairLikelihood, inner_threshold, net
+from bayesrank.inference.fits.penalty import checked_precision
+from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, first_scores, fit_scores
+
+# Log-odds that no finite estimate reaches on fewer than millions of comparisons; beyond them the
+# curvature is looked at.
+_FAR = 15.0
+# Weights with which a sum of fractions is the same only where all of them are.
+_IRRATIONAL = (2.0**0.5, 3.0**0.5)
+
+
+@dataclass(frozen=True)
+class PairCounts(ZeroSumScores):
+    """The penalised log-likelihood of tables of results.
+
+    Free coordinates: the scores, then the tie parameter where it is estimated. Without any ties, or
+    with nothing else, the tie parameter is held at the end of its range.
+
+    Attributes
+    ----------
+    likelihood : PairLikelihood
+        Of one side of a pair.
+    won, tied : numpy.ndarray of shape (resample, system, opponent)
+        Wins, and half the ties; a single 0 where these do not count.
+    tie_mean, tie_precision : float
+        Normal prior on the tie parameter; precision 0 for a flat one.
+    """
+
+    likelihood: PairLikelihood
+    won: Array
+    tied: Array
+    tie_mean: float = 0.0
+    tie_precision: float = 0.0
+
+    @property
+    def cells(self) -> int:
+        """Cells per resample."""
+        return self.size**2
+
+    @cached_property
+    def n_pairs(self) -> Array:
+        """Comparisons per pair, of shape (resample, system, opponent)."""
+        one_side = self.won + self.tied
+        return one_side + one_side.transpose(0, 2, 1)
+
+    @cached_property
+    def played(self) -> Array:
+        """Comparisons of each system, of shape (resample, system)."""
+        return self.n_pairs.sum(axis=-1)
+
+    @cached_property
+    def points(self) -> Array:
+        """Points of each system, half of one for a tie that counts, of shape (resample, system)."""
+        return (self.won + self.tied).sum(axis=-1)
+
+    @property
+    def scale(self) -> Array:
+        """Largest number of comparisons of a system, plus the prior's precision."""
+        return self.played.max(axis=-1) + self.prior.precision
+
+    def take(self, index: slice | NDArray[np.intp]) -> Self:
+        """Return the problem of some resamples."""
+        tied = self.tied if self.tied.size == 1 else self.tied[index]
+        return replace(super().take(index), won=self.won[index], tied=tied)
+
+    def loglik(self, point: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+        arguments = self.likelihood.arguments(point, self.size)
+        each = self.likelihood.value(self.won, self.tied, *arguments)
+        # Nothing but ties: all of them are certain.
+        return np.where(np.isposinf(point[:, -1]), 0.0, each.sum(axis=(-1, -2)))
+
+    def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
+        """Return the gradient of the objective, and a function for its negative Hessian."""
+        likelihood, size = self.likelihood, self.size
+        arguments = likelihood.arguments(point, size)
+        found = likelihood.derivatives(self.won, self.tied, *arguments)
+        gradient = likelihood.slopes(point, found)
+        gradient[:, :size] += self.prior.gradient(point[:, :size])
+        if self.tie_precision and likelihood.start is not None:
+            pull = self.tie_precision * (point[:, size] - self.tie_mean)
+            gradient[:, size] -= np.where(likelihood.held(point), 0.0, pull)
+        return gradient, lambda: self._information(point, found)
+
+    def _information(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
+        size, p = self.size, point.shape[-1]
+        curvature = derivatives[1] + derivatives[1].transpose(0, 2, 1)
+        matrix = np.empty((len(curvature), p, p))
+        np.negative(curvature, out=matrix[:, :size, :size])
+        diagonal = np.einsum("bii->bi", matrix)
+        diagonal[:, :size] += curvature.sum(axis=-1) + self.prior.precision[:, np.newaxis]
+        if p > size:
+            held = self.likelihood.held(point)
+            cross = np.where(held[:, np.newaxis], 0.0, net(derivatives[3]))
+            matrix[:, :size, size] = matrix[:, size, :size] = cross
+            bend = derivatives[4].sum(axis=(-1, -2)) + self.tie_precision
+            diagonal[:, size] = np.where(held, 1.0, bend)
+        return matrix
+
+    def newton(self, point: Array) -> Array:
+        """Return the Newton step, or its share that is safe, of shape (resample, p)."""
+        step, safe_share = super().newton(point), self.likelihood.safe_share
+        if safe_share is not None:
+            step *= safe_share(point, step, self.n_pairs > 0.0)[:, np.newaxis]
+        return step
+
+    def reach(self, point: Array, step: Array) -> Array:
+        """Return how far a step moves the log-odds of two outcomes at most."""
+        scores = step[:, : self.size]
+        return scores.max(axis=-1) - scores.min(axis=-1) + np.abs(step[:, self.size :]).sum(axis=-1)
+
+    def exists(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the optimum is finite without a prior, of shape (resample,)."""
+        found = strongly_connected(self.won + self.tied > 0.0)
+        if point.shape[-1] == self.size:
+            return found
+        found &= ~np.isposinf(point[:, -1])
+        # Far out on a ridge that rises to infinity the gradient and even the Newton step fall below
+        # any tolerance; what gives it away is its curvature.
+        finite = np.where(np.isfinite(point), point, 0.0)
+        far = np.ptp(finite[:, : self.size], axis=-1) + np.abs(finite[:, -1]) > _FAR
+        if (rows := np.flatnonzero(found & far)).size:
+            found[rows] = ~self.take(rows).is_flat(point[rows])
+        return found
+
+
+def pair_counts(
+    likelihood: PairLikelihood,
+    wins: ArrayLike,
+    ties: ArrayLike = 0.0,
+    *,
+    prior_mean: ArrayLike = 0.0,
+    prior_precision: ArrayLike = 0.0,
+    tie_mean: float = 0.0,
+    tie_precision: float = 0.0,
+) -> PairCounts:
+    """Build the log-posterior of paired comparisons under normal priors.
+
+    Parameters
+    ----------
+    likelihood : PairLikelihood
+        Of one pair, for example :func:`~bayesrank.inference.fits.pairs.bradley_terry`.
+    wins : array_like of shape (..., system, opponent)
+        ``wins[..., i, j]``: how often i beat j. Leading axes are resamples.
+    ties : array_like of shape (..., system, opponent), default 0
+        Symmetric tie counts.
+    prior_mean : array_like, broadcastable to (..., system), default 0
+        Means of a normal prior on the zero-sum scores.
+    prior_precision : array_like, broadcastable to (...), default 0
+        Precision of that prior; 0 gives the maximum-likelihood estimate.
+    tie_mean, tie_precision : float, default 0
+        Normal prior on the tie parameter, as far as its range goes; a precision of 0 is flat.
+
+    Returns
+    -------
+    PairCounts
+
+    Raises
+    ------
+    ValueError
+        If a precision is negative, or a fixed tie strength leaves no room for ties.
+    """
+    checked_precision("tie_precision", tie_precision)
+    won, tied = likelihood.sides(wins, ties)
+    prior = NormalScores.of(prior_mean, prior_precision, np.shape(wins)[:-2], won.shape[-1])
+    return PairCounts(prior, likelihood, won, tied, tie_mean, tie_precision)
+
+
+def fit_pairs(
+    likelihood: PairLikelihood, wins: ArrayLike, ties: ArrayLike = 0.0, **priors: Any
+) -> Fit:
+    """Fit a model of paired comparisons with normal priors, by Newton's method.
+
+    Parameters
+    ----------
+    likelihood, wins, ties, **priors
+        As in :func:`pair_counts`.
+
+    Returns
+    -------
+    Fit
+        Free coordinates: the scores, which sum to zero, then the tie parameter where it is
+        estimated. ``parameters["tie_strength"]`` is its exponential.
+
+    Examples
+    --------
+    >>> from bayesrank.inference.fits.pairs import bradley_terry
+    >>> fit = fit_pairs(bradley_terry(), [[0.0, 3.0], [1.0, 0.0]])
+    >>> bool(np.isclose(fit.score[0] - fit.score[1], np.log(3.0)))
+    True
+    """
+    problem = pair_counts(likelihood, wins, ties, **priors)
+    totals, tables, pull = problem.points, problem.n_pairs, problem.prior.pull()
+    if likelihood.points_suffice:
+        totals = totals + pull
+    else:
+        totals = totals + _IRRATIONAL[0] * pull
+        tables = tables + _IRRATIONAL[0] * problem.won + _IRRATIONAL[1] * problem.tied
+    return fit_scores(
+        problem,
+        _start(problem),
+        np.shape(wins)[:-2],
+        totals=totals,
+        pairs=tables,
+        exists=problem.exists,
+        unpack=partial(_unpack, size=problem.size, log_tie=likelihood.log_tie),
+        displace=np.add if likelihood.lowest_tie != 0.0 else _displace_threshold,
+    )
+
+
+def _start(problem: PairCounts) -> Array:
+    """Return where to begin, of shape (resample, p)."""
+    likelihood, points, played = problem.likelihood, problem.points, problem.played
+    ties = 2.0 * problem.tied.sum(axis=-1)
+    if likelihood.log_tie is not None:
+        # A narrow threshold: scores are those of not having lost.
+        points, played = points + 0.5 * ties, played + ties
+    scores = first_scores(points, played)
+    if likelihood.start is None:
+        return scores * (likelihood.unit * _strength_of_log_odds(scores))
+    n_sides = played.sum(axis=-1)
+    share = ties.sum(axis=-1) / np.where(n_sides > 0.0, n_sides, 1.0)
+    if problem.tie_precision:
+        # A proper prior keeps the parameter from every infinite end.
+        share = np.clip(share, 0.0 if np.isfinite(likelihood.lowest_tie) else 0.01, 0.99)
+    with np.errstate(divide="ignore"):  # no ties, or nothing else
+        factor, tie = likelihood.start(share)
+    return np.column_stack([scores * factor[:, np.newaxis], tie])
+
+
+def _strength_of_log_odds(log_odds: Array) -> Array:
+    """Return by what to multiply the log-odds of all comparisons for Bradley-Terry scores.
+
+    The odds of a system are those against the others, whose mean strength is further away than the
+    mean of all. The share that grows with the spread is fitted to simulated data; together they
+    save a step of Newton's method.
+    """
+    size = log_odds.shape[-1]
+    spread = (log_odds**2).sum(axis=-1, keepdims=True) / size
+    return (1.0 - 1.0 / size) * (1.0 + spread / 60.0)
+
+
+def _unpack(free: Array, *, size: int, log_tie: float | None) -> dict[str, Array]:
+    """Name the scores, and the tie strength where the model has one."""
+    named = {"score": free[..., :size]}
+    if free.shape[-1] > size:
+        named["tie_strength"] = np.exp(free[..., size])
+    elif log_tie is not None:
+        named["tie_strength"] = np.full(free.shape[:-1], np.exp(log_tie))
+    return named
+
+
+def _displace_threshold(free: Array, deviations: Array) -> Array:
+    """Move log kappa in proportion, which agrees to first order and keeps kappa above 1."""
+    moved = free + deviations
+    inside = inner_threshold(free[..., -1])
+    moved[..., -1] = free[..., -1] * np.exp(deviations[..., -1] / inside)
+    return moved

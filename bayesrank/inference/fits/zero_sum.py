@@ -1,0 +1,187 @@
+"""Concave log-likelihoods of scores that sum to zero, under a normal prior, and their fits."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.inference.fits.exact_ties import settle_ties
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.laplace import anchored, zero_sum
+from bayesrank.inference.fits.newton import maximise, smoothed_log_odds, solve_zero_sum
+from bayesrank.inference.fits.penalty import Array, checked_precision, flattened
+
+# Share of the count scale below which a curvature is none.
+_FLAT = 1e-12
+
+
+@dataclass(frozen=True)
+class NormalScores:
+    """A normal prior on zero-sum scores, one row per resample.
+
+    Attributes
+    ----------
+    mean : numpy.ndarray of shape (resample, system)
+        Prior means, centred.
+    precision : numpy.ndarray of shape (resample,)
+        1 / variance; 0 for none.
+    """
+
+    mean: Array
+    precision: Array
+
+    @classmethod
+    def of(cls, mean: ArrayLike, precision: ArrayLike, lead: tuple[int, ...], size: int) -> Self:
+        """Check a prior and spread it over flattened resamples."""
+        means = flattened(np.asarray(mean, dtype=np.float64), (*lead, size)).reshape(-1, size)
+        if means.any():
+            means = centred(means)
+        return cls(means, flattened(checked_precision("prior_precision", precision), lead))
+
+    def take(self, index: slice | NDArray[np.intp]) -> Self:
+        """Return the priors of some resamples."""
+        return type(self)(self.mean[index], self.precision[index])
+
+    def pull(self) -> Array:
+        """Return what the prior adds to the coefficients of the scores."""
+        return self.precision[:, np.newaxis] * self.mean
+
+    def gradient(self, scores: Array) -> Array:
+        """Return the gradient of the log-density, of shape (resample, system)."""
+        return self.precision[:, np.newaxis] * (self.mean - scores)
+
+
+@dataclass(frozen=True)
+class ZeroSumScores(ABC):
+    """A penalised log-likelihood, as :func:`maximise` takes it: concave, of differences of scores.
+
+    Attributes
+    ----------
+    prior : NormalScores
+        Prior on the scores, which are the first coordinates.
+    """
+
+    prior: NormalScores
+
+    @property
+    def size(self) -> int:
+        """Number of systems."""
+        return self.prior.mean.shape[-1]
+
+    @property
+    @abstractmethod
+    def scale(self) -> Array:
+        """Count scale of the gradient, of shape (resample,)."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """Number of array cells that one resample needs."""
+
+    @abstractmethod
+    def loglik(self, point: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+
+    @abstractmethod
+    def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
+        """Return the gradient of the objective, and a function for its negative Hessian."""
+
+    @abstractmethod
+    def reach(self, point: Array, step: Array) -> Array:
+        """Return how far a step moves the log-odds of two outcomes at most, of (resample,)."""
+
+    def take(self, index: slice | NDArray[np.intp]) -> Self:
+        """Return the problem of some resamples."""
+        return replace(self, prior=self.prior.take(index))
+
+    def gradient(self, point: Array) -> Array:
+        """Return the gradient of the objective, of shape (resample, p)."""
+        return self.expand(point)[0]
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        return self.expand(point)[1]()
+
+    def newton(self, point: Array) -> Array:
+        """Return the Newton step, of shape (resample, p)."""
+        gradient, information = self.expand(point)
+        return solve_zero_sum(information(), gradient, self.size, self.prior.precision)
+
+    def held_rows(self, point: Array) -> Array:
+        """Return that the scores have a sum, of shape (resample, p, 1)."""
+        held = zero_sum(point.shape[-1], slice(0, self.size))
+        return np.broadcast_to(held, (len(point), *held.shape))
+
+    def is_flat(self, point: Array) -> NDArray[np.bool_]:
+        """Say where nothing falls in some direction: on a ridge that rises to infinity."""
+        held = zero_sum(point.shape[-1], slice(0, self.size))
+        matrix = anchored(self.information(point), held)
+        return np.linalg.eigvalsh(matrix)[:, 0] <= _FLAT * self.scale
+
+
+def fit_scores(
+    problem: ZeroSumScores,
+    start: Array,
+    lead: tuple[int, ...],
+    *,
+    totals: Array,
+    exists: Callable[[Array], NDArray[np.bool_]],
+    pairs: Array | None = None,
+    rows: Array | None = None,
+    unpack: Callable[[Array], dict[str, Array]] = lambda free: {"score": free},
+    **others: Any,
+) -> Fit:
+    """Maximise an objective of zero-sum scores and settle their ties.
+
+    Parameters
+    ----------
+    problem : ZeroSumScores
+        The objective.
+    start : numpy.ndarray of shape (resample, p)
+        Where to begin.
+    lead : tuple of int
+        Shape of the resample axes.
+    totals, pairs, rows
+        Sufficient statistics, as in :func:`~bayesrank.inference.fits.exact_ties.interchangeable`.
+    exists : callable
+        Given the points reached, says where they are finite maxima without the prior.
+    unpack : callable
+        As in :class:`~bayesrank.inference.fits.fit.Fit`.
+    **others
+        Further attributes of the fit.
+
+    Returns
+    -------
+    Fit
+        Free coordinates: those of the objective.
+    """
+    optimum = maximise(problem, start)
+    point, size = optimum.point, problem.size
+    point[:, :size] = centred(settle_ties(point[:, :size], totals, pairs, rows=rows))
+    found = problem.prior.precision > 0.0
+    if not found.all():
+        found = found | exists(point)
+    return Fit.at(problem, optimum, lead, unpack, exists=found, **others)
+
+
+def first_scores(points: Array, played: Array) -> Array:
+    """Return zero-sum scores to begin with: smoothed log-odds of a point.
+
+    Parameters
+    ----------
+    points, played : numpy.ndarray of shape (resample, system)
+        Points won and comparisons played by each system.
+
+    Returns
+    -------
+    numpy.ndarray of shape (resample, system)
+    """
+    return centred(smoothed_log_odds(points, played))
+
+
+def centred(scores: Array) -> Array:
+    """Return scores less their mean."""
+    return scores - scores.sum(axis=-1, keepdims=True) / scores.shape[-1]
