@@ -1,77 +1,11 @@
-"""Quadratic penalties: normal priors as the kernels take them."""
+"""Precisions of normal priors, as the fits take them."""
 
 import math
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ScorePenalty:
-    """A normal prior on zero-sum scores, one row per resample.
-
-    Attributes
-    ----------
-    mean : numpy.ndarray of shape (resample, system)
-        Prior means, centred.
-    precision : numpy.ndarray of shape (resample,)
-        1 / variance; 0 for none.
-    """
-
-    mean: Array
-    precision: Array
-
-    @classmethod
-    def broadcast(
-        cls, mean: ArrayLike, precision: ArrayLike, lead: tuple[int, ...], size: int
-    ) -> Self:
-        """Check a prior and spread it over flattened resamples.
-
-        Parameters
-        ----------
-        mean : array_like, broadcastable to (..., system)
-            Prior means; only their differences matter, since scores sum to zero.
-        precision : array_like, broadcastable to (...)
-            Prior precision, at least 0.
-        lead : tuple of int
-            Shape of the resample axes.
-        size : int
-            Number of systems.
-
-        Returns
-        -------
-        ScorePenalty
-
-        Raises
-        ------
-        ValueError
-            If a precision is negative or not finite.
-        """
-        means = flattened(np.asarray(mean, dtype=np.float64), (*lead, size)).reshape(-1, size)
-        precisions = checked_precision("prior_precision", precision)
-        if means.any():
-            means = means - means.mean(axis=-1, keepdims=True)
-        return cls(means, flattened(precisions, lead))
-
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
-        """Return the penalties of some resamples."""
-        return type(self)(self.mean[index], self.precision[index])
-
-    def value(self, scores: Array) -> Array:
-        """Return the penalty, of shape (resample,)."""
-        return 0.5 * self.precision * ((scores - self.mean) ** 2).sum(axis=-1)
-
-    def pull(self) -> Array:
-        """Return what the penalty adds to the coefficients of the scores."""
-        return self.precision[:, None] * self.mean
-
-    def gradient(self, scores: Array) -> Array:
-        """Return the gradient of the penalty, of shape (resample, system)."""
-        return self.precision[:, None] * (scores - self.mean)
 
 
 def checked_precision(name: str, precision: ArrayLike) -> Array:
