@@ -47,12 +47,15 @@ from bayesrank.inference.fits.zero_sum import (
     fit_scores,
 )
 
+# Whether a system is in a set, or how often.
+Table = Array | NDArray[np.bool_]
+
 # Steps of a cheap approximation that a fit begins with.
 _FIRST_STEPS = 2
 _LEAST_BEND = 1e-6
 
 
-def log_choices(score: Array, won: Array, lost: Array) -> Array:
+def log_choices(score: Array, won: Table, lost: Table) -> Array:
     """Return Bradley-Terry-Luce log-likelihoods of events, of shape (point, event).
 
     Parameters
@@ -100,9 +103,8 @@ class SetChoices(ZeroSumScores):
     lost: Array
     weights: Array
 
-    @property
-    def scale(self) -> Array:
-        """Largest number of choices that a system takes part in, plus the prior's precision."""
+    def scale(self, point: Array) -> Array:
+        """Return the largest number of choices that a system takes part in, plus the prior's precision."""
         return np.sum(self.choices(), axis=0).max(axis=-1) + self.prior.precision
 
     @property
@@ -110,7 +112,7 @@ class SetChoices(ZeroSumScores):
         """Cells per resample."""
         return max(self.won.size, 1)
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         return replace(super().take(index), weights=self.weights[index])
 
@@ -245,9 +247,8 @@ class WinnerSetCounts(ZeroSumScores):
     n_sets: Array
     sizes: NDArray[np.int64]
 
-    @property
-    def scale(self) -> Array:
-        """Number of sets, plus the prior's precision."""
+    def scale(self, point: Array) -> Array:
+        """Return the number of sets, plus the prior's precision."""
         return self.n_sets.sum(axis=-1) + self.prior.precision
 
     @property
@@ -255,7 +256,7 @@ class WinnerSetCounts(ZeroSumScores):
         """Cells per resample."""
         return max(1, len(self.sizes) * self.size * (self.size // 2 + 1))
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         parts = {"shares": self.shares[index], "n_sets": self.n_sets[index]}
         return replace(super().take(index), **parts)
@@ -367,7 +368,7 @@ def _first_sets(problem: WinnerSetCounts) -> Array:
     return scores
 
 
-def set_statistics(right: NDArray[np.bool_], counts: Array) -> tuple[Array, Array]:
+def set_statistics(right: NDArray[np.bool_], counts: NDArray[np.number]) -> tuple[Array, Array]:
     """Summarise winner sets out of one common comparison set.
 
     Parameters

@@ -65,12 +65,11 @@ class PairCounts(ZeroSumScores):
         """Points of each system, half of one for a tie that counts, of shape (resample, system)."""
         return (self.won + self.tied).sum(axis=-1)
 
-    @property
-    def scale(self) -> Array:
-        """Largest number of comparisons of a system, plus the prior's precision."""
+    def scale(self, point: Array) -> Array:
+        """Return the largest number of comparisons of a system, plus the prior's precision."""
         return self.played.max(axis=-1) + self.prior.precision
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         tied = self.tied if self.tied.size == 1 else self.tied[index]
         return replace(super().take(index), won=self.won[index], tied=tied)

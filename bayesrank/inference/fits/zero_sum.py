@@ -41,7 +41,7 @@ class NormalScores:
             means = centred(means)
         return cls(means, flattened(checked_precision("prior_precision", precision), lead))
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the priors of some resamples."""
         return type(self)(self.mean[index], self.precision[index])
 
@@ -73,13 +73,12 @@ class ZeroSumScores(ABC):
 
     @property
     @abstractmethod
-    def scale(self) -> Array:
-        """Count scale of the gradient, of shape (resample,)."""
-
-    @property
-    @abstractmethod
     def cells(self) -> int:
         """Number of array cells that one resample needs."""
+
+    @abstractmethod
+    def scale(self, point: Array) -> Array:
+        """Return the count scale of the gradient, of shape (resample,)."""
 
     @abstractmethod
     def loglik(self, point: Array) -> Array:
@@ -93,7 +92,7 @@ class ZeroSumScores(ABC):
     def reach(self, point: Array, step: Array) -> Array:
         """Return how far a step moves the log-odds of two outcomes at most, of (resample,)."""
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         return replace(self, prior=self.prior.take(index))
 
@@ -119,7 +118,7 @@ class ZeroSumScores(ABC):
         """Say where nothing falls in some direction: on a ridge that rises to infinity."""
         held = zero_sum(point.shape[-1], slice(0, self.size))
         matrix = anchored(self.information(point), held)
-        return np.linalg.eigvalsh(matrix)[:, 0] <= _FLAT * self.scale
+        return np.linalg.eigvalsh(matrix)[:, 0] <= _FLAT * self.scale(point)
 
 
 def fit_scores(
