@@ -3,6 +3,7 @@
 from typing import Any
 
 from bayesrank import datasets, models, priors, studies
+from bayesrank.battles import Battles
 from bayesrank.catalog import METHODS, PRESETS
 from bayesrank.checking import check, compare
 from bayesrank.evaluation import evaluate
@@ -16,6 +17,7 @@ __all__ = [
     "METHODS",
     "PRESETS",
     "Ballots",
+    "Battles",
     "Comparisons",
     "Responses",
     "check",

@@ -15,14 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.errors import DataError
 from bayesrank.events import Events, deduplicate_events
 from bayesrank.validation import MISSING, frozen, label_systems, label_texts, numeric
-
-# How published battle logs name the outcome, by the side that won.
-_OUTCOMES = {
-    "first": ("first", "left", "a", "model_a", "x", "model_x", "1"),
-    "second": ("second", "right", "b", "model_b", "y", "model_y", "2"),
-    "tie": ("tie", "draw", "tie (bothbad)", "both_bad", "bothbad"),
-}
-
+from bayesrank.winners import count_outcomes, encode_sides, read_winners, vote_weights
 
 # One label, or those of systems that share a place.
 type Place = Hashable | Sequence[Hashable] | Set[Hashable]
@@ -161,8 +154,9 @@ class Comparisons:
         first, second : sequence of str
             The two systems of each battle, in the order in which they were named.
         winner : sequence of str
-            ``first`` (also left, a, model_a, x, 1), ``second`` (right, b, model_b, y, 2) or
-            ``tie`` (draw, both_bad); case does not matter.
+            The name of the winner, its side (``first``, left, a, model_a, x, 1; ``second``, right,
+            b, model_b, y, 2), or ``tie`` (draw, both_bad), see
+            :func:`bayesrank.winners.read_winners`.
         weight : array_like of shape (battle,), optional
             How much each battle counts; 1 by default.
         systems : sequence of str, optional
@@ -182,41 +176,14 @@ class Comparisons:
         >>> Comparisons.from_battles(["a", "a"], ["b", "b"], ["left", "tie"])
         Comparisons(2 systems, 1 wins, 1 ties)
         """
-        left, right = label_texts(first, "first"), label_texts(second, "second")
-        results = _battle_results(winner)
-        weights = np.ones(len(left)) if weight is None else numeric(weight, "weight")
-        if not len(left) == len(right) == len(results) == weights.size or not left:
-            raise DataError(
-                "first, second, winner and weight must have one entry per battle, at least one; "
-                f"got {len(left)}, {len(right)}, {len(results)} and {weights.size}"
-            )
-        invalid = ~(np.isfinite(weights) & (weights >= 0))
-        if weights.ndim != 1 or invalid.any():
-            raise DataError(
-                "weight must hold finite numbers that are not negative; got "
-                f"{weights[invalid][0] if weights.ndim == 1 else weight}"
-            )
-        seen = dict.fromkeys(name for pair in zip(left, right, strict=True) for name in pair)
-        names = _in_order(systems, seen)
-        index = {name: i for i, name in enumerate(names)}
-        unknown = [name for name in seen if name not in index]
-        if unknown:
-            raise DataError(f"systems must hold every system of a battle; got none for {unknown}")
-        i = np.array([index[name] for name in left])
-        j = np.array([index[name] for name in right])
-        if np.any(i == j):
-            raise DataError(
-                f"first and second must differ; got {left[int(np.argmax(i == j))]!r} twice"
-            )
-        first_wins, second_wins, ties = np.zeros((3, len(names), len(names)))
-        for outcome, counts, winners, losers in (
-            ("first", first_wins, i, j),
-            ("second", second_wins, j, i),
-            ("tie", ties, i, j),
-        ):
-            rows = results == outcome
-            np.add.at(counts, (winners[rows], losers[rows]), weights[rows])
-        return cls(
+        i, j, names = encode_sides(first, second, systems)
+        votes = read_winners(winner, i, j, names)
+        weights = vote_weights(weight, len(i), votes)
+        rows = slice(None) if votes.row is None else votes.row
+        first_wins, second_wins, ties = count_outcomes(
+            i[rows], j[rows], votes.outcome, weights, len(names)
+        )
+        return Comparisons(
             first_wins + second_wins,
             ties + ties.T,
             systems=names,
@@ -380,15 +347,6 @@ def _shared_place(place: Place) -> list[str]:
     if isinstance(place, list | tuple | set | frozenset):
         return [str(name) for name in place]
     return [str(place)]
-
-
-def _battle_results(winner: Sequence[Hashable]) -> NDArray[np.str_]:
-    side = {alias: outcome for outcome, aliases in _OUTCOMES.items() for alias in aliases}
-    words = [word.strip().lower() for word in label_texts(winner, "winner")]
-    unknown = [word for word in words if word not in side]
-    if unknown:
-        raise DataError(f"winner must be one of {', '.join(side)}; got {unknown[0]!r}")
-    return np.array([side[word] for word in words])
 
 
 def _count_matrix(

@@ -3,7 +3,7 @@
 ``read_responses`` turns a file, a folder or a list of them into
 :class:`~bayesrank.responses.Responses`; ``read_table`` stops one step earlier, at a pandas table
 that can be looked at and changed. ``read_battles`` gives
-:class:`~bayesrank.views.Comparisons`, and ``read_data`` whichever of the two the files hold.
+:class:`~bayesrank.battles.Battles`, and ``read_data`` whichever of the two the files hold.
 """
 
 from bayesrank.readers.log_table import LogTable

@@ -1,54 +1,48 @@
-"""Reader of battles, as arenas publish them: two systems and who of them won."""
+"""Reader of battles, as arenas and judges publish them: two systems and who of them won."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from bayesrank.battle_tables import KNOWN, battle_arguments, is_battle_table, standardize
+from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.views import Comparisons
+from bayesrank.style import METADATA, SUFFIXES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Names of the two systems in the wild; the first pair that is there is read.
-SIDES = (
-    ("first", "second"),
-    ("model_a", "model_b"),
-    ("left", "right"),
-    ("model_x", "model_y"),
-)
-# Columns of zeros and ones in place of a winner, and the winner that they mark.
-MARKS = {"winner_model_a": "first", "winner_model_b": "second", "winner_tie": "tie"}
-SUFFIXES = (".csv", ".parquet", ".jsonl", ".json")
+FORMATS = (".csv", ".parquet", ".jsonl", ".json")
 
-_KNOWN = {name for pair in SIDES for name in pair} | {"winner", "weight", *MARKS}
+# Endings of columns that may hold a number for each of the two answers.
+_PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
+
+# Rows that show which columns hold numbers.
+_PEEK = 100
 
 
 def is_battles(path: Path) -> bool:
     """Return whether a table has columns for two systems and a winner."""
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix not in FORMATS:
         return False
     if suffix == ".parquet":
-        return _have_battles(_parquet_columns(path))
+        return is_battle_table({name.lower() for name in _parquet_columns(path)})
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     if suffix == ".csv":
         names = head.partition("\n")[0].split(",")
-        return _have_battles({name.strip().strip('"').lower() for name in names})
-    # The first record, or as much of it as there is.
-    record = head.partition("}")[0]
-    opening = record.lstrip()[:1]
-    return opening == ("[" if suffix == ".json" else "{") and _have_battles(
-        {name for name in _KNOWN if f'"{name}"' in record}
+        return is_battle_table({name.strip().strip('"').lower() for name in names})
+    # The first records, or as much of them as there is.
+    opening = head.lstrip()[:1]
+    return opening == ("[" if suffix == ".json" else "{") and is_battle_table(
+        {name for name in KNOWN if f'"{name}"' in head}
     )
 
 
-def read_battle_files(paths: Sequence[Path]) -> Comparisons:
+def read_battle_files(paths: Sequence[Path]) -> Battles:
     """Read tables of battles and put them below one another.
 
     Parameters
@@ -58,7 +52,7 @@ def read_battle_files(paths: Sequence[Path]) -> Comparisons:
 
     Returns
     -------
-    Comparisons
+    Battles
 
     Raises
     ------
@@ -67,47 +61,19 @@ def read_battle_files(paths: Sequence[Path]) -> Comparisons:
     """
     import pandas as pd  # 0.3 s, only when a table is read
 
-    table = pd.concat([_read_battles(path) for path in paths], ignore_index=True)
-    first, second, winner = (table[name].tolist() for name in ("first", "second", "winner"))
-    weight = table["weight"].to_numpy(dtype=float)
-    return Comparisons.from_battles(first, second, winner, weight)
-
-
-def _read_battles(path: Path) -> "pd.DataFrame":
-    """Return the columns first, second, winner and weight of a table."""
-    import pandas as pd
-
-    frame = _parse(path)
-    pair = next((pair for pair in SIDES if set(pair) <= set(frame.columns)), None)
-    if pair is None or not _have_battles(set(frame.columns)):
-        raise DataError(
-            "paths must have columns for two systems, such as model_a and model_b, and winner; got "
-            f"{', '.join(map(str, frame.columns)) or 'none of them'} in {path.name}"
-        )
-    columns = {"first": frame[pair[0]], "second": frame[pair[1]], "winner": _winners(frame, path)}
-    for name, column in columns.items():
-        blank = np.asarray(column.isna() | (column == ""))
-        if blank.any():
-            raise DataError(
-                f"paths must name the {name} of every battle; got a blank in row "
-                f"{int(blank.argmax()) + 1} of {path.name}"
-            )
-    weight = frame.get("weight", 1.0)
-    named = {name: columns[name].astype(str) for name in ("first", "second")}
-    return pd.DataFrame({**columns, **named, "weight": weight})
-
-
-def _winners(frame: "pd.DataFrame", path: Path) -> "pd.Series":
-    """Return the column of winners, or what stands for it."""
-    import pandas as pd
-
-    if "winner" in frame:
-        return pd.Series(frame["winner"])
-    marked = frame[list(MARKS)].to_numpy(dtype=float)
-    if not (marked.sum(axis=1) == 1).all():
-        raise DataError(f"paths must mark one result of every battle; got others in {path.name}")
-    results = np.array(list(MARKS.values()), dtype=object)
-    return pd.Series(results[marked.argmax(axis=1)])
+    tables = [standardize(_parse(path), path.name) for path in paths]
+    if len(tables) == 1:
+        return Battles(**battle_arguments(tables[0]))
+    for number, table in enumerate(tables):
+        if "vote" in table:
+            table["vote"] = [(number, vote) for vote in table["vote"]]
+        elif any("vote" in each for each in tables):
+            table["vote"] = [(number, row) for row in range(len(table))]
+    common = set.intersection(*(set(table.columns) for table in tables)) | {"weight"}
+    rows = pd.concat(tables, ignore_index=True)
+    if "weight" in rows:
+        rows["weight"] = rows["weight"].fillna(1.0)
+    return Battles(**battle_arguments(rows[[name for name in rows if name in common]]))
 
 
 def _parse(path: Path) -> "pd.DataFrame":
@@ -117,10 +83,9 @@ def _parse(path: Path) -> "pd.DataFrame":
     suffix = path.suffix.lower()
     try:
         if suffix == ".csv":
-            frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            frame = _read_csv(path)
         elif suffix == ".parquet":
-            columns = [name for name in _parquet_columns(path) if name.lower() in _KNOWN]
-            frame = pd.read_parquet(path, columns=columns)
+            frame = _read_parquet(path)
         else:
             frame = pd.DataFrame.from_records(list(_records(path)))
     except DataError:
@@ -131,11 +96,46 @@ def _parse(path: Path) -> "pd.DataFrame":
             f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
             "the file may be cut off, or not in the format that its name says"
         ) from error
-    if frame.empty:
-        raise DataError(f"paths must hold at least one battle; got none in {path.name}")
-    names = [str(column).strip().lower() for column in frame.columns]
-    frame = frame.set_axis(names, axis="columns")
-    return frame.drop(columns=[name for name in names if name not in _KNOWN])
+    return frame
+
+
+def _read_csv(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    texts = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+    head = pd.read_csv(path, nrows=_PEEK, **texts)
+    wanted = [name for name in head if _matters(str(name), head[name])]
+    return pd.read_csv(path, usecols=wanted, **texts) if wanted else head
+
+
+def _matters(name: str, column: "pd.Series") -> bool:
+    """Return whether a column may be a part of a layout, or a covariate."""
+    import pandas as pd
+
+    name = name.strip().lower()
+    if name in KNOWN or name == METADATA:
+        return True
+    return name.endswith(_PAIRED) and bool(pd.to_numeric(column, errors="coerce").notna().all())
+
+
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    """Read columns of texts as numbers of their values, which takes a tenth of the memory."""
+    from pyarrow import types
+    from pyarrow.parquet import read_schema, read_table
+
+    wanted = []
+    for field in read_schema(path):
+        name = field.name.strip().lower()
+        is_number = types.is_floating(field.type) or types.is_integer(field.type)
+        if name in KNOWN or name == METADATA or (name.endswith(_PAIRED) and is_number):
+            wanted.append(field.name)
+    table = read_table(path, columns=wanted)
+    while any(types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    for place, field in enumerate(table.schema):
+        if types.is_string(field.type) or types.is_large_string(field.type):
+            table = table.set_column(place, field.name, table[place].dictionary_encode())
+    return table.to_pandas(split_blocks=True, self_destruct=True)
 
 
 def _records(path: Path) -> Iterator[dict[str, object]]:
@@ -144,7 +144,13 @@ def _records(path: Path) -> Iterator[dict[str, object]]:
     for record in records:
         if not isinstance(record, dict):
             raise DataError(f"paths must hold battles as objects; got {record!r} in {path.name}")
-        yield {name: value for name, value in record.items() if name.lower() in _KNOWN}
+        yield {
+            name: value
+            for name, value in record.items()
+            if name.lower() in KNOWN
+            or name == METADATA
+            or (name.endswith(_PAIRED) and isinstance(value, int | float))
+        }
 
 
 def _parquet_columns(path: Path) -> set[str]:
@@ -156,8 +162,3 @@ def _parquet_columns(path: Path) -> set[str]:
         return set(read_schema(path).names)
     except (ArrowException, OSError):
         return set()
-
-
-def _have_battles(columns: set[str]) -> bool:
-    sides = any(set(pair) <= columns for pair in SIDES)
-    return sides and ("winner" in columns or set(MARKS) <= columns)

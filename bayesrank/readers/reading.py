@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
@@ -16,7 +17,6 @@ from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.responses import Responses
 from bayesrank.scale import UNIT
-from bayesrank.views import Comparisons
 
 logger = logging.getLogger("bayesrank")
 
@@ -128,20 +128,23 @@ def read_table(
     return _read_table(reader, files, selection)
 
 
-def read_battles(paths: PathLike | Iterable[PathLike]) -> Comparisons:
+def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
     r"""Read battles between two systems, each with a winner or a tie.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Tables in ``.csv``, ``.parquet``, ``.jsonl`` or ``.json`` with one row per battle, as
-        arenas publish them: columns model_a and model_b (or first and second, left and right,
-        model_x and model_y), winner (as in :meth:`Comparisons.from_battles`) and, optionally,
-        weight. In place of winner, winner_model_a, winner_model_b and winner_tie can mark it.
+        Tables in ``.csv``, ``.parquet``, ``.jsonl`` or ``.json`` with columns for two systems
+        (model_a and model_b, left and right, player_1 and player_2, ...) and who won: a winner by
+        name, side, grade or share (:func:`bayesrank.winners.read_winners`), winner_model_a,
+        winner_model_b and winner_tie, or numbers of wins (wins_a, wins_b, ties). Also pair
+        judgments of MT-bench, games of Arena-Hard and preferences of AlpacaEval. As far as they are
+        there, the columns for time, prompt, judge or user, group (category, language) and weight
+        are read too, pairs of numbers (length_a, length_b) and the ``conv_metadata`` of arenas.
 
     Returns
     -------
-    Comparisons
+    Battles
 
     Raises
     ------
@@ -156,7 +159,7 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Comparisons:
     ...     path = Path(folder) / "battles.csv"
     ...     _ = path.write_text("\n".join(rows))
     ...     read_battles(path)
-    Comparisons(3 systems, 1 wins, 1 ties)
+    Battles(2 battles, 3 systems)
     """
     _, files = find_logs(paths, "battles", Selection())
     return read_battle_files(files)
@@ -164,7 +167,7 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Comparisons:
 
 def read_data(
     paths: PathLike | Iterable[PathLike], *, format: str | None = None, **options: Any
-) -> Responses | Comparisons:
+) -> Responses | Battles:
     r"""Read evaluation logs or battles, whichever they are.
 
     Parameters
@@ -176,7 +179,7 @@ def read_data(
 
     Returns
     -------
-    Responses or Comparisons
+    Responses or Battles
 
     Raises
     ------
@@ -190,16 +193,15 @@ def read_data(
     ...     path = Path(folder) / "log.csv"
     ...     _ = path.write_text("first,second,winner\na,b,first\n")
     ...     read_data(path)
-    Comparisons(2 systems, 1 wins, 0 ties)
+    Battles(1 battle, 2 systems)
     """
     known = {name: value for name, value in options.items() if name in SELECTORS}
     reader, files = find_logs(paths, format, Selection(**known))
-    if reader.read_comparisons is not None:
+    if reader.read_battles is not None:
         others = {name: value for name, value in options.items() if name not in SELECTORS}
         refuse(others, "must be left out for battles, which have winners and no outcomes")
-        data = reader.read_comparisons(files)
-        n_battles = data.wins.sum() + data.ties.sum() / 2
-        logger.info("%d systems, %g battles", len(data.systems), n_battles)
+        data = reader.read_battles(files)
+        logger.info(str(data).removeprefix("Battles(").removesuffix(")"))
         return data
     return read_responses(paths, format=format, **options)
 

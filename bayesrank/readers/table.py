@@ -6,6 +6,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
+from bayesrank.battles import Battles
 from bayesrank.readers.battles import is_battles, read_battle_files
 from bayesrank.readers.evalplus import is_evalplus, read_evalplus
 from bayesrank.readers.helm import is_instance_stats, read_helm
@@ -30,7 +31,6 @@ from bayesrank.readers.tau_bench import (
     read_tau_bench,
 )
 from bayesrank.responses import Responses
-from bayesrank.views import Comparisons
 
 type ReadArrays = Callable[
     [Sequence[Path], Selection, ArrayLike | None, ArrayLike | None], Responses
@@ -56,8 +56,8 @@ class Reader:
     read_arrays : callable, optional
         Files, selection, category weights and scale straight to responses, for formats that hold
         arrays.
-    read_comparisons : callable, optional
-        Files to comparisons, for battles.
+    read_battles : callable, optional
+        Files to :class:`~bayesrank.battles.Battles`.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Reader:
     read: Callable[[Sequence[Path], Selection], LogTable] | None
     selectors: tuple[str, ...] = ()
     read_arrays: ReadArrays | None = None
-    read_comparisons: Callable[[Sequence[Path]], Comparisons] | None = None
+    read_battles: Callable[[Sequence[Path]], Battles] | None = None
 
 
 _ROWS = (
@@ -119,10 +119,10 @@ _ROWS = (
     Reader("py_irt", "responses of subjects as py-irt takes them, .jsonl", is_py_irt, read_py_irt),
     Reader(
         "battles",
-        "battles, .csv, .parquet, .jsonl and .json with model_a, model_b and winner",
+        "battles of arenas and judges, .csv, .parquet, .jsonl and .json",
         is_battles,
         None,
-        read_comparisons=read_battle_files,
+        read_battles=read_battle_files,
     ),
     # Last, since the samples and battles are .csv and .jsonl files too.
     Reader(

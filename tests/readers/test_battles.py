@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import Comparisons, point_estimate
+from bayesrank import Battles, point_estimate
 from bayesrank.errors import DataError
 from bayesrank.readers import read_battles, read_data, read_responses, read_table
 
@@ -33,10 +33,11 @@ def write(path, rows):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "jsonl"])
 def test_all_formats_read_alike(tmp_path, suffix):
     path = write(tmp_path / f"battles.{suffix}", ROWS)
-    expected = Comparisons.from_battles(["a", "b", "a"], ["b", "a", "c"], ["first", "first", "tie"])
+    expected = Battles(["a", "b", "a"], ["b", "a", "c"], ["first", "first", "both_bad"])
     for data in (read_battles(path), read_data(tmp_path)):
         assert data.fingerprint == expected.fingerprint
         assert data.systems == ("a", "b", "c")
+        assert data.both_bad.tolist() == [False, False, True]
 
 
 def test_marked_winners_and_weights(tmp_path):
@@ -60,6 +61,127 @@ def test_real_arena(shared):
     assert data.ties.sum() / 2 == (frame["winner"] == "tie").sum()
     assert data.wins.sum() == (frame["winner"] != "tie").sum()
     assert np.isfinite(point_estimate(data, "bradley_terry")).all()
+    assert data.units == {"prompt": 13, "judge": 124, "battle": 8931}
+    assert data.coarsest_unit == "prompt"
+
+
+def counts(table, systems):
+    """Return the positive entries of a matrix by the names of the systems."""
+    cells = zip(*np.nonzero(table), strict=True)
+    return {(systems[i], systems[j]): table[i, j] for i, j in cells}
+
+
+@pytest.mark.parametrize(
+    ("name", "wins", "ties"),
+    [
+        ("case18/byname.csv", {("B", "A"): 1, ("A", "B"): 9}, {}),
+        ("case20/names2.csv", {("gpt-4", "claude"): 2}, {}),
+        ("case20/coval.csv", {("x", "y"): 1, ("y", "x"): 1}, {("x", "y"): 1}),
+        ("case20/counts.csv", {("Model1", "Model2"): 7, ("Model2", "Model1"): 3}, {}),
+        ("case20/wins.csv", {("x", "y"): 7, ("y", "x"): 3}, {("x", "y"): 1}),
+        (
+            "case20/v_10.csv",
+            {("a", "b"): 2, ("b", "a"): 1, ("c", "a"): 1},
+            {("a", "c"): 1, ("b", "c"): 1},
+        ),
+        ("case20/gpt-4_pair.jsonl", {("m1", "m2"): 15}, {("m1", "m2"): 5}),
+        ("case20/arena_hard.jsonl", {("o3-mini", "m1"): 12}, {}),
+        (
+            "case20/players.csv",
+            {("alice", "bob"): 1, ("bob", "alice"): 1},
+            {("bob", "carol"): 1, ("alice", "carol"): 1},
+        ),
+    ],
+)
+def test_layouts_of_the_public_cases(shared, name, wins, ties):
+    data = read_data(shared / "cases" / name)
+    assert counts(data.wins, data.systems) == wins
+    assert counts(np.triu(data.ties), data.systems) == ties
+
+
+def test_preferences_of_alpaca_eval_are_shares_of_one_vote(shared):
+    data = read_data(shared / "cases" / "case20" / "alpaca.json")
+    first, second = data.systems.index("gpt4_turbo"), data.systems.index("m1")
+    # 1.0, 1.4 and 1.8 on two instructions each: 1, 0.6 and 0.2 for the first.
+    assert data.wins[first, second] == pytest.approx(3.6)
+    assert data.wins[second, first] == pytest.approx(2.4)
+    assert data.n_battles == 6
+    assert data.coarsest_unit == "prompt"
+
+
+def test_swapped_games_are_one_vote_and_games_without_a_verdict_are_left_out(tmp_path, caplog):
+    rows = [
+        {
+            "question_id": 1,
+            "model_1": "p",
+            "model_2": "q",
+            "g1_winner": "model_2",
+            "g2_winner": "tie",
+        },
+        {
+            "question_id": 2,
+            "model_1": "p",
+            "model_2": "q",
+            "g1_winner": "error",
+            "g2_winner": "model_1",
+        },
+    ]
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = read_battles(write(tmp_path / "judged.jsonl", rows))
+    assert data.first.tolist() == [0, 1, 1]
+    assert data.outcome.tolist() == [-1, 0, -1]
+    assert data.vote.codes.tolist() == [0, 0, 1]
+    assert data.prompt.names == ("1", "2")
+    assert "1 of 4 games have no verdict in judged.jsonl" in caplog.text
+
+
+def test_arenas_export_time_judges_prompts_and_style(tmp_path):
+    style = {
+        "sum_assistant_a_tokens": 300,
+        "sum_assistant_b_tokens": 100,
+        "header_count_a": {"h1": 1, "h2": 2},
+        "header_count_b": {"h1": 0, "h2": 0},
+        "list_count_a": {"ordered": 0, "unordered": 0},
+        "list_count_b": {"ordered": 0, "unordered": 0},
+        "bold_count_a": {"**": 1, "__": 0},
+        "bold_count_b": {"**": 3, "__": 0},
+    }
+    row = {
+        "model_a": "p",
+        "model_b": "q",
+        "winner": "model_a",
+        "language": "en",
+        "conv_metadata": style,
+    }
+    rows = [
+        row | {"evaluation_session_id": "s1", "timestamp": "2025-06-02 10:00:00", "prompt_id": "x"},
+        row | {"evaluation_session_id": "s2", "timestamp": "2025-06-01 10:00:00", "prompt_id": "y"},
+    ]
+    for suffix in ("jsonl", "parquet"):
+        data = read_battles(write(tmp_path / f"arena.{suffix}", rows))
+        # In the order of time.
+        assert [data.judge.names[code] for code in data.judge.codes] == ["s2", "s1"]
+        assert [data.prompt.names[code] for code in data.prompt.codes] == ["y", "x"]
+        assert np.diff(data.time).tolist() == [86400.0]
+        assert data.group.names == ("en",)
+        found = {name: values.tolist() for name, values in data.covariates.items()}
+        assert found == {
+            "length": [0.5, 0.5],
+            "headers": [1, 1],
+            "lists": [0, 0],
+            "bold": [-0.5, -0.5],
+        }
+
+
+def test_pairs_of_numbers_are_covariates(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "model_a,model_b,winner,length_a,length_b,notes_a,notes_b\np,q,a,5,3,x,y\nq,p,b,1,9,u,v\n"
+    )
+    data = read_battles(path)
+    assert {name: values.tolist() for name, values in data.covariates.items()} == {
+        "length": [2, -8]
+    }
 
 
 def test_responses_of_battles_are_refused_with_the_remedy(tmp_path):

@@ -1,0 +1,353 @@
+"""Tables of battles in the layouts that arenas and judges publish, as one layout.
+
+Every layout becomes one row per result, with the columns first, second, winner and, as far as they
+are there, weight, time, group, prompt, judge and vote; columns of covariates keep their names after
+a prefix.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.errors import DataError
+from bayesrank.style import covariate_columns, differences
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger("bayesrank")
+
+# Columns of the two systems; the first pair that is there is read.
+SIDES = (
+    ("first", "second"),
+    ("model_a", "model_b"),
+    ("left", "right"),
+    ("model_x", "model_y"),
+    ("model_1", "model_2"),
+    ("model1", "model2"),
+    ("player_a", "player_b"),
+    ("player_1", "player_2"),
+    ("player1", "player2"),
+    ("system_a", "system_b"),
+    ("system_1", "system_2"),
+    ("generator_1", "generator_2"),
+    ("model_a_name", "model_b_name"),
+)
+WINNERS = ("winner", "result", "outcome", "verdict", "chosen_model_name")
+# Columns of zeros and ones in place of a winner, and the winner that they mark.
+_MARKS = {"winner_model_a": "first", "winner_model_b": "second", "winner_tie": "tie"}
+# Numbers of wins of the two sides.
+_WINS = (("wins_a", "wins_b"), ("wins_1", "wins_2"), ("wins1", "wins2"), ("win1", "win2"))
+_TIES = ("ties", "draws", "tie", "n_ties")
+# Verdicts on two games, the second with the sides swapped.
+_GAMES = ("g1_winner", "g2_winner")
+_BASELINE = ("model", "baseline", "games")
+# What else is known of a battle; the first column that is there is read.
+_ROLES = {
+    "weight": ("weight",),
+    "time": ("time", "tstamp", "timestamp", "created_at", "date"),
+    "group": ("group", "category", "language", "dataset"),
+    "prompt": ("prompt_id", "question_id", "uid", "prompt", "instruction", "question"),
+    "judge": (
+        "judge",
+        "user",
+        "user_id",
+        "judge_hash",
+        "voter",
+        "worker",
+        "annotator",
+        "evaluation_session_id",
+        "session_hash",
+    ),
+    "vote": ("vote",),
+}
+KNOWN = frozenset(
+    {
+        *(name for pair in (*SIDES, *_WINS) for name in pair),
+        *(name for names in _ROLES.values() for name in names),
+        *(*WINNERS, *_MARKS, *_TIES, *_GAMES, *_BASELINE, "preference", "both_equal"),
+    }
+)
+_COVARIATE = "covariate "
+
+type Read = "Callable[[pd.DataFrame, str], pd.DataFrame]"
+
+
+def is_battle_table(columns: Iterable[str]) -> bool:
+    """Return whether columns, in lower case, are those of a layout of battles.
+
+    Examples
+    --------
+    >>> is_battle_table({"model_a", "model_b", "winner"}), is_battle_table({"model", "score"})
+    (True, False)
+    """
+    return _layout(set(columns)) is not None
+
+
+def read_table(frame: "pd.DataFrame") -> dict[str, Any]:
+    """Return the keyword arguments of :class:`bayesrank.Battles` for a table in any layout."""
+    return battle_arguments(standardize(frame, "the table"))
+
+
+def battle_arguments(rows: "pd.DataFrame") -> dict[str, Any]:
+    """Return the keyword arguments of :class:`bayesrank.Battles` for standardised rows."""
+    arguments: dict[str, Any] = {name: rows[name] for name in ("first", "second", "winner")}
+    arguments |= {name: rows[name] for name in _ROLES if name in rows}
+    names = [name for name in rows if name.startswith(_COVARIATE)]
+    if names:
+        arguments["covariates"] = {name.removeprefix(_COVARIATE): rows[name] for name in names}
+    return arguments
+
+
+def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """Turn a table of battles into rows of one layout.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        In one of the layouts; the case of its columns does not matter.
+    source : str
+        Where it is from, for messages.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the columns are those of no layout, or a battle lacks a system or a winner.
+    """
+    names = [str(column).strip().lower() for column in frame.columns]
+    frame = frame.set_axis(names, axis="columns").reset_index(drop=True)
+    read = _layout(set(names))
+    if read is None:
+        raise DataError(
+            "battles must have columns for two systems, such as model_a and model_b, and for the "
+            f"winner; got {', '.join(names) or 'none of them'} in {source}"
+        )
+    if frame.empty:
+        raise DataError(f"battles must hold at least one battle; got none in {source}")
+    rows = read(frame, source)
+    for name in ("first", "second", "winner"):
+        blank = _is_blank(rows[name])
+        if blank.any():
+            raise DataError(
+                f"battles must name the {name} of every battle; got a blank in row "
+                f"{int(blank.argmax()) + 1} of {source}"
+            )
+    return rows
+
+
+def _is_blank(column: "pd.Series") -> NDArray[np.bool_]:
+    """Return which entries are missing or empty, of categories without a look at every one."""
+    if hasattr(column, "cat"):
+        empty = np.flatnonzero(column.cat.categories == "")
+        return np.isin(column.cat.codes, [-1, *empty])
+    return np.asarray(column.isna() | (column.astype(object) == ""))
+
+
+def _layout(columns: set[str]) -> "Read | None":
+    """Return what reads a layout, None where the columns are those of none."""
+    if set(_BASELINE) <= columns:
+        return _read_baseline_games
+    sides = next((pair for pair in SIDES if set(pair) <= columns), None)
+    if sides is None:
+        return None
+    if set(_GAMES) <= columns:
+        return _read_swapped_games
+    if any(name in columns for name in WINNERS) or set(_MARKS) <= columns:
+        return _read_winners
+    if any(set(pair) <= columns for pair in _WINS):
+        return _read_counts
+    return _read_preferences if "preference" in columns else None
+
+
+def _sides(frame: "pd.DataFrame") -> tuple[str, str]:
+    return next(pair for pair in SIDES if set(pair) <= set(frame.columns))
+
+
+def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """Read one row per battle, with a winner or columns that mark it."""
+    import pandas as pd
+
+    first, second = _sides(frame)
+    named = next((name for name in WINNERS if name in frame), None)
+    if named is not None:
+        winner = frame[named]
+    else:
+        marked = frame[list(_MARKS)].to_numpy(dtype=float)
+        if not (marked.sum(axis=1) == 1).all():
+            raise DataError(f"battles must mark one result of every battle; got others in {source}")
+        results = np.array(list(_MARKS.values()), dtype=object)
+        winner = pd.Series(results[marked.argmax(axis=1)], index=frame.index)
+    if "both_equal" in frame:
+        winner = winner.astype(object).where(~_truth(frame["both_equal"]), "tie")
+    columns = {"first": frame[first], "second": frame[second], "winner": winner}
+    return pd.DataFrame({**columns, **_further(frame, source)})
+
+
+def _read_swapped_games(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """Read two verdicts on each pair of answers, the second with the sides swapped."""
+    first, second = _sides(frame)
+    turned = {first: "second", second: "first", "tie": "tie"}
+    straight = {first: "first", second: "second", "tie": "tie"}
+    further = _further(frame, source)
+    verdicts = frame["g1_winner"].map(straight), frame["g2_winner"].map(turned)
+    one = _game(further, frame[first], frame[second], verdicts[0], turned=False)
+    two = _game(further, frame[second], frame[first], verdicts[1], turned=True)
+    return _without_verdict([one, two], source)
+
+
+def _read_baseline_games(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """Read two games against a baseline, which is A in the first of them."""
+    import pandas as pd
+
+    scores = pd.DataFrame([_scores(games) for games in frame["games"]], index=frame.index)
+    further, system, baseline = _further(frame, source), frame["model"], frame["baseline"]
+    # What is known of the answers is of the model's and then of the baseline's.
+    one = _game(further, baseline, system, scores[0], turned=True)
+    two = _game(further, system, baseline, scores[1], turned=False)
+    return _without_verdict([one, two], source)
+
+
+def _scores(games: Any) -> tuple[str | None, str | None]:
+    """Return the verdicts of two games, such as A>>B."""
+    found = [game.get("score") if isinstance(game, Mapping) else None for game in games or ()]
+    one, two, *_ = [*found, None, None]
+    return one, two
+
+
+def _game(
+    further: Mapping[str, Any], first: Any, second: Any, winner: Any, *, turned: bool
+) -> "pd.DataFrame":
+    """Return the rows of one of two games, which are one vote."""
+    import pandas as pd
+
+    rows = pd.DataFrame({"first": first, "second": second, "winner": winner, **further})
+    rows["vote"] = np.arange(len(rows))
+    if turned:
+        names = [name for name in rows if name.startswith(_COVARIATE)]
+        rows[names] = -rows[names]
+    return rows
+
+
+def _without_verdict(games: "list[pd.DataFrame]", source: str) -> "pd.DataFrame":
+    """Put games below one another, each vote together, without those that have no verdict."""
+    import pandas as pd
+
+    rows = pd.concat(games).sort_index(kind="stable")
+    kept = rows[rows["winner"].notna()].reset_index(drop=True)
+    if len(kept) < len(rows):
+        logger.info(f"{len(rows) - len(kept)} of {len(rows)} games have no verdict in {source}")
+    return kept
+
+
+def _read_counts(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """Read numbers of wins and ties of pairs, a row for each result with its number as weight."""
+    import pandas as pd
+
+    first, second = _sides(frame)
+    wins = next(pair for pair in _WINS if set(pair) <= set(frame.columns))
+    ties = next((name for name in _TIES if name in frame), None)
+    numbers = {"first": frame[wins[0]], "second": frame[wins[1]]}
+    if ties is not None:
+        numbers["tie"] = frame[ties]
+    further = _further(frame, source)
+    parts = []
+    for winner, count in numbers.items():
+        part = pd.DataFrame(
+            {"first": frame[first], "second": frame[second], "winner": winner, **further}
+        )
+        part["weight"] = _numbers(count, winner, source) * part.get("weight", 1.0)
+        parts.append(part)
+    rows = pd.concat(parts).sort_index(kind="stable")
+    # A pair that never met is no battle, but its systems take part.
+    return rows.reset_index(drop=True)
+
+
+def _read_preferences(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
+    """Read preferences from 1 (the first) to 2 (the second), 0 for a tie, as AlpacaEval has."""
+    import pandas as pd
+
+    first, second = _sides(frame)
+    preference = pd.to_numeric(frame["preference"], errors="coerce")
+    outside = preference[preference.notna() & (preference != 0.0) & ~preference.between(1.0, 2.0)]
+    if len(outside):
+        raise DataError(
+            f"preference must be from 1 (the first) to 2 (the second), or 0 for a tie; got "
+            f"{outside.iloc[0]:g} in {source}"
+        )
+    share = (2.0 - preference).where(preference != 0.0, 0.5)
+    part = pd.DataFrame({"first": frame[first], "second": frame[second], "winner": share})
+    part = part.assign(**_further(frame, source))
+    # Shares with a name of their own: 1 and 2 are sides elsewhere.
+    return _without_verdict([part], source)
+
+
+def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
+    """Return what else is known of the battles, and their covariates."""
+    sides = set(_sides(frame)) if not set(_BASELINE) <= set(frame.columns) else set(_BASELINE)
+    taken = sides | {*WINNERS, *_MARKS, *_GAMES}
+    found: dict[str, Any] = {}
+    for role, names in _ROLES.items():
+        name = next((name for name in names if name in frame and name not in taken), None)
+        if name is None:
+            continue
+        column = frame[name]
+        if role == "weight":
+            found[role] = _numbers(column, role, source)
+        elif role == "time":
+            found[role] = _seconds(column, source)
+        elif not column.isna().all():
+            found[role] = _as_labels(column, role)
+    pairs = covariate_columns(frame, taken | {each for pair in _WINS for each in pair})
+    return found | {f"{_COVARIATE}{name}": values for name, values in differences(frame, pairs)}
+
+
+def _as_labels(column: "pd.Series", role: str) -> "pd.Series":
+    """Return labels, of which unknown prompts and judges are taken to be different ones."""
+    if column.dtype == object:
+        column = column.map(_joined)
+    blank = column.isna()
+    if not blank.any():
+        return column
+    unknown = [f"unknown {role} {row + 1}" if role != "group" else "" for row in range(len(column))]
+    return column.astype(object).where(~blank, unknown)
+
+
+def _joined(value: Any) -> Any:
+    """Return a list, such as of a judge and its template, as one text."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple | np.ndarray) else value
+
+
+def _numbers(column: "pd.Series", name: str, source: str) -> "pd.Series":
+    import pandas as pd
+
+    try:
+        return pd.to_numeric(column).astype(float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers; got {error} in {source}") from error
+
+
+def _seconds(column: "pd.Series", source: str) -> "pd.Series":
+    """Return times as seconds."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind != "M" else None
+    if numbers is not None and numbers.notna().all():
+        return numbers.astype(float)
+    try:
+        when = pd.to_datetime(column, utc=True, format="mixed")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"time must be times; got {error} in {source}") from error
+    if when.isna().any():
+        raise DataError(f"time must be given for every battle; got blanks in {source}")
+    return (when - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+
+
+def _truth(column: "pd.Series") -> "pd.Series":
+    return column.astype(str).str.lower().isin(("true", "1", "yes"))

@@ -1,0 +1,357 @@
+"""Battles: one row per vote between two systems, with all that an arena knows of it."""
+
+import hashlib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.battle_tables import read_table
+from bayesrank.counting import compare_cells, compare_trials_by_question, count_categories
+from bayesrank.errors import DataError
+from bayesrank.responses import Responses
+from bayesrank.validation import check_choice, frozen, numeric
+from bayesrank.views import Comparisons
+from bayesrank.winners import (
+    Votes,
+    count_outcomes,
+    encode,
+    encode_sides,
+    read_winners,
+    vote_weights,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BattleUnit = Literal["battle", "prompt", "judge"]
+
+# With fewer units their spread is hardly known.
+_FEW_UNITS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A label for each battle: its prompt, its judge, its group.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray of int and shape (battle,)
+        Number of the label.
+    names : tuple of str
+        The labels, in the order in which they first appear.
+    """
+
+    codes: NDArray[np.int32]
+    names: tuple[str, ...]
+
+
+class Battles(Comparisons):
+    """Votes between pairs of systems, one row each: the log of an arena.
+
+    They are :class:`~bayesrank.views.Comparisons` that remember every vote: `wins` and `ties` count
+    them, and what needs their order, their units or their covariates has the rows.
+
+    Parameters
+    ----------
+    first, second : sequence of str
+        The two systems of each battle, in the order in which they were shown.
+    winner : sequence of hashable
+        Who won, by name, by side, by grade or by share, see
+        :func:`bayesrank.winners.read_winners`.
+    systems : sequence of str, optional
+        Order of the systems; order of first appearance by default.
+    weight : array_like of shape (battle,), optional
+        How much each battle counts; 1 by default.
+    time : array_like of shape (battle,), optional
+        When it was, in seconds. Battles are put in this order.
+    group, prompt, judge, vote : sequence of hashable, optional
+        The category or language of the battle, its prompt, and who judged it: a user, an annotator
+        or a model. Rows with the same `vote` are one of them, such as the two games of a judgment
+        with the sides swapped.
+    covariates : mapping of str to array_like of shape (battle,), optional
+        Differences between the first and the second answer, such as of their lengths.
+
+    Attributes
+    ----------
+    first, second : numpy.ndarray of int and shape (battle,)
+        Numbers of the systems.
+    outcome : numpy.ndarray of int8 and shape (battle,)
+        2 where the first system was much better, 1 where it won, 0 for a tie, -1 where the second
+        won, -2 where it was much better.
+    both_bad : numpy.ndarray of bool and shape (battle,), or None
+        Ties in which neither was good enough.
+    weight, time, group, prompt, judge, vote, covariates
+        As given, None where there are none. A battle won in part (a preference of 0.7) has a row
+        for each of its results, with their shares as weights and one `vote`.
+
+    Raises
+    ------
+    DataError
+        If lengths differ, a system meets itself, or a winner is unknown or ambiguous.
+
+    Examples
+    --------
+    >>> log = Battles(["a", "a"], ["b", "c"], ["model_a", "tie"], judge=["u1", "u2"])
+    >>> log
+    Battles(2 battles, 3 systems, 2 judges)
+    >>> log.wins[0]
+    array([0., 1., 0.])
+    """
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    outcome: NDArray[np.int8]
+    both_bad: NDArray[np.bool_] | None
+    weight: NDArray[np.float64] | None
+    time: NDArray[np.float64] | None
+    group: Labels | None
+    prompt: Labels | None
+    judge: Labels | None
+    vote: Labels | None
+    covariates: Mapping[str, NDArray[np.float64]]
+
+    def __init__(
+        self,
+        first: Any,
+        second: Any,
+        winner: Any,
+        *,
+        systems: Sequence[Hashable] | None = None,
+        weight: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        group: Any = None,
+        prompt: Any = None,
+        judge: Any = None,
+        vote: Any = None,
+        covariates: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        left, right, names = encode_sides(first, second, systems)
+        votes = winner if isinstance(winner, Votes) else read_winners(winner, left, right, names)
+        n = len(left)
+        labelled = {"group": group, "prompt": prompt, "judge": judge, "vote": vote}
+        if vote is None and votes.share is not None:
+            labelled["vote"] = range(n)
+        labels = {name: _labels(values, name, n) for name, values in labelled.items()}
+        columns = {name: _column(values, name, n) for name, values in (covariates or {}).items()}
+        times = None if time is None else _column(time, "time", n)
+        rows = _order(votes.row, times)
+        weights = vote_weights(weight, n, votes)
+        by_row = slice(None) if votes.row is None else votes.row
+        left, right = _take(left[by_row], rows), _take(right[by_row], rows)
+        outcome, kept = _take(votes.outcome, rows), _take(weights, rows)
+        first_wins, second_wins, ties = count_outcomes(left, right, outcome, kept, len(names))
+        super().__init__(
+            first_wins + second_wins,
+            ties + ties.T,
+            systems=names,
+            first_wins=first_wins,
+            second_wins=second_wins,
+            first_ties=ties,
+        )
+        self.__dict__.update(
+            first=frozen(left),
+            second=frozen(right),
+            outcome=frozen(outcome),
+            both_bad=_take(votes.both_bad, rows),
+            weight=kept,
+            time=None if times is None else _take(times[by_row], rows),
+            covariates=MappingProxyType(
+                {name: frozen(_take(v[by_row], rows)) for name, v in columns.items()}
+            ),
+        )
+        for name, each in labels.items():
+            self.__dict__[name] = (
+                None
+                if each is None
+                else Labels(frozen(_take(each.codes[by_row], rows)), each.names)
+            )
+
+    @classmethod
+    def from_frame(
+        cls, frame: "pd.DataFrame", *, systems: Sequence[Hashable] | None = None
+    ) -> "Battles":
+        """Take the battles of a table, in one of the layouts that arenas and judges publish.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Columns as in :func:`bayesrank.read_battles`.
+        systems : sequence of str, optional
+            Order of the systems; order of first appearance by default.
+
+        Returns
+        -------
+        Battles
+
+        Raises
+        ------
+        DataError
+            If the columns are those of no known layout, or hold what they should not.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], "wins_a": [7], "wins_b": [3]})
+        >>> Battles.from_frame(frame).wins
+        array([[0., 7.],
+               [3., 0.]])
+        """
+        if not hasattr(frame, "columns"):
+            raise DataError(f"frame must be a pandas.DataFrame; got {type(frame).__name__}")
+        return cls(**read_table(frame), systems=systems)
+
+    @classmethod
+    def from_responses(cls, data: Responses) -> "Battles":
+        """Let questions vote on every pair of systems.
+
+        Parameters
+        ----------
+        data : Responses
+            Outcomes of questions.
+
+        Returns
+        -------
+        Battles
+            A row for each pair, question and result, with the number of comparisons as its weight,
+            so that wins and ties are those of ``data.comparisons``. Questions are the prompts.
+
+        Examples
+        --------
+        >>> Battles.from_responses(Responses([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))
+        Battles(9 battles, 3 systems, 3 prompts)
+        """
+        if data.paired:
+            wins, ties = compare_trials_by_question(data.levels)
+        else:
+            counts = count_categories(data.levels, int(data.levels.max(initial=1)) + 1)
+            wins, ties = compare_cells(counts.swapaxes(0, 1)[:, :, np.newaxis])
+        first, second = np.triu_indices(len(data.systems), 1)
+        numbers = np.stack([wins[:, first, second], wins[:, second, first], ties[:, first, second]])
+        result, question, pair = np.nonzero(numbers)
+        order = np.lexsort((pair, question))
+        result, question, pair = result[order], question[order], pair[order]
+        systems, questions = np.array(data.systems), np.array(data.questions)
+        return cls(
+            systems[first[pair]],
+            systems[second[pair]],
+            np.array(["first", "second", "tie"])[result],
+            systems=data.systems,
+            weight=numbers[result, question, pair],
+            prompt=questions[question],
+            group=None if data.groups is None else np.array(data.groups)[question],
+        )
+
+    def __repr__(self) -> str:
+        said = [
+            f"{self.n_battles:,} battle{'s' * (self.n_battles != 1)}",
+            f"{len(self.systems)} systems",
+        ]
+        for name in ("prompt", "judge", "group"):
+            labels = getattr(self, name)
+            if labels is not None:
+                said.append(f"{len(labels.names):,} {name}s")
+        return f"Battles({', '.join(said)})"
+
+    @property
+    def n_battles(self) -> int:
+        """Number of votes; a row with a whole weight, such as 7 wins, stands for so many."""
+        if self.vote is not None or self.weight is None:
+            return len(self.first) if self.vote is None else len(self.vote.names)
+        return round(self.weight.sum())
+
+    @cached_property
+    def units(self) -> Mapping[str, int]:
+        """Number of units by kind, the coarsest first: what intervals may take as independent."""
+        known = {name: getattr(self, name) for name in ("judge", "prompt")}
+        found = {name: len(each.names) for name, each in known.items() if each is not None}
+        found["battle"] = self.n_battles
+        return dict(sorted(found.items(), key=lambda each: each[1]))
+
+    @property
+    def coarsest_unit(self) -> str:
+        """The kind of which there are fewest units, but five at least: fewer tell no spread."""
+        enough = (name for name, number in self.units.items() if number >= _FEW_UNITS)
+        return next(enough, "battle")
+
+    def unit_codes(self, unit: str) -> NDArray[np.integer[Any]]:
+        """Return the unit that each row belongs to.
+
+        Parameters
+        ----------
+        unit : {"battle", "prompt", "judge"}
+            What is independent of what.
+
+        Returns
+        -------
+        numpy.ndarray of int and shape (battle,)
+
+        Raises
+        ------
+        DataError
+            If the battles do not say what it is.
+        """
+        check_choice("unit", unit, BattleUnit)
+        labels = self.vote if unit == "battle" else getattr(self, unit)
+        if labels is not None:
+            return labels.codes
+        if unit != "battle":
+            raise DataError(
+                f"unit must be one of {', '.join(self.units)}; got {unit!r}, which the battles do "
+                "not name"
+            )
+        return np.arange(len(self.first))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the rows and labels."""
+        digest = hashlib.sha256(repr(self.systems).encode())
+        for name, part in self._parts():
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+    def _parts(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        for name in ("first", "second", "outcome", "both_bad", "weight", "time"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name)
+        for name in ("group", "prompt", "judge", "vote"):
+            if getattr(self, name) is not None:
+                yield name, getattr(self, name).codes
+        yield from self.covariates.items()
+
+
+def _labels(values: Any, name: str, n_battles: int) -> Labels | None:
+    if values is None:
+        return None
+    codes, names = encode(values, name)
+    if len(codes) != n_battles:
+        raise DataError(f"{name} must have one label per battle, {n_battles}; got {len(codes)}")
+    return Labels(codes, names)
+
+
+def _column(values: ArrayLike, name: str, n_battles: int) -> NDArray[np.float64]:
+    column = numeric(values, name)
+    if column.shape != (n_battles,) or not np.isfinite(column).all():
+        raise DataError(f"{name} must be one finite number per battle; got {column.shape} numbers")
+    return column
+
+
+def _order(
+    row: NDArray[np.intp] | None, times: NDArray[np.float64] | None
+) -> NDArray[np.intp] | None:
+    """Return the order of time of the rows, None where they are in it."""
+    if times is None:
+        return None
+    when = times if row is None else times[row]
+    return None if (np.diff(when) >= 0.0).all() else np.argsort(when, kind="stable")
+
+
+def _take[ArrayT: np.ndarray | None](values: ArrayT, rows: NDArray[np.intp] | None) -> ArrayT:
+    if values is None or rows is None:
+        return values
+    return values[rows]

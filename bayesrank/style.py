@@ -1,0 +1,118 @@
+"""Covariates of battles: differences between the two answers, such as of length and of markdown."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# How columns of the two answers end.
+SUFFIXES = (("_a", "_b"), ("_1", "_2"))
+# The column in which arenas keep the style of both answers, and what they count there.
+METADATA = "conv_metadata"
+_STYLE = {
+    "length": "sum_assistant_{}_tokens",
+    "headers": "header_count_{}",
+    "lists": "list_count_{}",
+    "bold": "bold_count_{}",
+}
+# No covariates, whatever they hold.
+_OTHERS = ("model", "player", "system", "generator", "winner", "wins", "conversation", "response")
+
+
+def covariate_columns(frame: "pd.DataFrame", taken: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Find pairs of columns with a number for each of the two answers.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of battles.
+    taken : collection of str
+        Columns that mean something else.
+
+    Returns
+    -------
+    dict
+        The two columns by what they have in common: length_a and length_b are ``length``.
+    """
+    found = {}
+    for name in frame.columns:
+        for one, other in SUFFIXES:
+            stem, partner = name.removesuffix(one), name.removesuffix(one) + other
+            known = name in taken or partner in taken or stem in _OTHERS
+            is_pair = name.endswith(one) and stem and partner in frame and not known
+            if is_pair and all(_is_numeric(frame[each]) for each in (name, partner)):
+                found[stem] = (name, partner)
+    return found
+
+
+def _is_numeric(column: "pd.Series") -> bool:
+    import pandas as pd
+
+    if column.dtype.kind in "iuf":
+        return bool(column.notna().all())
+    return bool(pd.to_numeric(column, errors="coerce").notna().all())
+
+
+def differences(
+    frame: "pd.DataFrame", pairs: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield covariates by name.
+
+    Pairs of columns give plain differences. What arenas count of the style of answers gives
+    relative ones, (a - b) / (a + b), as they control for style.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of battles.
+    pairs : mapping
+        What :func:`covariate_columns` returned.
+
+    Yields
+    ------
+    name : str
+    values : numpy.ndarray of shape (battle,)
+
+    References
+    ----------
+    .. [1] T. Li, A. Angelopoulos and W.-L. Chiang. Does style matter? Disentangling style and
+       substance in Chatbot Arena (2024). https://blog.lmarena.ai/blog/2024/style-control/
+    """
+    import pandas as pd
+
+    for name, (one, other) in pairs.items():
+        both = (pd.to_numeric(frame[each]).to_numpy(dtype=float) for each in (one, other))
+        first, second = both
+        yield name, first - second
+    flat = _flat_metadata(frame)
+    for name, pattern in _STYLE.items():
+        totals = [_total(flat, pattern.format(side)) for side in "ab"]
+        if totals[0] is not None and totals[1] is not None:
+            total = totals[0] + totals[1]
+            yield name, (totals[0] - totals[1]) / np.where(total > 0.0, total, 1.0)
+
+
+def _flat_metadata(frame: "pd.DataFrame") -> "Mapping[str, Any]":
+    """Return what is known of the style of answers, by names with dots."""
+    import pandas as pd
+
+    start = f"{METADATA}."
+    flat = {name.removeprefix(start): frame[name] for name in frame if name.startswith(start)}
+    if METADATA in frame and frame[METADATA].map(lambda each: isinstance(each, Mapping)).all():
+        records: Sequence[Any] = frame[METADATA].tolist()
+        flat |= {str(name): column for name, column in pd.json_normalize(records).items()}
+    return flat
+
+
+def _total(flat: "Mapping[str, Any]", name: str) -> NDArray[np.float64] | None:
+    """Add up a number, or the numbers below a name, None where there are none."""
+    parts = [
+        column.to_numpy(dtype=float)
+        for each, column in flat.items()
+        if each == name or each.startswith(f"{name}.")
+    ]
+    return np.nan_to_num(np.sum(parts, axis=0)) if parts else None

@@ -1,0 +1,328 @@
+"""Who won a battle, in the words of published logs: names of systems, sides, grades and numbers.
+
+All words of a log are looked at together, since one of them may mean several things: a system may
+be called "A", and 1 is the first of two sides as well as a point for it.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.errors import DataError
+from bayesrank.validation import label_systems, label_texts, numeric
+
+# Outcomes of a battle: how far ahead its first system is.
+MUCH_BETTER, BETTER, TIE = 2, 1, 0
+
+# What the two sides are called, where a winner is named by its side.
+SIDES = (
+    ("first", "second"),
+    ("model_a", "model_b"),
+    ("model_1", "model_2"),
+    ("left", "right"),
+    ("model_x", "model_y"),
+    ("player_a", "player_b"),
+    ("player_1", "player_2"),
+    ("system_a", "system_b"),
+    ("assistant_a", "assistant_b"),
+    ("response_a", "response_b"),
+    ("output_1", "output_2"),
+    ("a", "b"),
+    ("x", "y"),
+    ("1", "2"),
+    ("a_win", "b_win"),
+    ("a_wins", "b_wins"),
+    ("a>b", "b>a"),
+    ("b<a", "a<b"),
+    ("[[a]]", "[[b]]"),
+    ("[[a>b]]", "[[b>a]]"),
+)
+_MUCH = (
+    ("a>>b", "b>>a"),
+    ("b<<a", "a<<b"),
+    ("[[a>>b]]", "[[b>>a]]"),
+    ("a_much_better", "b_much_better"),
+    ("first_much_better", "second_much_better"),
+)
+_TIES = ("tie", "draw", "equal", "both", "a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]")
+_BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad", "both bad", "tie (both bad)", "neither")
+
+_WORDS: dict[str, int] = {
+    **{word: sign * BETTER for pair in SIDES for word, sign in zip(pair, (1, -1), strict=True)},
+    **{
+        word: sign * MUCH_BETTER for pair in _MUCH for word, sign in zip(pair, (1, -1), strict=True)
+    },
+    **dict.fromkeys((*_TIES, *_BOTH_BAD), TIE),
+}
+
+
+class Votes(NamedTuple):
+    """Outcomes of battles, one row each; a battle won in part has a row for each of its results.
+
+    Attributes
+    ----------
+    row : numpy.ndarray of int and shape (vote,), or None
+        The battle of each row, where they are not the battles in order.
+    outcome : numpy.ndarray of int8 and shape (vote,)
+        2 and 1 where the first system was much better and better, 0 for a tie, else -1 and -2.
+    both_bad : numpy.ndarray of bool and shape (vote,), or None
+        Ties in which neither system was good enough, where the log tells.
+    share : numpy.ndarray of shape (vote,), or None
+        Share of the battle that a row stands for, where one was won in part.
+    """
+
+    row: NDArray[np.intp] | None
+    outcome: NDArray[np.int8]
+    both_bad: NDArray[np.bool_] | None
+    share: NDArray[np.float64] | None
+
+
+def encode(labels: Any, argument: str) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Replace labels by numbers, in the order in which they first appear.
+
+    Parameters
+    ----------
+    labels : sequence of hashable
+        A pandas.Series too, which is fastest where it is categorical.
+    argument : str
+        What it was passed as, for the message.
+
+    Returns
+    -------
+    codes : numpy.ndarray of int32
+    names : tuple of str
+
+    Raises
+    ------
+    DataError
+        If it is no sequence of labels, or one is missing.
+    """
+    import pandas as pd  # 0.3 s, which importing this module should not take
+
+    if not isinstance(labels, pd.Series):
+        labels = pd.Series(list(label_texts(labels, argument)), dtype=object)
+    codes, found = pd.factorize(labels)
+    if len(codes) and codes.min() < 0:
+        blank = labels.iloc[int(codes.argmin())]
+        raise DataError(f"{argument} must hold a label in every place; got {blank!r}")
+    names = tuple(map(str, found))
+    if len(set(names)) < len(names):  # 1 and "1" are one label
+        place = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        codes, names = np.array([place[name] for name in names])[codes], tuple(place)
+    return codes.astype(np.int32), names
+
+
+def encode_sides(
+    first: Any, second: Any, systems: Sequence[Hashable] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[str, ...]]:
+    """Replace systems by numbers: as ordered by hand, else as they first appear.
+
+    Raises
+    ------
+    DataError
+        If a system meets itself, or is not among `systems`.
+    """
+    (left, here), (right, there) = encode(first, "first"), encode(second, "second")
+    if len(left) != len(right) or not len(left):
+        raise DataError(
+            "first and second must have one entry per battle, at least one; got "
+            f"{len(left)} and {len(right)}"
+        )
+    if systems is None:
+        seen = {name: 2 * place for name, place in zip(here, _places(left), strict=True)}
+        for name, place in zip(there, _places(right), strict=True):
+            seen[name] = min(seen.get(name, 2 * place + 1), 2 * place + 1)
+        names = tuple(sorted(seen, key=lambda name: seen[name]))
+    else:
+        names = label_systems(systems, len(label_texts(systems, "systems")))
+    index = {name: number for number, name in enumerate(names)}
+    unknown = [name for name in dict.fromkeys((*here, *there)) if name not in index]
+    if unknown:
+        raise DataError(f"systems must hold every system of a battle; got none for {unknown}")
+    i = np.array([index[name] for name in here], dtype=np.int32)[left]
+    j = np.array([index[name] for name in there], dtype=np.int32)[right]
+    if (i == j).any():
+        raise DataError(f"first and second must differ; got {names[i[i == j][0]]!r} twice")
+    return i, j, names
+
+
+def _places(codes: NDArray[np.int32]) -> list[int]:
+    """Return where each code first stands."""
+    places = np.empty(int(codes.max()) + 1, dtype=np.int64)
+    places[codes[::-1]] = np.arange(len(codes))[::-1]
+    return places.tolist()
+
+
+def read_winners(
+    winner: Any, first: NDArray[np.int32], second: NDArray[np.int32], systems: tuple[str, ...]
+) -> Votes:
+    """Read the winners of battles.
+
+    Parameters
+    ----------
+    winner : sequence of hashable
+        The name of the winner, its side (model_a, left, A, 1, ...), how much better it was
+        (``A>>B``, ``B>A``), or a tie (tie, draw, both_bad). Numbers are the share of the first
+        system where one of them is 0 or a fraction (1, 0.5, 0), or where one is -1 (1, 0, -1); else
+        the number of the side (1, 2). Case does not matter, but for names.
+    first, second : numpy.ndarray of int and shape (battle,)
+        The systems of each battle.
+    systems : tuple of str
+        Their names.
+
+    Returns
+    -------
+    Votes
+
+    Raises
+    ------
+    DataError
+        If a word is unknown, or may be a name as well as a side.
+    """
+    codes, labels = encode(winner, "winner")
+    if len(codes) != len(first):
+        raise DataError(
+            f"winner must have one entry per battle; got {len(codes)} for {len(first)} battles"
+        )
+    words = [label.strip().lower() for label in labels]
+    ties = np.array([_WORDS.get(word) == TIE for word in words])
+    index = {name: number for number, name in enumerate(systems)}
+    named = np.array([index.get(label.strip(), -1) for label in labels])
+    of_row = named[codes]
+    by_name = (of_row == first) | (of_row == second) | (ties[codes] & (of_row < 0))
+    if (named >= 0).any() and by_name.all():
+        outcome = np.where(of_row == first, BETTER, np.where(of_row == second, -BETTER, TIE))
+        both_bad = np.array(
+            [word in _BOTH_BAD and name < 0 for word, name in zip(words, named, strict=True)]
+        )
+        return Votes(None, outcome.astype(np.int8), _where_any(both_bad, codes), None)
+    share = _numbers(words, systems)
+    if share is not None:
+        return _in_part(share, codes)
+    _refuse_unknown(labels, words, named, systems)
+    outcome = np.array([_WORDS[word] for word in words], dtype=np.int8)[codes]
+    both_bad = np.array([word in _BOTH_BAD for word in words])
+    return Votes(None, outcome, _where_any(both_bad, codes), None)
+
+
+def _refuse_unknown(
+    labels: Sequence[str], words: Sequence[str], named: NDArray[np.intp], systems: tuple[str, ...]
+) -> None:
+    """Raise for words that are no sides, and for those that may be names as well."""
+    unknown = [label for label, word in zip(labels, words, strict=True) if word not in _WORDS]
+    if unknown:
+        raise DataError(
+            f"winner must be one of {', '.join(_WORDS)}, a number, or one of the two systems of "
+            f"its battle; got {unknown[0]!r}"
+        )
+    if (named >= 0).any():
+        name = systems[int(named[named >= 0][0])]
+        raise DataError(
+            f"winner must be a system of its battle where winners are named; got {name!r}, a name "
+            "as well as a side, for other systems too: write first and second for sides"
+        )
+
+
+def _numbers(words: Sequence[str], systems: tuple[str, ...]) -> NDArray[np.float64] | None:
+    """Return the share of the first system by word, None where the words are no numbers."""
+    try:
+        values = np.array([float(word) for word in words])
+    except ValueError:
+        return None
+    found = set(values.tolist())
+    if set(words) & set(systems):
+        return None  # names, of which one is out of place
+    if -1.0 in found and found <= {-1.0, 0.0, 1.0}:
+        return (values + 1.0) / 2.0
+    if 2.0 in found and found <= {1.0, 2.0}:
+        return 2.0 - values
+    if ((values >= 0.0) & (values <= 1.0)).all():
+        return values
+    raise DataError(
+        "winner must hold numbers from 0 to 1 (the share of the first system), 1 and 2 (its side) "
+        f"or 1, 0 and -1; got {', '.join(f'{value:g}' for value in sorted(found)[:5])}"
+    )
+
+
+def _in_part(share: NDArray[np.float64], codes: NDArray[np.int32]) -> Votes:
+    """Return battles whose first system won a share of each."""
+    if set(share.tolist()) <= {0.0, 0.5, 1.0}:
+        return Votes(None, (2.0 * share - 1.0).astype(np.int8)[codes], None, None)
+    return won_in_part(share[codes])
+
+
+def won_in_part(share: ArrayLike) -> Votes:
+    """Return a row for each side that won a share of a battle, a tie for one half.
+
+    Parameters
+    ----------
+    share : array_like of shape (battle,)
+        Share of the first system, from 0 to 1.
+
+    Examples
+    --------
+    >>> won_in_part([1.0, 0.25]).outcome, won_in_part([1.0, 0.25]).share
+    (array([ 1,  1, -1], dtype=int8), array([1.  , 0.25, 0.75]))
+    """
+    won = numeric(share, "winner")
+    if not ((won >= 0.0) & (won <= 1.0)).all():
+        raise DataError(f"winner must be shares from 0 to 1; got {won.min()} to {won.max()}")
+    both = np.stack([np.where(won == 0.5, 0.0, won), np.where(won == 0.5, 0.0, 1.0 - won)], 1)
+    parts = np.column_stack([both, (won == 0.5).astype(float)])
+    row, side = np.nonzero(parts)
+    outcome = np.array([BETTER, -BETTER, TIE], dtype=np.int8)[side]
+    return Votes(row, outcome, None, parts[row, side])
+
+
+def _where_any(flags: NDArray[np.bool_], codes: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+    return flags[codes] if flags.any() else None
+
+
+def vote_weights(
+    weight: ArrayLike | None, n_battles: int, votes: Votes
+) -> NDArray[np.float64] | None:
+    """Return how much each row of votes counts, None where all count 1.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative or not finite, or there is not one per battle.
+    """
+    if weight is None:
+        return votes.share
+    weights = numeric(weight, "weight")
+    if weights.shape != (n_battles,):
+        raise DataError(
+            f"weight must have one entry per battle, {n_battles}; got shape {weights.shape}"
+        )
+    invalid = ~(np.isfinite(weights) & (weights >= 0))
+    if invalid.any():
+        raise DataError(
+            f"weight must hold finite numbers that are not negative; got {weights[invalid][0]}"
+        )
+    if votes.row is not None:
+        weights = weights[votes.row]
+    return weights if votes.share is None else weights * votes.share
+
+
+def count_outcomes(
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    outcome: NDArray[np.int8],
+    weight: NDArray[np.float64] | None,
+    size: int,
+) -> "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
+    """Count results by pair, in one pass.
+
+    Returns
+    -------
+    first_wins, second_wins, first_ties : numpy.ndarray of shape (system, opponent)
+        Wins of those named first and of those named second, and ties by who was named first.
+    """
+    # Cells of (result, winner or first, loser or second).
+    cell = first.astype(np.int64) * size + second
+    cell += np.where(outcome == 0, 2, outcome < 0).astype(np.int64) * size**2
+    table = np.bincount(cell, weight, 3 * size**2).reshape(3, size, size).astype(np.float64)
+    return table[0], np.ascontiguousarray(table[1].T), table[2]
