@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.style import covariate_columns, differences
+from bayesrank.style import as_numbers, covariate_columns, differences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,6 +121,8 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     DataError
         If the columns are those of no layout, or a battle lacks a system or a winner.
     """
+    import pandas as pd  # 0.3 s, which importing this module should not take
+
     names = [str(column).strip().lower() for column in frame.columns]
     frame = frame.set_axis(names, axis="columns").reset_index(drop=True)
     read = _layout(set(names))
@@ -133,7 +135,7 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
         raise DataError(f"battles must hold at least one battle; got none in {source}")
     rows = read(frame, source)
     for name in ("first", "second", "winner"):
-        blank = _is_blank(rows[name])
+        blank = _is_blank(pd.Series(rows[name]))
         if blank.any():
             raise DataError(
                 f"battles must name the {name} of every battle; got a blank in row "
@@ -145,8 +147,8 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
 def _is_blank(column: "pd.Series") -> NDArray[np.bool_]:
     """Return which entries are missing or empty, of categories without a look at every one."""
     if hasattr(column, "cat"):
-        empty = np.flatnonzero(column.cat.categories == "")
-        return np.isin(column.cat.codes, [-1, *empty])
+        empty = [-1, *np.flatnonzero(column.cat.categories == "").tolist()]
+        return np.isin(np.asarray(column.cat.codes), empty)
     return np.asarray(column.isna() | (column.astype(object) == ""))
 
 
@@ -185,7 +187,8 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
         results = np.array(list(_MARKS.values()), dtype=object)
         winner = pd.Series(results[marked.argmax(axis=1)], index=frame.index)
     if "both_equal" in frame:
-        winner = winner.astype(object).where(~_truth(frame["both_equal"]), "tie")
+        equal = pd.Series(frame["both_equal"]).astype(str).str.lower().isin(("true", "1", "yes"))
+        winner = pd.Series(winner).astype(object).where(~equal, "tie")
     columns = {"first": frame[first], "second": frame[second], "winner": winner}
     return pd.DataFrame({**columns, **_further(frame, source)})
 
@@ -196,7 +199,10 @@ def _read_swapped_games(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     turned = {first: "second", second: "first", "tie": "tie"}
     straight = {first: "first", second: "second", "tie": "tie"}
     further = _further(frame, source)
-    verdicts = frame["g1_winner"].map(straight), frame["g2_winner"].map(turned)
+    verdicts = [
+        [words.get(word) for word in frame[name]]
+        for name, words in zip(_GAMES, (straight, turned), strict=True)
+    ]
     one = _game(further, frame[first], frame[second], verdicts[0], turned=False)
     two = _game(further, frame[second], frame[first], verdicts[1], turned=True)
     return _without_verdict([one, two], source)
@@ -240,7 +246,7 @@ def _without_verdict(games: "list[pd.DataFrame]", source: str) -> "pd.DataFrame"
     import pandas as pd
 
     rows = pd.concat(games).sort_index(kind="stable")
-    kept = rows[rows["winner"].notna()].reset_index(drop=True)
+    kept = rows.dropna(subset=["winner"]).reset_index(drop=True)
     if len(kept) < len(rows):
         logger.info(f"{len(rows) - len(kept)} of {len(rows)} games have no verdict in {source}")
     return kept
@@ -259,11 +265,9 @@ def _read_counts(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     further = _further(frame, source)
     parts = []
     for winner, count in numbers.items():
-        part = pd.DataFrame(
-            {"first": frame[first], "second": frame[second], "winner": winner, **further}
-        )
-        part["weight"] = _numbers(count, winner, source) * part.get("weight", 1.0)
-        parts.append(part)
+        weight = _numbers(count, f"number of {winner}", source) * further.get("weight", 1.0)
+        sides = {"first": frame[first], "second": frame[second], "winner": winner}
+        parts.append(pd.DataFrame({**sides, **further, "weight": weight}))
     rows = pd.concat(parts).sort_index(kind="stable")
     # A pair that never met is no battle, but its systems take part.
     return rows.reset_index(drop=True)
@@ -274,17 +278,16 @@ def _read_preferences(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     import pandas as pd
 
     first, second = _sides(frame)
-    preference = pd.to_numeric(frame["preference"], errors="coerce")
-    outside = preference[preference.notna() & (preference != 0.0) & ~preference.between(1.0, 2.0)]
-    if len(outside):
+    preference = as_numbers(frame["preference"])
+    outside = (preference < 1.0) & (preference != 0.0) | (preference > 2.0)
+    if outside.any():
         raise DataError(
             f"preference must be from 1 (the first) to 2 (the second), or 0 for a tie; got "
-            f"{outside.iloc[0]:g} in {source}"
+            f"{preference[outside][0]:g} in {source}"
         )
-    share = (2.0 - preference).where(preference != 0.0, 0.5)
+    share = np.where(preference == 0.0, 0.5, 2.0 - preference)
     part = pd.DataFrame({"first": frame[first], "second": frame[second], "winner": share})
     part = part.assign(**_further(frame, source))
-    # Shares with a name of their own: 1 and 2 are sides elsewhere.
     return _without_verdict([part], source)
 
 
@@ -292,12 +295,14 @@ def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
     """Return what else is known of the battles, and their covariates."""
     sides = set(_sides(frame)) if not set(_BASELINE) <= set(frame.columns) else set(_BASELINE)
     taken = sides | {*WINNERS, *_MARKS, *_GAMES}
+    import pandas as pd
+
     found: dict[str, Any] = {}
     for role, names in _ROLES.items():
         name = next((name for name in names if name in frame and name not in taken), None)
         if name is None:
             continue
-        column = frame[name]
+        column = pd.Series(frame[name])
         if role == "weight":
             found[role] = _numbers(column, role, source)
         elif role == "time":
@@ -324,30 +329,28 @@ def _joined(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list | tuple | np.ndarray) else value
 
 
-def _numbers(column: "pd.Series", name: str, source: str) -> "pd.Series":
-    import pandas as pd
+def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
+    numbers = as_numbers(column)
+    if not np.isfinite(numbers).all():
+        wrong = list(column)[int(np.isfinite(numbers).argmin())]
+        raise DataError(f"{name} must be numbers; got {wrong!r} in {source}")
+    return numbers
 
-    try:
-        return pd.to_numeric(column).astype(float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be numbers; got {error} in {source}") from error
 
-
-def _seconds(column: "pd.Series", source: str) -> "pd.Series":
+def _seconds(column: "pd.Series", source: str) -> NDArray[np.float64]:
     """Return times as seconds."""
     import pandas as pd
 
-    numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind != "M" else None
-    if numbers is not None and numbers.notna().all():
-        return numbers.astype(float)
+    if column.dtype.kind != "M":
+        numbers = as_numbers(column)
+        if np.isfinite(numbers).all():
+            return numbers
     try:
-        when = pd.to_datetime(column, utc=True, format="mixed")
+        when = pd.DatetimeIndex(pd.to_datetime(column, utc=True, format="mixed"))
     except (TypeError, ValueError) as error:
         raise DataError(f"time must be times; got {error} in {source}") from error
-    if when.isna().any():
+    if when.hasnans:
         raise DataError(f"time must be given for every battle; got blanks in {source}")
-    return (when - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-
-
-def _truth(column: "pd.Series") -> "pd.Series":
-    return column.astype(str).str.lower().isin(("true", "1", "yes"))
+    return np.asarray(
+        (when - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64
+    )

@@ -351,7 +351,8 @@ def _order(
     return None if (np.diff(when) >= 0.0).all() else np.argsort(when, kind="stable")
 
 
-def _take[ArrayT: np.ndarray | None](values: ArrayT, rows: NDArray[np.intp] | None) -> ArrayT:
+def _take(values: Any, rows: NDArray[np.intp] | None) -> Any:
+    """Return values in another order of the rows."""
     if values is None or rows is None:
         return values
     return values[rows]

@@ -1,6 +1,6 @@
 """Covariates of battles: differences between the two answers, such as of length and of markdown."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,17 +44,18 @@ def covariate_columns(frame: "pd.DataFrame", taken: Collection[str]) -> dict[str
             stem, partner = name.removesuffix(one), name.removesuffix(one) + other
             known = name in taken or partner in taken or stem in _OTHERS
             is_pair = name.endswith(one) and stem and partner in frame and not known
-            if is_pair and all(_is_numeric(frame[each]) for each in (name, partner)):
+            if is_pair and all(
+                np.isfinite(as_numbers(frame[each])).all() for each in (name, partner)
+            ):
                 found[stem] = (name, partner)
     return found
 
 
-def _is_numeric(column: "pd.Series") -> bool:
+def as_numbers(column: Any) -> NDArray[np.float64]:
+    """Return a column as numbers, NaN for what is none."""
     import pandas as pd
 
-    if column.dtype.kind in "iuf":
-        return bool(column.notna().all())
-    return bool(pd.to_numeric(column, errors="coerce").notna().all())
+    return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
 
 
 def differences(
@@ -82,12 +83,8 @@ def differences(
     .. [1] T. Li, A. Angelopoulos and W.-L. Chiang. Does style matter? Disentangling style and
        substance in Chatbot Arena (2024). https://blog.lmarena.ai/blog/2024/style-control/
     """
-    import pandas as pd
-
     for name, (one, other) in pairs.items():
-        both = (pd.to_numeric(frame[each]).to_numpy(dtype=float) for each in (one, other))
-        first, second = both
-        yield name, first - second
+        yield name, as_numbers(frame[one]) - as_numbers(frame[other])
     flat = _flat_metadata(frame)
     for name, pattern in _STYLE.items():
         totals = [_total(flat, pattern.format(side)) for side in "ab"]
@@ -102,8 +99,8 @@ def _flat_metadata(frame: "pd.DataFrame") -> "Mapping[str, Any]":
 
     start = f"{METADATA}."
     flat = {name.removeprefix(start): frame[name] for name in frame if name.startswith(start)}
-    if METADATA in frame and frame[METADATA].map(lambda each: isinstance(each, Mapping)).all():
-        records: Sequence[Any] = frame[METADATA].tolist()
+    records: list[Any] = frame[METADATA].tolist() if METADATA in frame else []
+    if records and all(isinstance(each, Mapping) for each in records):
         flat |= {str(name): column for name, column in pd.json_normalize(records).items()}
     return flat
 
@@ -111,7 +108,7 @@ def _flat_metadata(frame: "pd.DataFrame") -> "Mapping[str, Any]":
 def _total(flat: "Mapping[str, Any]", name: str) -> NDArray[np.float64] | None:
     """Add up a number, or the numbers below a name, None where there are none."""
     parts = [
-        column.to_numpy(dtype=float)
+        as_numbers(column)
         for each, column in flat.items()
         if each == name or each.startswith(f"{name}.")
     ]

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesrank.battle_tables import KNOWN, battle_arguments, is_battle_table, standardize
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.style import METADATA, SUFFIXES
+from bayesrank.style import METADATA, SUFFIXES, as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +75,7 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
     rows = pd.concat(tables, ignore_index=True)
     if "weight" in rows:
         rows["weight"] = rows["weight"].fillna(1.0)
-    return Battles(**battle_arguments(rows[[name for name in rows if name in common]]))
+    return Battles(**battle_arguments(rows.drop(columns=set(rows.columns) - common)))
 
 
 def _parse(path: Path) -> "pd.DataFrame":
@@ -110,12 +112,10 @@ def _read_csv(path: Path) -> "pd.DataFrame":
 
 def _matters(name: str, column: "pd.Series") -> bool:
     """Return whether a column may be a part of a layout, or a covariate."""
-    import pandas as pd
-
     name = name.strip().lower()
     if name in KNOWN or name == METADATA:
         return True
-    return name.endswith(_PAIRED) and bool(pd.to_numeric(column, errors="coerce").notna().all())
+    return name.endswith(_PAIRED) and bool(np.isfinite(as_numbers(column)).all())
 
 
 def _read_parquet(path: Path) -> "pd.DataFrame":
