@@ -32,7 +32,36 @@ FORMATS = ("table", "json", "csv", "markdown")
 _SELECTORS = ("task", "scorer", "filter", "metric")
 
 # Keywords of read_responses, as which `reading_options` passes them on.
-READING = ("format", *_SELECTORS, "scale", "weights", "edges")
+READING = (
+    "format",
+    *_SELECTORS,
+    "split_by",
+    "pool",
+    "count_as_wrong",
+    "scale",
+    "weights",
+    "edges",
+)
+
+# What tells systems of one name apart, and what counts as wrong.
+_CHOICES = (
+    (
+        "split-by",
+        "FIELD,...",
+        "Further settings in the logs that tell systems of one name apart, such as seed.",
+    ),
+    (
+        "pool",
+        "FIELD,...",
+        "Settings that do not: logs that differ in them are trials of one system.",
+    ),
+    (
+        "count-as-wrong",
+        "KIND,...",
+        "Which missing outcomes count as wrong: error, limit, refused, unscored, absent, or none.  "
+        "[default: those that the harness counts so]",
+    ),
+)
 
 # What outcomes are, where they are neither 0 and 1 nor fractions.
 _OUTCOMES = (
@@ -62,6 +91,13 @@ _WIDEST = 100
 _LOGGER = logging.getLogger("bayesrank")
 
 
+class _InFlags(logging.Formatter):
+    """Messages with the flags of the command that runs in place of arguments."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return for_shell(super().format(record))
+
+
 class Failure(click.ClickException):
     """An error that the user can repair: one line on stderr and exit code 2."""
 
@@ -86,6 +122,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_InFlags())
         _LOGGER.addHandler(handler)
         _LOGGER.setLevel(logging.INFO)
         try:
@@ -178,8 +215,12 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what to read and how, by the keywords of ``read_responses``."""
     for name, metavar, text in reversed(_OUTCOMES):
         command = click.option(f"--{name}", type=Numbers(), metavar=metavar, help=text)(command)
+    for name, metavar, text in reversed(_CHOICES):
+        command = click.option(f"--{name}", metavar=metavar, callback=_words, help=text)(command)
     for name in reversed(_SELECTORS):
         text = f"Which {name} to read where logs hold several."
+        if name == "task":
+            text = "Which task to read where logs hold several; 'mmlu_*' reads all that match."
         command = click.option(f"--{name}", metavar="NAME", help=text)(command)
     return click.option(
         "--input-format",
@@ -187,6 +228,10 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME",
         help="Format of the logs, where it is not recognised.",
     )(command)
+
+
+def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(value.split(","))
 
 
 def complete_method(
@@ -202,7 +247,7 @@ def complete_method(
 
 def note(text: str) -> None:
     """Say something on stderr that is not a result; ``--quiet`` leaves it out."""
-    _LOGGER.info(for_shell(text))
+    _LOGGER.info(text)
 
 
 def for_shell(text: str) -> str:

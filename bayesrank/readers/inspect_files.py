@@ -13,6 +13,7 @@ from typing import Any
 from bayesrank.errors import DataError
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.log import label
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
 LOG_START = re.compile(
@@ -22,19 +23,14 @@ LOG_START = re.compile(
 # The journal holds the specification from the start, the header from the end of the run.
 SPEC_MEMBERS = ("header.json", "_journal/start.json")
 
-# What makes two logs of one model different systems...
-SETTINGS = ("solver", "solver_args", "task_args", "model_args", "model_generate_config")
-# ... but for what changes between repeats, or only how requests are sent.
-REPEAT_SETTINGS = frozenset({
-    "seed",
-    "max_connections",
-    "adaptive_connections",
-    "max_retries",
-    "timeout",
-    "attempt_timeout",
-    "cache",
-    "batch",
-})  # fmt: skip
+# What the specification says of the system...
+SETTINGS = ("model_base_url", "model_args", "model_generate_config", "solver", "solver_args")
+# ... and of how it was measured, beside its limits.
+CONDITIONS = ("task_version", "task_args")
+LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
+
+# The reason to stop of a model that would not answer.
+REFUSAL = "content_filter"
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,9 @@ class Spec:
     n_epochs : int
         Epochs that the log announces.
     settings : dict
-        What would make another system of the same model.
+        What makes another system of the same model.
+    conditions : dict
+        How it was measured.
     """
 
     path: Path
@@ -67,6 +65,7 @@ class Spec:
     questions: tuple[str, ...]
     n_epochs: int
     settings: dict[str, object]
+    conditions: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,13 @@ class Sample:
     epoch : int
         From 1.
     values : dict
-        Values by scorer, none if the sample failed, was invalidated or was not scored.
+        Values by scorer, none if the sample was invalidated or was not scored.
     limit : str
         Limit that ended it, such as ``token`` or ``time``; empty if none did.
     error : str
         Message of the error that ended it; empty if none did.
+    status : str
+        ``error``, ``limit`` or ``refused``, also if it was scored; empty else.
     """
 
     question: str
@@ -92,6 +93,7 @@ class Sample:
     values: dict[str, object]
     limit: str = ""
     error: str = ""
+    status: str = ""
 
 
 def is_inspect_log(path: Path) -> bool:
@@ -124,19 +126,35 @@ def read_spec(path: Path) -> Spec:
                 header = parse_json(archive.read(members[0]), path.name)
     else:
         members = stream_json(path, {"samples"})
-        # The samples, which may be large, come after what is looked for.
-        header = next(({key: value} for key, value in members if key == "eval"), None)
+        header = {}
+        for key, value in members:
+            # The samples, which may be large, come after what is looked for.
+            if key == "samples" or {"eval", "plan"} <= header.keys():
+                break
+            header[key] = value
     try:
-        spec = header["eval"]
+        spec, plan = header["eval"], header.get("plan") or {}
+        config = spec.get("config") or {}
         return Spec(
             path=path,
             model=str(spec["model"]),
             task=str(spec["task"]),
             run=str(spec.get("task_id") or path),
             created=str(spec.get("created")),
-            questions=tuple(map(str, (spec.get("dataset") or {}).get("sample_ids") or ())),
-            n_epochs=int((spec.get("config") or {}).get("epochs") or 1),
-            settings={name: _lasting(spec.get(name)) for name in SETTINGS},
+            questions=tuple(map(label, (spec.get("dataset") or {}).get("sample_ids") or ())),
+            n_epochs=int(config.get("epochs") or 1),
+            settings={
+                **{name: spec.get(name) for name in SETTINGS},
+                "generate_config": plan.get("config"),
+                "steps": [[step.get("solver"), step.get("params")] for step in plan["steps"]]
+                if plan.get("steps")
+                else None,
+            },
+            conditions={
+                **{name: config.get(name) for name in LIMITS},
+                **_roles(spec.get("model_roles") or {}),
+                **{name: spec.get(name) for name in CONDITIONS},
+            },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
@@ -176,14 +194,20 @@ def read_samples(path: Path) -> Iterator[Sample]:
 
 def _reduce(sample: Any, path: Path) -> Sample:
     try:
-        question, epoch = str(sample["id"]), int(sample["epoch"])
+        question, epoch = label(sample["id"]), int(sample["epoch"])
         if epoch < 1:
             raise ValueError(f"epoch {epoch}")
-        scores = {} if _is_void(sample) else sample.get("scores") or {}
+        invalid = sample.get("invalidation") is not None
+        scores = {} if invalid else sample.get("scores") or {}
         values = {name: score["value"] for name, score in scores.items()}
         limit, error = sample.get("limit") or {}, sample.get("error") or {}
         return Sample(
-            question, epoch, values, str(limit.get("type", "")), str(error.get("message", ""))
+            question,
+            epoch,
+            values,
+            str(limit.get("type", "")),
+            str(error.get("message", "")),
+            "error" if error else "limit" if limit else "refused" if _refused(sample) else "",
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
@@ -192,14 +216,18 @@ def _reduce(sample: Any, path: Path) -> Sample:
         ) from error
 
 
-def _is_void(sample: dict[str, Any]) -> bool:
-    return sample.get("error") is not None or sample.get("invalidation") is not None
+def _roles(roles: dict[str, Any]) -> dict[str, Any]:
+    """Return the models that graders and others are, and what else is said of them."""
+    found = {}
+    for role, told in roles.items():
+        found[role] = told.get("model")
+        found[f"{role}_settings"] = {key: told[key] for key in told.keys() - {"model"}}
+    return found
 
 
-def _lasting(setting: object) -> object:
-    if not isinstance(setting, dict):
-        return setting
-    return {key: value for key, value in setting.items() if key not in REPEAT_SETTINGS}
+def _refused(sample: dict[str, Any]) -> bool:
+    choices = (sample.get("output") or {}).get("choices") or [{}]
+    return choices[0].get("stop_reason") == REFUSAL
 
 
 def _is_archive(path: Path) -> bool:

@@ -1,15 +1,19 @@
 """Reader of inspect_ai logs, ``.eval`` and ``.json``."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import isnan, nan
 from pathlib import Path
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
-from bayesrank.readers.log_table import COLUMNS, RENAME_ONE, LogTable, build_table
+from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.outcome_values import outcome_number
-from bayesrank.readers.selection import Selection, choose
+from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 # Coordinates of a sample beside its outcome.
 DETAILS = ("limit", "error")
@@ -37,21 +41,23 @@ class Run:
 
 
 def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
-    """Read the samples of one task and scorer.
+    """Read the samples of a scorer.
 
-    The system is the model; epochs are trials, and further logs of a model on the task add trials
-    in the order of their creation. Logs with one ``task_id`` are attempts of one run, which counts
-    once. Epochs are independent, so trials are not paired. ``C``, ``P``, ``I`` and ``N`` are worth
-    1, 0.5, 0 and 0. Samples that failed, were invalidated or not scored, and those that the header
-    announces but the log does not hold, are missing. The columns limit and error say what ended a
-    sample, and are empty where nothing did.
+    The system is the model. Logs of one model with other settings, limits, graders or task
+    arguments are other systems; epochs are trials, and further logs of a system on the task add
+    trials in the order of their creation. Logs with one ``task_id`` are attempts of one run, which
+    counts once. Epochs are independent, so trials are not paired. ``C``, ``P``, ``I`` and ``N`` are
+    worth 1, 0.5, 0 and 0. Samples that were not scored, and those that the header announces but
+    the log does not hold, are missing; those that ended with an error or a limit and were scored
+    count. The columns limit and error say what ended a sample, and are empty where nothing did.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
         Logs.
     selection : Selection
-        May name a task, a scorer and, for scorers that give several named values, a metric.
+        May name a task or several, a scorer and, for scorers that give several named values, a
+        metric.
 
     Returns
     -------
@@ -60,22 +66,18 @@ def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
     Raises
     ------
     DataError
-        If a choice is left open, two logs of one model were run with different settings, or a log
-        is damaged.
+        If a choice is left open, or a log is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
     specs = [read_spec(path) for path in paths]
-    task = choose("task", (spec.task for spec in specs), selection.task)
-    specs = sorted((spec for spec in specs if spec.task == task), key=lambda spec: spec.created)
-    _check_settings(specs)
-    systems: dict[str, dict[str, Run]] = {}
+    tasks = choose_tasks((spec.task for spec in specs), selection.task)
+    specs = sorted((spec for spec in specs if spec.task in tasks), key=lambda spec: spec.created)
+    runs: dict[str, tuple[Spec, Run]] = {}
     for spec in specs:
-        run = systems.setdefault(spec.model, {}).setdefault(spec.run, Run())
-        run.add(spec, read_samples(spec.path))
-    every_run = [run for runs in systems.values() for run in runs.values()]
-    samples = [sample for run in every_run for sample in run.samples.values()]
-    where = f" for task {task!r}"
+        settings = (spec.model, spec.task, spec.run, spec.settings, spec.conditions)
+        key = json.dumps(settings, sort_keys=True, default=str)
+        runs.setdefault(key, (spec, Run()))[1].add(spec, read_samples(spec.path))
+    samples = [sample for _, run in runs.values() for sample in run.samples.values()]
+    where = f" for task {tasks[0]!r}" if len(tasks) == 1 else ""
     scorers = [name for sample in samples for name in sample.values]
     if not scorers:
         raise DataError(
@@ -84,28 +86,35 @@ def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
         )
     scorer = choose("scorer", scorers, selection.scorer, where)
     metric = _choose_metric([sample.values.get(scorer) for sample in samples], scorer, selection)
-    columns = pd.Index([*COLUMNS, *DETAILS])
-    frame = pd.DataFrame(_rows(systems, scorer, metric), columns=columns)
-    return build_table(frame, "inspect", paired=False, details=DETAILS)
+    logs = [
+        Log(
+            spec.path,
+            spec.model,
+            list(_attempts(spec.model, run, scorer, metric)),
+            task=spec.task,
+            run=spec.run if spec.run != str(spec.path) else "",
+            settings=spec.settings,
+            conditions=spec.conditions,
+        )
+        for spec, run in runs.values()
+    ]
+    return table_of_logs(logs, "inspect", selection, details=DETAILS)
 
 
-def _rows(
-    systems: dict[str, dict[str, Run]], scorer: str, metric: str | None
-) -> Iterator[tuple[str, str, int, float, str, str]]:
-    """Yield system, question, trial, outcome and details of every sample that should exist."""
-    for system, runs in systems.items():
-        n_trials = 0
-        for run in runs.values():
-            for epoch, question in product(range(1, run.n_epochs + 1), run.questions):
-                sample = run.samples.get((question, epoch))
-                value = sample.values.get(scorer) if sample else None
-                where = f"scorer {scorer!r}, system {system!r}, sample {question!r}, epoch {epoch}"
-                if metric is not None and value is not None:
-                    value = _named_value(value, metric, where)
-                outcome = outcome_number(value, where)
-                limit, error = (sample.limit, sample.error) if sample else ("", "")
-                yield system, question, n_trials + epoch - 1, outcome, limit, error
-            n_trials += run.n_epochs
+def _attempts(system: str, run: Run, scorer: str, metric: str | None) -> Iterator[Attempt]:
+    """Yield every sample that should exist."""
+    for epoch, question in product(range(1, run.n_epochs + 1), run.questions):
+        sample = run.samples.get((question, epoch))
+        if sample is None:
+            yield Attempt(question, nan, epoch - 1, "absent", details=("", ""))
+            continue
+        value = sample.values.get(scorer)
+        where = f"scorer {scorer!r}, system {system!r}, sample {question!r}, epoch {epoch}"
+        if metric is not None and value is not None:
+            value = _named_value(value, metric, where)
+        outcome = outcome_number(value, where)
+        status = sample.status or ("unscored" if isnan(outcome) else "")
+        yield Attempt(question, outcome, epoch - 1, status, details=(sample.limit, sample.error))
 
 
 def _choose_metric(values: list[object], scorer: str, selection: Selection) -> str | None:
@@ -134,17 +143,3 @@ def _named_value(value: object, metric: str, where: str) -> object:
     if isinstance(value, float) and value != value:
         return None
     raise DataError(f"outcome must be named values in all samples; got {value!r} for {where}")
-
-
-def _check_settings(specs: list[Spec]) -> None:
-    """Refuse logs of one model that were run with different settings."""
-    first: dict[str, Spec] = {}
-    for spec in specs:
-        known = first.setdefault(spec.model, spec)
-        for name, setting in spec.settings.items():
-            if setting != known.settings[name]:
-                raise DataError(
-                    f"paths must hold one system per model name; got different {name} for "
-                    f"{spec.model!r} in {known.path.name} and {spec.path.name}",
-                    **RENAME_ONE,
-                )

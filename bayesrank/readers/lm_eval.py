@@ -3,15 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import parse_json, parse_json_lines
-from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
+from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.outcome_values import outcome_number
-from bayesrank.readers.selection import Selection, choose
+from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_NAME = re.compile(
     r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl"
@@ -32,27 +35,33 @@ NO_METRICS = frozenset({
     "target_hash",
 })  # fmt: skip
 
-# What makes two runs of one folder different systems, as the results file beside them tells.
-IDENTITY = ("model_name", "system_instruction_sha", "chat_template_sha")
+# What the results beside the samples say of the model; ``config`` has more.
+MODEL = ("model_name", "model_source", "system_instruction_sha", "chat_template_sha")
+CONFIG = ("model", "model_args", "model_revision", "model_sha", "model_dtype", "gen_kwargs")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one system on one task."""
+    """One run of one system on one task, and the results that say how it was run."""
 
     path: Path
-    system: str
     task: str
     time: str
+    results: dict[str, Any] = field(compare=False)
+
+    @property
+    def model(self) -> str:
+        """Name of the model, empty without results."""
+        return str(self.results.get("model_name") or "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """What is needed of one line of samples."""
 
-    run: Run
     question: str
     filter: str
+    prompt: str
     metrics: dict[str, object]
 
 
@@ -62,19 +71,21 @@ def is_samples_file(path: Path) -> bool:
 
 
 def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
-    """Read the samples of one task, filter and metric.
+    """Read the samples of one filter and metric.
 
-    The system is the folder that holds the file; several files of a task in one folder are its
-    trials, in the order of their times. The harness does not store the scores of repeats within
-    a run. Runs of different systems are not the same run, so trials are not paired. Questions are
-    joined on ``doc_hash``.
+    The system is the folder that holds the file, or the model where a folder holds several. The
+    results beside the samples say how it was run: what differs between runs of one name, such as a
+    revision or the number of shots, becomes part of it; other runs are its trials, in the order of
+    their times. Without results, runs with different prompts are told apart. The harness does not
+    store the scores of repeats within a run. Runs of different systems are not the same run, so
+    trials are not paired. Questions are joined on ``doc_hash``.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
         Samples files.
     selection : Selection
-        May name a task, a filter and a metric.
+        May name a task or several, a filter and a metric.
 
     Returns
     -------
@@ -83,35 +94,86 @@ def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
     Raises
     ------
     DataError
-        If a choice is left open, a metric is lower for better systems, two different models
-        share a folder name, or a file is damaged.
+        If a choice is left open, a metric is lower for better systems, or a file is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
-    runs = [_parse_name(path) for path in paths]
-    task = choose("task", (run.task for run in runs), selection.task)
-    runs = sorted((run for run in runs if run.task == task), key=lambda run: run.time)
-    results = {run: _read_results(run) for run in runs}
-    _check_runs(runs)
-    _check_identity(results)
-    lines = [line for run in runs for line in _read_lines(run)]
-    where = f" for task {task!r}"
-    chosen = choose("filter", (line.filter for line in lines), selection.filter, where)
-    lines = [line for line in lines if line.filter == chosen]
-    metrics = (name for line in lines for name in line.metrics)
+    runs = [_describe(path) for path in paths]
+    tasks = choose_tasks((run.task for run in runs), selection.task)
+    runs = sorted((run for run in runs if run.task in tasks), key=lambda run: run.time)
+    lines = {run: list(_read_lines(run)) for run in runs}
+    where = f" for task {tasks[0]!r}" if len(tasks) == 1 else ""
+    filters = (line.filter for own in lines.values() for line in own)
+    chosen = choose("filter", filters, selection.filter, where)
+    lines = {run: [line for line in own if line.filter == chosen] for run, own in lines.items()}
+    metrics = (name for own in lines.values() for line in own for name in line.metrics)
     metric = choose("metric", metrics, selection.metric, where)
-    _check_direction(results, task, metric)
-    frame = pd.DataFrame(_rows(runs, lines, metric), columns=pd.Index(COLUMNS))
-    return build_table(frame, "lm_eval", paired=False)
+    for run in runs:
+        _check_direction(run, metric)
+    logs = [
+        Log(
+            run.path,
+            _name(run, runs),
+            list(_attempts(run, lines[run], metric)),
+            task=run.task,
+            run=run.time,
+            settings=_settings(run),
+            conditions=_conditions(run, lines),
+        )
+        for run in runs
+    ]
+    return table_of_logs(logs, "lm_eval", selection)
 
 
-def _parse_name(path: Path) -> Run:
+def _describe(path: Path) -> Run:
     match = SAMPLES_NAME.fullmatch(path.name)
     if match is None:
         raise DataError(
             f"paths must be named samples_<task>_<time>.jsonl in format lm_eval; got {path.name!r}"
         )
-    return Run(path, path.parent.name, match["task"], match["time"])
+    # They are called results_<time>.json, or as --output_path says.
+    beside = sorted(path.parent.glob(f"*_{match['time']}.json"))
+    results = parse_json(beside[0].read_bytes(), beside[0].name) if beside else {}
+    return Run(path, match["task"], match["time"], results if isinstance(results, dict) else {})
+
+
+def _name(run: Run, runs: list[Run]) -> str:
+    """Return the folder, or the model where the folder holds several."""
+    folder = run.path.parent
+    models = {other.model for other in runs if other.path.parent == folder and other.model}
+    return run.model if run.model and len(models) > 1 else folder.name
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """Return what makes another system of the same name."""
+    config = run.results.get("config")
+    config = config if isinstance(config, dict) else {}
+    arguments = config.get("model_args")
+    if isinstance(arguments, str):
+        pairs = (argument.partition("=") for argument in arguments.split(","))
+        arguments = {name.strip(): value for name, _, value in pairs}
+    named = {name: run.results.get(name) for name in MODEL}
+    configured = {name: config.get(name) for name in CONFIG}
+    task = _of_task(run, "configs")
+    generation = task.get("generation_kwargs") if isinstance(task, dict) else None
+    return {**named, **configured, "model_args": arguments, "generation_kwargs": generation}
+
+
+def _conditions(run: Run, lines: dict[Run, list[Line]]) -> dict[str, Any]:
+    """Return what is measured otherwise: shots and versions, or else the prompts."""
+    name = _name(run, list(lines))
+    same = [other for other in lines if _name(other, list(lines)) == name]
+    same = [other for other in same if other.task == run.task]
+    told = {"n-shot": _of_task(run, "n-shot"), "task_version": _of_task(run, "versions")}
+    if len(same) == 1 or all(other.results for other in same):
+        return told
+    prompts = [{line.question: line.prompt for line in lines[other]} for other in same]
+    shared = sorted(set.intersection(*map(set, prompts)))
+    own = prompts[same.index(run)]
+    return told | {"prompts": "".join(own[question] for question in shared)}
+
+
+def _of_task(run: Run, key: str) -> Any:
+    of_tasks = run.results.get(key)
+    return of_tasks.get(run.task) if isinstance(of_tasks, dict) else None
 
 
 def _read_lines(run: Run) -> Iterator[Line]:
@@ -129,67 +191,25 @@ def _read_lines(run: Run) -> Iterator[Line]:
                 f"{run.path.name}: leave it out"
             )
         metrics: dict[str, object] = {name: record.get(name) for name in names}
-        yield Line(run, question, str(record.get("filter", "none")), metrics)
+        kind, prompt = str(record.get("filter", "none")), str(record.get("prompt_hash") or "")
+        yield Line(question, kind, prompt, metrics)
 
 
-def _rows(runs: list[Run], lines: list[Line], metric: str) -> Iterator[tuple[str, str, int, float]]:
-    """Yield system, question, trial and outcome of every line."""
-    n_runs: Counter[str] = Counter()
-    trials = {}
-    for run in runs:
-        trials[run] = n_runs[run.system]
-        n_runs[run.system] += 1
-    copies: Counter[tuple[Run, str]] = Counter()
+def _attempts(run: Run, lines: list[Line], metric: str) -> Iterator[Attempt]:
+    copies: Counter[str] = Counter()
     for line in lines:
         # A document may occur several times in a task; its copies are different questions.
-        copies[line.run, line.question] += 1
-        copy = copies[line.run, line.question]
+        copies[line.question] += 1
+        copy = copies[line.question]
         question = line.question if copy == 1 else f"{line.question}#{copy}"
-        where = f"metric {metric!r} in {line.run.path.name}"
-        outcome = outcome_number(line.metrics.get(metric), where)
-        yield line.run.system, question, trials[line.run], outcome
+        outcome = outcome_number(line.metrics.get(metric), f"metric {metric!r} in {run.path.name}")
+        yield Attempt(question, outcome, status="unscored" if isnan(outcome) else "")
 
 
-def _read_results(run: Run) -> dict[str, Any]:
-    """Read the results that the harness writes beside the samples; empty if they are absent."""
-    path = run.path.with_name(f"results_{run.time}.json")
-    results = parse_json(path.read_bytes(), path.name) if path.is_file() else {}
-    return results if isinstance(results, dict) else {}
-
-
-def _check_runs(runs: list[Run]) -> None:
-    """Refuse copies of a run."""
-    first: dict[tuple[str, str], Run] = {}
-    for run in runs:
-        known = first.setdefault((run.system, run.time), run)
-        if known is not run:
-            raise DataError(
-                f"paths must hold every run once; got the run of {run.time} of system "
-                f"{run.system!r} in {known.path} and {run.path}: leave out one of the copies"
-            )
-
-
-def _check_identity(results: dict[Run, dict[str, Any]]) -> None:
-    """Refuse different models, or prompts, in folders of one name."""
-    first: dict[str, dict[str, Any]] = {}
-    for run, result in results.items():
-        if not result:
-            continue
-        known = first.setdefault(run.system, result)
-        for key in IDENTITY:
-            if result.get(key) != known.get(key):
-                raise DataError(
-                    f"paths must hold one system per folder name; got {key} {known.get(key)!r} "
-                    f"and {result.get(key)!r} under {run.system!r}: rename one of the folders"
-                )
-
-
-def _check_direction(results: dict[Run, dict[str, Any]], task: str, metric: str) -> None:
-    for result in results.values():
-        directions = result.get("higher_is_better")
-        of_task = directions.get(task) if isinstance(directions, dict) else None
-        if isinstance(of_task, dict) and of_task.get(metric) is False:
-            raise DataError(
-                f"metric must be higher for better systems; got {metric!r} for task {task!r}, "
-                "where lower is better (pass metric=... with another one)"
-            )
+def _check_direction(run: Run, metric: str) -> None:
+    of_task = _of_task(run, "higher_is_better")
+    if isinstance(of_task, dict) and of_task.get(metric) is False:
+        raise DataError(
+            f"metric must be higher for better systems; got {metric!r} for task {run.task!r}, "
+            "where lower is better (pass metric=... with another one)"
+        )

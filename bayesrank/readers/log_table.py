@@ -1,7 +1,8 @@
 """The long table that every reader of logs returns, checked once."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.readers.log import STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,9 @@ class LogTable:
     ----------
     frame : pandas.DataFrame
         Columns system, question, trial, outcome (NaN = missing), group where the logs have groups
-        of questions, and `details`; systems and questions are strings.
+        of questions, status (why an outcome is missing or how an attempt ended: one of
+        :data:`~bayesrank.readers.log.STATUSES`, or empty), and `details`; systems and questions
+        are strings.
     source : str
         Name of the format.
     n_missing : int
@@ -45,6 +49,8 @@ class LogTable:
         What was read and what is missing, in one sentence.
     details : tuple of str
         Further columns, which say how an outcome came about.
+    cautions : tuple of str
+        Sentences on what may be wrong with the comparison.
     """
 
     frame: "pd.DataFrame"
@@ -53,6 +59,7 @@ class LogTable:
     paired: bool
     message: str
     details: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     def to_dataarray(self) -> "xr.DataArray":
         """Return the outcomes with what the logs say of each of them as coordinates.
@@ -94,7 +101,12 @@ class LogTable:
 
 
 def build_table(
-    frame: "pd.DataFrame", source: str, *, paired: bool, details: Sequence[str] = ()
+    frame: "pd.DataFrame",
+    source: str,
+    *,
+    paired: bool,
+    details: Sequence[str] = (),
+    wrong: Sequence[str] = (),
 ) -> LogTable:
     """Check a long table and count what is missing.
 
@@ -104,13 +116,16 @@ def build_table(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Columns system, question, trial, outcome, `details` and, optionally, group.
+        Columns system, question, trial, outcome, `details` and, optionally, group and status.
+        Without a status, an outcome that is missing was not scored.
     source : str
         Name of the format.
     paired : bool
         Whether a trial is the same run for all systems.
     details : sequence of str, optional
         Further columns to keep.
+    wrong : sequence of str, optional
+        Statuses whose missing outcomes count as wrong; ``absent`` is also what has no row.
 
     Returns
     -------
@@ -119,25 +134,33 @@ def build_table(
     Raises
     ------
     DataError
-        If there is no outcome at all or none of a system, or if a (system, question, trial) occurs
-        twice.
+        If there is no outcome at all or none of a system, if a (system, question, trial) occurs
+        twice, or if a status is unknown.
     """
+    _check_statuses(wrong)
     _check_cells(frame)
+    frame, n_wrong = _count_wrong(frame, wrong)
     _check_outcomes(frame)
     observed = _observed(frame)
     answered = np.asarray(frame["question"].isin(list(set(frame["question"].to_numpy()[observed]))))
-    columns = [*COLUMNS, *["group"] * ("group" in frame), *details]
+    columns = [*COLUMNS, *(name for name in ("group", "status") if name in frame), *details]
     kept = frame.take(np.flatnonzero(answered)).reset_index(drop=True).reindex(columns=columns)
-    n_systems, n_questions, n_trials = (_distinct(kept[column]) for column in CELL)
-    n_missing = n_systems * n_questions * n_trials - int(observed.sum())
-    message = describe((n_systems, n_questions, n_trials), n_missing)
-    n_unanswered = _distinct(frame["question"]) - n_questions
+    shape = tuple(_distinct(kept[column]) for column in CELL)
+    missing = _missing_by_status(kept, math.prod(shape))
+    message = describe(shape, sum(missing.values()), missing)
+    if n_wrong:
+        message += f"; {_listed(n_wrong)} counted as wrong"
+    n_unanswered = _distinct(frame["question"]) - shape[1]
     if n_unanswered:
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"
-    return LogTable(kept, source, n_missing, paired, message, tuple(details))
+    n_missing = sum(missing.values())
+    cautions = _strangers(kept)
+    return LogTable(kept, source, n_missing, paired, message, tuple(details), cautions)
 
 
-def describe(shape: tuple[int, int, int], n_missing: int) -> str:
+def describe(
+    shape: tuple[int, ...], n_missing: int, by_status: Mapping[str, int] | None = None
+) -> str:
     """Say how much was read and how much is missing.
 
     Parameters
@@ -146,6 +169,8 @@ def describe(shape: tuple[int, int, int], n_missing: int) -> str:
         Numbers of systems, questions and trials.
     n_missing : int
         Missing outcomes among them.
+    by_status : mapping of str to int, optional
+        How many of them are missing for which reason.
 
     Returns
     -------
@@ -153,11 +178,76 @@ def describe(shape: tuple[int, int, int], n_missing: int) -> str:
 
     Examples
     --------
-    >>> describe((3, 12, 4), 5)
-    '3 systems, 12 questions, 4 trials; 5 of 144 outcomes missing'
+    >>> describe((3, 12, 4), 5, {"error": 3, "absent": 2})
+    '3 systems, 12 questions, 4 trials; 5 of 144 outcomes missing (3 error, 2 absent)'
     """
     sizes = ", ".join(map(_count, shape, ("system", "question", "trial")))
-    return f"{sizes}; {n_missing} of {_count(math.prod(shape), 'outcome')} missing"
+    reasons = f" ({_listed(by_status)})" if n_missing and by_status else ""
+    return f"{sizes}; {n_missing} of {_count(math.prod(shape), 'outcome')} missing{reasons}"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+
+
+def _check_statuses(wrong: Sequence[str]) -> None:
+    for status in wrong:
+        if status not in STATUSES:
+            raise DataError(f"count_as_wrong must be among {', '.join(STATUSES)}; got {status!r}")
+
+
+def _count_wrong(
+    frame: "pd.DataFrame", wrong: Sequence[str]
+) -> tuple["pd.DataFrame", dict[str, int]]:
+    """Return a table with zeros for what counts as wrong, and how many there are by status."""
+    import pandas as pd  # whoever has a table has it
+
+    if not wrong:
+        return frame, {}
+    if "status" not in frame:
+        frame = frame.assign(status=np.where(_observed(frame), "", "unscored"))
+    if "absent" in wrong:
+        index = pd.MultiIndex.from_product([frame[column].unique() for column in CELL], names=CELL)
+        rows = frame.set_index(CELL).reindex(index).reset_index()
+        rows["status"] = rows["status"].fillna("absent")
+        for column in rows.columns.difference([*COLUMNS, "status"]):
+            known = frame.drop_duplicates("question").set_index("question")["group"]
+            blank = rows["question"].map(known) if column == "group" else ""
+            rows[column] = rows[column].where(rows[column].notna(), blank)
+        frame = rows
+    counted = np.asarray(frame["status"].isin(list(wrong))) & ~_observed(frame)
+    outcome = np.where(counted, 0.0, frame["outcome"].to_numpy(dtype=np.float64))
+    found = Counter(frame["status"].to_numpy()[counted].tolist())
+    return frame.assign(outcome=outcome), {status: found[status] for status in wrong}
+
+
+def _missing_by_status(frame: "pd.DataFrame", n_cells: int) -> dict[str, int]:
+    """Count missing outcomes; those without a row are absent."""
+    unknown = ~_observed(frame)
+    found = Counter({"unscored": int(unknown.sum())})
+    if "status" in frame:
+        found = Counter(frame["status"].to_numpy()[unknown].tolist())
+    found["absent"] += n_cells - len(frame)
+    return {status: found[status] for status in STATUSES}
+
+
+def _strangers(frame: "pd.DataFrame") -> tuple[str, ...]:
+    """Say which systems share no question with any other."""
+    observed = frame.loc[_observed(frame), CELL[:2]]
+    system_of, systems = observed["system"].factorize()
+    question_of, questions = observed["question"].factorize()
+    asked = np.zeros((len(systems), len(questions)), dtype=bool)
+    asked[system_of, question_of] = True
+    alone = np.flatnonzero(~(asked & (asked.sum(axis=0) > 1)).any(axis=1))
+    if not len(alone) or len(systems) < 2:
+        return ()
+    pair = (int(alone[0]), 1 if alone[0] == 0 else 0)
+    examples = [", ".join(map(repr, questions[asked[row]][:2].tolist())) for row in pair]
+    more = f" and {len(alone) - 1} more share" if len(alone) > 1 else " shares"
+    return (
+        f"{systems[alone[0]]}{more} no question with another system, so that no answers can be "
+        f"compared: {systems[pair[0]]} has {examples[0]}, {systems[pair[1]]} has {examples[1]}.",
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -194,8 +284,17 @@ def _check_outcomes(frame: "pd.DataFrame") -> None:
     if silent.any():
         raise DataError(
             "paths must hold an outcome of every system; got none for "
-            f"{systems[silent.argmax()]!r}: leave out its logs"
+            f"{systems[silent.argmax()]!r}: leave out its logs, or count what it lacks as wrong "
+            f"(count_as_wrong='{_reasons(frame, systems[silent.argmax()])}')"
         )
+
+
+def _reasons(frame: "pd.DataFrame", system: str) -> str:
+    """Return why the outcomes of a system are missing."""
+    found = {"unscored"}
+    if "status" in frame:
+        found = set(frame.loc[frame["system"] == system, "status"])
+    return ",".join(status for status in STATUSES if status in found)
 
 
 def refuse_negative(frame: "pd.DataFrame") -> None:

@@ -1,7 +1,6 @@
 """Reader of long tables, one row per outcome: ``.csv``, ``.parquet``, ``.jsonl``."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,8 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
         if table[name].isna().to_numpy().any():
             raise DataError(f"paths must have a column {name} in all tables or in none; got both")
     table = _number_trials(_select(table, selection), paired=kinds == {PAIRED})
-    return build_table(table, "table", paired=kinds == {PAIRED})
+    wrong = selection.count_as_wrong or ()
+    return build_table(table, "table", paired=kinds == {PAIRED}, wrong=wrong)
 
 
 def _trial_kind(column: str | None) -> str:
@@ -237,7 +237,8 @@ def _numbers(outcome: Any, path: Path) -> NDArray[np.float64]:
 
 def _select(table: "pd.DataFrame", selection: Selection) -> "pd.DataFrame":
     """Keep the rows of the chosen task, scorer, filter and metric."""
-    for name, wanted in asdict(selection).items():
+    for name in SELECTORS:
+        wanted = getattr(selection, name)
         if name in table:
             labels = table[name].to_numpy()
             kept = np.flatnonzero(labels == choose(name, labels.tolist(), wanted))

@@ -13,7 +13,7 @@ from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
 from bayesrank.readers.log_table import LogTable, describe, refuse_negative
-from bayesrank.readers.selection import SELECTORS, Selection
+from bayesrank.readers.selection import CHOICES, SELECTORS, Selection, select
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.responses import Responses
 from bayesrank.scale import UNIT
@@ -32,6 +32,9 @@ def read_responses(
     scorer: str | None = None,
     filter: str | None = None,
     metric: str | None = None,
+    split_by: str | Iterable[str] | None = None,
+    pool: str | Iterable[str] | None = None,
+    count_as_wrong: str | Iterable[str] | None = None,
     weights: ArrayLike | None = None,
     scale: ArrayLike | None = None,
     edges: ArrayLike | None = None,
@@ -49,7 +52,15 @@ def read_responses(
     format : str, optional
         One of `READERS`; recognised from the files by default.
     task, scorer, filter, metric : str, optional
-        Which one to read where the logs hold several. A format that has none refuses the name.
+        Which one to read where the logs hold several; ``task="mmlu_*"`` reads all tasks that match,
+        each as a group of questions. A format that has none refuses the name.
+    split_by, pool : str or iterable of str, optional
+        Logs of one name that differ in a setting, such as ``revision`` or ``reasoning_effort``, are
+        systems of their own, with the setting in their names. Settings to `pool` do not tell
+        systems apart; `split_by` names further ones that do, such as ``seed``.
+    count_as_wrong : str or iterable of str, optional
+        Which outcomes that are missing count as wrong: some of error, limit, refused, unscored and
+        absent; ``()`` for none. By default those that the harness itself counts as wrong.
     weights : array_like of shape (category,), optional
         Outcomes are categories 0, 1, ..., worth so much each.
     scale : (float, float), optional
@@ -79,7 +90,8 @@ def read_responses(
     ...     read_responses(path)
     Responses(2 systems, 2 questions, 1 trial)
     """
-    selection = Selection(task, scorer, filter, metric)
+    chosen = (task, scorer, filter, metric)
+    selection = select(*chosen, split_by=split_by, pool=pool, count_as_wrong=count_as_wrong)
     reader, files = find_logs(paths, format, selection)
     worths = weights if edges is None else None
     if reader.read_arrays is not None:
@@ -91,6 +103,8 @@ def read_responses(
             refuse_negative(table.frame)
         data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)
         message = table.message
+        for caution in table.cautions:
+            logger.warning(caution)
     if edges is not None:
         data = data.categorize(edges, weights=weights)
     logger.info(f"{message}{_what_they_are(data)}")
@@ -105,12 +119,15 @@ def read_table(
     scorer: str | None = None,
     filter: str | None = None,
     metric: str | None = None,
+    split_by: str | Iterable[str] | None = None,
+    pool: str | Iterable[str] | None = None,
+    count_as_wrong: str | Iterable[str] | None = None,
 ) -> LogTable:
     """Read evaluation logs as a long table that can be looked at and changed.
 
     Parameters
     ----------
-    paths, format, task, scorer, filter, metric
+    paths, format, task, scorer, filter, metric, split_by, pool, count_as_wrong
         As in :func:`read_responses`.
 
     Returns
@@ -123,7 +140,8 @@ def read_table(
     DataError
         As in :func:`read_responses`.
     """
-    selection = Selection(task, scorer, filter, metric)
+    chosen = (task, scorer, filter, metric)
+    selection = select(*chosen, split_by=split_by, pool=pool, count_as_wrong=count_as_wrong)
     reader, files = find_logs(paths, format, selection)
     return _read_table(reader, files, selection)
 
@@ -195,10 +213,10 @@ def read_data(
     ...     read_data(path)
     Battles(1 battle, 2 systems)
     """
-    known = {name: value for name, value in options.items() if name in SELECTORS}
-    reader, files = find_logs(paths, format, Selection(**known))
+    known = {name: value for name, value in options.items() if name in CHOICES}
+    reader, files = find_logs(paths, format, select(**known))
     if reader.read_battles is not None:
-        others = {name: value for name, value in options.items() if name not in SELECTORS}
+        others = {name: value for name, value in options.items() if name not in CHOICES}
         refuse(others, "must be left out for battles, which have winners and no outcomes")
         data = reader.read_battles(files)
         logger.info(str(data).removeprefix("Battles(").removesuffix(")"))
@@ -259,7 +277,8 @@ def find_logs(
     for path in files:
         refuse_empty(path)
     for name, value in vars(selection).items():
-        if value is not None and name not in reader.selectors:
+        known = reader.selectors if name in SELECTORS else reader.choices
+        if value not in (None, ()) and name not in known:
             raise DataError(
                 f"{name} must be left out in format {reader.name}, which has no choice of it; got "
                 f"{value!r}"

@@ -1,7 +1,8 @@
-"""What to read from logs that hold several tasks, scorers, filters or metrics."""
+"""What to read from logs, what tells their systems apart, and what counts as wrong."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from bayesrank.errors import DataError
 
@@ -14,15 +15,63 @@ class Selection:
     ----------
     task, scorer, filter, metric : str, optional
         As in :func:`bayesrank.readers.read_responses`.
+    split_by, pool : tuple of str
+        Fields of the logs that tell systems of one name apart, and those that do not.
+    count_as_wrong : tuple of str, optional
+        Statuses that count as wrong; by default those that the harness counts so.
     """
 
     task: str | None = None
     scorer: str | None = None
     filter: str | None = None
     metric: str | None = None
+    split_by: tuple[str, ...] = ()
+    pool: tuple[str, ...] = ()
+    count_as_wrong: tuple[str, ...] | None = None
 
 
 SELECTORS = ("task", "scorer", "filter", "metric")
+
+# Keywords of `select`.
+CHOICES = (*SELECTORS, "split_by", "pool", "count_as_wrong")
+
+
+def select(
+    task: str | None = None,
+    scorer: str | None = None,
+    filter: str | None = None,
+    metric: str | None = None,
+    *,
+    split_by: str | Iterable[str] | None = None,
+    pool: str | Iterable[str] | None = None,
+    count_as_wrong: str | Iterable[str] | None = None,
+) -> Selection:
+    """Make a selection from what callers pass.
+
+    Parameters
+    ----------
+    task, scorer, filter, metric, split_by, pool, count_as_wrong
+        As in :func:`bayesrank.readers.read_responses`.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    DataError
+        If a list of words holds something else.
+    """
+    wrong = None if count_as_wrong is None else as_words("count_as_wrong", count_as_wrong)
+    return Selection(
+        task,
+        scorer,
+        filter,
+        metric,
+        as_words("split_by", split_by),
+        as_words("pool", pool),
+        () if wrong == ("none",) else wrong,
+    )
 
 
 def choose(argument: str, known: Iterable[str], chosen: str | None, where: str = "") -> str:
@@ -64,3 +113,66 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
     listed = ", ".join(names)
     remedy = f" (pass {argument}=...)" if chosen is None else ""
     raise DataError(f"{argument} must name one of {listed}{where}; got {chosen!r}{remedy}")
+
+
+def choose_tasks(known: Iterable[str], chosen: str | None) -> list[str]:
+    """Return the chosen tasks, or the only known one.
+
+    Parameters
+    ----------
+    known : iterable of str
+        Tasks in the logs; repeats are allowed.
+    chosen : str, optional
+        A task, or a pattern such as ``"mmlu_*"``.
+
+    Returns
+    -------
+    list of str
+        In the order of `known`.
+
+    Raises
+    ------
+    DataError
+        As for :func:`choose`.
+
+    Examples
+    --------
+    >>> choose_tasks(["mmlu_law", "gsm8k", "mmlu_virology"], "mmlu_*")
+    ['mmlu_law', 'mmlu_virology']
+    """
+    names = list(dict.fromkeys(known))
+    if chosen is not None and chosen not in names:
+        matching = [name for name in names if fnmatchcase(name, chosen)]
+        if matching:
+            return matching
+    return [choose("task", names, chosen)]
+
+
+def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return words that were given as a sequence, or as one text separated by commas.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    value : str or iterable of str, optional
+        None is no word.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    DataError
+        If it holds something else.
+
+    Examples
+    --------
+    >>> as_words("pool", "seed, limits.message_limit")
+    ('seed', 'limits.message_limit')
+    """
+    words = value.split(",") if isinstance(value, str) else list(value or ())
+    if not all(isinstance(word, str) for word in words):
+        raise DataError(f"{argument} must be names, or one text with commas; got {value!r}")
+    return tuple(word.strip() for word in words if word.strip())

@@ -53,6 +53,8 @@ class Reader:
         Files and selection to a :class:`LogTable`; none for battles, which have no questions.
     selectors : tuple of str
         Which of task, scorer, filter and metric the format can honour.
+    choices : tuple of str
+        Which of split_by, pool and count_as_wrong it can honour.
     read_arrays : callable, optional
         Files, selection, category weights and scale straight to responses, for formats that hold
         arrays.
@@ -65,6 +67,7 @@ class Reader:
     recognises: Callable[[Path], bool]
     read: Callable[[Sequence[Path], Selection], LogTable] | None
     selectors: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ("split_by", "pool", "count_as_wrong")
     read_arrays: ReadArrays | None = None
     read_battles: Callable[[Sequence[Path]], Battles] | None = None
 
@@ -76,6 +79,7 @@ _ROWS = (
         is_npz,
         read_npz_table,
         ("task",),
+        choices=(),
         read_arrays=read_npz,
     ),
     Reader(
@@ -122,6 +126,7 @@ _ROWS = (
         "battles of arenas and judges, .csv, .parquet, .jsonl and .json",
         is_battles,
         None,
+        choices=(),
         read_battles=read_battle_files,
     ),
     # Last, since the samples and battles are .csv and .jsonl files too.
@@ -131,6 +136,7 @@ _ROWS = (
         is_long_table,
         read_long_tables,
         SELECTORS,
+        choices=("count_as_wrong",),
     ),
 )
 

@@ -1,0 +1,113 @@
+"""What readers find in files: runs of systems, and the attempts in them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+# Why an attempt has no outcome, or how it ended where it has one.
+STATUSES = ("error", "limit", "refused", "unscored", "absent")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One answer of a system to a question, or why there is none.
+
+    Attributes
+    ----------
+    question : str
+        Its name, as the log says it.
+    outcome : float
+        NaN where there is none.
+    trial : int
+        From 0 in its log.
+    status : str
+        One of `STATUSES` where something went wrong, also if the outcome counts; empty else.
+    group : str
+        Subject, topic or category of the question; empty if there is none.
+    details : tuple of str
+        What else is kept of it.
+    """
+
+    question: str
+    outcome: float
+    trial: int = 0
+    status: str = ""
+    group: str = ""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Log:
+    """One run of a system on a task.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The file, for messages.
+    name : str
+        What the log calls the system.
+    attempts : list of Attempt
+        What was answered, and what should have been.
+    task : str
+        What was answered; empty where the format names none.
+    run : str
+        Identifier of the run, which its copies share; empty where the format has none.
+    settings : mapping of str to object
+        What makes another system of the same name; values may be nested.
+    conditions : mapping of str to object
+        How the system was measured, such as the grader and the limits. They tell systems of one
+        name apart as settings do, and systems that were measured differently are pointed out.
+    """
+
+    path: Path
+    name: str
+    attempts: list[Attempt]
+    task: str = ""
+    run: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+
+def label(value: object) -> str:
+    """Return the name of a question or system: 1, 1.0 and "1" are one.
+
+    Parameters
+    ----------
+    value : object
+        A string or a number.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [label(1), label(1.0), label("1"), label(0.5)]
+    ['1', '1', '1', '0.5']
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def number_trials(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Give the attempts at each question numbers in order of appearance.
+
+    Parameters
+    ----------
+    attempts : iterable of Attempt
+        Attempts of one run.
+
+    Returns
+    -------
+    list of Attempt
+    """
+    seen: dict[tuple[str, str], int] = {}
+    numbered = []
+    for attempt in attempts:
+        cell = (attempt.group, attempt.question)
+        trial = seen.get(cell, 0)
+        seen[cell] = trial + 1
+        numbered.append(replace(attempt, trial=trial))
+    return numbered

@@ -1,0 +1,233 @@
+"""Names of systems: what differs between runs of one name becomes part of it."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bayesrank.errors import DataError
+from bayesrank.readers.log import Log
+from bayesrank.readers.selection import Selection
+
+# What changes between repeats of a run, or only how requests are sent.
+REPEATED = frozenset({
+    "adaptive_connections",
+    "attempt_timeout",
+    "batch",
+    "batch_size",
+    "cache",
+    "device",
+    "max_connections",
+    "max_retries",
+    "num_workers",
+    "seed",
+    "timeout",
+})  # fmt: skip
+
+UNSET = "unset"
+
+# Longer values are named by a digest.
+_LONGEST = 40
+# Characters of a digest.
+_DIGEST = 8
+
+# How file managers and people name copies.
+_COPY = re.compile(r"(?:[ _-]*\(\d+\)|[ _-]copy(?:[ _-]?\d+)?)+$", re.IGNORECASE)
+
+type Fields = dict[str, str]
+
+
+def name_systems(logs: Sequence[Log], selection: Selection) -> tuple[list[str], list[str]]:
+    """Name the system of every log.
+
+    Runs of one name that differ in a setting are runs of different systems, called
+    ``name (setting=value)``, but for settings that change between repeats, such as a seed, and
+    those to pool.
+
+    Parameters
+    ----------
+    logs : sequence of Log
+        Runs.
+    selection : Selection
+        Its `split_by` are further fields that tell systems apart, its `pool` fields that do not.
+        A field is named in full, such as ``model_args.revision``, or by its beginning or end.
+
+    Returns
+    -------
+    names : list of str
+        In the order of the logs.
+    notes : list of str
+        Which names were told apart, and by what.
+
+    Raises
+    ------
+    DataError
+        If a field is unknown.
+    """
+    fields = [_fields(log) for log in logs]
+    known = list(dict.fromkeys(name for each in fields for name in each))
+    for argument in ("split_by", "pool"):
+        _check_known(argument, getattr(selection, argument), known)
+    names, notes = [log.name for log in logs], []
+    for name in dict.fromkeys(names):
+        places = [place for place, log in enumerate(logs) if log.name == name]
+        own = [fields[place] for place in places]
+        chosen, others = _telling(own, known, selection)
+        for place, each in zip(places, own, strict=True):
+            names[place] = _named(name, {field: each.get(field, UNSET) for field in chosen})
+        if split := [field for field in chosen if not _among(field, selection.split_by)]:
+            also = f" (which differ in {', '.join(others)} as well)" if others else ""
+            notes.append(
+                f"{name} is several systems, told apart by {', '.join(split)}{also}: "
+                f"pool='{','.join([*split, *others])}' makes them trials of one"
+            )
+    return names, notes
+
+
+def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
+    """Say under which different conditions systems were measured, where no name says it.
+
+    Parameters
+    ----------
+    logs : sequence of Log
+        Runs.
+    names : sequence of str
+        Names of their systems.
+
+    Returns
+    -------
+    list of str
+        One sentence for each condition.
+    """
+    said = []
+    flat = [_flat(log.conditions) for log in logs]
+    # Where a log says nothing of its conditions, they are unknown.
+    measured = [(name, each) for name, each in zip(names, flat, strict=True) if each]
+    for field in dict.fromkeys(field for _, each in measured for field in each):
+        example: dict[str, str] = {}
+        for name, each in measured:
+            example.setdefault(each.get(field, UNSET), name)
+        end = field.rpartition(".")[2]
+        visible = all(f"{end}={_short(value)}" in name for value, name in example.items())
+        if len(example) > 1 and not visible:
+            shown = "; ".join(f"{_short(value)} for {name}" for value, name in example.items())
+            said.append(f"Systems were measured under different {field}: {shown}.")
+    return said
+
+
+def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+    """Leave out logs that are copies of others.
+
+    Parameters
+    ----------
+    logs : sequence of Log
+        Runs. Those with a `run` are copies if they agree in name, task and run; others if the bytes
+        and the names of their files agree, but for marks such as ``(1)`` and ``copy``.
+
+    Returns
+    -------
+    logs : list of Log
+    notes : list of str
+        How many were left out.
+
+    Raises
+    ------
+    DataError
+        If a run occurs twice with other outcomes.
+    """
+    first: dict[tuple[str, ...], Log] = {}
+    kept, copies = [], []
+    for log in logs:
+        known = first.setdefault(_identity(log), log)
+        if known is log:
+            kept.append(log)
+        elif log.run and known.attempts != log.attempts:
+            raise DataError(
+                f"paths must hold every run once; got the run {log.run!r} of {log.name!r} with "
+                f"different outcomes in {known.path} and {log.path}: leave out one of them"
+            )
+        elif not log.run and not _same_bytes(known, log):
+            kept.append(log)
+        else:
+            copies.append(log.path.name)
+    plural = "copies" if len(copies) > 1 else "copy"
+    return kept, [f"{len(copies)} {plural} of a log left out ({copies[0]})"] if copies else []
+
+
+def _identity(log: Log) -> tuple[str, ...]:
+    file = _COPY.sub("", log.path.stem) + log.path.suffix
+    return log.name, log.task, log.run or f"file {file}", json.dumps(_fields(log), sort_keys=True)
+
+
+def _same_bytes(first: Log, second: Log) -> bool:
+    one, other = first.path, second.path
+    return one == other or (
+        one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
+    )
+
+
+def _telling(
+    own: Sequence[Fields], known: Sequence[str], selection: Selection
+) -> tuple[list[str], list[str]]:
+    """Return the fields that tell the runs of a name apart, and those that differ with them."""
+    chosen = [field for field in known if _among(field, selection.split_by)]
+    others: list[str] = []
+    for field in known:
+        repeated = field.rpartition(".")[2] in REPEATED
+        if field in chosen or repeated or _among(field, selection.pool):
+            continue
+        if len({each.get(field, UNSET) for each in own}) == 1:
+            continue
+        apart = len({tuple(each.get(name, UNSET) for name in chosen) for each in own})
+        further = len({tuple(each.get(name, UNSET) for name in (*chosen, field)) for each in own})
+        (chosen if further > apart else others).append(field)
+    return chosen, others
+
+
+def _fields(log: Log) -> Fields:
+    return _flat({**log.settings, **log.conditions})
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Fields:
+    """Return nested settings by their path, without those that are empty."""
+    fields: Fields = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            fields |= _flat(value, f"{prefix}{name}.")
+        elif value is not None and value != [] and value != "":
+            text = value if isinstance(value, str) else json.dumps(value, default=str)
+            fields[f"{prefix}{name}"] = text
+    return fields
+
+
+def _named(name: str, values: Fields) -> str:
+    ends = [field.rpartition(".")[2] for field in values]
+    parts = [
+        f"{end if ends.count(end) == 1 else field}={_short(value)}"
+        for end, (field, value) in zip(ends, values.items(), strict=True)
+    ]
+    return f"{name} ({', '.join(parts)})" if parts else name
+
+
+def _short(value: str) -> str:
+    """Return a value that fits into a name."""
+    if len(value) <= _LONGEST and "\n" not in value:
+        return value
+    return hashlib.sha256(value.encode()).hexdigest()[:_DIGEST]
+
+
+def _among(field: str, wanted: Iterable[str]) -> bool:
+    return any(
+        field == name or field.endswith(f".{name}") or field.startswith(f"{name}.")
+        for name in wanted
+    )
+
+
+def _check_known(argument: str, wanted: Sequence[str], known: Sequence[str]) -> None:
+    for name in wanted:
+        if not any(_among(field, [name]) for field in known):
+            raise DataError(
+                f"{argument} must name fields of the logs ({', '.join(known) or 'they have none'})"
+                f"; got {name!r}"
+            )
