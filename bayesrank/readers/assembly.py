@@ -55,6 +55,11 @@ def table_of_logs(
     if any(log.task for log in logs):
         tasks = choose_tasks((log.task for log in logs), selection.task)
         logs = [log for log in logs if log.task in tasks]
+    elif selection.task is not None:
+        raise DataError(
+            f"task must be left out in format {source} where the logs name none; got "
+            f"{selection.task!r}"
+        )
     logs, notes = drop_copies(logs)
     for log in logs:
         _refuse_repeats(log)

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
-from bayesrank.readers.log_table import CELL, LogTable, build_table
+from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.selection import Selection, choose
 
 RESULTS_START = re.compile(
@@ -55,17 +58,15 @@ def read_evalplus(paths: Sequence[Path], selection: Selection) -> LogTable:
        correct? Rigorous evaluation of large language models for code generation. NeurIPS (2023).
        https://doi.org/10.48550/arXiv.2305.01210
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
     tests = METRICS[choose("metric", tuple(METRICS), selection.metric or "plus")]
-    rows = [row for path in paths for row in _rows(path, tests)]
-    frame = pd.DataFrame(rows, columns=pd.Index([*CELL[:2], "outcome"]))
-    frame["trial"] = frame.groupby(CELL[:2], sort=False).cumcount()
-    return build_table(frame, "evalplus", paired=False)
+    logs = [
+        Log(path, _NAME.sub("", path.stem) or path.parent.name, list(_attempts(path, tests)))
+        for path in paths
+    ]
+    return table_of_logs(logs, "evalplus", selection)
 
 
-def _rows(path: Path, tests: Sequence[str]) -> Iterator[tuple[str, str, float | None]]:
-    system = _NAME.sub("", path.stem) or path.parent.name
+def _attempts(path: Path, tests: Sequence[str]) -> Iterator[Attempt]:
     results = parse_json(path.read_bytes(), path.name)
     problems = results.get("eval") if isinstance(results, dict) else None
     if not isinstance(problems, dict):
@@ -73,16 +74,16 @@ def _rows(path: Path, tests: Sequence[str]) -> Iterator[tuple[str, str, float | 
     for question, solutions in problems.items():
         if not isinstance(solutions, list):
             raise DataError(f"{question} must be a list of solutions; got another in {path.name}")
-        for solution in solutions:
-            yield system, question, _outcome(solution, tests, f"{question} in {path.name}")
+        for trial, solution in enumerate(solutions):
+            yield Attempt(question, *_outcome(solution, trial, tests, f"{question} in {path.name}"))
 
 
-def _outcome(solution: Any, tests: Sequence[str], where: str) -> float | None:
-    """Return whether a solution passes all tests, None where it was not evaluated."""
+def _outcome(solution: Any, trial: int, tests: Sequence[str], where: str) -> tuple[float, int, str]:
+    """Return whether a solution passes all tests, its trial, and how it ended."""
     statuses = [solution.get(name) if isinstance(solution, dict) else "" for name in tests]
     unknown = [each for each in statuses if each not in ("pass", *WRONG, None)]
     if unknown:
         raise DataError(f"status must be pass, fail or timeout; got {unknown[0]!r} for {where}")
     if any(each in WRONG for each in statuses):
-        return 0.0
-    return None if None in statuses else 1.0
+        return 0.0, trial, "limit" if "timeout" in statuses else ""
+    return (nan, trial, "unscored") if None in statuses else (1.0, trial, "")

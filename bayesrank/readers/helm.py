@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
-from bayesrank.readers.selection import Selection, choose
+from bayesrank.readers.log import Attempt, Log, label
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.selection import Selection, choose, choose_tasks
 
-STATS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"instance_id"\s*:')
+STATS_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"instance_id"\s*:(?=.*?"stats"\s*:\s*\[)', re.DOTALL
+)
+
+# What a run says of its model.
+NAMES = ("model", "model_deployment")
 
 # A run is called <scenario>:<argument>=<value>,... and the model is one of the arguments.
 MODEL_ARGUMENT = re.compile(r"(?P<before>^|[:,])model=(?P<model>[^,]*)")
@@ -26,6 +33,7 @@ class Run:
     path: Path
     system: str
     task: str
+    adapter: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,16 @@ class Stat:
     metric: str
     value: float
 
+    @property
+    def attempt(self) -> Attempt:
+        """What it says of the answer."""
+        status = "unscored" if math.isnan(self.value) else ""
+        return Attempt(self.question, self.value, self.trial, status)
+
 
 def is_instance_stats(path: Path) -> bool:
     """Return whether a file is named as HELM names its statistics, or starts like them."""
+    # What the summarizer writes beside them starts alike, and has no list of statistics.
     return path.name == "per_instance_stats.json" or starts_like(path, STATS_START)
 
 
@@ -69,25 +84,31 @@ def read_helm(paths: Sequence[Path], selection: Selection) -> LogTable:
     DataError
         If a choice is left open, a run names no model, or a file is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
     runs = [_describe(path) for path in paths]
-    task = choose("task", (run.task for run in runs), selection.task)
-    runs = [run for run in runs if run.task == task]
+    tasks = choose_tasks((run.task for run in runs), selection.task)
+    runs = [run for run in runs if run.task in tasks]
     # Read twice, so that the statistics not asked for are never kept.
     known = {(stat.metric, stat.filter) for run in runs for stat in _read_stats(run.path)}
-    where = f" for task {task!r}"
+    where = f" for task {tasks[0]!r}" if len(tasks) == 1 else ""
     metric = choose("metric", sorted({name for name, _ in known}), selection.metric, where)
     filters = sorted({name for found, name in known if found == metric})
     chosen = choose("filter", filters, selection.filter, f" for metric {metric!r}")
-    rows = [
-        (run.system, stat.question, stat.trial, stat.value)
+    logs = [
+        Log(
+            run.path,
+            run.system,
+            [
+                stat.attempt
+                for stat in _read_stats(run.path)
+                if stat.metric == metric and stat.filter == chosen
+            ],
+            task=run.task,
+            settings={"model_deployment": run.adapter.get("model_deployment")},
+            conditions={key: run.adapter[key] for key in run.adapter if key not in NAMES},
+        )
         for run in runs
-        for stat in _read_stats(run.path)
-        if stat.metric == metric and stat.filter == chosen
     ]
-    frame = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
-    return build_table(frame, "helm", paired=True)
+    return table_of_logs(logs, "helm", selection, paired=True)
 
 
 def _describe(path: Path) -> Run:
@@ -102,7 +123,9 @@ def _describe(path: Path) -> Run:
             f"their folder; got {name!r}: copy run_spec.json as well"
         )
     task = MODEL_ARGUMENT.sub(lambda match: match["before"], name)
-    return Run(path, str(model), re.sub(r"([:,]),+", r"\1", task).strip(":,") or "unnamed")
+    task = re.sub(r"([:,]),+", r"\1", task).strip(":,") or "unnamed"
+    adapter = spec.get("adapter_spec") or {}
+    return Run(path, str(model), task, adapter)
 
 
 def _read_stats(path: Path) -> Iterator[Stat]:
@@ -113,7 +136,7 @@ def _read_stats(path: Path) -> Iterator[Stat]:
                 name = stat["name"]
                 kind = [str(name.get("split") or "none"), *_named(perturbation)]
                 yield Stat(
-                    str(instance["instance_id"]),
+                    label(instance["instance_id"]),
                     int(instance["train_trial_index"]),
                     "+".join(kind),
                     str(name["name"]),

@@ -24,9 +24,9 @@ LOG_START = re.compile(
 SPEC_MEMBERS = ("header.json", "_journal/start.json")
 
 # What the specification says of the system...
-SETTINGS = ("model_base_url", "model_args", "model_generate_config", "solver", "solver_args")
+SETTINGS = ("model_base_url", "model_args", "model_generate_config")
 # ... and of how it was measured, beside its limits.
-CONDITIONS = ("task_version", "task_args")
+CONDITIONS = ("solver", "solver_args", "task_version", "task_args")
 LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
 
 # The reason to stop of a model that would not answer.
@@ -143,17 +143,15 @@ def read_spec(path: Path) -> Spec:
             created=str(spec.get("created")),
             questions=tuple(map(label, (spec.get("dataset") or {}).get("sample_ids") or ())),
             n_epochs=int(config.get("epochs") or 1),
-            settings={
-                **{name: spec.get(name) for name in SETTINGS},
-                "generate_config": plan.get("config"),
-                "steps": [[step.get("solver"), step.get("params")] for step in plan["steps"]]
-                if plan.get("steps")
-                else None,
-            },
+            settings={name: spec.get(name) for name in SETTINGS},
             conditions={
                 **{name: config.get(name) for name in LIMITS},
                 **_roles(spec.get("model_roles") or {}),
                 **{name: spec.get(name) for name in CONDITIONS},
+                "generate_config": plan.get("config"),
+                "steps": [[step.get("solver"), step.get("params")] for step in plan["steps"]]
+                if plan.get("steps")
+                else None,
             },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

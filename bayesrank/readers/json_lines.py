@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, starts_like
-from bayesrank.readers.log_table import CELL, COLUMNS, LogTable, build_table
+from bayesrank.readers.log import Attempt, Log, label, number_trials
+from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.outcome_values import outcome_number
-from bayesrank.readers.selection import Selection, choose
+from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)')
 SUBJECTS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"(?:subject_id|responses)"\s*:')
@@ -58,23 +58,24 @@ def read_every_eval_ever(paths: Sequence[Path], selection: Selection) -> LogTabl
     DataError
         If the task is left open, or a file is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
     metric = choose("metric", METRICS, selection.metric or METRICS[0])
-    columns = pd.Index(["task", *CELL[:2], "outcome", "error", "hash"])
-    table = pd.DataFrame(_samples(paths, metric), columns=columns)
-    task = choose("task", table["task"].tolist(), selection.task)
-    table = table.take(np.flatnonzero(table["task"] == task)).drop(columns="task")
-    hashed = table.take(np.flatnonzero(table["hash"] != ""))
-    n_hashes = hashed.groupby("question")["hash"].nunique().to_numpy()
-    frame = _number_trials(table.drop(columns="hash"))
-    read = build_table(frame, "every_eval_ever", paired=False, details=("error",))
-    n_differing = int(np.count_nonzero(n_hashes > 1))
-    if n_differing:
-        read = replace(
-            read, message=f"{read.message}; {n_differing} sample_id with different sample_hash"
-        )
-    return read
+    logs: dict[tuple[str, str], Log] = {}
+    hashes: dict[tuple[str, str], set[str]] = {}
+    for path in paths:
+        for task, system, attempt, hashed in _samples(path, metric):
+            log = logs.setdefault((task, system), Log(path, system, [], task=task))
+            log.attempts.append(attempt)
+            if hashed:
+                hashes.setdefault((task, attempt.question), set()).add(hashed)
+    numbered = [replace(log, attempts=number_trials(log.attempts)) for log in logs.values()]
+    read = table_of_logs(numbered, "every_eval_ever", selection, details=("error",))
+    tasks = choose_tasks((task for task, _ in logs), selection.task)
+    n_differing = sum(len(each) > 1 for (task, _), each in hashes.items() if task in tasks)
+    if not n_differing:
+        return read
+    return replace(
+        read, message=f"{read.message}; {n_differing} sample_id with different sample_hash"
+    )
 
 
 def read_py_irt(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -99,45 +100,41 @@ def read_py_irt(paths: Sequence[Path], selection: Selection) -> LogTable:
     DataError
         If a file is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
-    table = pd.DataFrame(_responses(paths), columns=pd.Index([*CELL[:2], "outcome"]))
-    return build_table(_number_trials(table), "py_irt", paired=False)
-
-
-def _number_trials(table: Any) -> Any:
-    trial = table.groupby(CELL[:2], sort=False).cumcount()
-    columns = [*COLUMNS, *table.columns.difference(COLUMNS)]
-    return table.assign(trial=trial)[columns]
-
-
-def _samples(paths: Sequence[Path], metric: str) -> Iterator[tuple[str, str, str, float, str, str]]:
+    logs: dict[str, Log] = {}
     for path in paths:
-        for record in parse_json_lines(path):
-            try:
-                error = str(record.get("error") or "")
-                value = None if error else record["evaluation"][metric]
-                labels = [record[key] for key in ("evaluation_name", "model_id", "sample_id")]
-                hashed = str(record.get("sample_hash") or "")
-            except (KeyError, TypeError) as wrong:
-                raise DataError(
-                    "paths must hold samples with evaluation_name, model_id, sample_id and "
-                    f"evaluation; got {wrong!r} in {path.name}: leave it out"
-                ) from wrong
-            task, system, question = map(str, labels)
-            where = f"the {metric} of {question!r} in {path.name}"
-            yield task, system, question, outcome_number(value, where), error, hashed
+        for system, attempt in _responses(path):
+            logs.setdefault(system, Log(path, system, [])).attempts.append(attempt)
+    numbered = [replace(log, attempts=number_trials(log.attempts)) for log in logs.values()]
+    return table_of_logs(numbered, "py_irt", selection)
 
 
-def _responses(paths: Sequence[Path]) -> Iterator[tuple[str, str, float]]:
-    for path in paths:
-        for record in parse_json_lines(path):
-            responses = record.get("responses")
-            if "subject_id" not in record or not isinstance(responses, dict):
-                raise DataError(
-                    "paths must hold lines with a subject_id and responses by item; got "
-                    f"{', '.join(record)} in {path.name}: leave it out"
-                )
-            for item, response in responses.items():
-                where = f"item {item!r} in {path.name}"
-                yield str(record["subject_id"]), str(item), outcome_number(response, where)
+def _samples(path: Path, metric: str) -> Iterator[tuple[str, str, Attempt, str]]:
+    for record in parse_json_lines(path):
+        try:
+            error = str(record.get("error") or "")
+            value = None if error else record["evaluation"][metric]
+            labels = [record[key] for key in ("evaluation_name", "model_id", "sample_id")]
+            hashed = str(record.get("sample_hash") or "")
+        except (KeyError, TypeError) as wrong:
+            raise DataError(
+                "paths must hold samples with evaluation_name, model_id, sample_id and "
+                f"evaluation; got {wrong!r} in {path.name}: leave it out"
+            ) from wrong
+        task, system, question = map(label, labels)
+        outcome = outcome_number(value, f"the {metric} of {question!r} in {path.name}")
+        status = "error" if error else "unscored" if isnan(outcome) else ""
+        yield task, system, Attempt(question, outcome, status=status, details=(error,)), hashed
+
+
+def _responses(path: Path) -> Iterator[tuple[str, Attempt]]:
+    for record in parse_json_lines(path):
+        responses = record.get("responses")
+        if "subject_id" not in record or not isinstance(responses, dict):
+            raise DataError(
+                "paths must hold lines with a subject_id and responses by item; got "
+                f"{', '.join(record)} in {path.name}: leave it out"
+            )
+        for item, response in responses.items():
+            outcome = outcome_number(response, f"item {item!r} in {path.name}")
+            status = "unscored" if isnan(outcome) else ""
+            yield label(record["subject_id"]), Attempt(label(item), outcome, status=status)

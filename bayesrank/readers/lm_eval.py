@@ -152,9 +152,7 @@ def _settings(run: Run) -> dict[str, Any]:
         arguments = {name.strip(): value for name, _, value in pairs}
     named = {name: run.results.get(name) for name in MODEL}
     configured = {name: config.get(name) for name in CONFIG}
-    task = _of_task(run, "configs")
-    generation = task.get("generation_kwargs") if isinstance(task, dict) else None
-    return {**named, **configured, "model_args": arguments, "generation_kwargs": generation}
+    return {**named, **configured, "model_args": arguments}
 
 
 def _conditions(run: Run, lines: dict[Run, list[Line]]) -> dict[str, Any]:
@@ -162,7 +160,12 @@ def _conditions(run: Run, lines: dict[Run, list[Line]]) -> dict[str, Any]:
     name = _name(run, list(lines))
     same = [other for other in lines if _name(other, list(lines)) == name]
     same = [other for other in same if other.task == run.task]
-    told = {"n-shot": _of_task(run, "n-shot"), "task_version": _of_task(run, "versions")}
+    task = _of_task(run, "configs")
+    told = {
+        "n-shot": _of_task(run, "n-shot"),
+        "task_version": _of_task(run, "versions"),
+        "generation_kwargs": task.get("generation_kwargs") if isinstance(task, dict) else None,
+    }
     if len(same) == 1 or all(other.results for other in same):
         return told
     prompts = [{line.question: line.prompt for line in lines[other]} for other in same]

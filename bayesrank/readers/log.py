@@ -57,7 +57,8 @@ class Log:
         What makes another system of the same name; values may be nested.
     conditions : mapping of str to object
         How the system was measured, such as the grader and the limits. They tell systems of one
-        name apart as settings do, and systems that were measured differently are pointed out.
+        name apart as settings do, but only on the same task, and systems that were measured
+        differently are pointed out.
     """
 
     path: Path

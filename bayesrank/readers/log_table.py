@@ -148,7 +148,7 @@ def build_table(
     shape = tuple(_distinct(kept[column]) for column in CELL)
     missing = _missing_by_status(kept, math.prod(shape))
     message = describe(shape, sum(missing.values()), missing)
-    if n_wrong:
+    if any(n_wrong.values()):
         message += f"; {_listed(n_wrong)} counted as wrong"
     n_unanswered = _distinct(frame["question"]) - shape[1]
     if n_unanswered:

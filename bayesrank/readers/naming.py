@@ -21,6 +21,7 @@ REPEATED = frozenset({
     "max_connections",
     "max_retries",
     "num_workers",
+    "run",
     "seed",
     "timeout",
 })  # fmt: skip
@@ -72,10 +73,10 @@ def name_systems(logs: Sequence[Log], selection: Selection) -> tuple[list[str], 
     names, notes = [log.name for log in logs], []
     for name in dict.fromkeys(names):
         places = [place for place, log in enumerate(logs) if log.name == name]
-        own = [fields[place] for place in places]
-        chosen, others = _telling(own, known, selection)
-        for place, each in zip(places, own, strict=True):
-            names[place] = _named(name, {field: each.get(field, UNSET) for field in chosen})
+        chosen, others = _telling([logs[place] for place in places], known, selection)
+        for place in places:
+            values = {field: fields[place].get(field, UNSET) for field in chosen}
+            names[place] = _named(name, values)
         if split := [field for field in chosen if not _among(field, selection.split_by)]:
             also = f" (which differ in {', '.join(others)} as well)" if others else ""
             notes.append(
@@ -100,20 +101,25 @@ def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
     list of str
         One sentence for each condition.
     """
-    said = []
-    flat = [_flat(log.conditions) for log in logs]
+    said: dict[str, str] = {}
     # Where a log says nothing of its conditions, they are unknown.
-    measured = [(name, each) for name, each in zip(names, flat, strict=True) if each]
-    for field in dict.fromkeys(field for _, each in measured for field in each):
-        example: dict[str, str] = {}
-        for name, each in measured:
-            example.setdefault(each.get(field, UNSET), name)
-        end = field.rpartition(".")[2]
-        visible = all(f"{end}={_short(value)}" in name for value, name in example.items())
-        if len(example) > 1 and not visible:
-            shown = "; ".join(f"{_short(value)} for {name}" for value, name in example.items())
-            said.append(f"Systems were measured under different {field}: {shown}.")
-    return said
+    measured = [
+        (log.task, name, told)
+        for log, name in zip(logs, names, strict=True)
+        if (told := _flat(log.conditions))
+    ]
+    for task in dict.fromkeys(task for task, _, _ in measured):
+        own = [(name, told) for other, name, told in measured if other == task]
+        for field in dict.fromkeys(field for _, told in own for field in told):
+            example: dict[str, str] = {}
+            for name, told in own:
+                example.setdefault(told.get(field, UNSET), name)
+            end = field.rpartition(".")[2]
+            visible = all(f"{end}={_short(value)}" in name for value, name in example.items())
+            if len(example) > 1 and not visible and end not in REPEATED:
+                shown = "; ".join(f"{_short(value)} for {name}" for value, name in example.items())
+                said[field] = f"Systems were measured under different {field}: {shown}."
+    return list(said.values())
 
 
 def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
@@ -168,21 +174,31 @@ def _same_bytes(first: Log, second: Log) -> bool:
 
 
 def _telling(
-    own: Sequence[Fields], known: Sequence[str], selection: Selection
+    logs: Sequence[Log], known: Sequence[str], selection: Selection
 ) -> tuple[list[str], list[str]]:
     """Return the fields that tell the runs of a name apart, and those that differ with them."""
+    fields = [_fields(log) for log in logs]
+    # Tasks have conditions of their own, such as the number of shots.
+    tasks = [log.task for log in logs]
+    settings = {field for log in logs for field in _flat(log.settings)}
     chosen = [field for field in known if _among(field, selection.split_by)]
     others: list[str] = []
     for field in known:
         repeated = field.rpartition(".")[2] in REPEATED
         if field in chosen or repeated or _among(field, selection.pool):
             continue
-        if len({each.get(field, UNSET) for each in own}) == 1:
+        within = [""] * len(logs) if field in settings else tasks
+        if _n_kinds(fields, within, [field]) == len(set(within)):
             continue
-        apart = len({tuple(each.get(name, UNSET) for name in chosen) for each in own})
-        further = len({tuple(each.get(name, UNSET) for name in (*chosen, field)) for each in own})
-        (chosen if further > apart else others).append(field)
+        further = _n_kinds(fields, within, [*chosen, field]) > _n_kinds(fields, within, chosen)
+        (chosen if further else others).append(field)
     return chosen, others
+
+
+def _n_kinds(fields: Sequence[Fields], within: Sequence[str], names: Sequence[str]) -> int:
+    """Count the different values of some fields, in each task."""
+    values = ([each.get(name, UNSET) for name in names] for each in fields)
+    return len({(task, *each) for task, each in zip(within, values, strict=True)})
 
 
 def _fields(log: Log) -> Fields:

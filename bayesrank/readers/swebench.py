@@ -1,45 +1,77 @@
-"""Reader of SWE-bench run reports, ``<model>.<run>.json``."""
+"""Reader of SWE-bench results: reports of runs, and reports of single instances."""
 
-import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
-from bayesrank.readers.log_table import LogTable, build_table
+from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.selection import Selection
 
-# A report is an object of counts (..._instances) and lists (..._ids).
-REPORT_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"\w+_(?:instances|ids)"')
+# A report of a run is an object of counts (..._instances) and lists (..._ids), that of an instance
+# an object with its name, the results of a submission one of three lists.
+RUN_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"\w+_(?:instances|ids)"')
+INSTANCE_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"(?:patch_\w+|resolved)"\s*:'
+)
+SUBMISSION_START = re.compile(
+    BYTE_ORDER_MARK
+    + rb'\s*\{\s*"(?:no_generation|no_logs|resolved)"\s*:\s*\[(?=.*?"resolved"\s*:)',
+    re.DOTALL,
+)
 
 RIGHT = "resolved_ids"
-# The system answered, and its answer did not solve the instance.
-WRONG = ("unresolved_ids", "empty_patch_ids", "error_ids")
-# The evaluation failed, or the system was not asked: nothing is known about the answer.
-UNKNOWN = ("infra_failure_ids", "ambiguous_failure_ids", "incomplete_ids")
+WRONG = ("unresolved_ids", "empty_patch_ids")
+# No outcome, by what happened. The harness counts errors as not resolved.
+STATUS = {
+    "error_ids": "error",
+    "infra_failure_ids": "unscored",
+    "ambiguous_failure_ids": "unscored",
+    "incomplete_ids": "absent",
+}
+COUNTED = ("error",)
+
+# sb-cli calls a report <subset>__<split>__<run>.json, and a run is what was submitted.
+SUBMITTED = re.compile(r"swe-bench\w*?(?:-\w+)?__[a-z]+__(?P<system>.+)", re.IGNORECASE)
+# The harness calls it <model>.<run>.json. These are runs that say that they repeat another.
+REPEAT = re.compile(r"(?:run|trial|seed|attempt|repeat|rep|round|iter)[-_]?\d+", re.IGNORECASE)
+# The dot of a version, as in gpt-4.1, ends no name.
+VERSION = re.compile(r"\d\.\d")
 
 
-def is_run_report(path: Path) -> bool:
-    """Return whether a file starts like a SWE-bench run report."""
-    return starts_like(path, REPORT_START)
+def is_swebench(path: Path) -> bool:
+    """Return whether a file starts like a report of a run, an instance or a submission."""
+    return any(starts_like(path, start) for start in (RUN_START, INSTANCE_START, SUBMISSION_START))
 
 
 def read_swebench(paths: Sequence[Path], selection: Selection) -> LogTable:
-    """Read run reports; each is one trial of its system.
+    """Read reports of runs, reports of instances, and results of submissions.
 
-    The system is the file name up to its last dot but one, the run what stands between. Resolved
-    instances are right; unresolved ones, errors and empty patches are wrong; infrastructure
-    failures, ambiguous failures and instances that were not submitted are missing. Runs of
-    different systems are not the same run, so trials are not paired.
+    A report of a run is one trial of its system. Its file is called ``<model>.<run>.json``: what
+    follows the last dot is taken for the run if it says so (``run2``), if all reports share it, or
+    if the logs beside it are of such a run; otherwise reports of one model are told apart by it.
+    ``<subset>__<split>__<name>.json`` of sb-cli is the system that was submitted. Reports of
+    instances are read by the folders ``<run>/<model>/<instance>`` that they lie in, where there is
+    no report of the run. Of a submission (``results.json`` of SWE-bench/experiments) the system is
+    its folder, and every instance that another submission names was asked.
+
+    Resolved instances are right; unresolved ones and empty patches are wrong, and so are errors,
+    unless other statuses are to count as wrong. Infrastructure failures, ambiguous failures and
+    instances that were not submitted are missing.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
         Reports in the order of their trials.
     selection : Selection
-        Empty: a report names no task.
+        May name the task of submissions, tell systems apart and say what counts as wrong.
 
     Returns
     -------
@@ -50,47 +82,141 @@ def read_swebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     DataError
         If a report is damaged, lacks a list, or contradicts itself.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
-    n_runs: dict[str, int] = {}
-    tables = []
+    reports = [path for path in paths if starts_like(path, RUN_START)]
+    submissions = [path for path in paths if starts_like(path, SUBMISSION_START)]
+    logs = [*_runs(reports), *_submissions(submissions)]
+    known = {(log.name, str(log.settings.get("run"))) for log in logs}
+    instances: dict[Path, list[Path]] = {}
     for path in paths:
-        system = path.stem.rpartition(".")[0] or path.stem
-        trial = n_runs.get(system, 0)
-        n_runs[system] = trial + 1
-        outcomes = _outcomes(path)
-        table = pd.DataFrame({"question": list(outcomes), "outcome": list(outcomes.values())})
-        tables.append(table.assign(system=system, trial=trial))
-    return build_table(pd.concat(tables, ignore_index=True), "swebench", paired=False)
+        if path not in reports and path not in submissions:
+            instances.setdefault(path.parents[1], []).append(path)
+    for folder, files in instances.items():
+        log = _instances(folder, files)
+        if (log.name, str(log.settings["run"])) not in known:
+            logs.append(log)
+    if not submissions:
+        return table_of_logs(logs, "swebench", selection, wrong=COUNTED)
+    table = table_of_logs(logs, "swebench", selection, wrong=(*COUNTED, "absent"))
+    caution = (
+        "Results of submissions do not name the instances that nobody resolved: scores are shares "
+        f"of the {table.frame['question'].nunique()} instances that they name."
+    )
+    return replace(table, cautions=(*table.cautions, caution))
 
 
-def _outcomes(path: Path) -> dict[str, float]:
-    """Return the outcome of every instance that a report names."""
+def _runs(paths: Sequence[Path]) -> Iterator[Log]:
+    names = {path: _split_name(path) for path in paths}
+    heads = Counter(head for head, _ in names.values())
+    runs = {run for _, run in names.values()}
+    for path, (head, run) in names.items():
+        system, settings = head, {"run": run}
+        common = len(runs) == 1 and len(paths) > 1
+        if run and not common and not _is_run(path, head, run):
+            # Runs that do not say that they repeat each other, or the end of a name.
+            system = head if heads[head] > 1 else f"{head}.{run}"
+            settings = {"suffix": run} if heads[head] > 1 else {}
+        attempts = [Attempt(*each) for each in _outcomes(path)]
+        yield Log(path, system, attempts, settings=settings)
+
+
+def _split_name(path: Path) -> tuple[str, str]:
+    """Return the system and the run that a name may be made of."""
+    submitted = SUBMITTED.fullmatch(path.stem)
+    if submitted:
+        return submitted["system"], ""
+    head, dot, run = path.stem.rpartition(".")
+    if not dot or VERSION.match(f"{head[-1:]}.{run}"):
+        return path.stem, ""
+    return head, run
+
+
+def _is_run(path: Path, head: str, run: str) -> bool:
+    logged = path.parent / "logs" / "run_evaluation" / run / head
+    return REPEAT.fullmatch(run) is not None or logged.is_dir()
+
+
+def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
+    """Yield question, outcome, trial and status of every instance that a report names."""
     report = parse_json(path.read_bytes(), path.name)
     if not isinstance(report, dict):
         raise DataError(f"paths must hold SWE-bench run reports; got no JSON object in {path.name}")
     right = set(_ids(report, RIGHT, path))
     submitted = set(_ids(report, "submitted_ids", path))
     wrong = {name for key in WRONG for name in _ids(report, key, path, optional=True)}
-    unknown = {name for key in UNKNOWN for name in _ids(report, key, path, optional=True)}
-    contradictory = sorted(right & (wrong | unknown))
+    # An infrastructure failure may also be listed as an error, and is none.
+    unknown = {
+        name: status for key, status in STATUS.items() for name in _ids(report, key, path, True)
+    }
+    contradictory = sorted(right & (wrong | unknown.keys()))
     if contradictory:
         raise DataError(
             f"{RIGHT} must not share instances with the other lists; got {contradictory[0]!r} in "
             f"{path.name}: evaluate the run again"
         )
-    # An infrastructure failure may also be listed as an error, and stays unknown.
-    wrong = (wrong | submitted) - unknown - right
-    outcomes = dict.fromkeys(wrong, 0.0) | dict.fromkeys(unknown, math.nan)
-    outcomes |= dict.fromkeys(right, 1.0)
-    return dict(sorted(outcomes.items()))  # the reports hold sets
+    for name in sorted(right | wrong | submitted | unknown.keys()):  # the reports hold sets
+        status = unknown.get(name, "")
+        yield name, nan if status else float(name in right), 0, status
 
 
-def _ids(report: dict[str, Any], key: str, path: Path, *, optional: bool = False) -> list[str]:
+def _ids(report: dict[str, Any], key: str, path: Path, optional: bool = False) -> list[str]:
     ids = report.get(key, [] if optional else None)
     if not isinstance(ids, list):
         raise DataError(
             f"paths must hold SWE-bench run reports with a list {key}; got {ids!r} in {path.name}: "
-            "write the report again with a current SWE-bench"
+            "write the report again with a current SWE-bench (a report of counts alone does not "
+            "say which instances were resolved)"
         )
     return [str(name) for name in ids]
+
+
+def _instances(folder: Path, paths: Sequence[Path]) -> Log:
+    """Read the reports of the instances of one run, which lie in a folder each."""
+    attempts = []
+    for path in paths:
+        report = parse_json(path.read_bytes(), f"{path.parent.name}/{path.name}")
+        if not isinstance(report, dict):
+            raise DataError(
+                f"paths must hold SWE-bench run reports; got no JSON object in {path.name}"
+            )
+        for name, told in report.items():
+            resolved = told.get("resolved") if isinstance(told, dict) else None
+            if not isinstance(resolved, bool):
+                raise DataError(
+                    f"paths must hold SWE-bench reports that say whether {name} is resolved; got "
+                    f"{resolved!r} in {path.parent.name}/{path.name}: evaluate it again"
+                )
+            attempts.append(Attempt(name, float(resolved)))
+    # The harness writes no report of an instance whose evaluation failed.
+    reported = {path.parent for path in paths}
+    failed = (each for each in sorted(folder.iterdir()) if each.is_dir() and each not in reported)
+    attempts += [Attempt(each.name, nan, status="error") for each in failed]
+    # Submissions keep them in <submission>/logs, the harness in <run>/<model>.
+    if folder.name == "logs":
+        return Log(folder, folder.parent.name, attempts, settings={"run": ""})
+    return Log(folder, folder.name, attempts, settings={"run": folder.parent.name})
+
+
+def _submissions(paths: Sequence[Path]) -> Iterator[Log]:
+    """Yield the results of submissions: what none of their lists names was not resolved."""
+    lists = {path: parse_json(path.read_bytes(), path.name) for path in paths}
+    named = {path: _named(told, path) for path, told in lists.items()}
+    for path, status in named.items():
+        folder = path.parent.parent if path.parent.name == "results" else path.parent
+        questions = sorted({name for each in named.values() for name in each})
+        attempts = []
+        for name in questions:
+            kind = status.get(name, "")
+            right = float(kind == "resolved")
+            missing = {"no_generation": "absent", "no_logs": "error"}.get(kind, "")
+            attempts.append(Attempt(name, nan if missing else right, status=missing))
+        split = folder.parent
+        task = split.name if split.parent.name == "evaluation" else ""
+        yield Log(path, folder.name, attempts, task=task)
+
+
+def _named(told: dict[str, Any], path: Path) -> dict[str, str]:
+    return {
+        name: key
+        for key in ("no_generation", "no_logs", "resolved")
+        for name in _ids(told, key, path, optional=key != "resolved")
+    }

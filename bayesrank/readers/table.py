@@ -23,7 +23,7 @@ from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.long_tables import is_long_table, read_long_tables
 from bayesrank.readers.npz import is_npz, read_npz, read_npz_table
 from bayesrank.readers.selection import SELECTORS, Selection
-from bayesrank.readers.swebench import is_run_report, read_swebench
+from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.tau_bench import (
     is_tau2_results,
     is_tau_results,
@@ -96,7 +96,12 @@ _ROWS = (
         read_lm_eval,
         ("task", "filter", "metric"),
     ),
-    Reader("swebench", "SWE-bench run reports, <model>.<run>.json", is_run_report, read_swebench),
+    Reader(
+        "swebench",
+        "SWE-bench reports of runs, instances and submissions, .json",
+        is_swebench,
+        read_swebench,
+    ),
     Reader(
         "helm",
         "HELM runs, <run>/per_instance_stats.json",

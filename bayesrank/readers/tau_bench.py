@@ -8,22 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.log_table import COLUMNS, RENAME_ONE, LogTable, build_table
-from bayesrank.readers.selection import Selection, choose
+from bayesrank.readers.log import Attempt, Log, label
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.selection import Selection
 
 TAU_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"task_id"\s*:')
 TAU2_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"timestamp"\s*:(?s:.*?)"user_info"\s*:')
 
 # tau-bench calls its files <strategy>-<model>-<temperature>_range_<from>-<to>_user-<...>.json.
-TAU_NAME = re.compile(r"(?P<system>.+)_range_-?\d+-+\d+_user-.*")
+TAU_NAME = re.compile(r"(?P<system>.+)_range_-?\d+-+\d+_user-(?P<user>.+?)(?:_\d{6,})?")
 
 # What both tools take for success.
 TOLERANCE = 1e-6
 
 # A simulation that the infrastructure ended says nothing of the agent.
 UNKNOWN = "infrastructure_error"
+ENDS = {UNKNOWN: "error", "max_steps": "limit", "too_many_errors": "limit"}
 
 
 def is_tau_results(path: Path) -> bool:
@@ -39,10 +42,10 @@ def is_tau2_results(path: Path) -> bool:
 def read_tau_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read tau-bench results, lists of runs.
 
-    The system is what the name of the file says before ``_range_``, or the whole name; further
-    files of a system add trials. A reward of 1 is right, any other wrong. Runs that raised an
-    error are missing, although tau-bench itself counts them as wrong; the column error has their
-    messages.
+    The system is what the name of the file says before ``_range_``, or the whole name; runs with
+    another user are another system, and further files of a system add trials. A reward of 1 is
+    right, any other wrong. Runs that raised an error are wrong, as in tau-bench itself, unless
+    other statuses are to count as wrong; the column error has their messages.
 
     Parameters
     ----------
@@ -60,28 +63,27 @@ def read_tau_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     DataError
         If a file is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
-    rows: list[tuple[str, str, int, float, str]] = []
-    n_trials: dict[str, int] = {}
+    logs = []
     for path in paths:
         named = TAU_NAME.fullmatch(path.stem)
+        conditions = {"user": named["user"]} if named else {}
         system = named["system"] if named else path.stem
-        first = n_trials.get(system, 0)
-        for _, run in stream_json(path):
-            try:
-                error = str((run.get("info") or {}).get("error") or "")
-                outcome = math.nan if error else _success(run["reward"])
-                trial = first + int(run.get("trial", 0))
-                rows.append((system, str(run["task_id"]), trial, outcome, error))
-            except (KeyError, TypeError, ValueError, AttributeError) as wrong:
-                raise DataError(
-                    "paths must hold tau-bench runs with a task_id and a reward; got "
-                    f"{wrong!r} in {path.name}: leave it out"
-                ) from wrong
-            n_trials[system] = max(n_trials.get(system, 0), trial + 1)
-    frame = pd.DataFrame(rows, columns=pd.Index([*COLUMNS, "error"]))
-    return build_table(frame, "tau_bench", paired=False, details=("error",))
+        logs.append(Log(path, system, list(_attempts(path)), conditions=conditions))
+    return table_of_logs(logs, "tau_bench", selection, details=("error",), wrong=("error",))
+
+
+def _attempts(path: Path) -> Iterator[Attempt]:
+    for _, run in stream_json(path):
+        try:
+            error = str((run.get("info") or {}).get("error") or "")
+            outcome = math.nan if error else _success(run["reward"])
+            status, trial = "error" if error else "", int(run.get("trial", 0))
+            yield Attempt(label(run["task_id"]), outcome, trial, status, details=(error,))
+        except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+            raise DataError(
+                "paths must hold tau-bench runs with a task_id and a reward; got "
+                f"{wrong!r} in {path.name}: leave it out"
+            ) from wrong
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Results:
     path: Path
     info: dict[str, Any] = field(default_factory=dict)
     tasks: list[str] = field(default_factory=list)
-    simulations: list[tuple[str, int, float, str]] = field(default_factory=list)
+    simulations: list[Attempt] = field(default_factory=list)
 
     @property
     def domain(self) -> str:
@@ -105,14 +107,32 @@ class Results:
         return str(agent.get("llm") or agent.get("implementation"))
 
     @property
-    def settings(self) -> dict[str, object]:
-        """What would make another system under the same name."""
+    def log(self) -> Log:
+        """What was simulated, and what was announced and was not."""
         agent, user = (self.info.get(key) or {} for key in ("agent_info", "user_info"))
-        return {
-            "agent implementation": agent.get("implementation"),
-            "agent llm_args": agent.get("llm_args"),
-            "user llm": user.get("llm"),
-        }
+        return Log(
+            self.path,
+            self.system,
+            [*self.simulations, *self._absent()],
+            task=self.domain,
+            settings={"agent": agent.get("implementation"), "llm_args": agent.get("llm_args")},
+            conditions={
+                "user": user.get("implementation"),
+                "user_llm": user.get("llm"),
+                "user_llm_args": user.get("llm_args"),
+                "max_steps": self.info.get("max_steps"),
+                "max_errors": self.info.get("max_errors"),
+            },
+        )
+
+    def _absent(self) -> Iterator[Attempt]:
+        simulated = {(each.question, each.trial) for each in self.simulations}
+        announced = int(self.info.get("num_trials") or 0)
+        n_here = max([announced, *(trial + 1 for _, trial in simulated)])
+        for task in self.tasks:
+            for trial in range(n_here):
+                if (task, trial) not in simulated:
+                    yield Attempt(task, math.nan, trial, "absent", details=("",))
 
 
 def read_tau2_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -140,14 +160,9 @@ def read_tau2_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
         If the task is left open, two files of one system were run with different settings, or a
         file is damaged.
     """
-    import pandas as pd  # 0.3 s, only when a log is read
-
-    found = [_read_results(path) for path in paths]
-    task = choose("task", (results.domain for results in found), selection.task)
-    found = [results for results in found if results.domain == task]
-    _check_settings(found)
-    frame = pd.DataFrame(_rows(found), columns=pd.Index([*COLUMNS, "termination_reason"]))
-    return build_table(frame, "tau2_bench", paired=False, details=("termination_reason",))
+    logs = [_read_results(path).log for path in paths]
+    details = ("termination_reason",)
+    return table_of_logs(logs, "tau2_bench", selection, details=details)
 
 
 def _read_results(path: Path) -> Results:
@@ -158,7 +173,7 @@ def _read_results(path: Path) -> Results:
             if key == "info":
                 results.info = dict(value)
             elif key == "tasks":
-                results.tasks.append(str(value["id"]))
+                results.tasks.append(label(value["id"]))
             elif key == "simulations" or (key == "simulation_index" and value is not None):
                 results.simulations.append(_simulation(value))
                 has_index = True
@@ -175,43 +190,20 @@ def _read_results(path: Path) -> Results:
     return results
 
 
-def _simulation(record: dict[str, Any]) -> tuple[str, int, float, str]:
+def _simulation(record: dict[str, Any]) -> Attempt:
     # The index of a folder of simulations has the reward itself.
     reward = (record.get("reward_info") or record).get("reward")
     reason = str(record.get("termination_reason") or "")
-    outcome = math.nan if reward is None or reason == UNKNOWN else _success(reward)
-    return str(record["task_id"]), int(record.get("trial") or 0), outcome, reason
+    status = ENDS.get(reason, "" if reward is not None else "unscored")
+    unknown = reward is None or reason == UNKNOWN
+    return Attempt(
+        label(record["task_id"]),
+        math.nan if unknown else _success(reward),
+        int(record.get("trial") or 0),
+        status,
+        details=(reason,),
+    )
 
 
 def _success(reward: Any) -> float:
     return float(abs(float(reward) - 1.0) <= TOLERANCE)
-
-
-def _rows(found: list[Results]) -> Iterator[tuple[str, str, int, float, str]]:
-    """Yield what was simulated, and what was announced and was not."""
-    n_trials: dict[str, int] = {}
-    for results in found:
-        first = n_trials.get(results.system, 0)
-        simulated = {(task, trial) for task, trial, _, _ in results.simulations}
-        announced = int(results.info.get("num_trials") or 0)
-        n_here = max([announced, *(trial + 1 for _, trial in simulated)])
-        for task, trial, outcome, reason in results.simulations:
-            yield results.system, task, first + trial, outcome, reason
-        for task in results.tasks:
-            for trial in range(n_here):
-                if (task, trial) not in simulated:
-                    yield results.system, task, first + trial, math.nan, ""
-        n_trials[results.system] = first + n_here
-
-
-def _check_settings(found: list[Results]) -> None:
-    first: dict[str, Results] = {}
-    for results in found:
-        known = first.setdefault(results.system, results)
-        for name, setting in results.settings.items():
-            if setting != known.settings[name]:
-                raise DataError(
-                    f"paths must hold one system per model name; got different {name} for "
-                    f"{results.system!r} in {known.path.name} and {results.path.name}",
-                    **RENAME_ONE,
-                )

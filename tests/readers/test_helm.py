@@ -134,11 +134,22 @@ def test_run_without_a_model(write_run):
         read_responses(run)
 
 
-def test_copied_run_is_refused(write_run, tmp_path):
+def test_copied_run_counts_once_and_another_suite_is_refused(write_run, tmp_path):
     for folder in ("x:model=m", "y"):
         write_run(folder, [instance("id1", {"em": 1.0})])
     spec = {"name": "x:model=m", "adapter_spec": {"model": "m"}}
     for folder in ("x:model=m", "y"):
         (tmp_path / folder / "run_spec.json").write_text(json.dumps(spec))
+    assert read_responses(tmp_path).outcomes.tolist() == [[[1]]]
+    path = tmp_path / "y" / "per_instance_stats.json"
+    path.write_text(path.read_text().replace("1.0", "0.0"))
     with pytest.raises(DataError, match=r"one outcome per system, question and trial"):
         read_responses(tmp_path)
+
+
+def test_files_of_the_summarizer_are_no_runs(write_run):
+    run = write_run("x:model=m", [instance("id1", {"em": 1.0})])
+    shown = [{"instance_id": "id1", "train_trial_index": 0, "stats": {"em": 1.0}}]
+    for name in ("display_predictions.json", "display_requests.json"):
+        (run / name).write_text(json.dumps(shown))
+    assert read_responses(run).outcomes.tolist() == [[[1]]]

@@ -35,7 +35,7 @@ def test_values_of_all_kinds(write_eval, inspect_log):
     np.testing.assert_array_equal(outcomes.tolist(), [1.0, 0.5, 0.0, 0.0, 1.0, 0.75])
     # Six of the eight samples have an outcome, and only one of them in the second epoch.
     assert table.message == (
-        "1 system, 6 questions, 2 trials; 5 of 12 outcomes missing; "
+        "1 system, 6 questions, 2 trials; 5 of 12 outcomes missing (5 absent); "
         "2 questions without any outcome left out"
     )
 
@@ -57,7 +57,7 @@ def test_second_log_of_a_model_adds_trials_in_the_order_of_creation(write_eval, 
 
 def test_retry_of_a_run_counts_once(write_eval, inspect_log):
     failed = inspect_log("m", ROWS)
-    failed["samples"][3] |= {"error": {"message": "lost"}}
+    failed["samples"][3] |= {"error": {"message": "lost"}, "scores": {}}
     retry = inspect_log("m", [ROWS[0], ROWS[3]], created="2026-01-02T00:00:00+00:00")
     path = write_eval("a.eval", failed)
     assert read_table(path).n_missing == 1
@@ -66,13 +66,33 @@ def test_retry_of_a_run_counts_once(write_eval, inspect_log):
 
 
 @pytest.mark.parametrize(
-    "flaw", [{"error": {"message": "x"}}, {"invalidation": {"reason": "x"}}, {"scores": None}]
+    ("flaw", "status"),
+    [
+        ({"error": {"message": "x"}, "scores": {}}, "error"),
+        ({"limit": {"type": "time"}, "scores": {}}, "limit"),
+        ({"output": {"choices": [{"stop_reason": "content_filter"}]}, "scores": {}}, "refused"),
+        ({"invalidation": {"reason": "x"}}, "unscored"),
+        ({"scores": None}, "unscored"),
+    ],
 )
-def test_sample_without_a_valid_score_is_missing(write_eval, inspect_log, flaw):
+def test_sample_without_a_valid_score_is_missing(write_eval, inspect_log, flaw, status):
     log = inspect_log("m", ROWS)
     log["samples"][1] |= flaw
-    data = read_responses(write_eval("log.eval", log))
-    assert data.outcomes.tolist() == [[[1, 0], [-1, 1]]]
+    path = write_eval("log.eval", log)
+    assert read_responses(path).outcomes.tolist() == [[[1, 0], [-1, 1]]]
+    table = read_table(path)
+    assert table.frame["status"].tolist() == ["", status, "", ""]
+    assert table.message.endswith(f"1 of 4 outcomes missing (1 {status})")
+    counted = read_table(path, count_as_wrong=status)
+    assert counted.message.endswith(f"0 of 4 outcomes missing; 1 {status} counted as wrong")
+    assert counted.frame["outcome"].tolist() == [1, 0, 0, 1]
+
+
+def test_error_that_was_scored_counts(write_eval, inspect_log):
+    log = inspect_log("m", ROWS, config={"epochs": 2, "score_on_error": True})
+    log["samples"][1] |= {"error": {"message": "tool crashed"}}
+    table = read_table(write_eval("log.eval", log))
+    assert (table.n_missing, table.frame["status"].tolist()) == (0, ["", "error", "", ""])
 
 
 def test_samples_that_the_header_announces_are_missing(write_eval, inspect_log, caplog):
@@ -81,7 +101,9 @@ def test_samples_that_the_header_announces_are_missing(write_eval, inspect_log, 
         data = read_responses(write_eval("log.eval", log))
     assert data.questions == ("s2", "s1")
     assert data.outcomes.tolist() == [[[0, 1, -1], [1, 0, -1]]]
-    assert caplog.messages == ["1 system, 2 questions, 3 trials; 2 of 6 outcomes missing"]
+    assert caplog.messages == [
+        "1 system, 2 questions, 3 trials; 2 of 6 outcomes missing (2 absent)"
+    ]
 
 
 def test_unfinished_run_is_read_from_its_journal(tmp_path, inspect_log):
@@ -91,7 +113,7 @@ def test_unfinished_run_is_read_from_its_journal(tmp_path, inspect_log):
         archive.writestr("_journal/start.json", json.dumps({"eval": log["eval"]}))
         archive.writestr("samples/s1_epoch_1.json", json.dumps(log["samples"][0]))
     assert read_table(path).message == (
-        "1 system, 1 question, 2 trials; 1 of 2 outcomes missing; "
+        "1 system, 1 question, 2 trials; 1 of 2 outcomes missing (1 absent); "
         "1 question without any outcome left out"
     )
 
@@ -150,7 +172,7 @@ def test_open_scorer_lists_the_names(write_eval, inspect_log):
     assert read_table(path, scorer="graded").n_missing == 1
 
 
-def test_different_settings_under_one_model_name_are_refused(write_eval, inspect_log):
+def test_different_settings_under_one_model_name_tell_systems_apart(write_eval, inspect_log):
     def settings(**values):
         return {"task_id": str(values), "model_generate_config": values}
 
@@ -158,10 +180,79 @@ def test_different_settings_under_one_model_name_are_refused(write_eval, inspect
     path = write_eval("b.eval", inspect_log("m", ROWS, **settings(temperature=0.5, seed=2)))
     assert read_responses(path.parent).shape == (1, 2, 4)
     write_eval("c.eval", inspect_log("m", ROWS, **settings(temperature=1.0)))
-    with pytest.raises(
-        DataError, match=r"one system per model name; got different model_generate_config for 'm'"
-    ):
+    assert read_responses(path.parent).systems == ("m (temperature=0.5)", "m (temperature=1.0)")
+    field = "model_generate_config.temperature"
+    assert f"m is several systems, told apart by {field}: pool='{field}'" in (
+        read_table(path.parent).message
+    )
+    assert read_responses(path.parent, pool="temperature").shape == (1, 2, 6)
+    by_seed = read_responses(path.parent, pool="temperature", split_by=["seed"])
+    assert by_seed.systems == ("m (seed=1)", "m (seed=2)", "m (seed=unset)")
+    with pytest.raises(DataError, match=r"pool must name fields of the logs \(.*temperature.* 'x'"):
+        read_responses(path.parent, pool="x")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "suffix"),
+    [
+        ({"model_base_url": "http://a"}, {"model_base_url": "http://b"}, "model_base_url=http://b"),
+        ({"model_args": {"path": "1B"}}, {"model_args": {"path": "8B"}}, "path=8B"),
+        ({}, {"config": {"epochs": 2, "token_limit": 9}}, "token_limit=9"),
+        (
+            {"model_roles": {"grader": {"model": "g1"}}},
+            {"model_roles": {"grader": {"model": "g2"}}},
+            "grader=g2",
+        ),
+        ({"task_version": 0}, {"task_version": 1}, "task_version=1"),
+        ({"task_args": {"shots": 0}}, {"task_args": {"shots": 5}}, "shots=5"),
+        ({"solver": "plain"}, {"solver": "chain"}, "solver=chain"),
+    ],
+)
+def test_what_tells_systems_of_one_model_apart(write_eval, inspect_log, one, other, suffix):
+    write_eval("a.eval", inspect_log("m", ROWS, task_id="1", **one))
+    path = write_eval("b.eval", inspect_log("m", ROWS, task_id="2", **other))
+    data = read_responses(path.parent)
+    assert data.shape == (2, 2, 2)
+    assert data.systems[1] == f"m ({suffix})"
+
+
+def test_effort_of_the_whole_plan_tells_systems_apart(write_eval, inspect_log):
+    for name, effort in (("a", "low"), ("b", "high")):
+        log = inspect_log("m", ROWS, task_id=name)
+        plan = {"steps": [], "config": {"reasoning_effort": effort, "seed": len(effort)}}
+        samples = {"samples": log.pop("samples")}
+        path = write_eval(f"{name}.json", log | {"plan": plan} | samples)
+    assert read_responses(path.parent).systems == (
+        "m (reasoning_effort=low)",
+        "m (reasoning_effort=high)",
+    )
+
+
+def test_copies_of_a_log_count_once(write_eval, inspect_log):
+    log = inspect_log("m", ROWS)
+    write_eval("a.eval", log)
+    path = write_eval("copy of a.json", log)
+    assert read_responses(path.parent).shape == (1, 2, 2)
+
+
+def test_systems_that_were_measured_differently_are_pointed_out(write_eval, inspect_log, caplog):
+    write_eval("a.eval", inspect_log("a", ROWS, config={"epochs": 2, "message_limit": 10}))
+    path = write_eval("b.eval", inspect_log("b", ROWS, config={"epochs": 2, "message_limit": 50}))
+    with caplog.at_level("WARNING", logger="bayesrank"):
         read_responses(path.parent)
+    assert caplog.messages == [
+        "Systems were measured under different message_limit: 10 for a; 50 for b."
+    ]
+
+
+def test_several_tasks_are_groups(write_eval, inspect_log):
+    for name, task, rows in (("a", "sums_1", ROWS), ("b", "sums_2", ROWS), ("c", "other", ROWS)):
+        log = inspect_log("m", rows, task=task, task_id=name, task_args={"kind": name})
+        path = write_eval(f"{name}.eval", log)
+    data = read_responses(path.parent, task="sums_*")
+    assert data.systems == ("m",)
+    assert data.questions == ("sums_1/s1", "sums_1/s2", "sums_2/s1", "sums_2/s2")
+    assert data.groups == ("sums_1", "sums_1", "sums_2", "sums_2")
 
 
 def test_log_without_scores(write_eval, inspect_log):
@@ -311,7 +402,7 @@ def test_real_json_logs_recounted(shared):
 def test_limits_and_errors_are_coordinates(write_eval, inspect_log, suffix):
     log = inspect_log("m", ROWS)
     log["samples"][1] |= {"limit": {"type": "token", "limit": 100.0}}
-    log["samples"][3] |= {"error": {"message": "connection lost", "traceback": "..."}}
+    log["samples"][3] |= {"error": {"message": "connection lost"}, "scores": {}}
     table = read_table(write_eval(f"log.{suffix}", log))
     assert table.details == ("limit", "error")
     outcomes = table.to_dataarray()

@@ -21,7 +21,7 @@ def test_runs_are_trials_in_the_order_of_their_times(write_samples, tmp_path):
     write_samples("a", {"h1": 0.0}, day=2)
     write_samples("b", {"h1": 1.0}, day=3)
     table = read_table(tmp_path)
-    assert table.message == "2 systems, 1 question, 2 trials; 1 of 4 outcomes missing"
+    assert table.message == "2 systems, 1 question, 2 trials; 1 of 4 outcomes missing (1 absent)"
     assert read_responses(tmp_path).outcomes.tolist() == [[[1, 0]], [[1, -1]]]
 
 
@@ -75,19 +75,78 @@ def test_metric_where_lower_is_better_is_refused(write_samples, tmp_path):
         read_responses(tmp_path)
 
 
-def test_two_models_under_one_folder_name_are_refused(write_samples, tmp_path):
-    write_samples("a", {"h": 1.0}, day=1, results={"model_name": "org/a"})
-    write_samples("a", {"h": 1.0}, day=2, results={"model_name": "org_a"})
-    with pytest.raises(DataError, match=r"one system per folder name; got model_name 'org/a' and"):
-        read_responses(tmp_path)
+def test_models_in_one_folder_are_systems(write_samples, tmp_path):
+    # With --output_path x.json, samples and results of all models lie in the same folder.
+    for day, model in enumerate(("org/a", "org/b"), start=1):
+        path = write_samples("all", {"h": 1.0}, day=day, results={"model_name": model})
+        results = path.with_name(f"results_{path.stem[-26:]}.json")
+        results.rename(results.with_name(results.name.replace("results", "x")))
+    assert read_responses(tmp_path).systems == ("org/a", "org/b")
 
 
-def test_copied_run_is_refused(write_samples, tmp_path):
+@pytest.mark.parametrize(
+    ("one", "other", "suffix"),
+    [
+        (
+            {"config": {"model_args": "pretrained=m,revision=step1"}},
+            {"config": {"model_args": "pretrained=m,revision=step2"}},
+            "revision=step2",
+        ),
+        (
+            {"config": {"model_args": {"pretrained": "m", "dtype": "float16"}}},
+            {"config": {"model_args": {"pretrained": "m", "dtype": "bfloat16"}}},
+            "dtype=bfloat16",
+        ),
+        (
+            {"config": {"gen_kwargs": {"temperature": 0}}},
+            {"config": {"gen_kwargs": {"temperature": 1}}},
+            "temperature=1",
+        ),
+        ({"n-shot": {"sums": 0}}, {"n-shot": {"sums": 5}}, "n-shot=5"),
+        ({"versions": {"sums": 1}}, {"versions": {"sums": 2}}, "task_version=2"),
+        ({"chat_template_sha": None}, {"chat_template_sha": "ab"}, "chat_template_sha=ab"),
+    ],
+)
+def test_what_tells_runs_of_one_folder_apart(write_samples, tmp_path, one, other, suffix):
+    write_samples("a", {"h": 1.0}, day=1, results={"model_name": "m", **one})
+    write_samples("a", {"h": 0.0}, day=2, results={"model_name": "m", **other})
+    data = read_responses(tmp_path)
+    assert data.shape == (2, 1, 1)
+    assert data.systems[1] == f"a ({suffix})"
+    field = suffix.partition("=")[0]
+    assert read_responses(tmp_path, pool=field).outcomes.tolist() == [[[1, 0]]]
+
+
+def test_runs_without_results_are_told_apart_by_their_prompts(write_samples, tmp_path):
+    for day, prompt in ((1, "p0"), (2, "p5")):
+        path = write_samples("a", {"h": 1.0}, day=day)
+        line = json.loads(path.read_text()) | {"prompt_hash": prompt}
+        path.write_text(json.dumps(line))
+    assert read_responses(tmp_path).systems == ("a (prompts=p0)", "a (prompts=p5)")
+
+
+def test_subtasks_are_groups_of_one_benchmark(write_samples, tmp_path):
+    for task, shots in (("mmlu_law", 5), ("mmlu_virology", 3), ("gsm8k", 8)):
+        for model in ("a", "b"):
+            results = {"n-shot": {task: shots}, "model_name": model}
+            write_samples(model, {"h1": 1.0, "h2": 0.0}, task=task, day=shots, results=results)
+    data = read_responses(tmp_path, task="mmlu_*")
+    assert data.systems == ("a", "b")
+    assert data.groups == ("mmlu_virology", "mmlu_virology", "mmlu_law", "mmlu_law")
+    assert data.questions[0] == "mmlu_virology/h1"
+    with pytest.raises(DataError, match=r"task must name one of .* got 'arc_\*'"):
+        read_responses(tmp_path, task="arc_*")
+
+
+def test_copied_run_counts_once_and_another_one_of_its_time_is_refused(write_samples, tmp_path):
     path = write_samples("a", {"h": 1.0})
     copy = tmp_path / "copy" / "a" / path.name
     copy.parent.mkdir(parents=True)
     copy.write_bytes(path.read_bytes())
-    with pytest.raises(DataError, match=r"every run once; got the run of 2026-01-01T.*: leave out"):
+    assert read_responses(tmp_path).outcomes.tolist() == [[[1]]]
+    assert read_table(tmp_path).message.endswith(f"1 copy of a log left out ({path.name})")
+    copy.write_text(copy.read_text().replace("1.0", "0.0"))
+    with pytest.raises(DataError, match=r"every run once; got the run '2026-01-01T.*: leave out"):
         read_responses(tmp_path)
 
 

@@ -35,7 +35,7 @@ def test_trial_numbers_are_kept_and_what_is_left_out_is_missing(tmp_path):
 def test_message_counts_what_is_missing(tmp_path, caplog):
     with caplog.at_level("INFO", logger="bayesrank"):
         read_responses(write(tmp_path, RAGGED))
-    expected = "2 systems, 2 questions, 3 trials; 7 of 12 outcomes missing"
+    expected = "2 systems, 2 questions, 3 trials; 7 of 12 outcomes missing (1 unscored, 6 absent)"
     assert caplog.messages == [expected]
     table = read_table(tmp_path / "log.csv")
     assert (table.message, table.n_missing, table.source) == (expected, 7, "table")

@@ -96,3 +96,82 @@ def test_real_reports_recounted(shared, as_folder):
         assert np.count_nonzero(outcomes == 1) == right[system]
         assert np.count_nonzero(outcomes >= 0) == asked[system]
     assert dict(right) == {"org__alpha-large": 23, "org__beta-medium": 17, "org__gamma-small": 6}
+
+
+def test_names_with_dots_are_whole(write_report, tmp_path):
+    for name in ("gpt-4.1", "gpt-4.1-mini", "claude-3.5", "claude-3.7"):
+        write_report(f"swe-bench_verified__test__{name}.json", resolved_ids=["i1"])
+    assert read_responses(tmp_path).systems == (
+        "claude-3.5",
+        "claude-3.7",
+        "gpt-4.1-mini",
+        "gpt-4.1",
+    )
+
+
+def test_what_follows_a_dot_tells_systems_apart_unless_it_says_that_it_is_a_run(
+    write_report, tmp_path
+):
+    write_report("o1.high.json", resolved_ids=["i1"])
+    write_report("o1.low.json", unresolved_ids=["i1"])
+    assert read_responses(tmp_path).systems == ("o1 (suffix=high)", "o1 (suffix=low)")
+    assert read_responses(tmp_path, pool="suffix").outcomes.tolist() == [[[1, 0]]]
+    # The logs of the harness show what is a run.
+    for run in ("high", "low"):
+        (tmp_path / "logs" / "run_evaluation" / run / "o1").mkdir(parents=True)
+    assert read_responses(tmp_path).systems == ("o1",)
+    assert read_responses(tmp_path, split_by="run").systems == ("o1 (run=high)", "o1 (run=low)")
+
+
+def test_copies_of_a_report_count_once(write_report, tmp_path):
+    path = write_report("m.run1.json", resolved_ids=["i1"])
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "copies" / "m.run1.json").write_bytes(path.read_bytes())
+    assert read_responses(tmp_path).shape == (1, 1, 1)
+    assert "1 copy of a log left out" in read_table(tmp_path).message
+
+
+def test_errors_count_as_wrong_unless_others_do(write_report):
+    path = write_report("m.run1.json", resolved_ids=["i1"], error_ids=["i2"], incomplete_ids=["i3"])
+    other = write_report("n.run1.json", resolved_ids=["i1", "i2", "i3"])
+    assert read_responses([path, other]).outcomes[0, :, 0].tolist() == [1, 0, -1]
+    strict = read_responses([path, other], count_as_wrong="error,absent")
+    assert strict.outcomes[0, :, 0].tolist() == [1, 0, 0]
+    assert read_responses([path, other], count_as_wrong=()).outcomes[0, :, 0].tolist() == [
+        1,
+        -1,
+        -1,
+    ]
+    with pytest.raises(DataError, match=r"count_as_wrong must be among error, limit, .* 'timeout'"):
+        read_responses([path, other], count_as_wrong="timeout")
+
+
+def test_reports_of_instances(tmp_path):
+    for model, resolved in (("a", (True, False)), ("b", (True, True))):
+        for instance, each in zip(("i1", "i2"), resolved, strict=True):
+            folder = tmp_path / "logs" / "run_evaluation" / "run1" / model / instance
+            folder.mkdir(parents=True)
+            report = {instance: {"patch_is_None": False, "resolved": each}}
+            (folder / "report.json").write_text(json.dumps(report))
+    # The evaluation of this one failed.
+    (tmp_path / "logs" / "run_evaluation" / "run1" / "b" / "i3").mkdir()
+    data = read_responses(tmp_path)
+    assert data.systems == ("a", "b")
+    outcomes = dict(zip(data.questions, data.outcomes[..., 0].T.tolist(), strict=True))
+    assert outcomes == {"i1": [1, 1], "i2": [0, 1], "i3": [-1, 0]}
+
+
+def test_results_of_submissions(tmp_path, caplog):
+    lists = {
+        "agentA": {"no_generation": ["i4"], "no_logs": [], "resolved": ["i1", "i2"]},
+        "agentB": {"no_generation": [], "no_logs": ["i1"], "resolved": ["i3"]},
+    }
+    for name, told in lists.items():
+        folder = tmp_path / "evaluation" / "verified" / name / "results"
+        folder.mkdir(parents=True)
+        (folder / "results.json").write_text(json.dumps(told))
+    data = read_responses(tmp_path)
+    assert data.systems == ("agentA", "agentB")
+    assert data.questions == ("i1", "i2", "i3", "i4")
+    assert data.outcomes[..., 0].tolist() == [[1, 1, 0, 0], [0, 0, 1, 0]]
+    assert "shares of the 4 instances that they name" in caplog.text

@@ -70,11 +70,13 @@ def test_tau_files_of_one_system_add_trials(tmp_path):
     assert read_responses(tmp_path).outcomes.tolist() == [[[1, 0, 1, 0]]]
 
 
-def test_tau_run_that_raised_is_missing_and_says_why(tmp_path):
+def test_tau_run_that_raised_is_wrong_as_in_the_tool_and_says_why(tmp_path):
     runs = [run(0, 0, 1.0), run(0, 1, 0.0, error="connection lost", traceback="...")]
     (tmp_path / NAME).write_text(json.dumps(runs))
     table = read_table(tmp_path)
-    assert table.n_missing == 1
+    assert table.frame["outcome"].tolist() == [1, 0]
+    assert table.message.endswith("1 error counted as wrong")
+    assert read_table(tmp_path, count_as_wrong=()).n_missing == 1
     assert table.frame["error"].tolist() == ["", "connection lost"]
     assert table.to_dataarray().coords["error"].dims == ("system", "question", "trial")
 
@@ -131,8 +133,7 @@ def test_tau2_files_of_one_system_add_trials_unless_settings_differ(write_tau2, 
     assert read_responses(tmp_path).outcomes.tolist() == [[[1, 0]]]
     agent = {"implementation": "llm_agent", "llm": "org/a", "llm_args": {"t": 1}}
     write_tau2("a2.json", [simulation("t1", 0, 0.0)], agent_info=agent)
-    with pytest.raises(DataError, match=r"different agent llm_args for 'org/a' in a1.json and a2"):
-        read_responses(tmp_path)
+    assert read_responses(tmp_path).systems == ("org/a (t=0)", "org/a (t=1)")
 
 
 def test_tau2_domains_are_tasks(write_tau2, tmp_path):
