@@ -10,7 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
 from bayesrank.inference.resample import weights as resampling
 from bayesrank.inference.resample.bca import widen
-from bayesrank.inference.resample.leave_out import leave_out_clusters
+from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
 from bayesrank.methods.bipartite import rankllm
@@ -170,32 +170,32 @@ def test_accuracy_by_rare_answers_is_corrected():
 
 
 def weighted_draws(data, method):
-    """Return scores by weighted questions, and scores without each of them."""
+    """Return scores by weighted questions, and what each of them adds."""
     row = METHODS[method]
 
-    def score(batches):
-        scores = [load_function(row.function)(*batch) for batch in batches]
-        return np.concatenate([one[0] if isinstance(one, tuple) else one for one in scores])
+    def score(arguments):
+        found = load_function(row.function)(*arguments)
+        return found[0] if isinstance(found, tuple) else found
 
     rng = np.random.default_rng(1)
     plan = {"target": "population", "smooth": True, "size": 4_000, "rng": rng}
-    draws = score(resampling.resample(data, row.data, **plan))
-    return draws, score(leave_out_clusters(data, row.data))
+    draws = np.concatenate([score(one) for one in resampling.resample(data, row.data, **plan)])
+    return draws, without_clusters(data, row.data, score)
 
 
 @pytest.mark.parametrize("method", ["avg", "spectral", "hodge_rank"])
 def test_draws_are_no_wider_where_no_question_has_leverage(method):
-    draws, left_out = weighted_draws(simulate((4, 30, 6), seed=1), method)
-    np.testing.assert_array_equal(widen(draws[np.newaxis], left_out)[0], draws)
+    draws, table = weighted_draws(simulate((4, 30, 6), seed=1), method)
+    np.testing.assert_array_equal(widen(draws[np.newaxis], table)[0], draws)
 
 
 def test_rank_widens_draws_where_few_questions_have_leverage():
     rng = np.random.default_rng(2)
     chance = 1.0 / (1.0 + np.exp(rng.normal(size=(1, 30)) - np.linspace(-1.0, 1.0, 6)[:, None]))
     data = Responses((rng.random((6, 30, 8)) < chance[..., np.newaxis]).astype(int))
-    raw, left_out = weighted_draws(data, "rankllm")
+    raw, table = weighted_draws(data, "rankllm")
     _, draws = draws_of(data, "rankllm", target="population", draws=1_000)
-    wider = widen(raw[np.newaxis], left_out)[0].std(axis=0) > raw.std(axis=0)
+    wider = widen(raw[np.newaxis], table)[0].std(axis=0) > raw.std(axis=0)
     assert wider.any()
     assert (draws.std(axis=0)[wider] > 1.02 * raw.std(axis=0)[wider]).all()
 

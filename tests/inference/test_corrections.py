@@ -7,12 +7,13 @@ from bayesrank import Responses
 from bayesrank.inference.resample.bca import (
     accelerate,
     correct_bias,
-    correct_over_trials,
     iterate,
     scale_to_largest,
+    stretch,
     widen,
 )
-from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
+from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.leave_out import without_clusters, without_trials
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
@@ -65,7 +66,7 @@ def test_one_question_with_leverage_widens_the_draws():
     left_out = np.zeros((20, 2))
     left_out[:, 0] = rng.normal(0.0, 0.1, 20)
     left_out[-1, 1] = 5.0
-    widened = widen(draws, left_out)
+    widened = widen(draws, Contributions.of(left_out, left_out=True))
     np.testing.assert_array_equal(widened[..., 0], draws[..., 0])
     assert widened[..., 1].std() > 2.0 * draws[..., 1].std()
     assert np.abs(widened).max() <= np.abs(draws).max()
@@ -75,7 +76,7 @@ def test_draws_are_moved_as_far_as_contributions_are_skewed():
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(4, 1_000, 3))
     left_out = np.stack([np.zeros(20), np.linspace(-1.0, 1.0, 20), -np.geomspace(0.01, 1.0, 20)])
-    moved = accelerate(draws, left_out.T)
+    moved = accelerate(draws, Contributions.of(left_out.T, left_out=True).acceleration)
     np.testing.assert_array_equal(moved[..., 0], draws[..., 0])
     np.testing.assert_allclose(moved[..., 1], draws[..., 1], atol=1e-9)
     pull = left_out[2].mean() - left_out[2]
@@ -87,21 +88,25 @@ def test_draws_are_moved_as_far_as_contributions_are_skewed():
     assert after[2] > before[2] + 0.1
 
 
-@pytest.mark.parametrize(("n_questions", "expected"), [(4, 0), (5, 5), (501, 0)])
-def test_a_jackknife_needs_some_questions_and_not_too_many(n_questions, expected):
-    data = simulate((2, n_questions, 2))
-    batches = leave_out_clusters(data, "grades")
-    assert sum(len(weights) for _, weights in batches) == expected
+def mean_grades(arguments):
+    grades, weights = arguments
+    return (grades * weights[:, np.newaxis]).mean(axis=-1)
+
+
+@pytest.mark.parametrize(("n_questions", "is_told"), [(4, False), (5, True), (501, False)])
+def test_a_jackknife_needs_some_questions_and_not_too_many(n_questions, is_told):
+    table = without_clusters(simulate((2, n_questions, 2)), "grades", mean_grades)
+    assert (table is not None) == is_told
+    assert table is None or len(table.deviations) == n_questions
 
 
 def test_clusters_are_left_out_whole():
     data = simulate((2, 12, 2), groups=list("aabbccddeeff"))
-    ((_, weights),) = leave_out_clusters(data, "grades")
-    np.testing.assert_allclose(weights.sum(axis=1), 12.0)
-    np.testing.assert_array_equal((weights < 0.5).sum(axis=1), 2)
-    np.testing.assert_array_equal(np.flatnonzero(weights[2] < 0.5), [4, 5])
-    assert (weights > 0.0).all()
-    assert weights.min() < 1e-5
+    table = without_clusters(data, "grades", mean_grades)
+    by_cluster = data.grades.reshape(2, 6, 2).sum(axis=-1) / 12
+    expected = np.cov(by_cluster) * 6
+    np.testing.assert_allclose(table.covariance, expected, rtol=1e-4)
+    assert table.freedom == 5.0
 
 
 @pytest.mark.parametrize("kind", ["paired", "separate", "fractional"])
@@ -111,45 +116,63 @@ def test_a_trial_is_left_out_as_if_it_were_missing(kind):
     scale = 0.75 if kind == "fractional" else 1.0
     data = Responses(scale * outcomes, paired=kind == "paired")
     cells = [(slice(None), m) for m in range(4)] if kind == "paired" else list(np.ndindex(3, 4))
-    moments = np.zeros((2, len(cells), 3, 4))
-    for (grades,), cell, n_equal in leave_out_trials(data, "grades"):
-        for power in (1, 2):
-            part = n_equal[:, np.newaxis, np.newaxis] * grades**power
-            np.add.at(moments[power - 1], cell, part)
-    compared = 0
-    for number, cell in enumerate(cells):
+    expected = np.zeros((3, 3))
+    for cell in cells:
         without = []
         for trial in np.flatnonzero(np.isfinite(outcomes[cell]).reshape(-1, 5).any(axis=0)):
             left = scale * outcomes
             left[(*cell, trial)] = np.nan
-            without.append(np.nanmean(left, axis=2))
-        if not moments[0, number].any():  # trials of one outcome
-            assert np.ptp(without, axis=0).max() == 0.0
-            continue
-        np.testing.assert_allclose(moments[0, number], np.sum(without, axis=0))
-        np.testing.assert_allclose(moments[1, number], np.sum(np.square(without), axis=0))
-        compared += 1
-    assert compared >= 4
+            without.append(np.nanmean(left, axis=2).mean(axis=-1))
+        expected += (len(without) - 1) * np.cov(np.transpose(without), bias=True)
+    table = without_trials(data, "grades", lambda arguments: arguments[0].mean(axis=-1))
+    np.testing.assert_allclose(table.covariance, expected, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_the_jackknife_over_trials_has_the_standard_error_of_a_mean(paired):
     data = simulate(paired=paired)
-    draws = np.random.default_rng(0).normal(0.5, 0.001, (4, 500, 3))
-    widened = correct_over_trials(
-        draws, data, "grades", lambda arguments: arguments[0].mean(axis=-1)
-    )
-    # Cut to the range of the draws, so that the standard error shows in the median alone.
+    table = without_trials(data, "grades", lambda arguments: arguments[0].mean(axis=-1))
     variance = (data.outcomes.var(axis=2, ddof=1) / 6).sum(axis=1) / 12**2
-    spread = np.abs(draws - draws.mean(axis=(0, 1)))
-    inside = np.quantile(spread, 0.02, axis=(0, 1))
-    factor = np.abs(widened - draws.mean(axis=(0, 1)))
-    found = np.quantile(factor, 0.02, axis=(0, 1)) / inside
-    np.testing.assert_allclose(found, np.sqrt(variance) / draws.std(axis=(0, 1)), rtol=1e-6)
-    np.testing.assert_array_equal(
-        correct_over_trials(1000.0 * draws, data, "grades", lambda a: a[0].mean(axis=-1)),
-        1000.0 * draws,
-    )
+    np.testing.assert_allclose(table.standard_errors, np.sqrt(variance), rtol=1e-10)
+
+
+def test_draws_are_stretched_within_their_range():
+    draws = np.random.default_rng(0).normal(0.5, 0.1, (4, 500, 2))
+    wider = stretch(draws, np.array([1.5, 0.5]))
+    np.testing.assert_array_equal(wider[..., 1], draws[..., 1])
+    mean = draws[..., 0].mean()
+    inner = np.abs(draws[..., 0] - mean) < 0.1
+    np.testing.assert_allclose(wider[inner, 0] - mean, 1.5 * (draws[inner, 0] - mean), rtol=1e-9)
+    assert wider[..., 0].max() == draws[..., 0].max()
+    assert wider[..., 0].min() == draws[..., 0].min()
+
+
+# The table
+
+
+def test_equal_units_may_share_a_row():
+    rng = np.random.default_rng(0)
+    rows, copies = rng.normal(size=(6, 2)), np.array([1, 3, 2, 1, 4, 2])
+    strata = np.array([0, 0, 0, 1, 1, 1])
+    found = Contributions.of(rows, strata, copies)
+    expected = Contributions.of(np.repeat(rows, copies, axis=0), np.repeat(strata, copies))
+    np.testing.assert_allclose(found.covariance, expected.covariance)
+    assert found.freedom == expected.freedom == 11.0
+
+
+def test_scores_of_any_size_have_the_same_shape():
+    rows, sizes = np.random.default_rng(0).gamma(1.0, size=(30, 1)), np.array([1e-200, 1.0, 1e200])
+    table = Contributions.of(rows * sizes)
+    np.testing.assert_allclose(table.acceleration, table.acceleration[1])
+    np.testing.assert_allclose(table.tail_freedom, table.tail_freedom[1])
+    np.testing.assert_allclose(table.standard_errors, rows.std(ddof=1) * 30**0.5 * sizes)
+
+
+def test_rounding_is_no_contribution():
+    rows = 1.0 + 1e-15 * np.random.default_rng(0).normal(size=(30, 1))
+    table = Contributions.of(rows)
+    assert not table.covariance.any()
+    assert not table.acceleration.any()
 
 
 def test_percentages_of_the_largest_allow_for_its_bias():

@@ -11,15 +11,14 @@ from bayesrank.inference.calibrate import unit_likelihoods
 from bayesrank.inference.calibrate.graph_mode import graph_mode
 from bayesrank.inference.calibrate.influence import (
     Mode,
-    question_covariance,
-    spread_of_sums,
-    spread_over_runs,
-    trial_covariance,
+    answer_contributions,
+    question_contributions,
+    trial_contributions,
 )
 from bayesrank.inference.calibrate.jackknife import (
-    delete_d_covariance,
-    jackknife_covariance,
-    refit_covariance,
+    jackknife_by_refits,
+    jackknife_of_many,
+    question_jackknife,
 )
 from bayesrank.inference.fits import mml
 from bayesrank.inference.fits.growth import fit_growth
@@ -30,6 +29,7 @@ from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 
@@ -48,6 +48,18 @@ def mode_of(fit) -> Mode:
     return Mode(fit.free, information, constraints, fit.unpack)
 
 
+def widened(table) -> np.ndarray:
+    return table.widening * table.covariance
+
+
+def widened_over_questions(mode, model) -> np.ndarray:
+    return widened(question_contributions(mode, model))
+
+
+def covariance_over_trials(mode, model) -> np.ndarray:
+    return trial_contributions(mode, model).covariance
+
+
 def covariance_of_refits(refit, size=1e-4):
     """Return the covariance over questions from how a refit moves when one counts more."""
     n_questions = SHAPE[1]
@@ -59,7 +71,7 @@ def covariance_of_refits(refit, size=1e-4):
             weights[m] += side * size
             ends.append(refit(weights).score)
         moved.append((ends[0] - ends[1]) / (2 * size))
-    return spread_of_sums(np.array(moved))
+    return widened(Contributions.of(np.array(moved)))
 
 
 KERNELS = {
@@ -87,7 +99,7 @@ def test_influences_are_how_the_scores_move_when_a_question_counts_more(name, pr
     data = simulate()
     row = name if name in METHODS else "dynamic_irt"
     model = getattr(unit_likelihoods, row)(data, **options)
-    found = question_covariance(mode_of(fit(data, None, precision)), model)
+    found = widened_over_questions(mode_of(fit(data, None, precision)), model)
     expected = covariance_of_refits(lambda weights: fit(data, weights, precision))
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3 * expected.max())
 
@@ -108,7 +120,7 @@ def test_influences_on_bradley_terry_luce(precision):
     def refit(weights):
         return fit_bradley_terry_luce(right, wrong, weights[question], prior_precision=precision)
 
-    found = question_covariance(
+    found = widened_over_questions(
         mode_of(refit(np.ones(SHAPE[1]))), unit_likelihoods.bradley_terry_luce(data)
     )
     np.testing.assert_allclose(found, covariance_of_refits(refit), rtol=1e-4, atol=1e-8)
@@ -126,7 +138,7 @@ def test_influences_on_davidson_luce():
 
     fit = davidson_luce(data, Normal(0.0, 10.0))
     assert fit is not None
-    found = question_covariance(mode_of(fit), unit_likelihoods.davidson_luce(data))
+    found = widened_over_questions(mode_of(fit), unit_likelihoods.davidson_luce(data))
     expected = covariance_of_refits(refit)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * expected.max())
 
@@ -167,7 +179,7 @@ def test_the_covariance_over_trials_is_that_of_the_answers(paired):
     if paired:
         rows = rows.sum(axis=1)
     rows = rows.reshape(3, -1)
-    found = trial_covariance(mode_of(fit), unit_likelihoods.rasch(data))
+    found = covariance_over_trials(mode_of(fit), unit_likelihoods.rasch(data))
     np.testing.assert_allclose(found, rows @ rows.T, rtol=1e-5, atol=1e-9)
 
 
@@ -176,7 +188,7 @@ def test_events_of_a_question_vary_around_their_mean():
     fit = bradley_terry_luce(data, Normal(0.0, 1.0))
     assert fit is not None
     right, wrong, _ = events_of_questions(data)
-    found = trial_covariance(mode_of(fit), unit_likelihoods.bradley_terry_luce(data))
+    found = covariance_over_trials(mode_of(fit), unit_likelihoods.bradley_terry_luce(data))
     moved = np.zeros((4, 5, 6))
     columns = data.outcomes.reshape(4, -1).T
     mixed = np.flatnonzero((columns == 1).any(axis=1) & (columns == 0).any(axis=1))
@@ -196,7 +208,7 @@ def test_events_of_a_question_vary_around_their_mean():
 def test_ordered_trials_without_growth_are_those_of_the_rasch_model(paired):
     data = simulate((3, 6, 5), paired=paired)
     found = [
-        trial_covariance(mode_of(fit), unit_model(data))
+        covariance_over_trials(mode_of(fit), unit_model(data))
         for fit, unit_model in (
             (fit_growth(data.outcomes, slope_reg=1e9), unit_likelihoods.dynamic_irt),
             (fit_rasch(*data.binary_counts), unit_likelihoods.rasch),
@@ -216,7 +228,7 @@ def test_scores_of_ordered_trials_vary_as_their_covariance_says():
         data = Responses((rng.random((4, 20, 10)) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int))
         fit = fit_growth(data.outcomes)
         scores.append(fit.score)
-        found.append(trial_covariance(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
+        found.append(covariance_over_trials(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
     expected = np.cov(np.transpose(scores))
     np.testing.assert_allclose(np.diag(np.mean(found, axis=0)), np.diag(expected), rtol=0.2)
 
@@ -250,7 +262,7 @@ def test_copies_of_a_question_in_one_cluster_are_no_news():
         np.repeat(data.outcomes, 2, axis=1), groups=np.repeat(np.arange(12), 2).tolist()
     )
     covariances = [
-        question_covariance(mode_of(fit_rasch(*one.binary_counts)), unit_likelihoods.rasch(one))
+        widened_over_questions(mode_of(fit_rasch(*one.binary_counts)), unit_likelihoods.rasch(one))
         for one in (data, twice)
     ]
     np.testing.assert_allclose(covariances[1], covariances[0], rtol=1e-5)
@@ -283,9 +295,9 @@ def test_few_groups_are_no_clusters():
 def test_the_jackknife_agrees_with_influences_where_both_are_known():
     data = simulate((6, 200, 4))
     marginal = mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0)
-    found = jackknife_covariance(marginal.without, data)
+    found = widened(question_jackknife(marginal.without, data))
     fit = fit_rasch(*data.binary_counts, ability_precision=1 / 9)
-    expected = question_covariance(mode_of(fit), unit_likelihoods.rasch(data))
+    expected = widened_over_questions(mode_of(fit), unit_likelihoods.rasch(data))
     ratio = np.sqrt(np.diag(found) / np.diag(expected))
     # Fifty parts tell a standard deviation to a tenth.
     np.testing.assert_allclose(ratio, 1.0, atol=0.25)
@@ -316,14 +328,14 @@ def test_a_marginal_fit_begun_afresh_may_reach_another_maximum():
 def test_a_mean_without_many_of_its_questions_has_its_variance():
     values = np.random.default_rng(0).normal(size=(2, 200))
     data = Responses(np.ones((2, 200, 1), dtype=int))
-    found = delete_d_covariance(
+    found = jackknife_of_many(
         lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1), data
-    )
+    ).covariance
     # Of 16 degrees of freedom: four divisions into five parts.
     assert np.diag(found) == pytest.approx(values.var(axis=1, ddof=1) / 200, rel=0.7)
-    beside = delete_d_covariance(
+    beside = jackknife_of_many(
         lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1) + [0.0, 1.0], data
-    )
+    ).covariance
     # The mean square of 20 deviations, times the ratio of what is left to what is left out.
     assert beside[1, 1] == pytest.approx(found[1, 1] + 4.0)
     assert beside[0, 0] == pytest.approx(found[0, 0])
@@ -363,9 +375,9 @@ def test_influences_stand_in_where_a_question_cannot_be_spared():
     data = Responses(outcomes)
     fit = davidson_luce(data, Flat())
     assert bool(fit.converged)
-    assert jackknife_covariance(fit.without, data) is None
+    assert question_jackknife(fit.without, data) is None
     result = rank(data, "davidson_luce", backend="mle", target="population", random_seed=0)
-    expected = question_covariance(mode_of(fit), unit_likelihoods.davidson_luce(data))
+    expected = widened_over_questions(mode_of(fit), unit_likelihoods.davidson_luce(data))
     draws = result["posterior"]["score"].values.reshape(-1, 4)
     np.testing.assert_allclose(np.cov(draws.T), expected, rtol=1e-6, atol=1e-8)
 
@@ -387,7 +399,7 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
     n_parts, n_left = min(n_trials, 10), min(n_trials, 4)
     freedom = 50 // n_parts * (n_parts - 1)
     widened = freedom / (freedom - 2) * expected
-    ratio = np.diag(refit_covariance(mean_rates, data, "benchmark")) / widened
+    ratio = np.diag(widened(jackknife_by_refits(mean_rates, data, "benchmark"))) / widened
     np.testing.assert_allclose(ratio[16:].mean(), 1.0, atol=0.15)
     # Of n trials in k parts, n < k, one at a time has (k - 1) n / (k (n - 1)) times the variance.
     excess = (n_parts - 1) * n_left / (n_parts * (n_left - 1))
@@ -397,7 +409,7 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
 def test_runs_of_all_systems_are_left_out_together():
     outcomes = simulate((3, 40, 9)).outcomes.copy()
     outcomes[1] = outcomes[0]
-    found = refit_covariance(mean_rates, Responses(outcomes), "benchmark")
+    found = jackknife_by_refits(mean_rates, Responses(outcomes), "benchmark").covariance
     np.testing.assert_allclose(found[0], found[1])
     assert found[0, 0] > 2.0 * abs(found[0, 2])
 
@@ -412,7 +424,7 @@ def test_published_item_models_vary_over_questions_as_fits_without_one(preset):
         for m in range(12)
     ]
     scores = np.array([one["ranking"]["score"].values for one in without])
-    expected = spread_of_sums(11 / 12 * scores)
+    expected = widened(Contributions.of(scores, left_out=True))
     draws = result["posterior"]["score"].values.reshape(-1, 6)
     np.testing.assert_allclose(draws.mean(axis=0), result["ranking"]["score"], atol=0.1)
     np.testing.assert_allclose(np.cov(draws.T), expected, atol=0.05 * np.trace(expected))
@@ -475,7 +487,7 @@ def test_the_marginal_2pl_has_the_mean_of_two_covariances():
     posterior, found = (
         np.cov(one["score"].values.reshape(-1, SHAPE[0]).T) for one in drawn.values()
     )
-    jackknife = jackknife_covariance(mml.fit_irt_2pl_mml(*data.binary_counts).without, data)
+    jackknife = widened(question_jackknife(mml.fit_irt_2pl_mml(*data.binary_counts).without, data))
     ratios = np.diag(jackknife) / np.diag(posterior)
     expected = (jackknife + ratios.mean() * posterior) / 2
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
@@ -489,7 +501,7 @@ def test_the_marginal_2pl_of_single_answers_varies_as_fits_without_a_fifth_of_th
     data = simulate((5, 60, 1), seed=5)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
     fit = mml.fit_irt_2pl_mml(*data.binary_counts)
-    expected = delete_d_covariance(fit.afresh, fit.score, data)
+    expected = jackknife_of_many(fit.afresh, fit.score, data).covariance
     scores = result["posterior"]["score"].values.reshape(-1, 5)
     # Estimates have mean 0, whatever the questions; that draws have not is the posterior's part.
     np.testing.assert_allclose(expected.sum(axis=0), 0.0, atol=1e-6)
@@ -514,7 +526,7 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     draws = rank(data, "rasch_mml", ability_mean=None, ability_sd=1.0, **options)["posterior"]
     slopes = mml.fit_rasch_mml(*data.binary_counts, ability_sd=1.0).slopes()
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
-    np.testing.assert_allclose(found, spread_over_runs(slopes, data), atol=1e-12)
+    np.testing.assert_allclose(found, answer_contributions(slopes, data).covariance, atol=1e-12)
     with pytest.raises(DataError, match="trials must be two or more"):
         rank(Responses(data.outcomes[..., :1]), "rasch_mml", **options)
 
@@ -526,7 +538,7 @@ def test_the_marginal_rasch_model_varies_together_only_where_its_mean_is_estimat
     run = {"target": "population", "draws": 100, "random_seed": 0}
     drawn = rank(data, "rasch_mml", **run, **options)["posterior"]["score"].values.reshape(-1, 5)
     fit = mml.fit_rasch_mml(*data.binary_counts, **options)
-    expected = jackknife_covariance(fit.without, data)
+    expected = widened(question_jackknife(fit.without, data))
     assert (expected.sum() < 1e-12) == fixed
     np.testing.assert_allclose(np.cov(drawn.T), expected, atol=1e-6)
 
@@ -540,7 +552,8 @@ def test_nuts_of_the_marginal_rasch_model_varies_as_its_marginal_likelihood():
         sampled = rank(data, "rasch_mml", backend="nuts", **run, **options)
     drawn = sampled["posterior"]["score"].values.reshape(-1, 5)
     np.testing.assert_allclose(np.ptp(drawn.mean(axis=1)), 0.0, atol=1e-9)
-    expected = jackknife_covariance(mml.fit_rasch_mml(*data.binary_counts, **options).without, data)
+    fit = mml.fit_rasch_mml(*data.binary_counts, **options)
+    expected = widened(question_jackknife(fit.without, data))
     # Priors of the questions draw the scores together a little.
     ratio = np.trace(np.cov(drawn.T)) / np.trace(expected)
     assert 0.7 < ratio < 1.1

@@ -26,13 +26,15 @@ from threadpoolctl import threadpool_limits
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import (
+    accelerate,
     correct_bias,
-    correct_over_questions,
-    correct_over_trials,
     iterate,
     scale_to_largest,
+    stretch,
+    widen,
 )
 from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
+from bayesrank.inference.resample.leave_out import without_clusters, without_trials
 from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.weights import (
     resample,
@@ -192,10 +194,20 @@ def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
     """Return draws corrected for what the resamples hide of leverage and skewness."""
     method, data = plan.run.method, plan.data
     if plan.run.target == "population" and isinstance(data, Responses) and plan.adds_up:
-        weighs = method.weighs_questions
-        return correct_over_questions(draws, data, method.data, score_of, weighs_questions=weighs)
+        table = without_clusters(data, method.data, score_of)
+        if table is None:
+            return draws
+        widened = widen(draws, table, always=method.weighs_questions)
+        return accelerate(widened, table.acceleration)
     if method.weighs_questions:
-        return correct_over_trials(draws, cast("Responses", data), method.data, score_of)
+        # Where hardly anyone solves a question, its only right answer may decide how much it
+        # counts, and weights that are drawn at random never leave it out.
+        table = without_trials(cast("Responses", data), method.data, score_of)
+        spread = draws.std(axis=(0, 1))
+        factor = np.ones_like(spread)  # of scores that no draw moves
+        if table is not None:
+            np.divide(table.standard_errors, spread, out=factor, where=spread > 0.0)
+        return stretch(draws, factor)
     return draws
 
 

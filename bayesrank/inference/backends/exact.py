@@ -9,8 +9,9 @@ from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.bca import correct_over_questions
+from bayesrank.inference.resample.bca import accelerate, widen
 from bayesrank.inference.resample.clusters import warn_of_few_groups
+from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.weights import question_weights
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
@@ -77,7 +78,9 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
         def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
             return split_scores(ranker(*arguments, **run.ranker_options))[0]
 
-        draws = correct_over_questions(draws, run.data, run.method.data, score_of)
+        table = without_clusters(run.data, run.method.data, score_of)
+        if table is not None:
+            draws = accelerate(widen(draws, table), table.acceleration)
         rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = loosen(
             draws,

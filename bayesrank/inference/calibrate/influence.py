@@ -1,4 +1,4 @@
-r"""How scores at an optimum move with the data: influences of units, and their covariance.
+r"""How scores at an optimum move with the data: contributions of units by one Newton step.
 
 At an optimum x of an objective with curvature H, a unit u whose log-likelihood :math:`\ell_u`
 counts a little more moves the score :math:`s_l` by :math:`z_l^\top \nabla \ell_u` with
@@ -26,7 +26,8 @@ from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
 from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.clusters import sums_over_clusters
+from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
 from bayesrank.responses import Responses
 
@@ -121,8 +122,8 @@ class Mode:
         return {name: named[name] for name in QUESTION_PARAMETERS.intersection(named)}
 
 
-def question_covariance(mode: Mode, model: UnitModel) -> Array:
-    """Return the covariance of the scores over questions, or clusters of them.
+def question_contributions(mode: Mode, model: UnitModel) -> Contributions:
+    """Return what questions, or clusters of them, add to the scores.
 
     The parameters of a question go with it: in another sample of questions there are others. So
     each question enters with its likelihood at its own best parameters, and with the means over
@@ -137,8 +138,7 @@ def question_covariance(mode: Mode, model: UnitModel) -> Array:
 
     Returns
     -------
-    numpy.ndarray of shape (system, system)
-        With the widening of Student's t for few clusters.
+    Contributions
     """
     data = model.data
     size = data.trials.size * (data.shape[2] if _by_trial(mode, model) else 1)
@@ -147,12 +147,7 @@ def question_covariance(mode: Mode, model: UnitModel) -> Array:
     moved = moved + model.direct(at_mode)
     if model.scaling is not None:
         moved += np.outer(model.scaling.shares(at_mode), _response_to_scaling(mode, model, size))
-    asked = data.trials.any(axis=0)
-    # A question that nobody was asked is no unit of the sample.
-    clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
-    by_cluster = np.zeros((int(clusters.max()) + 1, moved.shape[1]))
-    np.add.at(by_cluster, clusters, moved[asked])
-    return spread_of_sums(by_cluster)
+    return Contributions.of(sums_over_clusters(moved, data))
 
 
 def _response_to_scaling(mode: Mode, model: UnitModel, size: int) -> Array:
@@ -171,30 +166,8 @@ def _response_to_scaling(mode: Mode, model: UnitModel, size: int) -> Array:
     return mode.slopes(pull, size, same_questions=True)
 
 
-def spread_of_sums(influences: Array) -> Array:
-    """Return the covariance of a sum of independent units, with the widening of Student's t.
-
-    Parameters
-    ----------
-    influences : numpy.ndarray of shape (unit, system)
-        What each unit adds.
-
-    Returns
-    -------
-    numpy.ndarray of shape (system, system)
-
-    Examples
-    --------
-    >>> spread_of_sums(np.array([[1.0], [-1.0], [1.0], [-1.0]])).item()
-    16.0
-    """
-    n = len(influences)
-    deviations = influences - influences.mean(axis=0)
-    return n / max(n - 3, 1) * deviations.T @ deviations
-
-
-def trial_covariance(mode: Mode, model: UnitModel) -> Array:
-    """Return the covariance of the scores over the trials of each question.
+def trial_contributions(mode: Mode, model: UnitModel) -> Contributions:
+    """Return what the trials of each question add to the scores.
 
     Parameters
     ----------
@@ -205,7 +178,7 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
 
     Returns
     -------
-    numpy.ndarray of shape (system, system)
+    Contributions
 
     Raises
     ------
@@ -214,32 +187,31 @@ def trial_covariance(mode: Mode, model: UnitModel) -> Array:
     """
     data = model.data
     require_two_trials(data)
-    n_trials = data.shape[2]
     at_mode = model.log_odds(mode.unpack(mode.point[np.newaxis]))
     if at_mode is None:
         size = data.outcomes.size
         by_trial = cast("Callable[[Named], Array]", model.by_trial)  # models have one or the other
         moved = mode.slopes(by_trial, size, same_questions=True)
-        moved = moved - moved.mean(axis=-1, keepdims=True)
-        moved = moved.reshape(len(moved), -1) * widening_for_single_trials(data)[:, np.newaxis]
-        return n_trials / (n_trials - 1) * moved @ moved.T
+        moved = moved.reshape(len(moved), -1).T * widening_for_single_trials(data)
+        return Contributions.of(moved, np.repeat(np.arange(data.shape[1]), data.shape[2]))
     log_odds = cast("Callable[[Named], Array]", model.log_odds)
     if at_mode.ndim == 3:
-        return spread_over_runs(mode.slopes(log_odds, data.trials.size, same_questions=True), data)
+        lean = mode.slopes(log_odds, data.trials.size, same_questions=True)
+        return answer_contributions(lean, data)
     noise = _noise(data, logistic(at_mode[0]))
 
-    def lean(named: Named) -> Array:
+    def of_answers(named: Named) -> Array:
         # A question that nobody was asked has no difficulty.
         each = np.where(data.observed, log_odds(named), 0.0) * noise
         return each.sum(axis=1) if data.paired else each
 
-    runs = mode.slopes(lean, data.outcomes.size, same_questions=True)
-    runs = runs.reshape(len(runs), -1) * widening_for_single_trials(data)[:, np.newaxis]
-    return runs @ runs.T
+    moved = mode.slopes(of_answers, data.outcomes.size, same_questions=True)
+    moved = moved.reshape(len(moved), -1).T * widening_for_single_trials(data)
+    return _around_cell_means(moved, data)
 
 
-def spread_over_runs(lean: Array, data: Responses) -> Array:
-    """Return the covariance over trials of scores that are about linear in the numbers right.
+def answer_contributions(lean: Array, data: Responses) -> Contributions:
+    """Return what answers add to scores that are about linear in the numbers right.
 
     Parameters
     ----------
@@ -250,7 +222,8 @@ def spread_over_runs(lean: Array, data: Responses) -> Array:
 
     Returns
     -------
-    numpy.ndarray of shape (score, score)
+    Contributions
+        One row for each cell, or for each answer of runs that systems share.
 
     Raises
     ------
@@ -262,12 +235,16 @@ def spread_over_runs(lean: Array, data: Responses) -> Array:
     if not data.paired:
         correct, trials = data.binary_counts
         each = lean * np.sqrt(correct * (trials - correct) / np.maximum(trials - 1, 1))
-        each = each.reshape(len(each), -1)
-        return each @ each.T
-    # Answers of one run of all systems may hang together, so that the run is the unit.
-    noise = _noise(data, np.zeros(data.shape))
-    runs = np.einsum("slm,lmn->smn", lean, noise).reshape(len(lean), -1)
-    return runs @ runs.T
+    else:
+        # Answers of one run of all systems may hang together, so that the run is the unit.
+        each = np.einsum("slm,lmn->smn", lean, _noise(data, np.zeros(data.shape)))
+    return _around_cell_means(each.reshape(len(each), -1).T, data)
+
+
+def _around_cell_means(rows: Array, data: Responses) -> Contributions:
+    """Return the table of rows that are deviations of answers from the means of their cells."""
+    trials = data.trials.min(axis=0) if data.paired else data.trials
+    return Contributions(rows, np.ones(len(rows)), float(np.maximum(trials - 1, 0).sum()))
 
 
 def _noise(data: Responses, chance: Array) -> Array:

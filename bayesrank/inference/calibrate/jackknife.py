@@ -1,12 +1,13 @@
-"""The covariance of scores from estimates that leave some questions or trials out."""
+"""Contributions of questions and trials to scores, from fits that leave some of them out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.calibrate.influence import spread_of_sums
 from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
 from bayesrank.responses import Responses
 
@@ -22,10 +23,10 @@ _LARGE_PARTS, _DIVISIONS = 5, 4
 _TRIAL_PARTS = 10
 
 
-def jackknife_covariance(
+def question_jackknife(
     scores_without: Callable[[NDArray[np.bool_]], Array], data: Responses
-) -> Array | None:
-    """Return the covariance of a fit's scores by the delete-a-group jackknife.
+) -> Contributions | None:
+    """Return what questions add to a fit's scores, by the delete-a-group jackknife.
 
     Parameters
     ----------
@@ -36,9 +37,8 @@ def jackknife_covariance(
 
     Returns
     -------
-    numpy.ndarray of shape (system, system)
-        With the widening of Student's t for few clusters; None where some questions cannot be
-        spared for an estimate.
+    Contributions
+        None where some questions cannot be spared for an estimate.
 
     References
     ----------
@@ -47,14 +47,13 @@ def jackknife_covariance(
     parts = _parts(data)
     n = int(parts.max()) + 1
     scores = scores_without(parts == np.arange(n)[:, np.newaxis])
-    # Leaving out one of n parts moves a mean by 1 / (n - 1) of what the part differs from it.
-    return spread_of_sums((n - 1) / n * scores) if np.isfinite(scores).all() else None
+    return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
 
 
-def delete_d_covariance(
+def jackknife_of_many(
     scores_without: Callable[[NDArray[np.bool_]], Array], score: Array, data: Responses
-) -> Array | None:
-    """Return the covariance of a fit's scores by a jackknife that deletes many questions at once.
+) -> Contributions | None:
+    """Return what questions add to scores, by a jackknife that deletes many at once.
 
     Where the likelihood has several maxima, a fit without a few questions nearly always reaches the
     same as the whole does, and says nothing of how far estimates from other questions jump. Fits
@@ -72,7 +71,7 @@ def delete_d_covariance(
 
     Returns
     -------
-    numpy.ndarray of shape (system, system)
+    Contributions
         None where some questions cannot be spared for an estimate.
 
     References
@@ -89,13 +88,14 @@ def delete_d_covariance(
     deviations = scores_without(left_out.reshape(-1, len(parts))) - score
     if not np.isfinite(deviations).all():
         return None
-    return (large - 1) / len(deviations) * deviations.T @ deviations
+    copies = np.full(len(deviations), (large - 1) / len(deviations))
+    return Contributions(deviations, copies, np.inf)
 
 
-def refit_covariance(
+def jackknife_by_refits(
     refit: Callable[[Array, Array], Array], data: Responses, target: str
-) -> Array | None:
-    """Return the covariance of the scores of fits to parts of the data.
+) -> Contributions | None:
+    """Return what questions or trials add to the scores, by fits to the others.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def refit_covariance(
 
     Returns
     -------
-    numpy.ndarray of shape (system, system)
+    Contributions
         None where some questions, or trials, cannot be spared for an estimate.
 
     Raises
@@ -118,18 +118,20 @@ def refit_covariance(
         If the trials vary and most observed cells have one.
     """
     if target == "benchmark":
-        return _trial_covariance(refit, data)
+        return _trial_jackknife(refit, data)
     right, trials = (counts.astype(float) for counts in data.binary_counts)
 
     def without(left_out: NDArray[np.bool_]) -> Array:
         kept = ~left_out[:, np.newaxis, :]
         return refit(right * kept, trials * kept)
 
-    return jackknife_covariance(without, data)
+    return question_jackknife(without, data)
 
 
-def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -> Array | None:
-    """Return the mean of what several divisions of the trials into parts say.
+def _trial_jackknife(
+    refit: Callable[[Array, Array], Array], data: Responses
+) -> Contributions | None:
+    """Return what parts of the trials add to the scores, over several divisions into parts.
 
     None where some parts leave nothing to estimate.
     """
@@ -142,14 +144,9 @@ def _trial_covariance(refit: Callable[[Array, Array], Array], data: Responses) -
     scores = refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
     if not np.isfinite(scores).all():
         return None
-    scores = scores.reshape(n_divisions, n_parts, -1)
-    deviations = (scores - scores.mean(axis=1, keepdims=True)).reshape(-1, data.shape[0])
-    covariance = (n_parts - 1) / n_parts * deviations.T @ deviations
-    factor = widening_for_single_trials(data)
-    covariance *= np.outer(factor, factor)
-    freedom = n_divisions * (n_parts - 1)
-    # Draws have the variance of Student's t.
-    return freedom / (freedom - 2) / n_divisions * covariance
+    scores = scores * widening_for_single_trials(data)
+    found = Contributions.of(scores, np.repeat(np.arange(n_divisions), n_parts), left_out=True)
+    return replace(found, copies=found.copies / n_divisions)
 
 
 def _counts_of_parts(

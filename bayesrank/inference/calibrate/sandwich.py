@@ -38,15 +38,14 @@ from bayesrank.counting import compare_each_trial
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.influence import (
     Mode,
-    question_covariance,
-    spread_of_sums,
-    spread_over_runs,
-    trial_covariance,
+    answer_contributions,
+    question_contributions,
+    trial_contributions,
 )
 from bayesrank.inference.calibrate.jackknife import (
-    delete_d_covariance,
-    jackknife_covariance,
-    refit_covariance,
+    jackknife_by_refits,
+    jackknife_of_many,
+    question_jackknife,
 )
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
@@ -59,7 +58,12 @@ from bayesrank.inference.calibrate.set_covariance import (
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored
 from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.clusters import FEW_UNITS, clusters_of, warn_of_few_groups
+from bayesrank.inference.resample.clusters import (
+    FEW_UNITS,
+    sums_over_clusters,
+    warn_of_few_groups,
+)
+from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import (
     question_pairs,
     require_two_trials,
@@ -199,10 +203,10 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
     if not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if run.target == "population" and isinstance(run.data, Responses):
-        variance = _question_variance(run.data, gradient)
+        variance = _widened(_question_gradients(run.data, gradient))
         deviations = draw_gaussian(variance, run.size, rng)
     elif isinstance(run.data, Responses) and run.data.paired:
-        variance = _trial_variance(run.data, gradient)
+        variance = _trial_gradients(run.data, gradient).covariance
         deviations = draw_gaussian(variance, run.size, rng)
     else:
         batches = resample(
@@ -228,27 +232,22 @@ def _unseen_gradients(run: Run, fit: Fit, variance: Array, rng: np.random.Genera
     return rng.standard_normal((run.size, len(root))) @ unseen @ unseen.T @ root.T
 
 
-def _question_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
-    """Return the variance of the gradient over clusters of questions."""
-    # A question that nobody was asked is no unit of the sample.
-    asked = np.flatnonzero(data.trials.any(axis=0))
-    by_question = np.stack(question_pairs(data))[:, asked]
-    clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
-    belongs = np.eye(int(clusters.max()) + 1)[:, clusters]
-    return spread_of_sums(gradient(*np.einsum("cm,amij->acij", belongs, by_question)))
+def _question_gradients(data: Responses, gradient: Callable[..., Array]) -> Contributions:
+    """Return what clusters of questions add to the gradient."""
+    by_cluster = sums_over_clusters(np.stack(question_pairs(data), axis=1), data)
+    return Contributions.of(gradient(*by_cluster.swapaxes(0, 1)))
 
 
-def _trial_variance(data: Responses, gradient: Callable[..., Array]) -> Array:
-    """Return the variance of the gradient over the trials of each question."""
+def _trial_gradients(data: Responses, gradient: Callable[..., Array]) -> Contributions:
+    """Return what the trials of each question add to the gradient."""
     require_two_trials(data)
-    variance: Array | float = 0.0
+    widening = np.sqrt((widening_for_single_trials(data) ** 2).mean())
+    rows, strata = [], []
     for m in np.flatnonzero(data.trials.any(axis=0)):
         levels = data.levels[:, m, (data.levels[:, m] >= 0).any(axis=0)]
-        deviations = gradient(*compare_each_trial(levels))
-        deviations -= deviations.mean(axis=0)
-        n = len(deviations)
-        variance = variance + n / max(n - 1, 1) * deviations.T @ deviations
-    return np.asarray(variance) * (widening_for_single_trials(data) ** 2).mean()
+        rows.append(widening * gradient(*compare_each_trial(levels)))
+        strata.append(np.full(len(rows[-1]), m))
+    return Contributions.of(np.concatenate(rows), np.concatenate(strata))
 
 
 def calibrate(
@@ -341,27 +340,31 @@ def _mode_covariance(
     return _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
 
 
+def _widened(table: Contributions) -> Array:
+    return table.widening * table.covariance
+
+
 def _kernel_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses."""
-    covariance = _jackknife(run, fit)
-    if covariance is not None:
-        return covariance
+    if (table := _jackknife(run, fit)) is not None:
+        return _widened(table)
     if run.backend == "mml":
-        return spread_over_runs(cast("MarginalFit", fit).slopes(), cast("Responses", run.data))
+        slopes = cast("MarginalFit", fit).slopes()
+        return answer_contributions(slopes, cast("Responses", run.data)).covariance
     information, constraints = fit.curvature()
     return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack))
 
 
-def _jackknife(run: Run, fit: Fit | None) -> Array | None:
-    """Return the covariance from fits to parts of the data, where the kernel has those."""
+def _jackknife(run: Run, fit: Fit | None) -> Contributions | None:
+    """Return what units add to the scores by fits to parts of the data, where there are those."""
     data = cast("Responses", run.data)
     if fit is not None and fit.refit is not None:
-        return refit_covariance(fit.refit, data, run.target)
+        return jackknife_by_refits(fit.refit, data, run.target)
     if run.target != "population" or fit is None or fit.without is None:
         return None
     if _has_many_maxima(run):
-        return delete_d_covariance(cast("MarginalFit", fit).afresh, fit.score, data)
-    return jackknife_covariance(fit.without, data)
+        return jackknife_of_many(cast("MarginalFit", fit).afresh, fit.score, data)
+    return question_jackknife(fit.without, data)
 
 
 def _has_many_maxima(run: Run) -> bool:
@@ -377,8 +380,9 @@ def _has_many_maxima(run: Run) -> bool:
 
 def _responses_covariance(run: Run, mode: Mode) -> Array:
     model = load_function(run.method.gradient or "")(run.data, **run.options)
-    covariance = question_covariance if run.target == "population" else trial_covariance
-    return covariance(mode, model)
+    if run.target == "population":
+        return _widened(question_contributions(mode, model))
+    return trial_contributions(mode, model).covariance
 
 
 def _spread(run: Run, draws: Array, covariance: Array) -> Array:

@@ -5,17 +5,14 @@ the data, whose draws are left as they are; skewness concerns all.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
-from bayesrank.responses import Responses
-from bayesrank.validation import power_of_two
+from bayesrank.inference.resample.contributions import Contributions
 
 Array = NDArray[np.float64]
 
@@ -97,43 +94,7 @@ def _normal_quantiles(n: int) -> Array:
     return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
 
 
-def correct_over_questions(
-    draws: Array,
-    data: Responses,
-    kind: str,
-    score_of: Callable[[tuple[Any, ...]], Array],
-    *,
-    weighs_questions: bool = False,
-) -> Array:
-    """Correct draws for the leverage and the skewness that leaving questions out shows.
-
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores by weighted questions.
-    data : Responses
-        The data as they are.
-    kind : str
-        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
-    score_of : callable
-        Scores (resample, system) by arguments of the ranker.
-    weighs_questions : bool, default False
-        Whether some questions have leverage in any case.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-    """
-    without = [score_of(batch) for batch in leave_out_clusters(data, kind)]
-    if not without:
-        return draws
-    # Powers of very large or small scores leave the range of float64.
-    unit = power_of_two(draws)
-    left_out, draws = np.concatenate(without) / unit, draws / unit
-    return unit * accelerate(widen(draws, left_out, always=weighs_questions), left_out)
-
-
-def accelerate(draws: Array, left_out: Array) -> Array:
+def accelerate(draws: Array, acceleration: Array) -> Array:
     """Move draws along their own quantiles as far as the standard error changes with the score.
 
     Where values are skewed, a sample with a low mean has a low spread as well, and its interval
@@ -144,8 +105,8 @@ def accelerate(draws: Array, left_out: Array) -> Array:
     ----------
     draws : numpy.ndarray of shape (chain, draw, system)
         Scores by weighted questions.
-    left_out : numpy.ndarray of shape (cluster, system)
-        Scores without the questions of each cluster.
+    acceleration : numpy.ndarray of shape (system,)
+        Of the contributions; 0 leaves draws as they are.
 
     Returns
     -------
@@ -160,45 +121,16 @@ def accelerate(draws: Array, left_out: Array) -> Array:
     Examples
     --------
     >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
-    >>> left_out = np.array([0.1, 0.1, 0.1, 0.1, 0.1, -0.5]).reshape(6, 1)
-    >>> np.quantile(accelerate(draws, left_out), [0.05, 0.5, 0.95]).round(2)
-    array([0.09, 0.5 , 0.98])
+    >>> np.quantile(accelerate(draws, np.array([0.1])), [0.05, 0.5, 0.95]).round(2)
+    array([0.08, 0.5 , 0.98])
     """
-    pull = left_out.mean(axis=0) - left_out
-    total = (pull**2).sum(axis=0)
-    skewed = np.flatnonzero(total > (_ROUNDING * np.abs(left_out).max(axis=0)) ** 2)
     # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
-    acceleration = (pull[:, skewed] ** 3).sum(axis=0) / (6.0 * total[skewed] ** 1.5)
     normal = _normal_quantiles(draws[..., 0].size)
-    places = (normal / (1.0 - one * normal) for one in acceleration)
-    return _move(draws, dict(zip(skewed.tolist(), places, strict=True)))
+    skewed = np.flatnonzero(acceleration).tolist()
+    return _move(draws, {one: normal / (1.0 - acceleration[one] * normal) for one in skewed})
 
 
-def correct_over_trials(
-    draws: Array, data: Responses, kind: str, score_of: Callable[[tuple[Any, ...]], Array]
-) -> Array:
-    """Give draws the spread of the jackknife over trials where that is larger.
-
-    Where hardly anyone solves a question, its only right answer may decide how much it counts, and
-    weights that are drawn at random never leave it out. Parameters and result are those of
-    :func:`correct_over_questions`, with draws by weighted trials.
-    """
-    parts = [(score_of(batch), *of) for batch, *of in leave_out_trials(data, kind)]
-    if not parts:
-        return draws
-    left_out, cells, n_equal = (np.concatenate(part) for part in zip(*parts, strict=True))
-    cell = np.unique(cells, return_inverse=True)[1]
-    n = np.bincount(cell, n_equal)
-    mean = np.zeros((len(n), left_out.shape[1]))
-    np.add.at(mean, cell, n_equal[:, np.newaxis] * left_out)
-    deviation = left_out - (mean / n[:, np.newaxis])[cell]
-    variance = (n_equal * (n[cell] - 1.0) / n[cell]) @ deviation**2
-    spread = draws.std(axis=(0, 1))
-    factor = np.ones_like(spread)  # of scores that no draw moves
-    return _stretch(draws, np.divide(np.sqrt(variance), spread, out=factor, where=spread > 0.0))
-
-
-def _stretch(draws: Array, factor: Array) -> Array:
+def stretch(draws: Array, factor: Array) -> Array:
     """Multiply deviations from the mean of each system by factors, if above 1, within the range."""
     flat = draws.reshape(-1, draws.shape[-1])
     mean = flat.mean(axis=0)
@@ -206,19 +138,19 @@ def _stretch(draws: Array, factor: Array) -> Array:
     return np.where(factor > 1.0, stretched, draws)
 
 
-def widen(draws: Array, left_out: Array, *, always: bool = False) -> Array:
+def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
     """Give draws the spread of the jackknife over questions where that is clearly larger.
 
     Weights that are drawn at random hardly ever leave a question out, and so hide how far a score
     hangs on a few of them. The degrees of freedom of the jackknife's variance are those that the
-    kurtosis of the scores leaves it.
+    kurtosis of the contributions leaves it.
 
     Parameters
     ----------
     draws : numpy.ndarray of shape (chain, draw, system)
         Scores by weighted questions.
-    left_out : numpy.ndarray of shape (cluster, system)
-        Scores without the questions of each cluster.
+    table : Contributions
+        What each cluster of questions adds.
     always : bool, default False
         Whether to do so where it is larger at all.
 
@@ -227,35 +159,21 @@ def widen(draws: Array, left_out: Array, *, always: bool = False) -> Array:
     numpy.ndarray of shape (chain, draw, system)
         Within the range of the draws of a system, beyond which a score may not exist.
 
-    References
-    ----------
-    .. [1] B. Efron and C. Stein. The jackknife estimate of variance. The Annals of Statistics 9
-       (1981). https://doi.org/10.1214/aos/1176345462
-    .. [2] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
-       Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
-
     Examples
     --------
     >>> draws = np.linspace(-1.0, 1.0, 5).reshape(1, 5, 1)
-    >>> widen(draws, 0.2 * np.arange(7.0)[:, np.newaxis]).ravel().round(2)
+    >>> table = Contributions.of(0.2 * np.arange(7.0)[:, np.newaxis], left_out=True)
+    >>> widen(draws, table).ravel().round(2)
     array([-1.  , -0.73,  0.  ,  0.73,  1.  ])
     """
-    n = len(left_out)
-    flat = draws.reshape(-1, draws.shape[-1])
-    mean, spread = flat.mean(axis=0), flat.std(axis=0)
-    deviation = left_out - left_out.mean(axis=0)
-    total = (deviation**2).sum(axis=0)
-    variance = (n - 1) / n * total
+    mean, spread = draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))
     # Draws have the variance of Student's t with n - 1 degrees of freedom.
-    wider = always | (np.sqrt(variance * (n - 1) / (n - 3)) > _WIDER * spread)
+    found = table.standard_errors
+    wider = always | (np.sqrt(table.widening) * found > _WIDER * spread)
     wider &= spread > _ROUNDING * np.abs(mean)
-    if not wider.any():
-        return draws
-    with np.errstate(divide="ignore", invalid="ignore"):  # scores that nothing moves
-        kurtosis = n * (deviation**4).sum(axis=0) / total**2
-        freedom = np.maximum(2.0 * n / (kurtosis - 1.0), _LEAST_FREEDOM)
-        factor = np.sqrt(variance * freedom / (freedom - 2.0)) / spread
-    return _stretch(draws, np.where(wider, factor, 1.0))
+    freedom = np.maximum(table.tail_freedom, _LEAST_FREEDOM)
+    wanted = np.sqrt(freedom / (freedom - 2.0)) * found
+    return stretch(draws, np.divide(wanted, spread, out=np.ones_like(spread), where=wider))
 
 
 def iterate(draws: Array, again: Array) -> Array:

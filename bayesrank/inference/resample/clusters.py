@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from bayesrank.errors import CalibrationWarning
 from bayesrank.responses import Responses
 
+Array = NDArray[np.float64]
+
 # With fewer units their spread is hardly known, and no small-sample correction can help.
 FEW_UNITS = 5
 
@@ -67,3 +69,25 @@ def warn_of_few_groups(data: Responses) -> None:
             CalibrationWarning,
             stacklevel=4,
         )
+
+
+def sums_over_clusters(by_question: Array, data: Responses) -> Array:
+    """Sum rows over the questions of each cluster.
+
+    Parameters
+    ----------
+    by_question : numpy.ndarray of shape (question, ...)
+        One row for each question.
+    data : Responses
+        The data.
+
+    Returns
+    -------
+    numpy.ndarray of shape (cluster, ...)
+        Of clusters with a question that somebody was asked: others are no units of the sample.
+    """
+    asked = data.trials.any(axis=0)
+    clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    sums = np.zeros((int(clusters.max()) + 1, *by_question.shape[1:]))
+    np.add.at(sums, clusters, by_question[asked])
+    return sums

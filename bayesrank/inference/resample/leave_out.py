@@ -1,6 +1,6 @@
-"""Arguments of the NumPy rankers without some of the data, for the jackknife."""
+"""Contributions of questions and trials to a ranker's scores, from the scores without them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.resample.arguments import cell_arguments
 from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
     per_sample_of_questions,
@@ -17,6 +18,7 @@ from bayesrank.inference.resample.weights import (
 from bayesrank.responses import Responses
 
 Arguments = tuple[Any, ...]
+ScoreOf = Callable[[Arguments], NDArray[np.float64]]
 Numbers = NDArray[np.int64]
 
 # Weight of what is left out: of next to no influence, but there is no score at all without the only
@@ -28,52 +30,59 @@ _FEWEST_CLUSTERS, _MOST_CLUSTERS = 5, 500
 _MOST_TRIALS = 5000
 
 
-def leave_out_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
-    """Yield batches of arguments without the questions of each cluster.
-
-    Nothing if there are too few clusters, or so many that none has much leverage.
-    """
-    clusters = clusters_of(data)
-    n_clusters = int(clusters.max()) + 1
-    if not _FEWEST_CLUSTERS <= n_clusters <= _MOST_CLUSTERS:
-        return
-    weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
-    weights /= weights.mean(axis=1, keepdims=True)
-    draw = question_arguments(data, kind, np.random.default_rng(0))  # weights leave no order open
-    step = max(1, BATCH_SIZE // per_sample_of_questions(data))
-    for start in range(0, n_clusters, step):
-        yield draw(weights[start : start + step])
-
-
-def leave_out_trials(data: Responses, kind: str) -> Iterator[tuple[Arguments, Numbers, Numbers]]:
-    """Yield batches of arguments without one trial.
-
-    Trials of a cell with the same outcome are left out once for all; systems that share their
-    trials lose the same one.
+def without_clusters(data: Responses, kind: str, score_of: ScoreOf) -> Contributions | None:
+    """Return what clusters of questions add to the scores of a ranker.
 
     Parameters
     ----------
     data : Responses
-        With two trials or more in every cell that was observed.
+        The data as they are.
     kind : str
         What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`; not a stream.
+    score_of : callable
+        Scores (resample, system) by arguments of the ranker.
 
-    Yields
-    ------
-    arguments : tuple
-        Positional arguments of the ranker, each with a leading axis.
-    cell : numpy.ndarray of shape (left out,)
-        Number of the cell, or of the question where trials are shared.
-    n_equal : numpy.ndarray of shape (left out,)
-        How many trials of the cell have that outcome.
+    Returns
+    -------
+    Contributions
+        None if there are too few clusters, or so many that none has much leverage.
     """
-    if data.paired or data.scores is not None:
-        yield from _without_trials(data, kind)
-    else:
-        yield from _without_outcomes(data, kind)
+    clusters = clusters_of(data)
+    n_clusters = int(clusters.max()) + 1
+    if not _FEWEST_CLUSTERS <= n_clusters <= _MOST_CLUSTERS:
+        return None
+    weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
+    weights /= weights.mean(axis=1, keepdims=True)
+    arguments = question_arguments(data, kind, np.random.default_rng(0))  # no order is left open
+    step = max(1, BATCH_SIZE // per_sample_of_questions(data))
+    batches = np.split(weights, range(step, n_clusters, step))
+    scores = np.concatenate([score_of(arguments(batch)) for batch in batches])
+    return Contributions.of(scores, left_out=True)
+
+
+def without_trials(data: Responses, kind: str, score_of: ScoreOf) -> Contributions | None:
+    """Return what trials add to the scores of a ranker.
+
+    Trials of a cell with the same outcome are left out once for all; systems that share their
+    trials lose the same one. Parameters are those of :func:`without_clusters`, with data that have
+    two trials or more in every cell that was observed.
+
+    Returns
+    -------
+    Contributions
+        None if no trial makes a difference, or there are so many that none has much leverage.
+    """
+    shared = data.paired or data.scores is not None
+    parts = _without_trials(data, kind) if shared else _without_outcomes(data, kind)
+    found = [(score_of(batch), cell, n_equal) for batch, cell, n_equal in parts]
+    if not found:
+        return None
+    scores, cell, n_equal = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Contributions.of(scores, cell, n_equal, left_out=True)
 
 
 def _without_outcomes(data: Responses, kind: str) -> Iterator[tuple[Arguments, Numbers, Numbers]]:
+    """Yield arguments without one outcome of a cell, its number, and how many are equal."""
     counts = data.counts
     varies = np.count_nonzero(counts, axis=-1, keepdims=True) > 1
     places = np.argwhere((counts > 0) & varies)

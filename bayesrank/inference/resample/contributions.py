@@ -1,0 +1,136 @@
+r"""The table of contributions: how much each unit of the data adds to each score.
+
+A unit is what varies on its own: a trial, a question, or a cluster of questions. Its contributions
+come from one Newton step, from a fit to the other units, or from the ranker without it. Whatever
+they come from, the rows :math:`c_u` of a stratum of n units (all clusters; the trials of one cell)
+vary around their mean :math:`\bar c`, and their columns tell
+
+- the covariance of the scores, :math:`\sum_u \frac{n}{n - 1} (c_u - \bar c)(c_u - \bar c)^\top`;
+- how many degrees of freedom this estimate has;
+- the acceleration of BCa intervals, from the skewness;
+- the degrees of freedom that the kurtosis leaves a variance, which tell how long its tails are.
+
+References
+----------
+.. [1] B. Efron and C. Stein. The jackknife estimate of variance. The Annals of Statistics 9 (1981).
+   https://doi.org/10.1214/aos/1176345462
+.. [2] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
+   Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
+.. [3] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
+   Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Scores are rounded by less, relative to their size.
+_ROUNDING = 1e-9
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """How far what each unit adds to each score is from the mean of its stratum.
+
+    Attributes
+    ----------
+    deviations : numpy.ndarray of shape (unit, system)
+        One row for all equal units of a stratum.
+    copies : numpy.ndarray of shape (unit,)
+        For how many units a row stands, times n / (n - 1) for a stratum of n.
+    freedom : float
+        Degrees of freedom of the covariance: units less strata.
+    """
+
+    deviations: Array
+    copies: Array
+    freedom: float
+
+    @classmethod
+    def of(
+        cls,
+        added: Array,
+        strata: NDArray[np.integer] | None = None,
+        copies: Array | None = None,
+        *,
+        left_out: bool = False,
+    ) -> Self:
+        """Build the table from what each unit adds.
+
+        Parameters
+        ----------
+        added : numpy.ndarray of shape (unit, system)
+            Contributions, for example influences; or scores without each unit.
+        strata : numpy.ndarray of int and shape (unit,), optional
+            Which units vary around one mean; all by default.
+        copies : numpy.ndarray of shape (unit,), optional
+            For how many equal units a row stands, 1 by default.
+        left_out : bool, default False
+            Whether the rows are scores without a unit, which moves them by its part of n - 1 as it
+            moves a mean, and the other way.
+
+        Examples
+        --------
+        >>> Contributions.of(np.array([[1.0], [-1.0], [1.0], [-1.0]])).covariance.item()
+        5.333333333333333
+        """
+        copies = np.ones(len(added)) if copies is None else np.asarray(copies, dtype=float)
+        stratum = np.zeros(len(added), dtype=np.intp)
+        if strata is not None:
+            stratum = np.unique(strata, return_inverse=True)[1]
+        n_units = np.bincount(stratum, copies)
+        sums = np.zeros((len(n_units), added.shape[1]))
+        np.add.at(sums, stratum, copies[:, np.newaxis] * added)
+        deviations = added - (sums / n_units[:, np.newaxis])[stratum]
+        unbiased = n_units / np.maximum(n_units - 1.0, 1.0)
+        scale = 1.0 / unbiased if left_out else unbiased
+        size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
+        deviations[:, size <= _ROUNDING] = 0.0
+        freedom = float((n_units - 1.0).sum())
+        return cls(-deviations if left_out else deviations, copies * scale[stratum], freedom)
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the scores, of shape (system, system)."""
+        return (self.copies * self.deviations.T) @ self.deviations
+
+    @property
+    def widening(self) -> float:
+        """Variance of Student's t with the degrees of freedom, as far as there are any."""
+        return min(1.0 + 2.0 / max(self.freedom - 2.0, 1.0), self.freedom)
+
+    @property
+    def standard_errors(self) -> Array:
+        """Root of the variance of each score, of shape (system,)."""
+        return self._size * np.sqrt(self.copies @ self._scaled**2)
+
+    @property
+    def acceleration(self) -> Array:
+        """Skewness of the contributions to each score over six times their norm, (system,)."""
+        cubes = (self._scaled**3).sum(axis=0)
+        norm = np.sqrt((self._scaled**2).sum(axis=0))
+        return cubes / (6.0 * np.where(norm > 0.0, norm, 1.0) ** 3)
+
+    @property
+    def tail_freedom(self) -> Array:
+        """Degrees of freedom of each variance by the kurtosis of the contributions, (system,)."""
+        n = len(self._scaled)
+        total = (self._scaled**2).sum(axis=0)
+        kurtosis = n * (self._scaled**4).sum(axis=0) / np.where(total > 0.0, total, 1.0) ** 2
+        return 2.0 * n / np.maximum(kurtosis - 1.0, 1.0 / n)
+
+    @cached_property
+    def _size(self) -> Array:
+        """Largest deviation by system: powers of very large or small ones leave float64."""
+        largest = np.abs(self.deviations).max(axis=0, initial=0.0)
+        return np.where(largest > 0.0, largest, 1.0)
+
+    @cached_property
+    def _scaled(self) -> Array:
+        return self.deviations / self._size
