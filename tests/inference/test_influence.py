@@ -398,8 +398,8 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
     expected = (right * (trials - right) / trials**2 / (trials - 1)).sum(axis=1) / 60**2
     n_parts, n_left = min(n_trials, 10), min(n_trials, 4)
     freedom = 50 // n_parts * (n_parts - 1)
-    widened = freedom / (freedom - 2) * expected
-    ratio = np.diag(widened(jackknife_by_refits(mean_rates, data, "benchmark"))) / widened
+    wide = freedom / (freedom - 2) * expected
+    ratio = np.diag(widened(jackknife_by_refits(mean_rates, data, "benchmark"))) / wide
     np.testing.assert_allclose(ratio[16:].mean(), 1.0, atol=0.15)
     # Of n trials in k parts, n < k, one at a time has (k - 1) n / (k (n - 1)) times the variance.
     excess = (n_parts - 1) * n_left / (n_parts * (n_left - 1))
