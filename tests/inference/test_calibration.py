@@ -9,7 +9,7 @@ import xarray as xr
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning, DataError
 from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration, sandwich_draws
-from bayesrank.inference.calibrate.set_covariance import adjust
+from bayesrank.inference.calibrate.set_covariance import adjust, symmetric_root
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal
@@ -424,3 +424,24 @@ def test_systems_that_never_met_are_as_uncertain_as_their_prior():
     # Of two independent standard normal scores, half the difference is left.
     drawn = sandwich_draws(run, fit_map(run))["score"]
     np.testing.assert_allclose(drawn.std(axis=0), np.sqrt(0.5), rtol=0.02)
+
+
+def test_draws_with_a_covariance_do_not_hang_on_its_eigenvectors():
+    # Equal eigenvalues: any rotation of their vectors is as good, and rounding chooses one.
+    covariance = np.array([[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, 2.0]])
+    nudged = covariance + 1e-13 * np.diag([1.0, -1.0, 0.5])
+    draws = np.random.default_rng(0).normal(size=(4, 200, 3)) * [1.0, 2.0, 3.0]
+    for one in (covariance, nudged):
+        root = symmetric_root(one)
+        np.testing.assert_allclose(root @ root, one)
+        np.testing.assert_allclose(root, symmetric_root(covariance), atol=1e-10)
+        np.testing.assert_allclose(adjust(draws, one), adjust(draws, covariance), atol=1e-10)
+
+
+def test_relabelled_systems_have_relabelled_draws():
+    covariance = np.cov(
+        np.random.default_rng(1).normal(size=(4, 30)) * [[1.0], [1.0], [2.0], [3.0]]
+    )
+    draws, order = np.random.default_rng(0).normal(size=(4, 200, 4)), [2, 0, 3, 1]
+    found = adjust(draws[..., order], covariance[np.ix_(order, order)])
+    np.testing.assert_allclose(found, adjust(draws, covariance)[..., order], atol=1e-10)

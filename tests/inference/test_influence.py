@@ -635,7 +635,7 @@ def test_kernel_and_graph_are_one_mode(method, target):
     events = data.events if method == "bradley_terry_luce" else data
     graph = fit_graph(load_function(row.function)(events, prior=prior, **options), "map")
     model = load_function(row.gradient)(data, **options)
-    covariance = question_covariance if target == "population" else trial_covariance
+    covariance = widened_over_questions if target == "population" else covariance_over_trials
     expected = covariance(graph_mode(graph, data), model)
     size = np.abs(expected).max()
     np.testing.assert_allclose(covariance(mode_of(kernel), model), expected, atol=1e-6 * size)

@@ -13,6 +13,7 @@ from bayesrank.inference.backends.optimum import (
     single_observations,
 )
 from bayesrank.inference.calibrate.sandwich import Calibration, calibrate, choose_calibration
+from bayesrank.inference.exchangeable import tie_exchangeable
 from bayesrank.inference.graph.densities import log_densities
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.validation import check_between_0_and_1
@@ -95,7 +96,7 @@ def nuts(
         else score.quantile(quantile, ("chain", "draw"))
     )
     estimate = Estimate(
-        point.values,
+        tie_exchangeable(point.values, run.data),
         score.transpose("chain", "draw", "system").values,
         posterior.drop_vars("score"),
         posterior.drop_vars("score").mean(("chain", "draw")),

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.backends.cell_metrics import CellMetric, system_moments
 from bayesrank.inference.calibrate.mid_p import mid_p_quantile
+from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.weights import question_clusters, require_two_trials
 from bayesrank.inference.run import Run, by_chain
@@ -135,5 +136,4 @@ def _over_clusters(
     scale = np.sqrt(np.where(shared > 0.0, shared * (1.0 + own), np.inf))
     correlation = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlation, 1.0)
-    values, vectors = np.linalg.eigh(correlation)
-    return trials, normals @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return trials, normals @ symmetric_root(correlation)

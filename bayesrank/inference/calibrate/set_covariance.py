@@ -48,9 +48,8 @@ def adjust(draws: Array, covariance: Array) -> Array:
     axes = _axes(covariance)
     deviations = draws - mean
     along = deviations @ axes
-    now = np.linalg.cholesky(axes.T @ covariance_of(flat) @ axes)
-    wanted = np.linalg.cholesky(axes.T @ covariance @ axes)
-    moved = along @ np.linalg.solve(now.T, wanted.T)
+    now = symmetric_root(axes.T @ covariance_of(flat) @ axes)
+    moved = along @ np.linalg.solve(now, symmetric_root(axes.T @ covariance @ axes))
     return mean + deviations + (moved - along) @ axes.T
 
 
@@ -68,9 +67,16 @@ def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generat
 
 def draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
     """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
-    values, vectors = np.linalg.eigh(variance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return rng.standard_normal((size, len(values))) @ root.T
+    return rng.standard_normal((size, len(variance))) @ symmetric_root(variance)
+
+
+def symmetric_root(matrix: Array) -> Array:
+    """Return the symmetric root of a covariance that may be singular.
+
+    Unlike others it does not hang on the signs of eigenvectors, nor on which of them span a space.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def covariance_of(draws: Array) -> Array:

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from bayesrank.inference.calibrate.mid_p import mid_p_quantile
+from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.fits.standardized_accuracy import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.resample.clusters import clusters_of
@@ -292,8 +293,7 @@ class Spread:
         numpy.ndarray of shape (draw, system)
         """
         sd = np.sqrt(np.diag(self.covariance))
-        values, vectors = np.linalg.eigh(self.covariance / np.outer(sd, sd))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = symmetric_root(self.covariance / np.outer(sd, sd))
         root /= np.sqrt((root**2).sum(axis=1, keepdims=True))
         return normals @ root.T
 

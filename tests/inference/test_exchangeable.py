@@ -1,0 +1,42 @@
+"""Systems that the data do not tell apart tie, whatever the back end."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bayesrank import Ballots, Comparisons, Responses, rank
+from bayesrank.errors import ConvergenceWarning
+from bayesrank.inference.exchangeable import tie_exchangeable
+
+
+@pytest.mark.parametrize("method", ["rasch", "bradley_terry"])
+def test_nuts_ties_identical_systems(method):
+    outcomes = np.random.default_rng(0).integers(0, 2, (2, 8, 2))
+    data = Responses(outcomes[[0, 1, 0, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few draws
+        result = rank(data, method, backend="nuts", draws=50, tune=50, random_seed=1)
+    score, groups = (result["ranking"][name].values for name in ("score", "tie_group"))
+    assert score[0] == score[2] == score[3] != score[1]
+    assert groups[0] == groups[2] == groups[3] != groups[1]
+
+
+def test_systems_with_one_record_are_exchangeable():
+    score = np.array([1.0, 2.0, 4.0, 8.0])
+    wins = np.array([[0, 2, 1, 1], [2, 0, 1, 1], [3, 3, 0, 5], [0, 0, 1, 0]])
+    np.testing.assert_array_equal(tie_exchangeable(score, Comparisons(wins)), [1.5, 1.5, 4.0, 8.0])
+    ties = np.zeros((4, 4))
+    ties[0, 2] = ties[2, 0] = 1.0
+    np.testing.assert_array_equal(tie_exchangeable(score, Comparisons(wins, ties)), score)
+    # Each of the first two beats the other in turn: other records against each other.
+    wins[0, 1] = 3
+    np.testing.assert_array_equal(tie_exchangeable(score, Comparisons(wins)), score)
+
+
+def test_missing_answers_are_answers_too():
+    score = np.array([1.0, 2.0, 4.0])
+    data = Responses([[1, 0, -1], [1, 0, 0], [1, 0, -1]])
+    np.testing.assert_array_equal(tie_exchangeable(score, data), [2.5, 2.0, 2.5])
+    ballots = Ballots([[2.0, np.nan], [2.0, 1.0], [2.0, np.nan]], ("a", "b", "c"))
+    np.testing.assert_array_equal(tie_exchangeable(score, ballots), [2.5, 2.0, 2.5])
