@@ -1,13 +1,17 @@
 """Long tables, one row per outcome, to arrays and back; and labelled arrays."""
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.columns import COLUMNS, Source
 from bayesrank.errors import DataError
 from bayesrank.outcomes import DECLARATIONS
-from bayesrank.validation import numeric
+from bayesrank.standard_table import StandardTable, number_trials, standardize, tell_apart
+from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,21 +22,35 @@ if TYPE_CHECKING:
 # Where a table keeps what its rows cannot say: pandas.DataFrame.attrs[ATTRIBUTE].
 ATTRIBUTE = "bayesrank"
 
+# A table of so many cells fits into memory; a larger one must have one row for a hundred cells.
+CELLS = 10_000_000
+CELLS_PER_ROW = 100
 
-def read_long(frame: "pd.DataFrame") -> tuple[NDArray[np.float64], dict[str, Any]]:
+
+def read_long(
+    frame: "pd.DataFrame",
+    columns: Mapping[str, str | None] | None = None,
+    *,
+    wide: bool = False,
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Arrange a long table as outcomes with NaN for what has no row.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         As in :meth:`bayesrank.Responses.from_long`.
+    columns : mapping of str to str, optional
+        Columns that the caller named.
+    wide : bool, default False
+        Whether every system has a column.
 
     Returns
     -------
     outcomes : numpy.ndarray of shape (system, question, trial)
     labels : dict
-        Keywords ``systems``, ``questions`` and, where there is a column, ``groups``; further
-        keywords of :class:`bayesrank.Responses` where :func:`write_long` has kept them.
+        Keywords ``systems``, ``questions`` and, where there is a column, ``groups`` and
+        ``paired``; further keywords of :class:`bayesrank.Responses` where :func:`write_long` has
+        kept them.
 
     Raises
     ------
@@ -41,42 +59,46 @@ def read_long(frame: "pd.DataFrame") -> tuple[NDArray[np.float64], dict[str, Any
     """
     if not hasattr(frame, "columns"):
         raise DataError(f"frame must be a pandas.DataFrame; got {type(frame).__name__}")
-    table = frame.rename(columns={"model": "system"}) if "system" not in frame else frame
-    for column in ("system", "question", "outcome"):
-        if column not in table:
-            names = ", ".join(map(str, frame.columns)) or "none"
-            raise DataError(f"frame must have a column {column!r}; got {names}")
-    if table.empty:
-        raise DataError("frame must have at least one row; got none")
-    if "trial" not in table:
-        order = table.groupby(["system", "question"], sort=False).cumcount()
-        table = table.assign(trial=order)
-    columns = ["system", "question", "trial"]
-    for column in [*columns, *(["group"] if "group" in table else [])]:
-        blank = np.count_nonzero(table[column].isna())
-        if blank:
-            raise DataError(f"{column} must be given in every row; got {blank} blanks")
-    repeated = table.duplicated(columns).to_numpy()
-    if repeated.any():
-        where = ", ".join(map(str, table.loc[repeated, columns].iloc[0]))
-        raise DataError(
-            "frame must have one row per system, question and trial; got "
-            f"{np.count_nonzero(repeated)} repeated rows, for example {where}"
-        )
+    source, kept = Source("frame"), frame.attrs.get(ATTRIBUTE, {})
+    chosen = dict.fromkeys(COLUMNS) | dict(columns or {})
+    if wide:
+        frame, chosen = melt(frame, chosen, source), chosen | {"system": None}
+    read = number_trials(tell_apart(standardize(frame, chosen, source), source), source)
+    return arrange(read, kept=kept)
+
+
+def arrange(
+    read: StandardTable, *, kept: Mapping[str, Any] | None = None
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """Lay a table out as an array; what it keeps as :func:`read_long`."""
+    table = read.frame
     index, labels = [], []
-    for column in columns:
-        numeric_trials = column == "trial" and table[column].dtype.kind in "iuf"
-        codes, found = table[column].factorize(sort=numeric_trials)
+    for name in ("system", "question", "trial"):
+        codes, found = table[name].factorize(sort=name == "trial" and read.numbered)
         index.append(codes)
         labels.append(found.tolist())
-    cells = np.full([len(found) for found in labels], np.nan)
-    # As objects, so that None and pandas' own NA become NaN whatever the column's type.
-    outcomes = table["outcome"].astype(object).to_numpy(na_value=np.nan)
-    cells[tuple(index)] = numeric(outcomes, "outcome")
-    named: dict[str, Any] = {"systems": labels[0], "questions": labels[1]}
+    shape = tuple(map(len, labels))
+    n_cells = math.prod(shape)
+    if n_cells > max(CELLS, CELLS_PER_ROW * len(table)):
+        raise DataError(
+            "frame must have an outcome for one cell in a hundred; got "
+            f"{len(table)} rows for {shape[0]} systems, {shape[1]} questions and {shape[2]} "
+            "trials: check which columns name the system, the question and the trial"
+        )
+    place = np.ravel_multi_index(tuple(index), shape)
+    cells = np.full(n_cells, np.nan)
+    cells[place] = table["outcome"].to_numpy()
+    named: dict[str, Any] = {
+        "systems": labels[0],
+        "questions": labels[1],
+    }
+    if read.paired:
+        named["paired"] = True
     if "group" in table:
-        named["groups"] = _question_groups(table, labels[1])
-    return cells, named | _kept(frame.attrs.get(ATTRIBUTE, {}), named)
+        groups = np.empty(shape[1], dtype=object)
+        groups[index[1]] = table["group"].astype(object).to_numpy()
+        named["groups"] = groups.tolist()
+    return cells.reshape(shape), named | _kept(kept or {}, named)
 
 
 def read_dataarray(data: "xr.DataArray") -> tuple[NDArray[Any], dict[str, Any]]:
@@ -171,14 +193,3 @@ def _kept(attributes: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
     earlier = np.asarray(prior)
     chosen = earlier[np.newaxis, places[1]] if earlier.ndim == 2 else earlier[np.ix_(*places)]
     return kept | {"prior_outcomes": chosen}
-
-
-def _question_groups(table: "pd.DataFrame", questions: list[Any]) -> list[str]:
-    pairs = table.drop_duplicates(["question", "group"])
-    twice = pairs["question"].duplicated()
-    if twice.any():
-        raise DataError(
-            "group must be the same for all rows of a question; got several for "
-            f"{pairs.loc[twice, 'question'].iloc[0]!r}"
-        )
-    return [str(group) for group in pairs.set_index("question")["group"].loc[questions]]

@@ -179,19 +179,38 @@ class Responses:
 
     @classmethod
     def from_long(
-        cls, frame: "pd.DataFrame", *, paired: bool | None = None, **options: Any
+        cls,
+        frame: "pd.DataFrame",
+        *,
+        system: str | None = None,
+        question: str | None = None,
+        trial: str | None = None,
+        outcome: str | None = None,
+        group: str | None = None,
+        wide: bool = False,
+        paired: bool | None = None,
+        **options: Any,
     ) -> "Responses":
         """Build responses from a long table with one row per outcome.
+
+        The same table as a file gives the same responses by :func:`bayesrank.read_responses`.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            With columns ``system`` (or ``model``), ``question``, ``outcome`` and, optionally,
-            ``trial`` and ``group``. Without a trial column, the rows of a cell are its trials in
-            order of appearance. Combinations that have no row, and NaN outcomes, are missing.
+            With columns for the system, the question, the outcome and, optionally, the trial and
+            the group, under any of the names of :data:`bayesrank.columns.NAMES`. Without a trial
+            column, the rows of a cell are its trials in order of appearance. Combinations that have
+            no row, and NaN outcomes, are missing. Where ids of questions start anew in each group,
+            the group is part of the question.
+        system, question, trial, outcome, group : str, optional
+            Columns with other names; several that make up the system or the question are separated
+            by commas, and ``group="none"`` leaves groups out.
+        wide : bool, default False
+            Whether every system has a column, as in :func:`bayesrank.read_responses`.
         paired : bool, optional
-            As in :class:`Responses`. By default what :meth:`to_long` has kept, else False: rows of
-            a log are usually independent epochs.
+            As in :class:`Responses`. By default what :meth:`to_long` has kept, else whether the
+            trial column is called run or seed: rows of a log are usually independent epochs.
         **options
             Further keywords of :class:`Responses`, such as `weights` and `scale`.
 
@@ -204,9 +223,25 @@ class Responses:
         Raises
         ------
         DataError
-            If a column is absent, a label is missing, or a (system, question, trial) occurs twice.
+            If a column is absent or ambiguous, a label is missing, or a (system, question, trial)
+            occurs twice.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = [("a", 1, "pass"), ("a", 2, "fail"), ("b", 1, "pass"), ("b", 2, "pass")]
+        >>> frame = pd.DataFrame(rows, columns=["model_name", "task_id", "verdict"])
+        >>> Responses.from_long(frame, outcome="verdict")
+        Responses(2 systems, 2 questions, 1 trial)
         """
-        cells, labels = read_long(frame)
+        columns = {
+            "system": system,
+            "question": question,
+            "trial": trial,
+            "outcome": outcome,
+            "group": group,
+        }
+        cells, labels = read_long(frame, columns, wide=wide)
         kept = labels.pop("paired", False)
         if not DECLARATIONS.isdisjoint(options):
             labels = {name: each for name, each in labels.items() if name not in DECLARATIONS}

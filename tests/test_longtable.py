@@ -91,15 +91,27 @@ def test_from_long_leaves_the_frame_alone():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"system": None}, "frame must have a column 'system'; got question, trial, outcome"),
-        ({"question": None}, "frame must have a column 'question'"),
-        ({"outcome": None}, "frame must have a column 'outcome'"),
-        ({"system": ["b", None, "b", "a", "b"]}, "system must be given in every row; got 1 blank"),
-        ({"trial": [2, np.nan, 1, np.nan, 1]}, "trial must be given in every row; got 2 blanks"),
-        ({"trial": [1, 1, 1, 2, 1]}, r"one row per .* got 1 repeated rows, for example b, q, 1"),
-        ({"group": ["g", "g", "h", "h", None]}, "group must be given in every row; got 1 blank"),
+        (
+            {"system": None},
+            "frame must have a column for the system, .* got question, trial, outcome",
+        ),
+        ({"question": None}, "frame must have a column for the question"),
+        ({"outcome": None}, "frame must have a column for the outcome"),
+        (
+            {"system": ["b", None, "b", "a", "b"]},
+            "name the system in every row; got a blank in row 2",
+        ),
+        ({"trial": [2, np.nan, 1, np.nan, 1]}, "name the trial in every row; got a blank in row 2"),
+        (
+            {"trial": [1, 1, 1, 2, 1]},
+            r"one outcome per .* system 'b', question 'q', trial 1: remove",
+        ),
+        (
+            {"group": ["g", "g", "h", "h", None]},
+            "name the group in every row; got a blank in row 5",
+        ),
         ({"group": ["g", "g", "h", "h", "x"]}, "group must be the same .* got several for 'q'"),
-        ({"outcome": ["yes", "no", "no", "yes", "no"]}, "outcome must be numbers"),
+        ({"outcome": ["yes", "no", "no", "yes", "so"]}, "outcome must be a number.* got 'so'"),
         ({"outcome": [2.5, 0, 0, 1, 1]}, r"outcomes must lie in .* got 2.5 for system 'b'"),
     ],
 )
@@ -114,7 +126,7 @@ def test_from_long_refuses_other_types():
 
 
 def test_from_long_refuses_a_table_without_columns():
-    with pytest.raises(DataError, match="frame must have a column 'system'; got none"):
+    with pytest.raises(DataError, match=r"frame must have a column for the system, .* got none"):
         Responses.from_long(pd.DataFrame())
 
 

@@ -31,6 +31,16 @@ FORMATS = ("table", "json", "csv", "markdown")
 
 _SELECTORS = ("task", "scorer", "filter", "metric")
 
+# Columns of a table, and what more there is to say of them.
+_JOINED = "; of several that make it up, separated by commas (file is the name of the file)"
+_COLUMNS = {
+    "system": _JOINED,
+    "question": _JOINED,
+    "trial": "",
+    "outcome": "",
+    "group": "; none leaves groups out",
+}
+
 # Keywords of read_responses, as which `reading_options` passes them on.
 READING = (
     "format",
@@ -38,6 +48,9 @@ READING = (
     "split_by",
     "pool",
     "count_as_wrong",
+    *_COLUMNS,
+    "wide",
+    "strict",
     "scale",
     "weights",
     "edges",
@@ -217,6 +230,17 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         command = click.option(f"--{name}", type=Numbers(), metavar=metavar, help=text)(command)
     for name, metavar, text in reversed(_CHOICES):
         command = click.option(f"--{name}", metavar=metavar, callback=_words, help=text)(command)
+    command = click.option(
+        "--strict", is_flag=True, help="Fail if a folder holds a file that is no log."
+    )(command)
+    command = click.option(
+        "--wide",
+        is_flag=True,
+        help="Tables have a column for each system: all others, or those of --system.",
+    )(command)
+    for name in reversed(_COLUMNS):
+        text = f"Column of a table that holds the {name}{_COLUMNS[name]}."
+        command = click.option(f"--{name}", metavar="COL", help=text)(command)
     for name in reversed(_SELECTORS):
         text = f"Which {name} to read where logs hold several."
         if name == "task":

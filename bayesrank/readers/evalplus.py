@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.selection import Selection, choose
@@ -67,7 +67,7 @@ def read_evalplus(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 
 def _attempts(path: Path, tests: Sequence[str]) -> Iterator[Attempt]:
-    results = parse_json(path.read_bytes(), path.name)
+    results = read_json(path)
     problems = results.get("eval") if isinstance(results, dict) else None
     if not isinstance(problems, dict):
         raise DataError(f"paths must hold EvalPlus results; got no object eval in {path.name}")

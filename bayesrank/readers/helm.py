@@ -9,7 +9,7 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable
@@ -113,7 +113,7 @@ def read_helm(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 def _describe(path: Path) -> Run:
     spec_path = path.with_name("run_spec.json")
-    spec = parse_json(spec_path.read_bytes(), spec_path.name) if spec_path.is_file() else {}
+    spec = read_json(spec_path) if spec_path.is_file() else {}
     name = str(spec.get("name") or path.parent.name)
     named = MODEL_ARGUMENT.search(name)
     model = (spec.get("adapter_spec") or {}).get("model") or (named and named["model"])

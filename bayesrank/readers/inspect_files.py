@@ -1,11 +1,7 @@
 """The two file formats of inspect_ai logs, read one sample at a time."""
 
 import re
-import sys
-import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import label
+from bayesrank.readers.opening import open_archive, read_member
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
 LOG_START = re.compile(
@@ -120,10 +117,10 @@ def read_spec(path: Path) -> Spec:
     """
     header: Any = None
     if _is_archive(path):
-        with _open_archive(path) as archive:
+        with open_archive(path) as archive:
             members = [name for name in SPEC_MEMBERS if name in archive.namelist()]
             if members:
-                header = parse_json(archive.read(members[0]), path.name)
+                header = parse_json(read_member(archive, members[0]), path.name)
     else:
         members = stream_json(path, {"samples"})
         header = {}
@@ -183,11 +180,11 @@ def read_samples(path: Path) -> Iterator[Sample]:
             if key == "samples" and sample is not None:
                 yield _reduce(sample, path)
         return
-    with _open_archive(path) as archive:
-        # A sample that was written again has the same name twice; read() returns the last one.
+    with open_archive(path) as archive:
+        # A sample that was written again has the same name twice; the last one is read.
         for name in dict.fromkeys(archive.namelist()):
             if name.startswith("samples/") and name.endswith(".json"):
-                yield _reduce(parse_json(archive.read(name), f"{path.name}, {name}"), path)
+                yield _reduce(parse_json(read_member(archive, name), f"{path.name}, {name}"), path)
 
 
 def _reduce(sample: Any, path: Path) -> Sample:
@@ -230,24 +227,3 @@ def _refused(sample: dict[str, Any]) -> bool:
 
 def _is_archive(path: Path) -> bool:
     return path.suffix.lower() == ".eval"
-
-
-@contextmanager
-def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive whose members may be compressed with zstd."""
-    if sys.version_info >= (3, 14):
-        from compression.zstd import ZstdError
-    else:
-        import zipfile_zstd  # noqa: F401 - teaches zipfile the compression
-        from zstandard import ZstdError
-
-    # RuntimeError: a damaged flag makes a member look encrypted.
-    damage = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ZstdError, zlib.error)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except damage as error:
-        raise DataError(
-            f"paths must be complete inspect archives; got {error} in {path.name}: the file may be "
-            "cut off, copy it again or leave it out"
-        ) from error

@@ -8,11 +8,11 @@ from math import isnan, nan
 from pathlib import Path
 
 from bayesrank.errors import DataError
+from bayesrank.outcome_values import outcome_number
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.outcome_values import outcome_number
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 # Coordinates of a sample beside its outcome.

@@ -7,11 +7,11 @@ from math import isnan
 from pathlib import Path
 
 from bayesrank.errors import DataError
+from bayesrank.outcome_values import outcome_number
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.outcome_values import outcome_number
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)')

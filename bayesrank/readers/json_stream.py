@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Collection, Iterator
-from io import TextIOBase
+from io import TextIOBase, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.readers.files import not_json, whole_number
+from bayesrank.readers.opening import open_log
 
 # Characters read at a time.
 CHUNK = 1 << 18
@@ -15,7 +17,7 @@ CHUNK = 1 << 18
 TAIL = 16
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_int=whole_number)
 
 
 def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -43,9 +45,9 @@ def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str,
         If the file does not hold one JSON object or array.
     """
     # A document that is cut off, or text in another encoding, raises a ValueError.
-    with path.open(encoding="utf-8-sig") as file:
+    with open_log(path) as binary:
         try:
-            source = _Source(file)
+            source = _Source(TextIOWrapper(binary, "utf-8-sig"))
             opening = source.peek()
             if opening == "[":
                 yield from (("", value) for value in _elements(source))
@@ -55,11 +57,10 @@ def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str,
                 raise ValueError("neither an object nor an array")
             if source.peek():
                 raise ValueError("something after its end")
-        except ValueError as error:
-            raise DataError(
-                f"paths must hold valid JSON; got {error} in {path.name}: the file may be cut off, "
-                "copy it again or leave it out"
-            ) from error
+        except DataError:
+            raise  # an expansion without end
+        except (ValueError, RecursionError) as error:
+            raise not_json(error, path.name) from error
 
 
 class _Source:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
+from bayesrank.outcome_values import outcome_number
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import parse_json, parse_json_lines
+from bayesrank.readers.files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.outcome_values import outcome_number
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_NAME = re.compile(
@@ -131,7 +131,7 @@ def _describe(path: Path) -> Run:
         )
     # They are called results_<time>.json, or as --output_path says.
     beside = sorted(path.parent.glob(f"*_{match['time']}.json"))
-    results = parse_json(beside[0].read_bytes(), beside[0].name) if beside else {}
+    results = read_json(beside[0]) if beside else {}
     return Run(path, match["task"], match["time"], results if isinstance(results, dict) else {})
 
 

@@ -1,24 +1,22 @@
 """Reader of ``.npz`` archives that hold the arrays of outcomes themselves."""
 
-import zlib
+import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.outcomes import outcome_array
 from bayesrank.readers.log_table import LogTable, describe
+from bayesrank.readers.opening import open_archive, read_member
 from bayesrank.readers.selection import Selection, choose
 from bayesrank.responses import Responses
 from bayesrank.validation import MISSING, label_systems, unique_labels
-
-# TypeError: np.load returns a plain array, no archive, for a .npy file under this name.
-# RuntimeError: a damaged flag makes a member look encrypted.
-DAMAGE = (BadZipFile, EOFError, OSError, RuntimeError, TypeError, ValueError, zlib.error)
 
 # What an archive holds beside the outcomes of its tasks.
 LABELS = frozenset({"models", "systems", "questions", "weights", "R0"})
@@ -125,15 +123,11 @@ def _read_arrays(
 
 def _load(path: Path, task: str | None) -> tuple[NDArray[Any], dict[str, NDArray[Any]], bool]:
     """Return the outcomes, the labels, and whether the outcomes are one task of several."""
-    try:
-        # np.load leaves a damaged file open that it has opened itself.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays: dict[str, NDArray[Any]] = {name: archive[name] for name in archive.files}
-    except DAMAGE as error:
-        raise DataError(
-            f"paths must be readable .npz archives without pickled objects; got {error} in "
-            f"{path.name}: save it again with numpy.savez"
-        ) from error
+    with open_archive(path) as archive:
+        arrays = {
+            name.removesuffix(".npy"): _read_array(read_member(archive, name), path)
+            for name in archive.namelist()
+        }
     labels = {name: array for name, array in arrays.items() if name in LABELS}
     if "R" in arrays:
         if task is not None:
@@ -147,6 +141,29 @@ def _load(path: Path, task: str | None) -> tuple[NDArray[Any], dict[str, NDArray
             f"paths must hold an array R; got {', '.join(arrays) or 'no array'} in {path.name}"
         )
     return arrays[choose("task", tasks, task, f" for {path.name}")], labels, True
+
+
+def _read_array(member: bytes, path: Path) -> NDArray[Any]:
+    """Return an array, whose header must announce as much as there is."""
+    file = io.BytesIO(member)
+    try:
+        version = npy.read_magic(file)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        announced, held = math.prod(shape) * dtype.itemsize, len(member) - file.tell()
+        if dtype.hasobject or announced != held:
+            raise ValueError(
+                "pickled objects"
+                if dtype.hasobject
+                else f"{announced} bytes announced and {held} there"
+            )
+        file.seek(0)
+        return npy.read_array(file, allow_pickle=False)
+    except (ValueError, TypeError, SyntaxError, EOFError) as error:
+        raise DataError(
+            "paths must be readable .npz archives without pickled objects; got "
+            f"{' '.join(str(error).split())} in {path.name}: save it again with numpy.savez"
+        ) from error
 
 
 def _fits(name: str, array: NDArray[Any], outcomes: NDArray[Any]) -> bool:

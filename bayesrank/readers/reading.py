@@ -1,8 +1,10 @@
 """From paths to responses: find the files, recognise the format, read, and say what is missing."""
 
 import logging
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Timer
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -11,17 +13,18 @@ from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
-from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
+from bayesrank.readers.files import PathLike
+from bayesrank.readers.finding import Logs, find_logs
 from bayesrank.readers.log_table import LogTable, describe, refuse_negative
-from bayesrank.readers.selection import CHOICES, SELECTORS, Selection, select
-from bayesrank.readers.table import READERS, Reader
+from bayesrank.readers.opening import expects
+from bayesrank.readers.selection import CHOICES, Selection, select
 from bayesrank.responses import Responses
 from bayesrank.scale import UNIT
 
 logger = logging.getLogger("bayesrank")
 
-_NAME_IT = "pass format=..."
-_COMPRESSED = frozenset({".bz2", ".gz", ".xz", ".zip", ".zst"})
+# Seconds after which reading says that it goes on.
+_PATIENCE = 2.0
 
 
 def read_responses(
@@ -35,9 +38,16 @@ def read_responses(
     split_by: str | Iterable[str] | None = None,
     pool: str | Iterable[str] | None = None,
     count_as_wrong: str | Iterable[str] | None = None,
+    system: str | None = None,
+    question: str | None = None,
+    trial: str | None = None,
+    outcome: str | None = None,
+    group: str | None = None,
+    wide: bool = False,
     weights: ArrayLike | None = None,
     scale: ArrayLike | None = None,
     edges: ArrayLike | None = None,
+    strict: bool = False,
 ) -> Responses:
     r"""Read evaluation logs.
 
@@ -48,7 +58,9 @@ def read_responses(
     Parameters
     ----------
     paths : path or iterable of paths
-        Files, folders, or both, all in one format. Folders are searched with their subfolders.
+        Files, folders, or both, all in one format. Folders are searched with their subfolders,
+        and what is no log in them is left out and counted. A pattern such as ``runs/*.csv`` stands
+        for what matches it, ``-`` for the standard input.
     format : str, optional
         One of `READERS`; recognised from the files by default.
     task, scorer, filter, metric : str, optional
@@ -61,12 +73,21 @@ def read_responses(
     count_as_wrong : str or iterable of str, optional
         Which outcomes that are missing count as wrong: some of error, limit, refused, unscored and
         absent; ``()`` for none. By default those that the harness itself counts as wrong.
+    system, question, trial, outcome, group : str, optional
+        Columns of a table. By default those that :data:`bayesrank.columns.NAMES` knows. Several
+        columns that make up the system or the question are separated by commas, where ``file`` is
+        the name of the file; ``group="none"`` leaves groups out.
+    wide : bool, default False
+        Whether every system of a table has a column: all but those of the question, the trial and
+        the group, or those that `system` lists.
     weights : array_like of shape (category,), optional
         Outcomes are categories 0, 1, ..., worth so much each.
     scale : (float, float), optional
         Outcomes are scores: the lowest and the highest there can be, such as (0, 100) or (1, 10).
     edges : array_like of shape (category - 1,), optional
         Turn scores into categories, which begin at these values; `weights` is then their worth.
+    strict : bool, default False
+        Whether a file in a folder that is no log is an error.
 
     Returns
     -------
@@ -83,6 +104,7 @@ def read_responses(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> rows = ["model,question,correct", "a,q1,1", "a,q2,1", "b,q1,0", "b,q2,1"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "log.csv"
@@ -90,25 +112,23 @@ def read_responses(
     ...     read_responses(path)
     Responses(2 systems, 2 questions, 1 trial)
     """
-    chosen = (task, scorer, filter, metric)
-    selection = select(*chosen, split_by=split_by, pool=pool, count_as_wrong=count_as_wrong)
-    reader, files = find_logs(paths, format, selection)
-    worths = weights if edges is None else None
-    if reader.read_arrays is not None:
-        data = reader.read_arrays(files, selection, worths, scale)
-        message = describe(data.shape, data.n_missing)
-    else:
-        table = _read_table(reader, files, selection)
-        if scale is None:
-            refuse_negative(table.frame)
-        data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)
-        message = table.message
-        for caution in table.cautions:
-            logger.warning(caution)
-    if edges is not None:
-        data = data.categorize(edges, weights=weights)
-    logger.info(f"{message}{_what_they_are(data)}")
-    return data
+    selection = select(
+        task,
+        scorer,
+        filter,
+        metric,
+        split_by=split_by,
+        pool=pool,
+        count_as_wrong=count_as_wrong,
+        system=system,
+        question=question,
+        trial=trial,
+        outcome=outcome,
+        group=group,
+        wide=wide,
+    )
+    logs = find_logs(paths, format, selection, strict=strict)
+    return _read_responses(logs, selection, weights=weights, scale=scale, edges=edges)
 
 
 def read_table(
@@ -122,12 +142,21 @@ def read_table(
     split_by: str | Iterable[str] | None = None,
     pool: str | Iterable[str] | None = None,
     count_as_wrong: str | Iterable[str] | None = None,
+    system: str | None = None,
+    question: str | None = None,
+    trial: str | None = None,
+    outcome: str | None = None,
+    group: str | None = None,
+    wide: bool = False,
+    strict: bool = False,
 ) -> LogTable:
     """Read evaluation logs as a long table that can be looked at and changed.
 
     Parameters
     ----------
     paths, format, task, scorer, filter, metric, split_by, pool, count_as_wrong
+        As in :func:`read_responses`.
+    system, question, trial, outcome, group, wide, strict
         As in :func:`read_responses`.
 
     Returns
@@ -140,10 +169,22 @@ def read_table(
     DataError
         As in :func:`read_responses`.
     """
-    chosen = (task, scorer, filter, metric)
-    selection = select(*chosen, split_by=split_by, pool=pool, count_as_wrong=count_as_wrong)
-    reader, files = find_logs(paths, format, selection)
-    return _read_table(reader, files, selection)
+    selection = select(
+        task,
+        scorer,
+        filter,
+        metric,
+        split_by=split_by,
+        pool=pool,
+        count_as_wrong=count_as_wrong,
+        system=system,
+        question=question,
+        trial=trial,
+        outcome=outcome,
+        group=group,
+        wide=wide,
+    )
+    return _read_table(find_logs(paths, format, selection, strict=strict), selection)
 
 
 def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
@@ -172,6 +213,7 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> rows = ["model_a,model_b,winner", "a,b,model_a", "b,c,tie"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "battles.csv"
@@ -179,8 +221,7 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
     ...     read_battles(path)
     Battles(2 battles, 3 systems)
     """
-    _, files = find_logs(paths, "battles", Selection())
-    return read_battle_files(files)
+    return read_battle_files(find_logs(paths, "battles", Selection()).files)
 
 
 def read_data(
@@ -207,105 +248,78 @@ def read_data(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "log.csv"
     ...     _ = path.write_text("first,second,winner\na,b,first\n")
     ...     read_data(path)
     Battles(1 battle, 2 systems)
     """
-    known = {name: value for name, value in options.items() if name in CHOICES}
-    reader, files = find_logs(paths, format, select(**known))
-    if reader.read_battles is not None:
-        others = {name: value for name, value in options.items() if name not in CHOICES}
-        refuse(others, "must be left out for battles, which have winners and no outcomes")
-        data = reader.read_battles(files)
-        logger.info(str(data).removeprefix("Battles(").removesuffix(")"))
+    strict = options.pop("strict", False)
+    selection = select(**{name: options.pop(name) for name in CHOICES if name in options})
+    logs = find_logs(paths, format, selection, strict=strict)
+    if logs.reader.read_battles is not None:
+        refuse(options, "must be left out for battles, which have winners and no outcomes")
+        with _patiently(logs):
+            data = logs.reader.read_battles(logs.files)
+        logger.info(str(data).removeprefix("Battles(").removesuffix(")") + logs.message)
         return data
-    return read_responses(paths, format=format, **options)
+    return _read_responses(logs, selection, **options)
 
 
-def _read_table(reader: Reader, files: list[Path], selection: Selection) -> LogTable:
-    if reader.read is None:
+def _read_responses(
+    logs: Logs,
+    selection: Selection,
+    *,
+    weights: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    edges: ArrayLike | None = None,
+) -> Responses:
+    worths = weights if edges is None else None
+    if logs.reader.read_arrays is not None:
+        with _patiently(logs):
+            data = logs.reader.read_arrays(logs.files, selection, worths, scale)
+        message = describe(data.shape, data.n_missing) + logs.message
+    else:
+        table = _read_table(logs, selection)
+        if scale is None:
+            refuse_negative(table.frame)
+        data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)
+        message = table.message
+        for caution in table.cautions:
+            logger.warning(caution)
+    if edges is not None:
+        data = data.categorize(edges, weights=weights)
+    logger.info(f"{message}{_what_they_are(data)}")
+    return data
+
+
+def _read_table(logs: Logs, selection: Selection) -> LogTable:
+    if logs.reader.read is None:
         raise DataError(
-            f"paths must hold outcomes of questions; got {reader.name} in {files[0].name}",
+            f"paths must hold outcomes of questions; got {logs.reader.name} in "
+            f"{logs.files[0].name}",
             in_python="read them with read_battles",
             in_shell="`bayesrank rank` reads them",
         )
-    return reader.read(files, selection)
+    with _patiently(logs):
+        table = logs.reader.read(logs.files, selection)
+    return replace(table, message=table.message + logs.message)
 
 
-def find_logs(
-    paths: PathLike | Iterable[PathLike], format: str | None, selection: Selection
-) -> tuple[Reader, list[Path]]:
-    """Find the files to read and their format.
-
-    Parameters
-    ----------
-    paths : path or iterable of paths
-        Files and folders.
-    format : str, optional
-        Name of the format, if the caller knows it. Files named by the caller are then read as
-        they are, and files in folders if they look like that format.
-    selection : Selection
-        Refused where the format has no such choice.
-
-    Returns
-    -------
-    Reader
-    list of pathlib.Path
-
-    Raises
-    ------
-    DataError
-        If the format is unknown, mixed or not recognised, or a file is empty.
-    """
-    if format is not None and format not in READERS:
-        raise DataError(f"format must be one of {', '.join(READERS)}; got {format!r}")
-    named, found = list_files(paths)
-    for path in named:
-        refuse_empty(path)
-    if format is not None:
-        reader = READERS[format]
-        files = named + [path for path in found if reader.recognises(path)]
-    else:
-        reader, files = _recognise(named, found)
-    if not files:
-        known = ", ".join(READERS) if format is None else format
-        raise DataError(
-            f"paths must hold logs in a known format ({known}); got folders without any"
-        )
-    for path in files:
-        refuse_empty(path)
-    for name, value in vars(selection).items():
-        known = reader.selectors if name in SELECTORS else reader.choices
-        if value not in (None, ()) and name not in known:
-            raise DataError(
-                f"{name} must be left out in format {reader.name}, which has no choice of it; got "
-                f"{value!r}"
-            )
-    return reader, sorted(files, key=natural_key)
-
-
-def _recognise(named: list[Path], found: list[Path]) -> tuple[Reader, list[Path]]:
-    """Return the one format of all files that are logs."""
-    by_format: dict[str, list[Path]] = {}
-    for path in [*named, *found]:
-        reader = next((row for row in READERS.values() if row.recognises(path)), None)
-        if reader is not None:
-            by_format.setdefault(reader.name, []).append(path)
-        elif path in named:
-            remedy = "unpack it" if path.suffix.lower() in _COMPRESSED else _NAME_IT
-            raise DataError(
-                f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
-                f"({remedy})"
-            )
-    if len(by_format) > 1:
-        examples = ", ".join(f"{name} ({files[0].name})" for name, files in by_format.items())
-        raise DataError(
-            f"paths must hold logs in one format; got {examples} (name fewer paths, or {_NAME_IT})"
-        )
-    name, files = next(iter(by_format.items()), ("table", []))
-    return READERS[name], files
+@contextmanager
+def _patiently(logs: Logs) -> Iterator[None]:
+    """Say after two seconds that reading goes on; and that files have another layout."""
+    size = sum(path.stat().st_size for path in logs.files)
+    text = f"Reading {len(logs.files)} file{'s' * (len(logs.files) != 1)} ({size / 1e6:.0f} MB)"
+    timer = Timer(_PATIENCE, logger.info, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        with expects(logs.files[0], f"logs in format {logs.reader.name}"):
+            yield
+    finally:
+        timer.cancel()
 
 
 def _what_they_are(data: Responses) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from bayesrank.columns import COLUMNS
 from bayesrank.errors import DataError
 
 
@@ -19,6 +20,10 @@ class Selection:
         Fields of the logs that tell systems of one name apart, and those that do not.
     count_as_wrong : tuple of str, optional
         Statuses that count as wrong; by default those that the harness counts so.
+    system, question, trial, outcome, group : str, optional
+        Columns of a table.
+    wide : bool
+        Whether every system of a table has a column.
     """
 
     task: str | None = None
@@ -28,12 +33,23 @@ class Selection:
     split_by: tuple[str, ...] = ()
     pool: tuple[str, ...] = ()
     count_as_wrong: tuple[str, ...] | None = None
+    system: str | None = None
+    question: str | None = None
+    trial: str | None = None
+    outcome: str | None = None
+    group: str | None = None
+    wide: bool = False
+
+    @property
+    def of_table(self) -> bool:
+        """Whether something was chosen that only tables have."""
+        return self.wide or any(getattr(self, name) is not None for name in COLUMNS)
 
 
 SELECTORS = ("task", "scorer", "filter", "metric")
 
 # Keywords of `select`.
-CHOICES = (*SELECTORS, "split_by", "pool", "count_as_wrong")
+CHOICES = (*SELECTORS, "split_by", "pool", "count_as_wrong", *COLUMNS, "wide")
 
 
 def select(
@@ -45,13 +61,17 @@ def select(
     split_by: str | Iterable[str] | None = None,
     pool: str | Iterable[str] | None = None,
     count_as_wrong: str | Iterable[str] | None = None,
+    wide: bool = False,
+    **columns: str | None,
 ) -> Selection:
     """Make a selection from what callers pass.
 
     Parameters
     ----------
-    task, scorer, filter, metric, split_by, pool, count_as_wrong
+    task, scorer, filter, metric, split_by, pool, count_as_wrong, wide
         As in :func:`bayesrank.readers.read_responses`.
+    **columns : str, optional
+        Columns of a table by what they hold, of :data:`bayesrank.columns.COLUMNS`.
 
     Returns
     -------
@@ -71,6 +91,8 @@ def select(
         as_words("split_by", split_by),
         as_words("pool", pool),
         () if wrong == ("none",) else wrong,
+        wide=wide,
+        **columns,
     )
 
 

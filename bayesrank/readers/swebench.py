@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.selection import Selection
@@ -137,7 +137,7 @@ def _is_run(path: Path, head: str, run: str) -> bool:
 
 def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
     """Yield question, outcome, trial and status of every instance that a report names."""
-    report = parse_json(path.read_bytes(), path.name)
+    report = read_json(path)
     if not isinstance(report, dict):
         raise DataError(f"paths must hold SWE-bench run reports; got no JSON object in {path.name}")
     right = set(_ids(report, RIGHT, path))
@@ -173,7 +173,7 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
     """Read the reports of the instances of one run, which lie in a folder each."""
     attempts = []
     for path in paths:
-        report = parse_json(path.read_bytes(), f"{path.parent.name}/{path.name}")
+        report = read_json(path)
         if not isinstance(report, dict):
             raise DataError(
                 f"paths must hold SWE-bench run reports; got no JSON object in {path.name}"
@@ -198,7 +198,7 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
 
 def _submissions(paths: Sequence[Path]) -> Iterator[Log]:
     """Yield the results of submissions: what none of their lists names was not resolved."""
-    lists = {path: parse_json(path.read_bytes(), path.name) for path in paths}
+    lists = {path: read_json(path) for path in paths}
     named = {path: _named(told, path) for path, told in lists.items()}
     for path, status in named.items():
         folder = path.parent.parent if path.parent.name == "results" else path.parent

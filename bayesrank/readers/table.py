@@ -1,12 +1,14 @@
 """The formats that can be read: one row each."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
+from bayesrank.columns import COLUMNS
 from bayesrank.readers.battles import is_battles, read_battle_files
 from bayesrank.readers.evalplus import is_evalplus, read_evalplus
 from bayesrank.readers.helm import is_instance_stats, read_helm
@@ -54,12 +56,14 @@ class Reader:
     selectors : tuple of str
         Which of task, scorer, filter and metric the format can honour.
     choices : tuple of str
-        Which of split_by, pool and count_as_wrong it can honour.
+        Which of split_by, pool, count_as_wrong and the columns of a table it can honour.
     read_arrays : callable, optional
         Files, selection, category weights and scale straight to responses, for formats that hold
         arrays.
     read_battles : callable, optional
         Files to :class:`~bayesrank.battles.Battles`.
+    beside : str
+        Pattern of the names of files that tools write beside the logs, which are no logs.
     """
 
     name: str
@@ -70,6 +74,11 @@ class Reader:
     choices: tuple[str, ...] = ("split_by", "pool", "count_as_wrong")
     read_arrays: ReadArrays | None = None
     read_battles: Callable[[Sequence[Path]], Battles] | None = None
+    beside: str = r"(?!)"
+
+    def has_beside(self, path: Path, folders: Collection[Path]) -> bool:
+        """Return whether a tool writes such a file into the folders of its logs."""
+        return path.parent in folders and re.fullmatch(self.beside, path.name) is not None
 
 
 _ROWS = (
@@ -95,6 +104,7 @@ _ROWS = (
         is_samples_file,
         read_lm_eval,
         ("task", "filter", "metric"),
+        beside=r"results_.*\.json",
     ),
     Reader(
         "swebench",
@@ -108,6 +118,7 @@ _ROWS = (
         is_instance_stats,
         read_helm,
         ("task", "filter", "metric"),
+        beside=r".*\.json",
     ),
     Reader(
         "evalplus",
@@ -137,11 +148,11 @@ _ROWS = (
     # Last, since the samples and battles are .csv and .jsonl files too.
     Reader(
         "table",
-        "long tables, .csv, .parquet and .jsonl",
+        "tables, .csv, .tsv, .json, .jsonl, .parquet and .feather",
         is_long_table,
         read_long_tables,
         SELECTORS,
-        choices=("count_as_wrong",),
+        choices=("count_as_wrong", *COLUMNS, "wide"),
     ),
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable
@@ -179,7 +179,7 @@ def _read_results(path: Path) -> Results:
                 has_index = True
         if not has_index and (path.parent / "simulations").is_dir():
             for file in sorted((path.parent / "simulations").glob("*.json")):
-                results.simulations.append(_simulation(parse_json(file.read_bytes(), file.name)))
+                results.simulations.append(_simulation(read_json(file)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, DataError):
             raise

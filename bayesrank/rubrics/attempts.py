@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesrank.columns import NAMES as COLUMN_NAMES
 from bayesrank.errors import DataError
-from bayesrank.readers.files import PathLike
-from bayesrank.readers.long_tables import ALIASES, read_frame
-from bayesrank.readers.outcome_values import outcome_number
-from bayesrank.readers.reading import find_logs
-from bayesrank.readers.selection import Selection
+from bayesrank.outcome_values import outcome_number
+from bayesrank.readers.files import PathLike, list_files
+from bayesrank.readers.opening import plain_suffix
+from bayesrank.readers.table_files import SUFFIXES, read_frame
 
 # Names that stand for a column, the first one for choice.
 _NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
     {
-        **{name: ALIASES[name] for name in ("system", "question", "trial")},
-        "group": (*ALIASES["group"], "dataset"),
+        **{name: COLUMN_NAMES[name] for name in ("system", "question", "trial")},
+        "group": ("group", "benchmark", "topic", "dataset"),
         **{f"compass_{label}": (f"compass_{label}", f"compass_context_{label}") for label in "ABC"},
     }
 )
@@ -57,7 +57,10 @@ def read_attempts(paths: PathLike | Iterable[PathLike]) -> pd.DataFrame:
     0      a       q1         1.0      1.0
     1      b       q1         0.0      1.0
     """
-    _, files = find_logs(paths, "table", Selection())
+    found = list_files(paths)
+    files = [*found.named, *(path for path in found.inside if plain_suffix(path) in SUFFIXES)]
+    if not files:
+        raise DataError("paths must hold tables of attempts; got folders without any")
     tables = [standard_columns(read_frame(path, every_column=True)) for path in files]
     table = pd.concat(tables, ignore_index=True)
     columns = {

@@ -276,7 +276,7 @@ def test_truncated_archive(shared, tmp_path, share):
     whole = source.read_bytes()
     path = tmp_path / "cut.eval"
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(DataError, match=r"complete inspect archives; got .* in cut\.eval: the"):
+    with pytest.raises(DataError, match=r"complete archives; got .* in cut\.eval: the"):
         read_responses(path)
 
 
@@ -289,7 +289,7 @@ def test_damaged_member(shared, tmp_path):
     whole[start : start + 50] = bytes(50)
     path = tmp_path / "damaged.eval"
     path.write_bytes(whole)
-    with pytest.raises(DataError, match=r"complete inspect archives; got .* in damaged\.eval"):
+    with pytest.raises(DataError, match=r"complete archives; got .* in damaged\.eval"):
         read_responses(path, scorer="match")
 
 

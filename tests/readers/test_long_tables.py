@@ -182,11 +182,16 @@ def test_question_without_outcomes_is_left_out_and_counted(tmp_path):
 
 def test_selector_columns_choose_rows(tmp_path):
     path = write(tmp_path, "model,task,item,score\na,math,1,1\na,code,1,0\na,code,2,0\n")
+    assert read_responses(path, task="code").shape == (1, 2, 1)
+    # A task that nobody chose is a group, in which ids start anew.
+    data = read_responses(path)
+    assert data.questions == ("math/1", "code/1", "code/2")
+    assert data.groups == ("math", "code", "code")
+    path = write(tmp_path, "model,metric,item,score\na,em,1,1\na,f1,1,0\n")
     with pytest.raises(
-        DataError, match=r"task must name one of math, code; got None \(pass task=\.\.\.\)"
+        DataError, match=r"metric must name one of em, f1; got None \(pass metric=\.\.\.\)"
     ):
         read_responses(path)
-    assert read_responses(path, task="code").shape == (1, 2, 1)
 
 
 @pytest.mark.parametrize("selector", ["task", "scorer", "filter", "metric"])
@@ -199,12 +204,12 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model,score\na,1\n", r"column for the question, called question or item .* got model, "),
-        ("item,score\nq,1\n", r"column for the system, called system or model; got item, score"),
+        ("model,score\na,1\n", r"column for the question, called question, item,.* got model, "),
+        ("item,score\nq,1\n", r"column for the system, called system, model, .* got item, score"),
         ("model;item;score\na;q;1\n", r"column for the system.*: separate the columns by commas$"),
         (
-            "model,item,reward,score\na,q,1,1\n",
-            r"one column for the outcome; got score, reward in log\.csv: rename the right one",
+            "model,item,reward,score\na,q,1,0\n",
+            r"one column for the outcome; got score, reward in log\.csv: name the right one",
         ),
         ("model,item,Score,score\na,q,1,1\n", r"every column once; got 'score' twice"),
         ("model,item,score\n", r"at least one row; got none in log\.csv"),
@@ -244,7 +249,7 @@ def test_trials_must_be_counted_alike_in_all_tables(tmp_path):
 def test_group_must_be_in_all_tables_or_in_none(tmp_path):
     write(tmp_path, "model,item,topic,score\na,q,x,1\n", "a.csv")
     write(tmp_path, "model,item,score\nb,q,1\n", "b.csv")
-    with pytest.raises(DataError, match=r"a column group in all tables or in none; got both"):
+    with pytest.raises(DataError, match=r"a column topic in all tables or in none; got both"):
         read_responses(tmp_path)
 
 

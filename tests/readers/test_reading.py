@@ -1,6 +1,7 @@
 import gzip
 import os
 import re
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from bayesrank.errors import DataError
 from bayesrank.readers import READERS, read_responses, read_table
 from bayesrank.readers.files import list_files
-from bayesrank.readers.selection import choose
+from bayesrank.readers.selection import CHOICES, choose
 
 TABLE = "model,item,score\na,q,1\nb,q,0\n"
 
@@ -41,8 +42,7 @@ def test_name_of_a_link_is_kept(tmp_path, write_report):
 def test_files_are_in_natural_order(tmp_path):
     for name in ("run10", "run9", "run09b"):
         (tmp_path / name).write_text("x")
-    _, found = list_files(tmp_path)
-    assert [path.name for path in found] == ["run9", "run09b", "run10"]
+    assert [path.name for path in list_files(tmp_path).inside] == ["run9", "run09b", "run10"]
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_file_of_no_known_format(tmp_path):
         read_responses(path)
 
 
-def test_a_compressed_file_has_to_be_unpacked(tmp_path):
+def test_a_compressed_file_is_read_as_it_is(tmp_path):
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(b"model,question,outcome\na,q,1\n"))
-    with pytest.raises(DataError, match=r"known format .* got 'log\.csv\.gz' \(unpack it\)"):
-        read_responses(path)
+    assert read_responses(path).systems == ("a",)
+    assert read_responses(tmp_path).systems == ("a",)
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.eval", "log.json", "log.npz", "log.parquet"])
@@ -87,11 +87,49 @@ def test_empty_file(tmp_path, name):
         read_responses(path)
 
 
-def test_empty_file_in_a_folder(tmp_path):
+def test_what_is_no_log_in_a_folder_is_named_and_counted(tmp_path):
     (tmp_path / "a.csv").write_text(TABLE)
     (tmp_path / "b.csv").touch()
-    with pytest.raises(DataError, match=r"the empty file 'b\.csv'"):
-        read_responses(tmp_path)
+    (tmp_path / "c.csv").write_text("nodel,item,score\nc,q,1\n")
+    (tmp_path / "d.json.gz").write_bytes(b"\x1f\x8bcut")
+    (tmp_path / "e.csv").symlink_to(tmp_path / "nowhere")
+    table = read_table(tmp_path)
+    assert table.message == (
+        "2 systems, 1 question, 1 trial; 0 of 2 outcomes missing; 4 files that are no logs "
+        "(e.csv (a link to nothing), b.csv (empty), c.csv, d.json.gz (Compressed file ended before "
+        "the end-of-stream marker was reached in d.json.gz: the file may be cut off, copy it again "
+        "or leave it out)) left out"
+    )
+    with pytest.raises(DataError, match=r"logs only with strict=True; got 4 files .* c\.csv"):
+        read_table(tmp_path, strict=True)
+
+
+def test_a_folder_that_may_not_be_searched_is_named(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text(TABLE)
+    (tmp_path / "deep").mkdir()
+    # Root may read everything, so permissions alone would not show it.
+    scandir = os.scandir
+
+    def refuse(path):
+        if Path(path).name == "deep":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert "1 file that is no log (deep (Permission denied))" in read_table(tmp_path).message
+
+
+def test_patterns_and_the_standard_input(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"model,item,score\n{name},q,1\n")
+    assert read_responses(tmp_path / "*.csv").systems == ("a", "b")
+    with pytest.raises(DataError, match=r"paths must exist; got .*x\*"):
+        read_responses(tmp_path / "x*")
+    for text in (TABLE, TABLE.replace(",", "\t"), '[{"model": "a", "item": 1, "score": 1}]'):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
+        assert read_responses("-").systems[0] == "a"
+    with pytest.raises(DataError, match=r"an empty standard input"):
+        read_responses("-")
 
 
 def test_unreadable_file(tmp_path, monkeypatch):
@@ -139,7 +177,7 @@ def test_row_is_complete(name):
     row = READERS[name]
     assert row.name == name
     assert row.title
-    assert set(row.selectors) <= {"task", "scorer", "filter", "metric"}
+    assert set(row.selectors) | set(row.choices) <= set(CHOICES)
     assert not row.recognises(Path("log.unknown"))
 
 

@@ -52,7 +52,7 @@ def test_blanks_are_missing_and_texts_stay(tmp_path: Path):
     assert table["finish"].tolist() == ["stop", "length"]
     with pytest.raises(DataError, match="is_correct must be given for every attempt; got 1 blanks"):
         classify(table.assign(has_box=1), SCHEME)
-    with pytest.raises(DataError, match="system must be given in every row; got 1 blanks"):
+    with pytest.raises(DataError, match="name the system in every row; got a blank in row 1"):
         rubric_responses(table.assign(has_box=1, is_correct=1), SCHEME)
 
 

@@ -1,0 +1,281 @@
+"""The columns of long tables: what the field calls them, and which one a table means."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.errors import DataError
+from bayesrank.outcome_values import outcome_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Names of each column in the field, in any case; the first one wins over the others.
+NAMES: dict[str, tuple[str, ...]] = {
+    "system": (
+        "system",
+        "model",
+        "system_name",
+        "system_id",
+        "model_name",
+        "model_id",
+        "model_name_or_path",
+        "llm",
+        "agent",
+        "agent_name",
+        "submission",
+    ),
+    "question": (
+        "question",
+        "item",
+        "question_id",
+        "item_id",
+        "task_id",
+        "sample_id",
+        "doc_id",
+        "instance_id",
+        "prompt_id",
+        "problem_id",
+        "problem_idx",
+        "example_id",
+        "problem",
+        "id",
+    ),
+    "trial": (
+        "trial",
+        "epoch",
+        "run",
+        "seed",
+        "attempt",
+        "trial_id",
+        "trial_idx",
+        "run_id",
+        "attempt_id",
+        "repeat",
+        "repetition",
+        "replicate",
+        "iteration",
+        "rollout",
+    ),
+    "outcome": (
+        "outcome",
+        "score",
+        "reward",
+        "correct",
+        "is_correct",
+        "resolved",
+        "is_resolved",
+        "passed",
+        "pass",
+        "success",
+        "is_success",
+        "solved",
+        "acc",
+        "accuracy",
+        "exact_match",
+        "value",
+    ),
+    "group": (
+        "group",
+        "benchmark",
+        "benchmark_name",
+        "dataset",
+        "dataset_name",
+        "subject",
+        "category",
+        "topic",
+        "domain",
+        "task",
+        "task_name",
+        "subset",
+        "subtask",
+    ),
+}
+COLUMNS = tuple(NAMES)
+OPTIONAL = frozenset({"trial", "group"})
+
+# Groups that stand for the question where nothing else does.
+QUESTIONS = ("task", "task_name")
+
+# A run or a seed is the same one for all systems; an epoch or an attempt is just a number.
+PAIRED_TRIALS = frozenset({"run", "seed"})
+
+# Turns the groups of a table off.
+NONE = "none"
+
+
+class Source(NamedTuple):
+    """Where a table is from: the argument that names it, and what ends a message on it."""
+
+    argument: str
+    where: str = ""
+
+
+class Found(NamedTuple):
+    """The columns of a table, each as its own name.
+
+    `question` may be several columns, which together name it; `groups` are all columns that may
+    group questions, of which the caller chose one where `group` is given.
+    """
+
+    system: tuple[Hashable, ...]
+    question: tuple[Hashable, ...]
+    outcome: Hashable
+    trial: Hashable | None
+    groups: tuple[Hashable, ...]
+    group: Hashable | None
+
+    @property
+    def paired(self) -> bool:
+        """Whether the column of trials names runs that all systems share."""
+        return self.trial is not None and field_name(self.trial) in PAIRED_TRIALS
+
+
+def field_name(column: Hashable) -> str:
+    """Return the name of a column as `NAMES` spells it.
+
+    Examples
+    --------
+    >>> [field_name(name) for name in ("Model Name", "isCorrect", "problem-idx")]
+    ['model_name', 'is_correct', 'problem_idx']
+    """
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", str(column).strip())
+    return re.sub(r"[\s\-]+", "_", words).lower()
+
+
+def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source) -> Found:
+    """Find out which columns of a table are what.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Table.
+    chosen : mapping of str to str
+        Columns that the caller named, by the keys of `NAMES`: several columns whose values make up
+        the system or the question are separated by commas, and ``group="none"`` means no groups.
+    source : Source
+        For messages.
+
+    Returns
+    -------
+    Found
+
+    Raises
+    ------
+    DataError
+        If a column is absent, or several could be meant.
+    """
+    given: dict[str, Hashable] = {}
+    for column in frame.columns:
+        given.setdefault(field_name(column), column)
+    picked = {
+        name: tuple(_named(frame, given, each.strip(), name, source) for each in text.split(","))
+        for name, text in chosen.items()
+        if text is not None and not (name == "group" and text == NONE)
+    }
+    for name in ("trial", "outcome", "group"):
+        if len(picked.get(name, ())) > 1:
+            raise DataError(f"{name} must name one column; got {chosen[name]!r}")
+    taken = {column for columns in picked.values() for column in columns}
+    free = {name: column for name, column in given.items() if column not in taken}
+    present = {
+        name: [free[alias] for alias in aliases if alias in free] for name, aliases in NAMES.items()
+    }
+    if not present["question"] and "question" not in picked:
+        present["question"] = [free[alias] for alias in QUESTIONS if alias in free][:1]
+    found = {
+        name: picked[name] if name in picked else _only(frame, name, present[name], source)
+        for name in COLUMNS
+        if name != "group"
+    }
+    used = {column for columns in found.values() for column in columns}
+    groups = tuple(column for column in present["group"] if column not in used)
+    group = picked["group"][0] if "group" in picked else None
+    if group is not None:
+        groups = (group, *groups)
+    return Found(
+        system=found["system"],
+        question=found["question"],
+        outcome=found["outcome"][0],
+        trial=found["trial"][0] if found["trial"] else None,
+        groups=() if chosen.get("group") == NONE else groups,
+        group=group,
+    )
+
+
+def _named(
+    frame: "pd.DataFrame", given: Mapping[str, Hashable], column: str, name: str, source: Source
+) -> Hashable:
+    """Return the column that the caller means."""
+    if column in frame:
+        return column
+    if field_name(column) in given:
+        return given[field_name(column)]
+    raise DataError(
+        f"{name} must name a column of {', '.join(map(str, frame.columns)) or 'none'}; got "
+        f"{column!r}{source.where}"
+    )
+
+
+def _only(
+    frame: "pd.DataFrame", name: str, present: Sequence[Hashable], source: Source
+) -> tuple[Hashable, ...]:
+    """Return the one column that is meant, none where it is optional and absent."""
+    if name in ("system", "question") and len(present) > 1:
+        present = [each for each in present if _varies(frame[each])] or present
+    if name == "question":
+        present = _without_row_ids(frame, present)
+    if not present:
+        if name in OPTIONAL:
+            return ()
+        remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
+        raise DataError(
+            f"{source.argument} must have a column for the {name}, called "
+            f"{', '.join(NAMES[name][:3])} or the like; got "
+            f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}: "
+            f"{remedy or f'name it by {name}=...'}"
+        )
+    first, *others = present
+    if field_name(first) != name:
+        for other in others:
+            if not _say_the_same(frame, first, other, name):
+                raise DataError(
+                    f"{source.argument} must have one column for the {name}; got "
+                    f"{', '.join(map(str, present))}{source.where}: name the right one by "
+                    f"{name}=..."
+                )
+    return (first,)
+
+
+def _without_row_ids(frame: "pd.DataFrame", names: Sequence[Hashable]) -> Sequence[Hashable]:
+    """Leave out columns that have another value in every row, where one has not.
+
+    Such are the uuids that logs give to every sample: no two systems would share a question.
+    """
+    if len(names) < 2:
+        return names
+    return [name for name in names if frame[name].astype(str).duplicated().any()] or names
+
+
+def _say_the_same(frame: "pd.DataFrame", first: Hashable, other: Hashable, name: str) -> bool:
+    """Return whether two columns split the rows alike; of outcomes, whether they are equal."""
+    if name == "outcome":
+        try:
+            one, two = (outcome_numbers(frame[each], "") for each in (first, other))
+        except DataError:
+            return False
+        return bool(np.array_equal(one, two, equal_nan=True))
+    one, two = (_codes(frame[each]) for each in (first, other))
+    n_both = len(np.unique(one * (two.max(initial=0) + 1) + two))
+    return n_both == one.max(initial=-1) + 1 == two.max(initial=-1) + 1
+
+
+def _varies(column: "pd.Series") -> bool:
+    return bool((column.astype(str) != str(column.iloc[0])).any()) if len(column) else False
+
+
+def _codes(column: "pd.Series") -> NDArray[np.int64]:
+    return column.astype(str).factorize()[0].astype(np.int64)

@@ -1,0 +1,111 @@
+"""The number that a logged value stands for."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The letters and words of inspect_ai's value_to_float: correct, partial, incorrect, no answer.
+WORTH = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+RIGHT = ("yes", "true", "y", "pass", "passed", "correct", "right", "success", "resolved", "solved")
+WRONG = ("no", "false", "n", "fail", "failed", "incorrect", "wrong", "failure")
+WORDS = {
+    **dict.fromkeys(RIGHT, 1.0),
+    **dict.fromkeys(WRONG, 0.0),
+    **dict.fromkeys(("unresolved", "unsolved"), 0.0),
+}
+BLANKS = frozenset({"", "nan", "na", "n/a", "null", "none"})
+
+
+def outcome_number(value: object, where: str) -> float:
+    """Turn a logged value into an outcome, NaN when it is missing.
+
+    Parameters
+    ----------
+    value : object
+        A bool, a number, None, or a string: ``C``, ``P``, ``I`` and ``N`` are worth 1, 0.5, 0 and
+        0; yes, true, pass, passed, correct, right, success, resolved and solved 1, and their
+        opposites 0, in any case; blanks and ``nan`` are missing; numbers are read.
+    where : str
+        What holds the value, for the message.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If the value stands for no number.
+
+    Examples
+    --------
+    >>> [outcome_number(value, "a test") for value in ("C", "P", "pass", "0.25", None)]
+    [1.0, 0.5, 1.0, 0.25, nan]
+    """
+    if value is None:
+        return math.nan
+    try:
+        if isinstance(value, bool | int | float | np.generic):
+            return float(value)
+        if isinstance(value, str):
+            return _number(value.strip())
+    except (OverflowError, TypeError, ValueError):
+        pass  # falls through to the error below, as every other unknown value does
+    shown = repr(value)
+    raise DataError(
+        "outcome must be a number, a truth value, one of C, P, I, N, or a word such as pass or "
+        f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}"
+    )
+
+
+def _number(text: str) -> float:
+    if text in WORTH:
+        return WORTH[text]
+    word = text.lower()
+    if word in WORDS:
+        return WORDS[word]
+    return math.nan if word in BLANKS else float(text)
+
+
+def outcome_numbers(column: "pd.Series", where: str) -> NDArray[np.float64]:
+    """Turn a column of logged values into outcomes.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Values as of :func:`outcome_number`; each is looked at once.
+    where : str
+        What holds the values, for the message.
+
+    Returns
+    -------
+    numpy.ndarray of shape (row,)
+
+    Raises
+    ------
+    DataError
+        If a value stands for no number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> outcome_numbers(pd.Series(["pass", "fail", None]), "a test")
+    array([ 1.,  0., nan])
+    """
+    if column.dtype.kind in "biuf":
+        return column.to_numpy(np.float64, na_value=np.nan)
+    try:
+        codes, found = column.factorize()
+    except TypeError as error:  # lists and objects of JSON
+        raise DataError(
+            f"outcome must be one value in every row; got {error} for {where}"
+        ) from error
+    # Code -1, a missing value, takes the last one.
+    return np.array([*(outcome_number(value, where) for value in found.tolist()), np.nan])[codes]

@@ -1,0 +1,176 @@
+"""Which files to read, in which format, and what is left out."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bayesrank.errors import DataError
+from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
+from bayesrank.readers.opening import plain_suffix
+from bayesrank.readers.selection import SELECTORS, Selection
+from bayesrank.readers.table import READERS, Reader
+from bayesrank.readers.table_files import SUFFIXES
+
+_NAME_IT = "pass format=..."
+# Of what is left out, so many are named.
+_NAMED = 5
+
+
+class LeftOut(NamedTuple):
+    """A file in a folder that is not read, and why."""
+
+    path: Path
+    reason: str = ""
+
+
+class Logs(NamedTuple):
+    """Files in one format, in natural order, and what in their folders is left out."""
+
+    reader: Reader
+    files: list[Path]
+    left_out: list[LeftOut]
+
+    @property
+    def message(self) -> str:
+        """What is left out, as the end of a message."""
+        return f"; {_listed(self.left_out)} left out" if self.left_out else ""
+
+
+def find_logs(
+    paths: PathLike | Iterable[PathLike],
+    format: str | None,
+    selection: Selection,
+    *,
+    strict: bool = False,
+) -> Logs:
+    """Find the files to read and their format.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files, folders, patterns such as ``runs/*.csv``, or ``-`` for the standard input.
+    format : str, optional
+        Name of the format, if the caller knows it. Files named by the caller are then read as
+        they are, and files in folders if they look like that format.
+    selection : Selection
+        Refused where the format has no such choice; columns are those of a table.
+    strict : bool, default False
+        Whether a file in a folder that is no log is an error.
+
+    Returns
+    -------
+    Logs
+
+    Raises
+    ------
+    DataError
+        If the format is unknown, mixed or not recognised, or a file is empty.
+    """
+    if format is not None and format not in READERS:
+        raise DataError(f"format must be one of {', '.join(READERS)}; got {format!r}")
+    found = list_files(paths)
+    for path in found.named:
+        refuse_empty(path)
+    left_out = [LeftOut(path, reason) for path, reason in found.unreadable]
+    if format is None and selection.of_table:
+        format = "table"
+    if format is None:
+        reader, files, others = _recognise(found.named, found.inside)
+    else:
+        reader = READERS[format]
+        files, others = _of_format(reader, found.inside, by_name=selection.of_table)
+        files += found.named
+    beside = {path.parent for path in files}
+    left_out += [each for each in others if not reader.has_beside(each.path, beside)]
+    if not files:
+        known = ", ".join(READERS) if format is None else format
+        holding = f" but {_listed(left_out)}" if left_out else ""
+        raise DataError(
+            f"paths must hold logs in a known format ({known}); got folders without any{holding}"
+        )
+    if strict and left_out:
+        raise DataError(f"paths must hold logs only with strict=True; got {_listed(left_out)}")
+    for path in files:
+        refuse_empty(path)
+    _check_selection(reader, selection)
+    return Logs(reader, sorted(files, key=natural_key), left_out)
+
+
+def _check_selection(reader: Reader, selection: Selection) -> None:
+    for name, value in vars(selection).items():
+        known = reader.selectors if name in SELECTORS else reader.choices
+        if value not in (None, False, ()) and name not in known:
+            raise DataError(
+                f"{name} must be left out in format {reader.name}, which has no choice of it; got "
+                f"{value!r}"
+            )
+
+
+def _of_format(
+    reader: Reader, inside: Sequence[Path], *, by_name: bool
+) -> tuple[list[Path], list[LeftOut]]:
+    """Return the files of a format in folders; of tables with chosen columns, by their names."""
+    files, others = [], []
+    for path in inside:
+        if by_name:
+            name, reason = reader.name * (plain_suffix(path) in SUFFIXES), ""
+        else:
+            name, reason = _format_of(path, [reader])
+        if name:
+            files.append(path)
+        else:
+            others.append(LeftOut(path, reason))
+    return files, others
+
+
+def _recognise(
+    named: Sequence[Path], inside: Sequence[Path]
+) -> tuple[Reader, list[Path], list[LeftOut]]:
+    """Return the one format of all files that are logs, and what is none."""
+    by_format: dict[str, list[Path]] = {}
+    left_out = []
+    for path in named:
+        name, _ = _format_of(path, READERS.values(), raising=True)
+        if not name and plain_suffix(path) in SUFFIXES:
+            name = "table"  # which says what it lacks
+        if not name:
+            raise DataError(
+                f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
+                f"({_NAME_IT})"
+            )
+        by_format.setdefault(name, []).append(path)
+    for path in inside:
+        name, reason = _format_of(path, READERS.values())
+        if name:
+            by_format.setdefault(name, []).append(path)
+        else:
+            left_out.append(LeftOut(path, reason))
+    if len(by_format) > 1:
+        examples = ", ".join(f"{name} ({files[0].name})" for name, files in by_format.items())
+        raise DataError(
+            f"paths must hold logs in one format; got {examples} (name fewer paths, or {_NAME_IT})"
+        )
+    name, files = next(iter(by_format.items()), ("table", []))
+    return READERS[name], files, left_out
+
+
+def _format_of(path: Path, readers: Iterable[Reader], *, raising: bool = False) -> tuple[str, str]:
+    """Return the format of a file, empty if it has none, and then what is wrong with it."""
+    if path.stat().st_size == 0:
+        return "", "empty"
+    try:
+        return next((row.name for row in readers if row.recognises(path)), ""), ""
+    except DataError as error:
+        if raising:
+            raise
+        return "", str(error).partition("; got ")[2] or str(error)
+
+
+def _listed(left_out: Sequence[LeftOut]) -> str:
+    shown = [
+        f"{each.path.name} ({each.reason})" if each.reason else each.path.name
+        for each in left_out[:_NAMED]
+    ]
+    more = [f"{len(left_out) - _NAMED} more"] * (len(left_out) > _NAMED)
+    noun = "file that is no log" if len(left_out) == 1 else "files that are no logs"
+    return f"{len(left_out)} {noun} ({', '.join([*shown, *more])})"

@@ -1,0 +1,332 @@
+"""Open files of logs: compressed or not, in UTF-8 or UTF-16, and never larger than they may be."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from bayesrank.errors import DataError
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdError
+    from compression.zstd import open as open_zstd
+else:
+    from zstandard import ZstdError
+    from zstandard import open as open_zstd
+
+# Compressions of a whole file: the bytes that it starts with, its ending, and what opens it.
+COMPRESSIONS: tuple[tuple[bytes, str, Callable[[IO[bytes]], IO[bytes]]], ...] = (
+    (b"\x1f\x8b", ".gz", lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file))),
+    (b"BZh", ".bz2", lambda file: cast("IO[bytes]", bz2.BZ2File(file))),
+    (b"\xfd7zXZ\x00", ".xz", lambda file: cast("IO[bytes]", lzma.LZMAFile(file))),  # noqa: SIM115
+    (
+        b"\x28\xb5\x2f\xfd",
+        ".zst",
+        lambda file: cast("IO[bytes]", open_zstd(cast(BinaryIO, file), "rb")),
+    ),
+)
+ENDINGS = frozenset({ending for _, ending, _ in COMPRESSIONS} | {".zip"})
+
+# Logs compress ten to fifty times; a bomb of deflate a thousand times.
+EXPANSION = 100
+# What any file may expand to.
+SMALL = 64 << 20
+
+DAMAGE = (
+    EOFError,
+    OSError,
+    ZstdError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+# What code that takes a document apart raises where the document has another layout.
+_OTHER_LAYOUT = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+# What a header announces and the file does not hold is missing, up to so many times what it holds.
+ANNOUNCED = 1_000
+FEW = 1_000_000
+
+_CHUNK = 1 << 16
+
+# Number of the compression in zip archives.
+_ZSTD = 93
+
+
+def plain_name(path: Path) -> str:
+    """Return the name of a file without the ending of its compression.
+
+    Examples
+    --------
+    >>> plain_name(Path("runs/model.json.gz"))
+    'model.json'
+    """
+    return path.stem if path.suffix.lower() in ENDINGS else path.name
+
+
+def plain_suffix(path: Path) -> str:
+    """Return the ending of a file in lower case, without that of its compression.
+
+    Examples
+    --------
+    >>> plain_suffix(Path("log.CSV.xz"))
+    '.csv'
+    """
+    return Path(plain_name(path)).suffix.lower()
+
+
+@contextmanager
+def open_log(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read its bytes, decompressed, and in UTF-8 where it is text in UTF-16 or 32.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        File; its first bytes say how it is compressed.
+
+    Yields
+    ------
+    binary file
+
+    Raises
+    ------
+    DataError
+        Naming the file, if it may not be read, is damaged, or expands out of all proportion.
+    """
+    refuse_unreadable(path)
+    try:
+        with ExitStack() as stack:
+            file = stack.enter_context(path.open("rb"))
+            size = os.fstat(file.fileno()).st_size
+            head = file.peek(8)
+            expand = next((each for magic, _, each in COMPRESSIONS if head.startswith(magic)), None)
+            if path.suffix.lower() == ".zip":
+                file = _bounded(stack.enter_context(_only_member(file, path)), size, path)
+            elif expand is not None:
+                file = _bounded(stack.enter_context(expand(file)), size, path)
+            yield cast(BinaryIO, _in_utf8(file))
+    except DAMAGE as error:
+        raise DataError(
+            f"paths must hold whole files; got {_one_line(error)} in {path.name}: the file may be "
+            "cut off, copy it again or leave it out"
+        ) from error
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive whose members may be compressed with zstd; :func:`read_member` reads them.
+
+    Raises
+    ------
+    DataError
+        Naming the file, if it is damaged.
+    """
+    refuse_unreadable(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if any(member.compress_type == _ZSTD for member in archive.infolist()):
+                _learn_zstd()
+            yield archive
+    except DAMAGE as error:
+        raise DataError(
+            f"paths must be complete archives; got {_one_line(error)} in {path.name}: the file may "
+            "be cut off, copy it again or leave it out"
+        ) from error
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return what a member of an archive holds.
+
+    Raises
+    ------
+    DataError
+        If it expands out of all proportion.
+    """
+    path = Path(archive.filename or name)
+    with _open_member(archive, name) as member:
+        return _bounded(member, path.stat().st_size, path).read()
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Raise if the permissions of a file do not allow reading it.
+
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    if not os.access(path, os.R_OK):
+        raise DataError(f"paths must be readable files; got {str(path)!r}: change its permissions")
+
+
+@contextmanager
+def expects(path: Path, what: str) -> Iterator[None]:
+    """Turn the errors of taking a document apart into one that names the file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        What is read.
+    what : str
+        What it must hold, such as ``"runs with a task_id and a reward"``.
+
+    Raises
+    ------
+    DataError
+        In place of a KeyError, a TypeError and the like.
+
+    Examples
+    --------
+    >>> try:
+    ...     with expects(Path("log.json"), "runs with a reward"):
+    ...         {}["reward"]
+    ... except DataError as error:
+    ...     print(error)
+    paths must hold runs with a reward; got no 'reward' in log.json: leave it out
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except _OTHER_LAYOUT as error:
+        raise DataError(
+            f"paths must hold {what}; got {_misfit(error)} in "
+            f"{Path(path.parent.name) / path.name}: leave it out"
+        ) from error
+
+
+def check_announced(number: int, held: int, what: str, path: Path) -> None:
+    """Raise if a file announces out of all proportion more than it holds.
+
+    Parameters
+    ----------
+    number, held : int
+        Outcomes that are announced, and outcomes that are there.
+    what : str
+        What is counted, such as ``"epochs of 12 samples"``.
+    path : pathlib.Path
+        What is read.
+
+    Raises
+    ------
+    DataError
+        Before memory is taken for them.
+    """
+    if number > max(FEW, ANNOUNCED * held):
+        raise DataError(
+            f"paths must hold what they announce; got {what} for {held} outcomes in {path.name}: "
+            "the file may be damaged, copy it again or leave it out"
+        )
+
+
+def _misfit(error: Exception) -> str:
+    """Say what a document lacks, in words of documents."""
+    if isinstance(error, KeyError):
+        return f"no {error.args[0]!r}"
+    if isinstance(error, RecursionError):
+        return "too many levels of nesting"
+    if isinstance(error, OverflowError):
+        return "a number that is too large"
+    if isinstance(error, ValueError) and error.args:
+        return _one_line(error)
+    return "values of other types"
+
+
+def _learn_zstd() -> None:
+    if sys.version_info < (3, 14):
+        import zipfile_zstd  # noqa: F401 - teaches zipfile the compression
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def _only_member(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(file) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(names) != 1:
+            raise DataError(
+                f"paths must be archives of one file; got {len(names)} in {path.name}: unpack it"
+            )
+        with _open_member(archive, names[0]) as member:
+            yield member
+
+
+def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    try:
+        return archive.open(name)
+    except (NotImplementedError, RuntimeError) as error:  # damaged flags look like encryption
+        raise zipfile.BadZipFile(str(error)) from error
+
+
+def _bounded(file: IO[bytes], size: int, path: Path) -> io.BufferedReader:
+    return io.BufferedReader(_Bounded(file, max(SMALL, EXPANSION * size), path), _CHUNK)
+
+
+def _in_utf8(file: IO[bytes]) -> IO[bytes]:
+    """Return text in UTF-16 or UTF-32 as UTF-8; anything else as it is."""
+    head = cast(io.BufferedReader, file).peek(4)[:4]
+    encoding = json.detect_encoding(head) if len(head) == 4 else "utf-8"
+    if encoding.startswith("utf-8"):
+        return file
+    return io.BufferedReader(_Recoded(io.TextIOWrapper(file, encoding, newline="")), _CHUNK)
+
+
+class _Bounded(io.RawIOBase):
+    """What a file expands to, up to a limit."""
+
+    def __init__(self, file: IO[bytes], limit: int, path: Path) -> None:
+        self._file, self._limit, self._path = file, limit, path
+        self._left = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        chunk = self._file.read(len(buffer))
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise DataError(
+                f"paths must not expand to more than {self._limit >> 20} MB; got more in "
+                f"{self._path.name}: unpack it if it is what you expect"
+            )
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+class _Recoded(io.RawIOBase):
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            text = self._text.read(_CHUNK)
+            self._rest = text.removeprefix("\ufeff").encode("utf-8", "backslashreplace")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size

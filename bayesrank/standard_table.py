@@ -1,0 +1,391 @@
+"""Tables as people have them to tables with standard columns, so that none is read in two ways."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.columns import Source, field_name, find_columns
+from bayesrank.errors import DataError
+from bayesrank.outcome_values import outcome_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CELL = ["system", "question", "trial"]
+
+# Groups with this name are meant by whoever gave it to the column.
+_MEANT = ("group", "benchmark")
+
+_WHOLE = re.compile(r"(-?\d+)\.0+")
+
+
+@dataclass(frozen=True)
+class StandardTable:
+    """Rows of a table under the names that they have here.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Columns system and question, categories of text; outcome, float64 with NaN where missing;
+        trial where the table has one (text, or numbers after :func:`number_trials`); group,
+        where questions have groups.
+    paired : bool
+        Whether a trial is the same run for all systems.
+    numbered : bool
+        Whether trials are numbers.
+    levels : tuple of str
+        Columns that may group questions, until :func:`tell_apart` has looked at them.
+    group : str
+        That of them which the caller chose; empty if none.
+    asked : str
+        Columns of the question, for messages.
+    notes : tuple of str
+        What was decided about columns, for the message.
+    """
+
+    frame: "pd.DataFrame"
+    paired: bool
+    numbered: bool = False
+    levels: tuple[str, ...] = ()
+    group: str = ""
+    asked: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def standardize(
+    frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
+) -> StandardTable:
+    """Give a table its standard columns; trials and groups are as the table has them.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Table with one row per outcome.
+    chosen : mapping of str to str
+        Columns that the caller named, as in :func:`bayesrank.columns.find_columns`.
+    source : Source
+        For messages.
+
+    Returns
+    -------
+    StandardTable
+
+    Raises
+    ------
+    DataError
+        If a column is absent or ambiguous, a label is missing, a value is no outcome, or it is open
+        whether ids of questions start anew in each group.
+    """
+    import pandas as pd
+
+    if frame.columns.empty or len(frame):
+        found = find_columns(frame, chosen, source)
+    if not len(frame):
+        raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
+    table: dict[str, Any] = {
+        "system": _joined([_labels(frame[each], "system", source) for each in found.system]),
+        "question": _joined([_labels(frame[each], "question", source) for each in found.question]),
+        "outcome": outcome_numbers(
+            frame[found.outcome], f"the outcome column{source.where.replace(' in', ' of')}"
+        ),
+    }
+    if found.trial is not None:
+        table["trial"] = _labels(frame[found.trial], "trial", source)
+    levels = tuple(map(str, found.groups))
+    group = "" if found.group is None else str(found.group)
+    for name in found.groups:
+        needed = _meant(str(name), group)
+        table[f"level {name}"] = _labels(frame[name], str(name), source, needed=needed)
+    standard = pd.DataFrame({name: pd.Series(each) for name, each in table.items()})
+    asked = ",".join(map(str, found.question))
+    return StandardTable(standard, found.paired, levels=levels, group=group, asked=asked)
+
+
+def tell_apart(read: StandardTable, source: Source) -> StandardTable:
+    """Make the group a part of the question where ids start anew in each group; find the groups.
+
+    Parameters
+    ----------
+    read : StandardTable
+        What :func:`standardize` returned, or several of them below one another.
+    source : Source
+        For messages.
+
+    Returns
+    -------
+    StandardTable
+        With a column group where questions have groups, and without those of the levels.
+
+    Raises
+    ------
+    DataError
+        If it is open whether ids start anew in each group.
+    """
+    table = read.frame
+    levels = {name: table[f"level {name}"].array for name in read.levels}
+    frame = table.drop(columns=[f"level {name}" for name in levels])
+    frame = frame.assign(question=_told_apart(table, levels, read, source))
+    group, notes = _group(frame["question"].array, levels, read.group)
+    if group is not None:
+        frame = frame.assign(group=group)
+    return replace(read, frame=frame, levels=(), notes=(*read.notes, *notes))
+
+
+def number_trials(
+    read: StandardTable, source: Source, files: "NDArray[np.int64] | None" = None
+) -> StandardTable:
+    """Give every row its trial.
+
+    Without a column of trials, the rows of a system and question are its trials in order of
+    appearance. Trials with names that no two systems share are numbered like that, too, and so are
+    those of files that repeat each other's trials.
+
+    Parameters
+    ----------
+    read : StandardTable
+        What :func:`standardize` returned, or several of them below one another.
+    source : Source
+        For messages.
+    files : numpy.ndarray of shape (row,), optional
+        Which file each row is from, where there are several.
+
+    Returns
+    -------
+    StandardTable
+        With a column trial.
+
+    Raises
+    ------
+    DataError
+        If a (system, question, trial) occurs twice in a file; or, without trials, if ids of
+        questions occur several times where most occur once.
+    """
+    table = read.frame
+    if "trial" not in table:
+        order = _order(table)
+        if files is None:
+            _refuse_some_repeats(table, order)
+        return replace(read, frame=table.assign(trial=order), numbered=True)
+    numbers = _as_numbers(table["trial"].cat.categories.tolist())
+    if numbers is not None:
+        table = table.assign(trial=numbers[table["trial"].cat.codes.to_numpy()])
+    repeated = np.asarray(table.duplicated(CELL))
+    if repeated.any():
+        within = None if files is None else table.assign(file=files).duplicated(["file", *CELL])
+        if within is None or read.paired or np.asarray(within).any():
+            raise _repeated(table, repeated if within is None or read.paired else within, source)
+        return replace(read, frame=table.assign(trial=_order(table)), numbered=True)
+    if (numbers is None or read.paired) and not _shared(table):
+        return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
+    return replace(read, frame=table, numbered=numbers is not None)
+
+
+def _labels(
+    column: "pd.Series", name: str, source: Source, *, needed: bool = True
+) -> "pd.Categorical":
+    """Make labels text; missing ones are an error, or missing where they are not needed."""
+    import pandas as pd
+
+    try:
+        codes, found = column.factorize()
+    except TypeError as error:  # lists and objects of JSON
+        raise DataError(
+            f"{source.argument} must name the {name} by text or a number; got {error}{source.where}"
+        ) from error
+    texts = [_text(label, whole=name != "system") for label in found.tolist()]
+    known = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
+    place = np.array([*(known.get(text, -1) for text in texts), -1])[codes]
+    blank = place < 0
+    if needed and blank.any():
+        raise DataError(
+            f"{source.argument} must name the {name} in every row; got a blank in row "
+            f"{int(blank.argmax()) + 1}{source.where.replace(' in', ' of')}"
+        )
+    return pd.Categorical.from_codes(place, categories=pd.Index(list(known), dtype=object))
+
+
+def _text(label: object, *, whole: bool) -> str:
+    """Return a label as text; 1, "1" and 1.0 are one question, but maybe two systems."""
+    text = str(label).strip()
+    match = _WHOLE.fullmatch(text) if whole else None
+    return match[1] if match else text
+
+
+def _joined(parts: "Sequence[pd.Categorical]") -> "pd.Categorical":
+    """Make one label of several columns, such as subject/id."""
+    first, *others = parts
+    for other in others:
+        first = _pairs(first, other)
+    return first
+
+
+def _pairs(one: "pd.Categorical", two: "pd.Categorical") -> "pd.Categorical":
+    import pandas as pd
+
+    both, codes = np.unique(_pair_codes(one, two), return_inverse=True)
+    first, second = np.divmod(both, max(len(two.categories), 1))
+    names = [f"{a}/{b}" for a, b in zip(one.categories[first], two.categories[second], strict=True)]
+    # In order of appearance, as labels of one column are.
+    places, order = np.unique(codes, return_index=True)
+    rank = np.empty(len(places), dtype=np.int64)
+    rank[np.argsort(order)] = np.arange(len(places))
+    sorted_names = np.array(names, dtype=object)[np.argsort(order)]
+    return pd.Categorical.from_codes(rank[codes], categories=pd.Index(sorted_names))
+
+
+def _pair_codes(one: "pd.Categorical", two: "pd.Categorical") -> NDArray[np.int64]:
+    return one.codes.astype(np.int64) * max(len(two.categories), 1) + two.codes
+
+
+def _told_apart(
+    table: "pd.DataFrame",
+    levels: "Mapping[str, pd.Categorical]",
+    read: StandardTable,
+    source: Source,
+) -> "pd.Categorical":
+    """Return questions with their group as part of them where ids start anew in each."""
+    questions = table["question"].array
+    for name, level in levels.items():
+        if (level.codes < 0).any():
+            continue
+        n_levels = np.bincount(
+            _distinct(_pair_codes(questions, level)) // max(len(level.categories), 1)
+        )
+        if n_levels.max(initial=1) == 1:
+            continue
+        if _starts_anew(table, questions, level):
+            questions = _pairs(level, questions)
+        elif _meant(name, read.group) or not _varies_over_trials(table, questions, level):
+            example = questions.categories[int(n_levels.argmax())]
+            columns = f"{name},{read.asked}"
+            raise DataError(
+                f"{name} must be the same for all rows of a question; got several for "
+                f"{example!r}{source.where}: pass question={columns!r} where ids start anew in "
+                f"each {name}, or group='none' where it says something of the answer"
+            )
+    return questions
+
+
+def _starts_anew(
+    table: "pd.DataFrame", questions: "pd.Categorical", level: "pd.Categorical"
+) -> bool:
+    """Return whether ids repeat because every group numbers its questions anew.
+
+    Within a trial a system then has an id once in each group, and most systems that answered the
+    group have all of its ids. What says something of the answer varies over systems.
+    """
+    systems = table["system"].array
+    cells = _pair_codes(systems, questions)
+    if "trial" in table:
+        trials = table["trial"].array
+        cells = cells * len(trials.categories) + trials.codes
+    if len(_distinct(cells)) == len(cells):
+        return False
+    n_questions = len(questions.categories)
+    asked = _distinct(_pair_codes(level, questions)) // n_questions
+    answered = _distinct(_pair_codes(systems, level)) % len(level.categories)
+    possible = np.bincount(asked)[answered].sum()
+    there = _distinct(_pair_codes(systems, level) * n_questions + questions.codes)
+    return bool(2 * len(there) > possible)
+
+
+def _varies_over_trials(
+    table: "pd.DataFrame", questions: "pd.Categorical", level: "pd.Categorical"
+) -> bool:
+    """Return whether a column differs between trials of one system, so is about the answer."""
+    cells = _pair_codes(table["system"].array, questions)
+    both = _distinct(cells * len(level.categories) + level.codes)
+    return "trial" in table and len(both) > len(_distinct(cells))
+
+
+def _distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    import pandas as pd
+
+    return pd.unique(codes)
+
+
+def _meant(name: str, group: str) -> bool:
+    """Return whether a column is certainly meant as the group."""
+    return name == group or field_name(name) in _MEANT
+
+
+def _group(
+    questions: "pd.Categorical", levels: "Mapping[str, pd.Categorical]", group: str
+) -> "tuple[pd.Categorical | None, tuple[str, ...]]":
+    """Return the groups of questions, of the first column that groups them."""
+    n_questions = len(questions.categories)
+    carried = {
+        name: level
+        for name, level in levels.items()
+        if not (level.codes < 0).any()
+        and len(_distinct(_pair_codes(questions, level))) == n_questions
+    }
+    meant = [name for name in carried if _meant(name, group)]
+    telling = [name for name, each in carried.items() if 1 < len(each.categories) < n_questions]
+    chosen = next(iter([*meant, *telling]), None)
+    if chosen is None:
+        return None, ()
+    notes = () if chosen in meant or len(telling) == 1 else (f"groups by {chosen}",)
+    return carried[chosen], notes
+
+
+def _order(table: "pd.DataFrame") -> NDArray[np.int64]:
+    """Return how many rows of the same system and question come before each row."""
+    return table.groupby(CELL[:2], sort=False, observed=True).cumcount().to_numpy()
+
+
+def _refuse_some_repeats(table: "pd.DataFrame", order: NDArray[np.int64]) -> None:
+    """Raise where a system has some ids several times, but most of them once.
+
+    These are hardly trials, but two questions of one id.
+    """
+    if not order.any():
+        return
+    systems = table["system"].cat.codes.to_numpy()
+    n_ids, n_again = (np.bincount(systems[order == each], minlength=1) for each in (0, 1))
+    n_again = np.pad(n_again, (0, len(n_ids) - len(n_again)))
+    few = (n_again > 0) & (2 * n_again < n_ids)
+    if few.any():
+        system = int(few.argmax())
+        row = table.iloc[int(((systems == system) & (order == 1)).argmax())]
+        raise DataError(
+            "question must occur once for each system, or the trials must have a column; got "
+            f"{n_again[system]} of the {n_ids[system]} questions of {row['system']!r} several "
+            f"times, for example {row['question']!r}: pass question='GROUP,ID' where ids start "
+            "anew in each group, or number the repeats in a column trial"
+        )
+
+
+def _repeated(table: "pd.DataFrame", repeated: Any, source: Source) -> DataError:
+    cell = table.iloc[int(np.asarray(repeated).argmax())]
+    return DataError(
+        f"{source.argument} must hold one outcome per system, question and trial; got more for "
+        f"system {cell['system']!r}, question {cell['question']!r}, trial {cell['trial']}: remove "
+        "the copies, number the repeats as trials, or pass question='GROUP,ID' where ids start "
+        "anew in each group"
+    )
+
+
+def _shared(table: "pd.DataFrame") -> bool:
+    """Return whether any trial is one of two systems or more, if there are several."""
+    if len(table["system"].cat.categories) < 2:
+        return True
+    pairs = table[["system", "trial"]].drop_duplicates()
+    return bool(pairs["trial"].duplicated().any())
+
+
+def _as_numbers(labels: Sequence[Hashable]) -> NDArray[Any] | None:
+    """Return labels as numbers, whole ones if they all are, None if one is no number."""
+    for kind in (int, float):
+        try:
+            numbers = np.array([kind(str(label)) for label in labels])
+        except (ValueError, OverflowError):
+            continue
+        usable = numbers.dtype.kind in "iuf" and bool(np.isfinite(numbers).all())
+        # 1 and 01 are two labels of one number.
+        return numbers if usable and len(set(numbers.tolist())) == len(labels) else None
+    return None
