@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Variant = Literal["growth", "state_space", "linear"]
 ScoreTarget = Literal["final", "initial", "mean", "gain"]
+# Weight of the squared first states in the published penalty of the state-space variant.
+ANCHOR = 0.001
 
 
 def check_time_axis(

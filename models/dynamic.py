@@ -24,11 +24,8 @@ from bayesrank.priors import (
     as_prior,
 )
 from bayesrank.responses import Responses
-from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
+from bayesrank.time_axis import ANCHOR, ScoreTarget, Variant, check_time_axis
 from bayesrank.validation import MISSING
-
-# Weight of the squared first states in the published penalty of the state-space variant.
-ANCHOR = 0.001
 
 
 @checks_data

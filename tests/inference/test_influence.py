@@ -1,6 +1,8 @@
 """Influences of questions and trials against refits with changed data, and covariances by hand."""
 
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,11 +23,11 @@ from bayesrank.inference.calibrate.jackknife import (
     question_jackknife,
 )
 from bayesrank.inference.fits import mml
-from bayesrank.inference.fits.growth import fit_growth
+from bayesrank.inference.fits.dynamic import fit_growth, fit_walk, growth, walk
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
+from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.inference.resample.clusters import clusters_of
@@ -34,6 +36,9 @@ from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 
 SHAPE = (8, 25, 12)
+TIMES = np.linspace(0.0, 1.0, SHAPE[2])
+# The published penalty.
+SLOPES = NormalPrior(0.0, 0.02)
 
 
 def simulate(shape=SHAPE, *, seed=0, **options) -> Responses:
@@ -74,6 +79,18 @@ def covariance_of_refits(refit, size=1e-4):
     return widened(Contributions.of(np.array(moved)))
 
 
+def over_time(fit, build, last, data, weights, **priors):
+    """Fit ordered trials, or the final abilities where questions count as often as weights say."""
+    if weights is None:
+        return fit(data.outcomes, TIMES, **priors)
+    problem, _ = build(data.outcomes, TIMES, **priors)
+    answers = problem.likelihood
+    counted = replace(answers, right=answers.right * weights, trials=answers.trials * weights)
+    problem = replace(problem, likelihood=counted, hold_v=problem.hold_v * weights[:, np.newaxis])
+    optimum = problem.maximise(np.zeros((1, problem.constraints.shape[1])))
+    return SimpleNamespace(score=problem.split(optimum.point)[0][0] @ last)
+
+
 KERNELS = {
     "rasch": (lambda d, w, p: fit_rasch(*d.binary_counts, w, ability_precision=p), {}),
     "irt_2pl": (
@@ -84,9 +101,14 @@ KERNELS = {
         lambda d, w, p: fit_irt_3pl(*d.binary_counts, w, ability_precision=p, guessing=0.1),
         {"centred": False, "guessing": 0.1},
     ),
-    "growth": (lambda d, w, p: fit_growth(d.outcomes, w, ability_precision=p), {}),
+    "growth": (
+        lambda d, w, p: over_time(
+            fit_growth, growth, [1.0, 0.5], d, w, slope_prior=SLOPES, ability_precision=p
+        ),
+        {},
+    ),
     "state_space": (
-        lambda d, w, p: fit_state_space(d.outcomes, w, ability_precision=p),
+        lambda d, w, p: over_time(fit_walk, walk, np.eye(SHAPE[2])[-1], d, w, ability_precision=p),
         {"variant": "state_space"},
     ),
 }
@@ -207,10 +229,12 @@ def test_events_of_a_question_vary_around_their_mean():
 @pytest.mark.parametrize("paired", [True, False])
 def test_ordered_trials_without_growth_are_those_of_the_rasch_model(paired):
     data = simulate((3, 6, 5), paired=paired)
+    times, steep = np.linspace(0.0, 1.0, 5), NormalPrior(0.0, 2e9)
+    stiff = fit_growth(data.outcomes, times, slope_prior=steep)
     found = [
         covariance_over_trials(mode_of(fit), unit_model(data))
         for fit, unit_model in (
-            (fit_growth(data.outcomes, slope_reg=1e9), unit_likelihoods.dynamic_irt),
+            (stiff, unit_likelihoods.dynamic_irt),
             (fit_rasch(*data.binary_counts), unit_likelihoods.rasch),
         )
     ]
@@ -226,7 +250,7 @@ def test_scores_of_ordered_trials_vary_as_their_covariance_says():
     scores, found = [], []
     for _ in range(400):
         data = Responses((rng.random((4, 20, 10)) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int))
-        fit = fit_growth(data.outcomes)
+        fit = fit_growth(data.outcomes, np.linspace(0.0, 1.0, 10), slope_prior=SLOPES)
         scores.append(fit.score)
         found.append(covariance_over_trials(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
     expected = np.cov(np.transpose(scores))

@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses
-from bayesrank.inference.fits.growth import growth_problem
+from bayesrank.inference.fits.dynamic import growth, walk
 from bayesrank.inference.fits.irt import irt_2pl_problem, irt_3pl_problem
+from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import set_choices, set_statistics, winner_set_counts
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pairs import (
@@ -24,7 +25,6 @@ from bayesrank.inference.fits.pairs import (
     thurstone_mosteller,
 )
 from bayesrank.inference.fits.rasch import rasch_problem
-from bayesrank.inference.fits.state_space import state_space_problem
 from bayesrank.inference.graph.bind import bind_model
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
@@ -79,12 +79,12 @@ def guessing_items(named: Named) -> list[Array]:
     return [*logistic_items(named), np.log(share) - np.log1p(-share)]
 
 
-def growth(named: Named) -> list[Array]:
-    return [named["score"], named["slope"], named["difficulty"]]
+def lines(named: Named) -> list[Array]:
+    return [named["score"], named["slope"], -named["difficulty"]]
 
 
 def walks(named: Named) -> list[Array]:
-    return [named["trajectory"].ravel(), named["difficulty"]]
+    return [named["trajectory"].T.ravel(), -named["difficulty"]]
 
 
 class Penalised:
@@ -131,7 +131,10 @@ def counts(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, 
 
 
 def trials(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, float], Any]:
-    return lambda data, precision: problem(data.outcomes, ability_precision=precision, **options)
+    times = np.linspace(0.0, 1.0, 8)
+    return lambda data, precision: problem(
+        data.outcomes, times, ability_precision=precision, **options
+    )[0]
 
 
 PUBLISHED = {"difficulty_prior": "flat", "discrimination_prior": "flat", "centred": False}
@@ -179,13 +182,13 @@ CASES = {
     "growth": Case(
         "dynamic_irt",
         {**DYNAMIC, "variant": "growth", "slope_prior": "flat", "slope_reg": 0.3},
-        trials(growth_problem, slope_reg=0.3),
-        growth,
+        trials(growth, slope_prior=NormalPrior(0.0, 0.6)),
+        lines,
     ),
     "state_space": Case(
         "dynamic_irt",
         {**DYNAMIC, "variant": "state_space", "walk_prior": "flat", "state_reg": 0.7},
-        trials(state_space_problem, state_reg=0.7),
+        trials(walk, state_reg=0.7),
         walks,
     ),
 }

@@ -6,11 +6,9 @@ from scipy.special import expit
 
 from bayesrank import Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.calibrate.jackknife import refit_covariance
-from bayesrank.inference.fits.factor_items import Point
+from bayesrank.inference.calibrate.jackknife import jackknife_by_refits
 from bayesrank.inference.fits.item_table import mirt as fit_responses
-from bayesrank.inference.fits.laplace import constrained_steps
-from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
+from bayesrank.inference.fits.mirt import fit_mirt
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.models import mirt
 from bayesrank.priors import Empirical, Laplace, Normal
@@ -24,45 +22,6 @@ def simulate(shape=(6, 14, 5), seed=0):
     outcomes = (rng.random(shape) < chance[..., None]).astype(int)
     outcomes[1, 2], outcomes[0, 3, 2:] = -1, -1
     return Responses(outcomes)
-
-
-def problem_at_a_point(seed=1):
-    """Return an objective and parameters that are no optimum, but as they are held."""
-    problem = mirt_problem(*simulate().binary_counts, ability_mean=np.arange(6.0))
-    n_free = problem.free(Point(np.zeros((6, 2)), problem.reference.loading, np.zeros(14))).size
-    free = 0.4 * np.random.default_rng(seed).normal(size=n_free)
-    for start in (0, 6):
-        free[start : start + 6] -= free[start : start + 6].mean()
-    return problem, free
-
-
-def test_derivatives_are_those_of_the_objective():
-    problem, free = problem_at_a_point()
-    np.testing.assert_allclose(problem.free(problem.point(free)), free, atol=1e-14)
-    step = 1e-5
-    shifts = step * np.eye(free.size)
-    slopes = [
-        (problem.value(problem.point(free + s)) - problem.value(problem.point(free - s))) / 2 / step
-        for s in shifts
-    ]
-    np.testing.assert_allclose(problem.gradient(problem.point(free)), slopes, atol=1e-6)
-    bends = [
-        (problem.gradient(problem.point(free - s)) - problem.gradient(problem.point(free + s)))
-        / (2 * step)
-        for s in shifts
-    ]
-    np.testing.assert_allclose(problem.information(problem.point(free)), bends, atol=1e-6)
-
-
-def test_newton_steps_solve_the_whole_system():
-    problem, free = problem_at_a_point()
-    point = problem.point(free)
-    held = np.zeros((free.size, 2))
-    held[:6, 0], held[6:12, 1] = 1.0, 1.0
-    gradient, information = problem.gradient(point), problem.information(point)
-    step = problem.free(point.plus(problem.newton(point, 0.0))) - free
-    expected = constrained_steps(information, held, gradient[np.newaxis])[0]
-    np.testing.assert_allclose(step, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +104,8 @@ def test_refits_are_fits_of_what_is_left():
 def test_parts_without_an_estimate_give_no_covariance(target):
     data = simulate((4, 10, 4))
     data = Responses(np.where(data.outcomes < 0, 0, data.outcomes))
-    assert refit_covariance(lambda right, _: right.sum(axis=-1), data, target) is not None
-    assert refit_covariance(lambda right, _: right[..., 0] * np.nan, data, target) is None
+    assert jackknife_by_refits(lambda right, _: right.sum(axis=-1), data, target) is not None
+    assert jackknife_by_refits(lambda right, _: right[..., 0] * np.nan, data, target) is None
 
 
 @pytest.mark.parametrize("target", ["benchmark", "population"])

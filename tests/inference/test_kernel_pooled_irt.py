@@ -7,8 +7,7 @@ from scipy.special import expit
 from bayesrank import Responses, models, rank
 from bayesrank.inference.fits import item_table
 from bayesrank.inference.fits.item_likelihoods import Guessing
-from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items, pooled_items
-from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.priors import Empirical, Laplace, Normal
 
@@ -32,49 +31,6 @@ def simulate(shape=(6, 14, 5), seed=0):
     outcomes = (rng.random(shape) < expit(logit)[..., None]).astype(int)
     outcomes[1, 2], outcomes[0, 3, 2:], outcomes[:, 5], outcomes[:, 6] = -1, -1, -1, 1
     return Responses(outcomes)
-
-
-def problem_at_a_point(kind, seed=1):
-    """Return an objective and parameters that are no optimum, but as they are held."""
-    problem, _ = pooled_items(
-        *simulate().binary_counts,
-        ability_mean=np.arange(6.0),
-        ability_precision=0.7,
-        level=0.5,
-        level_sd=1.5,
-        **KINDS[kind],
-    )
-    held = problem.constraints[0]
-    free = 0.5 * np.random.default_rng(seed).normal(size=(1, len(held)))
-    return problem, free - free @ held @ (held / (held**2).sum(axis=0)).T, held
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_derivatives_are_those_of_the_objective(kind):
-    problem, free, held = problem_at_a_point(kind)
-    across = np.eye(free.size) - held @ (held / (held**2).sum(axis=0)).T
-    step = 1e-5
-    slopes = [
-        (problem.value(free + step * row) - problem.value(free - step * row))[0] / (2 * step)
-        for row in across
-    ]
-    np.testing.assert_allclose(problem.gradient(free)[0], slopes, atol=1e-6)
-    bends = [
-        (problem.gradient(free - step * row) - problem.gradient(free + step * row))[0] / (2 * step)
-        for row in across
-    ]
-    expected = across @ problem.information(free)[0] @ across
-    np.testing.assert_allclose(bends @ across, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["rasch", "2pl"])
-def test_newton_steps_solve_the_whole_system(kind):
-    problem, free, held = problem_at_a_point(kind)
-    gradient, step = problem.system(free)
-    expected = constrained_steps(problem.information(free)[0], held, gradient)
-    first = np.zeros(1, dtype=int)
-    np.testing.assert_allclose(step(np.zeros(1), first), expected, atol=1e-10)
-    assert np.abs(step(np.ones(1), first)).max() < np.abs(expected).max()
 
 
 @pytest.mark.parametrize(

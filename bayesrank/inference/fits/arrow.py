@@ -256,43 +256,6 @@ def one_or_nan(matrix: Array, right: Array) -> Array:
         return np.full_like(right, np.nan)
 
 
-def solve_by_blocks(
-    blocks: Array, columns: Array, rows: Array, corner: Array, block_side: Array, corner_side: Array
-) -> tuple[Array, Array]:
-    r"""Solve systems with small blocks and a full, not always symmetric border.
-
-    .. math::
-
-       \begin{pmatrix} B & C \\ R^\top & D \end{pmatrix}
-       \begin{pmatrix} y \\ x \end{pmatrix} = \begin{pmatrix} g \\ f \end{pmatrix}
-
-    Parameters
-    ----------
-    blocks : numpy.ndarray of shape (resample, group, k, k)
-        B, one block per group.
-    columns, rows : numpy.ndarray of shape (resample, group, k, border)
-        C and R.
-    corner : numpy.ndarray of shape (resample, border, border)
-        D.
-    block_side : numpy.ndarray of shape (resample, group, k)
-        g.
-    corner_side : numpy.ndarray of shape (resample, border)
-        f.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        y and x in the shapes of g and f; NaN where a matrix is singular.
-    """
-    batch, width = corner_side.shape
-    solved = solve_or_nan(blocks, np.concatenate([columns, block_side[..., None]], axis=-1))
-    across = rows.reshape(batch, -1, width).transpose(0, 2, 1)
-    eliminated = across @ solved.reshape(batch, -1, width + 1)
-    right = corner_side[:, :, None] - eliminated[:, :, -1:]
-    x = solve_or_nan(corner - eliminated[:, :, :-1], right)
-    return solved[..., -1] - (solved[..., :-1] @ x[:, None])[..., 0], x[:, :, 0]
-
-
 def inverse_blocks(blocks: Array) -> Array:
     """Invert small symmetric blocks, in closed form up to two by two.
 

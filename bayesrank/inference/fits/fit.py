@@ -13,6 +13,9 @@ from bayesrank.inference.fits.newton import Optimum
 
 Array = NDArray[np.float64]
 
+# Rows that hold something are of the order of 1.
+_ZERO = 1e-9
+
 
 class Objective(Protocol):
     """A penalised log-likelihood, at points of shape (resample, p)."""
@@ -95,6 +98,8 @@ class Fit:
         unpack: Callable[[Array], dict[str, Array]],
         *,
         exists: NDArray[np.bool_] | bool = True,
+        along: Callable[[Array], Array] | None = None,
+        origin: Array | float = 0.0,
         **others: Any,
     ) -> Self:
         """Describe an optimum.
@@ -111,6 +116,11 @@ class Fit:
             As in :class:`Fit`.
         exists : numpy.ndarray of bool and shape (resample,), default True
             False where the data have no finite optimum.
+        along : callable, optional
+            Turns rows along the points of the problem, of shape (..., p), into rows along the free
+            coordinates, which are orthonormal in those points; by default they are the points.
+        origin : numpy.ndarray of shape (p,) or float, default 0
+            The point whose free coordinates are 0.
         **others
             Further attributes.
 
@@ -118,9 +128,20 @@ class Fit:
         -------
         Fit
         """
-        point, p = optimum.point, optimum.point.shape[-1]
-        free = point.reshape(*lead, p)
+        along = along or np.asarray
+        point = optimum.point
+        free = along(point - origin)
+        p = free.shape[-1]
+        free = free.reshape(*lead, p)
         named = unpack(free)
+
+        def curvature() -> tuple[Array, Array]:
+            information = along(along(problem.information(point)).swapaxes(1, 2))
+            held = along(problem.held_rows(point).swapaxes(1, 2)).swapaxes(1, 2)
+            # What the free coordinates hold by themselves is zero along them.
+            held = held[..., np.abs(held).max(axis=(0, 1)) > _ZERO]
+            return information.reshape(*lead, p, p), held.reshape(*lead, p, held.shape[-1])
+
         given = {
             "score": named.pop("score"),
             "parameters": named,
@@ -130,10 +151,7 @@ class Fit:
             "free": free,
             "unpack": unpack,
             "log_likelihood": lambda: problem.loglik(point).reshape(lead),
-            "curvature": lambda: (
-                problem.information(point).reshape(*lead, p, p),
-                problem.held_rows(point).reshape(*lead, p, -1),
-            ),
+            "curvature": curvature,
         }
         return cls(**(given | others))
 

@@ -9,7 +9,7 @@ chance of :math:`c_m = u\,\sigma(g_m)` to be right by guessing; or those of seve
 :math:`x_{lm} = u_l^\top a_m + d_m`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -178,10 +178,15 @@ class Lines:
         """Number of cells per resample."""
         return self.right[0].size
 
+    @property
+    def curved(self) -> bool:
+        """Whether blocks of questions may be indefinite."""
+        return not self.concave
+
     @cached_property
     def by_trial(self) -> Array:
         """Number right over questions, of shape (resample, system, trial)."""
-        return self.right.sum(axis=-1)
+        return _over_questions(self.right)
 
     @cached_property
     def by_question(self) -> Array:
@@ -206,21 +211,20 @@ class Lines:
 
     def reach(self, u: Array, v: Array) -> Array:
         """Return how far steps move any log-odds at most, of shape (resample,)."""
-        states, easy = (u if self.design is None else u @ self.design.T), v[..., 0]
+        states, easy = self._states(u), v[..., 0]
         up = states.max(axis=(1, 2)) + easy.max(axis=1)
         return np.maximum(up, -states.min(axis=(1, 2)) - easy.min(axis=1))
 
     def value(self, u: Array, v: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
+        if self.concave:
+            return self._value_alike(u, v)
         *_, x, guess = self.log_odds(u, v)
-        if guess is None:
-            total = (self.trials * softplus(x)).sum(axis=(1, 2, 3))
-            return (self.right * x).sum(axis=(1, 2, 3)) - total
         return loglik(self.right, self.trials, x, guess).sum(axis=(1, 2, 3))
 
     def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
-        if not self.sloped and self.guessing.fixed == 0.0:
+        if self.concave:
             return self._expand_alike(u, v)
         slope, lean, x, guess = self.log_odds(u, v)
         by_cell = None if exact is None else exact[:, np.newaxis, np.newaxis]
@@ -262,7 +266,7 @@ class Lines:
 
         All with the axes of the answers.
         """
-        states = u if self.design is None else u @ self.design.T
+        states = self._states(u)
         easy = _over_answers(v[..., 0])
         slope = np.exp(_over_answers(v[..., 1])) if self.sloped else 1.0
         lean = (states[..., np.newaxis] + easy * self.offset) * slope
@@ -271,24 +275,33 @@ class Lines:
             guess = _over_answers(guess)
         return slope, lean, lean + easy, guess
 
+    def _value_alike(self, u: Array, v: Array) -> Array:
+        """Return the log-likelihood where questions differ in difficulty alone."""
+        states, easy = self._states(u), v[..., 0]
+        total = _odds(states, easy)
+        np.log1p(total, out=total)
+        total *= self.trials
+        linear = (self.by_trial * states).sum(axis=(1, 2)) + (self.by_question * easy).sum(axis=1)
+        return linear - total.sum(axis=(1, 2, 3))
+
     def _expand_alike(self, u: Array, v: Array) -> Expansion:
-        """Return the same where questions differ in difficulty alone."""
-        states, easy = (u if self.design is None else u @ self.design.T), v[..., 0]
-        # One exponential per parameter instead of one per answer.
-        wrong = np.exp(-np.minimum(np.maximum(states, -_LARGEST), _LARGEST))[..., np.newaxis]
-        odds = np.exp(-np.minimum(np.maximum(easy, -_LARGEST), _LARGEST))
-        weight = wrong * odds[:, np.newaxis, np.newaxis]
+        """Return gradient and negative Hessian where questions differ in difficulty alone."""
+        weight = _odds(-self._states(u), -v[..., 0])
         share = weight + 1.0
         np.reciprocal(share, out=share)
         weight *= share
         share *= self.trials
         weight *= share
-        by_question = self.by_question - share.sum(axis=(1, 2))
-        by_trial = self.by_trial - share.sum(axis=-1)
-        of_systems = self._of_systems(by_trial, weight.sum(axis=-1))
-        vv = weight.sum(axis=(1, 2))[..., np.newaxis, np.newaxis]
+        by_question = self.by_question - _over_trials(share)
+        by_trial = self.by_trial - _over_questions(share)
+        of_systems = self._of_systems(by_trial, _over_questions(weight))
+        vv = _over_trials(weight)[..., np.newaxis, np.newaxis]
         uv = self._by_coordinate(weight)[..., np.newaxis]
         return Expansion(*of_systems, by_question[..., np.newaxis], vv, uv)
+
+    def _states(self, u: Array) -> Array:
+        """Return abilities in every trial, of shape (resample, system, trial)."""
+        return u if self.design is None else u @ self.design.T
 
     def _of_systems(self, pull: Array, weight: Array) -> tuple[Array, Array]:
         """Return gradients and blocks of systems from sums over questions."""
@@ -303,6 +316,103 @@ class Lines:
         if self.design is None or self.design.shape == (1, 1):
             return values
         return self.design.T @ values
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Answers whose log-odds are those of several abilities; parameters are loadings, then d.
+
+    Attributes
+    ----------
+    right, trials : numpy.ndarray of shape (resample, system, question)
+        Numbers right and numbers of trials.
+    n_factors : int
+        Number of abilities.
+    """
+
+    right: Array
+    trials: Array
+    n_factors: int
+    concave: bool = field(default=False, init=False)
+    curved: bool = field(default=False, init=False)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Numbers of systems, their coordinates, questions and their parameters."""
+        _, n_systems, n_questions = self.right.shape
+        return n_systems, self.n_factors, n_questions, self.n_factors + 1
+
+    @property
+    def size(self) -> int:
+        """Number of cells per resample."""
+        return self.right[0].size
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the answers of some resamples."""
+        return replace(self, right=self.right[index], trials=self.trials[index])
+
+    def scale(self, v: Array) -> Array:
+        """Return the largest number of answers behind a parameter, of shape (resample,)."""
+        return np.maximum(*(self.trials.sum(axis=axis).max(axis=-1) for axis in (1, 2)))
+
+    def reach(self, u: Array, v: Array) -> Array:
+        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
+        return np.full(len(u), np.inf)
+
+    def value(self, u: Array, v: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+        return loglik(self.right, self.trials, _inner(u, v)).sum(axis=(1, 2))
+
+    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+        """Return the gradient and the negative Hessian; see :class:`Cells`."""
+        found = slopes(self.right, self.trials, _inner(u, v))
+        pull, weight = found.pull, found.weight
+        batch, n_systems, a = u.shape
+        n_questions, b = v.shape[1:]
+        loading, lines = v[..., :-1], np.concatenate([u, np.ones((batch, n_systems, 1))], axis=-1)
+        uu = weight @ _squares(loading)
+        vv = weight.swapaxes(1, 2) @ _squares(lines)
+        uv = weight[:, :, np.newaxis] * loading.swapaxes(1, 2)[:, np.newaxis]
+        uv = uv[..., np.newaxis] * lines[:, :, np.newaxis, np.newaxis]
+        each = np.arange(a)
+        uv[:, :, each, :, each] -= pull
+        return Expansion(
+            pull @ loading,
+            uu.reshape(batch, n_systems, a, a),
+            pull.swapaxes(1, 2) @ lines,
+            vv.reshape(batch, n_questions, b, b),
+            uv,
+        )
+
+
+def _inner(u: Array, v: Array) -> Array:
+    """Return log-odds of abilities against loadings."""
+    return u @ v[..., :-1].swapaxes(1, 2) + v[:, np.newaxis, :, -1]
+
+
+def _squares(rows: Array) -> Array:
+    """Return the products of all columns with all, of shape (resample, row, k k)."""
+    products = rows[..., np.newaxis] * rows[..., np.newaxis, :]
+    return products.reshape(*rows.shape[:2], -1)
+
+
+def _odds(states: Array, easy: Array) -> Array:
+    """Return exp of their sums, with the axes of answers: one exponential per parameter."""
+    by_state, by_question = (
+        np.exp(np.minimum(np.maximum(values, -_LARGEST), _LARGEST)) for values in (states, easy)
+    )
+    return by_state[..., np.newaxis] * by_question[:, np.newaxis, np.newaxis]
+
+
+def _over_questions(values: Array) -> Array:
+    """Return sums over questions; NumPy's own loop over short rows takes thrice the time."""
+    return values @ np.ones(values.shape[-1])
+
+
+def _over_trials(values: Array) -> Array:
+    """Return sums over systems and trials, of shape (resample, question)."""
+    rows = values.reshape(len(values), -1, values.shape[-1])
+    return np.ones(rows.shape[1]) @ rows
 
 
 def _over_answers(values: Any) -> Any:

@@ -1,6 +1,5 @@
 """Item response models as rows of one engine: their designs, priors and what they hold."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave, smoothed_log_odds
+from bayesrank.inference.fits.newton import maximise_nonconcave, smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.rasch import stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
@@ -146,7 +145,7 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     if problem.likelihood.sloped:
         rows = np.concatenate([data.right, rows], axis=-1)
     point[:, :n_systems] = settle_ties(point[:, :n_systems], totals, rows=rows)
-    return two_sided_fit(problem, optimum, data.lead, partial(_unpack_pooled, problem.likelihood))
+    return Fit.at(problem, optimum, data.lead, partial(_unpack_pooled, problem.likelihood))
 
 
 def _unpack_pooled(likelihood: Lines, free: Array) -> Named:
@@ -165,46 +164,3 @@ def _unpack_pooled(likelihood: Lines, free: Array) -> Named:
         guess = likelihood.guessing.upper * logistic(others[-1])
         named |= {"guessing_logit": others[-1], "guessing": guess}
     return named
-
-
-def two_sided_fit(
-    problem: TwoSided[Any],
-    optimum: Optimum,
-    lead: tuple[int, ...],
-    unpack: Callable[[Array], Named],
-) -> Fit:
-    """Describe an optimum.
-
-    Parameters
-    ----------
-    problem : TwoSided
-        The objective.
-    optimum : Optimum
-        Its maximum, with ties settled.
-    lead : tuple of int
-        Shape of the resample axes.
-    unpack : callable
-        Names the coordinates of a point, ``score`` among them.
-
-    Returns
-    -------
-    Fit
-        Its free coordinates are the points of the objective.
-    """
-    point = optimum.point
-    p = point.shape[-1]
-    named = unpack(point.reshape(*lead, p))
-    return Fit(
-        score=named.pop("score"),
-        parameters=named,
-        converged=optimum.converged.reshape(lead),
-        iterations=optimum.iterations.reshape(lead),
-        gradient_norm=optimum.gradient_norm.reshape(lead),
-        free=point.reshape(*lead, p),
-        unpack=unpack,
-        log_likelihood=lambda: problem.loglik(point).reshape(lead),
-        curvature=lambda: (
-            problem.information(point).reshape(*lead, p, p),
-            problem.constraints[0],
-        ),
-    )

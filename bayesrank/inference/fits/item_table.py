@@ -14,18 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.inference.fits.dynamic import fit_growth, fit_walk
 from bayesrank.inference.fits.existence import REMEDY, check_items
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.growth import fit_growth
 from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.mirt import fit_mirt
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
-from bayesrank.inference.fits.pooled_growth import fit_pooled_growth
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.state_space import fit_state_space
 from bayesrank.models.factor_reference import Score
 from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
@@ -164,7 +162,7 @@ def dynamic_irt(
     NoFiniteEstimate
         If an optimiser is to estimate the scale of a walk.
     """
-    check_time_axis(
+    times = check_time_axis(
         data.shape[2],
         variant=variant,
         assume_time_axis=assume_time_axis,
@@ -182,32 +180,28 @@ def dynamic_irt(
     normal = prior.quadratic()
     if normal is None:
         return None
+    given: dict[str, Any] = {
+        "times": times,
+        "score_target": score_target,
+        "ability_mean": normal[0],
+        "ability_precision": normal[1],
+    }
     if variant == "growth" and difficulty_prior == HIERARCHICAL:
-        slopes = as_prior(slope_prior).quadratic()
-        if slopes is None or min(slopes[1], normal[1]) == 0.0:
-            return None
         if data.shape[2] == 1:
             return rasch(data, prior, difficulty_prior=difficulty_prior)
-        data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
-        fit = fit_pooled_growth(
-            data.outcomes,
-            time_points=time_points,
-            score_target=score_target,
-            slope_mean=float(slopes[0]),
-            slope_precision=slopes[1],
-            ability_mean=normal[0],
-            ability_precision=normal[1],
-        )
-        return _with_free_variables(fit, _contrasts)
+        return _fit_pooled_growth(data, slope_prior, given)
     if not _is_flat(difficulty_prior):
         return None
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
-    abilities: dict[str, Any] = {"ability_mean": normal[0], "ability_precision": normal[1]}
-    times: dict[str, Any] = {"time_points": time_points, "score_target": score_target}
     if variant == "growth" and _is_flat(slope_prior) and slope_reg > 0:
-        return fit_growth(data.outcomes, slope_reg=slope_reg, **times, **abilities)
+        if slope_reg == np.inf:
+            raise ValueError(
+                "slope_reg must be positive and finite, since a single run of right answers can "
+                f"make free slopes infinite; got {slope_reg!r}"
+            )
+        return fit_growth(data.outcomes, slope_prior=NormalPrior(0.0, 2.0 * slope_reg), **given)
     if variant == "state_space" and state_reg > 0:
-        fit = fit_state_space(data.outcomes, state_reg=state_reg, **times, **abilities)
+        fit = fit_walk(data.outcomes, state_reg=state_reg, **given)
         return _with_free_variables(fit, _increments)
     return None
 
@@ -341,6 +335,19 @@ def _fit_lines(
         slope_prior=NormalPrior(0.0, slopes[1]),
         **guessing,
     )
+
+
+def _fit_pooled_growth(
+    data: Responses, slope_prior: PriorLike, given: dict[str, Any]
+) -> Fit | None:
+    """Fit growth with normal slopes and hierarchical difficulties."""
+    slopes = as_prior(slope_prior).quadratic()
+    if slopes is None or min(slopes[1], given["ability_precision"]) == 0.0:
+        return None
+    data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
+    normal = NormalPrior(float(slopes[0]), slopes[1])
+    fit = fit_growth(data.outcomes, slope_prior=normal, pooled=True, **given)
+    return _with_free_variables(fit, _contrasts)
 
 
 def _uncentred(fit: Fit) -> Fit:

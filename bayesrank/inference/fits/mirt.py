@@ -9,30 +9,24 @@ the systems, loadings :math:`a_m` and intercepts :math:`d_m`,
    \eta_{lm} = \theta_l^\top a_m + d_m,
 
 with normal priors on abilities and on what loadings differ from their reference, in the directions
-that it leaves them, and the hierarchical prior on intercepts. The objective, of
-:mod:`bayesrank.inference.fits.factor_items`, is not concave: a step that does not increase it is
-damped.
+that it leaves them, and the hierarchical prior on intercepts.
 """
 
-from functools import partial
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.exact_ties import settle_ties
-from bayesrank.inference.fits.factor_items import FactorItems, Point
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.laplace import zero_sum
-from bayesrank.inference.fits.newton import GRADIENT_TOLERANCE, smoothed_log_odds
+from bayesrank.inference.fits.item_likelihoods import Factors
+from bayesrank.inference.fits.item_models import Named
+from bayesrank.inference.fits.newton import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.models.factor_reference import Score, factor_reference
+from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided, joined
+from bayesrank.models.factor_reference import FactorReference, Score, factor_reference
 
-_MAX_ITERATIONS = 100
-# Convergence is quadratic: the error that a full step of this size leaves is its square.
-_LAST_STEP = 1e-8
-# Share of the objective that a step may lose to rounding.
-_ROUNDING = 1e-10
-_FIRST_DAMPING = 1e-3
 # Abilities are log-odds, of the order of 1.
 _NO_ABILITY = 1e-12
 
@@ -45,8 +39,8 @@ def mirt_problem(
     ability_mean: ArrayLike = 0.0,
     ability_precision: float = 1.0,
     loading_precision: float = 0.3**-2,
-) -> FactorItems:
-    """Build the objective that :func:`fit_mirt` maximises; see there.
+) -> tuple[TwoSided[Factors], FactorReference]:
+    """Build the objective that :func:`fit_mirt` maximises.
 
     Parameters
     ----------
@@ -55,29 +49,42 @@ def mirt_problem(
 
     Returns
     -------
-    FactorItems
+    tuple of TwoSided and FactorReference
+        The objective, whose points hold the abilities in each factor, the loadings of each factor
+        and the intercepts; and where the loadings are, roughly.
     """
     right, total = (np.asarray(table, dtype=np.float64) for table in (correct, trials))
-    mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), len(right))
-    return FactorItems(
-        right,
-        total,
-        factor_reference(right, total, n_factors),
-        mean - mean.mean(),
-        ability_precision,
-        loading_precision,
+    n_systems, n_questions = right.shape
+    reference = factor_reference(right, total, n_factors)
+    mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
+    each = np.arange(n_factors)
+    hold_u = np.zeros((n_factors, n_systems, n_factors))
+    hold_u[each, :, each] = 1.0
+    # Orthonormal rows that span the reference as the data weight it, for each factor.
+    hold_v = np.zeros((n_factors, n_factors, n_questions, n_factors + 1))
+    hold_v[each, :, :, each] = np.linalg.qr(reference.held)[0].T
+    problem = TwoSided(
+        Factors(right[np.newaxis], total[np.newaxis], n_factors),
+        Quadratic(
+            ability_precision * np.eye(n_factors), np.tile(mean - mean.mean(), (n_factors, 1)).T
+        ),
+        Quadratic(
+            np.diag([loading_precision] * n_factors + [0.0]),
+            np.column_stack([reference.loading, np.zeros(n_questions)]),
+        ),
+        Pooled(n_factors),
+        hold_u,
+        hold_v.reshape(1, -1, n_questions, n_factors + 1),
     )
+    return problem, reference
 
 
 def fit_mirt(
     correct: ArrayLike,
     trials: ArrayLike,
     *,
-    n_factors: int = 2,
-    ability_mean: ArrayLike = 0.0,
-    ability_precision: float = 1.0,
-    loading_precision: float = 0.3**-2,
     score: Score = "mean_slope",
+    **options: Any,
 ) -> Fit:
     """Fit the multidimensional model of :func:`bayesrank.models.mirt`, for one table.
 
@@ -85,21 +92,23 @@ def fit_mirt(
     ----------
     correct, trials : array_like of shape (system, question)
         Number right and number of trials, 0 where a cell is missing.
-    n_factors : int, default 2
-        Number of abilities per system, fewer than systems and than questions.
+    score : {"mean_slope", "norm"}, default "mean_slope"
+        As in the factory.
     ability_mean : array_like, broadcastable to (system,), default 0
         Means of the normal prior on the abilities; only their differences matter.
     ability_precision : float, default 1.0
         Precision of that prior.
+    n_factors : int, default 2
+        Number of abilities per system, fewer than systems and than questions.
     loading_precision : float, default 1 / 0.3**2
         Precision of the normal prior on what loadings differ from the reference, positive.
-    score : {"mean_slope", "norm"}, default "mean_slope"
-        As in the factory.
 
     Returns
     -------
     Fit
-        Not batched. Free coordinates: those of :class:`FactorItems`.
+        Not batched. Free coordinates: abilities in the first factor, in the second, ...; what the
+        loadings of the first factor differ from the reference in each direction, of the second,
+        ...; intercepts.
 
     References
     ----------
@@ -112,74 +121,57 @@ def fit_mirt(
     >>> bool(fit.score[0] > fit.score[1] > fit.score[2])
     True
     """
-    problem = mirt_problem(
-        correct,
-        trials,
-        n_factors=n_factors,
-        ability_mean=ability_mean,
-        ability_precision=ability_precision,
-        loading_precision=loading_precision,
-    )
-    point, settled, iterations = _climb(problem)
+    problem, reference = mirt_problem(correct, trials, **options)
+    cells, directions = problem.likelihood, reference.directions
+    n_systems, n_factors, n_questions, _ = cells.shape
+    n_abilities = n_systems * n_factors
+
+    def along(rows: Array) -> Array:
+        loadings = rows[..., n_abilities:-n_questions]
+        by_factor = loadings.reshape(*rows.shape[:-1], n_factors, n_questions) @ directions
+        beside = by_factor.reshape(*rows.shape[:-1], -1)
+        return np.concatenate([rows[..., :n_abilities], beside, rows[..., -n_questions:]], axis=-1)
+
+    def unpack(free: Array) -> Named:
+        lead = (*free.shape[:-1], n_factors)
+        ability = free[..., :n_abilities].reshape(*lead, n_systems).swapaxes(-1, -2)
+        beside = free[..., n_abilities:-n_questions].reshape(*lead, -1)
+        loading = reference.loading + directions @ beside.swapaxes(-1, -2)
+        return _named(ability, loading, free[..., -n_questions:], beside, reference, score)
+
+    optimum = problem.maximise(_first_point(cells, reference))
     # Sums leave rounding errors where all abilities are zero, which are no factors.
-    ability = np.where(np.abs(point.ability) < _NO_ABILITY, 0.0, point.ability)
-    point = point._replace(ability=ability)
-    free = problem.free(point)
-    n_systems = len(problem.right)
-    starts = range(0, n_systems * n_factors, n_systems)
-    held = zero_sum(len(free), *(slice(start, start + n_systems) for start in starts))
-    gradient = problem.gradient(point)
-    gradient -= held @ (held.T @ gradient) / n_systems
-    gradient_norm = np.abs(gradient).max() / problem.scale
-    named = _unpack(problem, score, free)
-    totals = problem.right.sum(axis=1) + ability_precision * problem.ability_mean
-    rows = np.concatenate([problem.right, problem.trials], axis=1)
-    return Fit(
-        score=settle_ties(named.pop("score")[None], totals[None], rows=rows[None])[0],
-        parameters=named,
-        converged=np.asarray(settled and gradient_norm <= GRADIENT_TOLERANCE),
-        iterations=np.asarray(iterations),
-        gradient_norm=gradient_norm,
-        free=free,
-        unpack=partial(_unpack, problem, score),
-        log_likelihood=lambda: np.asarray(problem.loglik(point)),
-        curvature=lambda: (problem.information(point), held),
+    ability = optimum.point[:, :n_abilities]
+    ability[np.abs(ability) < _NO_ABILITY] = 0.0
+    origin = np.concatenate(
+        [np.zeros(n_abilities), reference.loading.T.ravel(), np.zeros(n_questions)]
     )
+    fit = Fit.at(problem, optimum, (), unpack, along=along, origin=origin)
+    totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
+    rows = np.concatenate([cells.right, cells.trials], axis=2)
+    return replace(fit, score=settle_ties(fit.score[np.newaxis], totals, rows=rows)[0])
 
 
-def _climb(problem: FactorItems) -> tuple[Point, bool, int]:
-    """Return where damped Newton steps end, whether they vanished, and their number."""
-    point = _first_point(problem)
-    value, damping = problem.value(point), 0.0
-    for iteration in range(1, _MAX_ITERATIONS + 1):
-        step = problem.newton(point, damping)
-        there = point.plus(step)
-        reached = problem.value(there)
-        if not reached >= value - _ROUNDING * abs(value):  # also when NaN
-            damping = max(10.0 * damping, _FIRST_DAMPING)
-            continue
-        point, value = there, reached
-        if damping == 0.0 and max(np.abs(move).max() for move in step) <= _LAST_STEP:
-            return point, True, iteration
-        damping = damping / 10.0 if damping > _FIRST_DAMPING else 0.0
-    return point, False, _MAX_ITERATIONS
-
-
-def _first_point(problem: FactorItems) -> Point:
+def _first_point(cells: Factors, reference: FactorReference) -> Array:
     """Begin at the reference, with the abilities that explain smoothed log-odds best."""
-    right, trials, loading = problem.right, problem.trials, problem.reference.loading
+    right, trials, loading = cells.right[0], cells.trials[0], reference.loading
     intercept = smoothed_log_odds(right.sum(axis=0), trials.sum(axis=0))
     rest = (smoothed_log_odds(right, trials) - intercept) * (trials > 0.0)
-    ability = np.linalg.solve(loading.T @ loading + np.eye(loading.shape[1]), loading.T @ rest.T).T
-    return Point(ability - ability.mean(axis=0), loading, intercept)
+    ability = np.linalg.solve(loading.T @ loading + np.eye(cells.n_factors), loading.T @ rest.T).T
+    questions = np.column_stack([loading, intercept])
+    return joined((ability - ability.mean(axis=0))[np.newaxis], questions[np.newaxis])
 
 
-def _unpack(problem: FactorItems, score: Score, free: Array) -> dict[str, Array]:
-    """Name the parameters at free coordinates of shape (..., p), as the factory does."""
-    ability, loading, intercept = problem.point(free)
-    deviation = np.swapaxes(loading - problem.reference.loading, -1, -2)
-    deviation = deviation @ problem.reference.directions
-    abilities, slopes = _triangular(ability, loading, problem.reference.anchors)
+def _named(
+    ability: Array,
+    loading: Array,
+    intercept: Array,
+    deviation: Array,
+    reference: FactorReference,
+    score: Score,
+) -> Named:
+    """Name parameters as the factory does."""
+    abilities, slopes = _triangular(ability, loading, reference.anchors)
     if score == "mean_slope":
         value = np.einsum("...lk,...k->...l", ability, loading.mean(axis=-2))
     else:

@@ -3,7 +3,6 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.priors import LEVEL_SD, POOLED_DF
@@ -66,15 +65,3 @@ class PooledPrior(NamedTuple):
             columns=np.stack([np.ones_like(deviation), deviation], axis=-1),
             shares=np.stack([(of_mean - precision) / n, -2.0 * precision**2 / freedom], axis=-1),
         )
-
-    @property
-    def coupling(self) -> Array:
-        """The part of the precision between questions, U diag(s) U', (..., question, question)."""
-        scaled = self.columns * self.shares[..., np.newaxis, :]
-        return scaled @ np.swapaxes(self.columns, -1, -2)
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the expansions of some resamples: themselves, where these are all."""
-        if len(index) == len(self.precision):
-            return self
-        return type(self)(*(part[index] for part in self))

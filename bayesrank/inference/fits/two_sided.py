@@ -76,6 +76,11 @@ class Cells(Protocol):
         """Return how far steps move any log-odds at most, of shape (resample,)."""
         ...
 
+    @property
+    def curved(self) -> bool:
+        """Whether blocks of questions may be indefinite, of three parameters at most."""
+        ...
+
     def value(self, u: Array, v: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
         ...
@@ -393,7 +398,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         expected diagonal are what damps.
         """
         found, low = self._at(point)
-        curved = found.vv.shape[-1] > 1
+        curved = self.likelihood.curved
         if curved and not (definite := positive_definite(found.vv)).all():
             found, low = self._expand(point, definite)
         matrices = [self._bordered(point, found, low)]
