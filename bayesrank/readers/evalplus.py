@@ -1,4 +1,4 @@
-"""Reader of EvalPlus results, ``<model>_eval_results.json``."""
+"""Readers of EvalPlus and BigCodeBench results, ``<model>_eval_results.json``."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,15 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import plain_name
 from bayesrank.readers.selection import Selection, choose
 
 RESULTS_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"base_status"\s*:)', re.DOTALL
+)
+
+BIGCODEBENCH_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"status"\s*:)', re.DOTALL
 )
 
 # What a solution has to pass; the first one is what EvalPlus ranks by.
@@ -26,6 +31,11 @@ _NAME = re.compile(r"[-_.]?eval_results$")
 def is_evalplus(path: Path) -> bool:
     """Return whether a file starts like the results of EvalPlus."""
     return starts_like(path, RESULTS_START)
+
+
+def is_bigcodebench(path: Path) -> bool:
+    """Return whether a file starts like the results of BigCodeBench."""
+    return starts_like(path, BIGCODEBENCH_START) and not is_evalplus(path)
 
 
 def read_evalplus(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -59,11 +69,41 @@ def read_evalplus(paths: Sequence[Path], selection: Selection) -> LogTable:
        https://doi.org/10.48550/arXiv.2305.01210
     """
     tests = METRICS[choose("metric", tuple(METRICS), selection.metric or "plus")]
-    logs = [
-        Log(path, _NAME.sub("", path.stem) or path.parent.name, list(_attempts(path, tests)))
-        for path in paths
-    ]
-    return table_of_logs(logs, "evalplus", selection)
+    return _read(paths, selection, "evalplus", tests)
+
+
+def read_bigcodebench(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read results of BigCodeBench; the solutions of a problem are trials, and not paired.
+
+    The system is named as in :func:`read_evalplus`. A solution without a status is missing.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Files; several of one system add trials.
+    selection : Selection
+        Says what counts as wrong.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a file is damaged, or a status is none of pass, fail and timeout.
+    """
+    return _read(paths, selection, "bigcodebench", ("status",))
+
+
+def _read(
+    paths: Sequence[Path], selection: Selection, source: str, tests: Sequence[str]
+) -> LogTable:
+    logs = []
+    for path in paths:
+        system = _NAME.sub("", Path(plain_name(path)).stem) or path.parent.name
+        logs.append(Log(path, system, list(_attempts(path, tests))))
+    return table_of_logs(logs, source, selection)
 
 
 def _attempts(path: Path, tests: Sequence[str]) -> Iterator[Attempt]:

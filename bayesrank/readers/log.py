@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
+
+from bayesrank.outcome_values import outcome_number
 
 # Why an attempt has no outcome, or how it ended where it has one.
 STATUSES = ("error", "limit", "refused", "unscored", "absent")
@@ -90,6 +93,43 @@ def label(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip()
+
+
+def scored(
+    question: str,
+    value: object,
+    path: Path,
+    *,
+    trial: int = 0,
+    status: str = "",
+    group: str = "",
+    details: tuple[str, ...] = (),
+) -> Attempt:
+    """Return an attempt with a logged value as its outcome, unscored where it stands for none.
+
+    Parameters
+    ----------
+    question : str
+        Its name.
+    value : object
+        As in :func:`bayesrank.outcome_values.outcome_number`.
+    path : pathlib.Path
+        The log, for the message.
+    trial, status, group, details
+        As in :class:`Attempt`.
+
+    Returns
+    -------
+    Attempt
+
+    Raises
+    ------
+    DataError
+        If the value stands for no number.
+    """
+    outcome = outcome_number(value, f"{question!r} in {path.name}")
+    status = status or ("unscored" if isnan(outcome) else "")
+    return Attempt(question, outcome, trial, status, group, details)
 
 
 def number_trials(attempts: Iterable[Attempt]) -> list[Attempt]:

@@ -51,6 +51,8 @@ class LogTable:
         Further columns, which say how an outcome came about.
     cautions : tuple of str
         Sentences on what may be wrong with the comparison.
+    scale : (float, float), optional
+        Lowest and highest score there can be, where the format says so.
     """
 
     frame: "pd.DataFrame"
@@ -60,6 +62,7 @@ class LogTable:
     message: str
     details: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    scale: tuple[float, float] | None = None
 
     def to_dataarray(self) -> "xr.DataArray":
         """Return the outcomes with what the logs say of each of them as coordinates.

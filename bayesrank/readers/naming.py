@@ -4,10 +4,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Log
+from bayesrank.readers.opening import open_log
 from bayesrank.readers.selection import Selection
 
 # What changes between repeats of a run, or only how requests are sent.
@@ -142,21 +144,20 @@ def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     DataError
         If a run occurs twice with other outcomes.
     """
-    first: dict[tuple[str, ...], Log] = {}
-    kept, copies = [], []
+    alike: dict[tuple[str, ...], list[Log]] = {}
+    copies = []
     for log in logs:
-        known = first.setdefault(_identity(log), log)
-        if known is log:
-            kept.append(log)
-        elif log.run and known.attempts != log.attempts:
+        known = alike.setdefault(_identity(log), [])
+        if any(_is_copy(log, other) for other in known):
+            copies.append(log.path.name)
+            continue
+        if log.run and known:
             raise DataError(
                 f"paths must hold every run once; got the run {log.run!r} of {log.name!r} with "
-                f"different outcomes in {known.path} and {log.path}: leave out one of them"
+                f"different outcomes in {known[0].path} and {log.path}: leave out one of them"
             )
-        elif not log.run and not _same_bytes(known, log):
-            kept.append(log)
-        else:
-            copies.append(log.path.name)
+        known.append(log)
+    kept = [log for log in logs if any(log is other for other in alike[_identity(log)])]
     plural = "copies" if len(copies) > 1 else "copy"
     return kept, [f"{len(copies)} {plural} of a log left out ({copies[0]})"] if copies else []
 
@@ -166,11 +167,18 @@ def _identity(log: Log) -> tuple[str, ...]:
     return log.name, log.task, log.run or f"file {file}", json.dumps(_fields(log), sort_keys=True)
 
 
-def _same_bytes(first: Log, second: Log) -> bool:
-    one, other = first.path, second.path
-    return one == other or (
-        one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
-    )
+def _is_copy(log: Log, other: Log) -> bool:
+    """Return whether logs of one identity have the same attempts, and the same bytes if no run."""
+    # Outcomes that are NaN are equal here.
+    pairs = zip(log.attempts, other.attempts, strict=False)
+    if len(log.attempts) != len(other.attempts) or any(repr(a) != repr(b) for a, b in pairs):
+        return False
+    return bool(log.run) or log.path == other.path or _read(log.path) == _read(other.path)
+
+
+def _read(path: Path) -> bytes:
+    with open_log(path) as file:
+        return file.read()
 
 
 def _telling(

@@ -282,6 +282,8 @@ def _read_responses(
         message = describe(data.shape, data.n_missing) + logs.message
     else:
         table = _read_table(logs, selection)
+        if scale is None and weights is None and edges is None:
+            scale = table.scale
         if scale is None:
             refuse_negative(table.frame)
         data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)

@@ -191,9 +191,10 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
     failed = (each for each in sorted(folder.iterdir()) if each.is_dir() and each not in reported)
     attempts += [Attempt(each.name, nan, status="error") for each in failed]
     # Submissions keep them in <submission>/logs, the harness in <run>/<model>.
-    if folder.name == "logs":
-        return Log(folder, folder.parent.name, attempts, settings={"run": ""})
-    return Log(folder, folder.name, attempts, settings={"run": folder.parent.name})
+    system, run = (
+        (folder.parent.name, "") if folder.name == "logs" else (folder.name, folder.parent.name)
+    )
+    return Log(paths[0], system, attempts, settings={"run": run})
 
 
 def _submissions(paths: Sequence[Path]) -> Iterator[Log]:

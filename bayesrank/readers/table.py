@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from bayesrank.battles import Battles
 from bayesrank.columns import COLUMNS
 from bayesrank.readers.battles import is_battles, read_battle_files
-from bayesrank.readers.evalplus import is_evalplus, read_evalplus
+from bayesrank.readers.euroeval import is_euroeval, read_euroeval
+from bayesrank.readers.evalplus import (
+    is_bigcodebench,
+    is_evalplus,
+    read_bigcodebench,
+    read_evalplus,
+)
+from bayesrank.readers.harbor import is_harbor, read_harbor
 from bayesrank.readers.helm import is_instance_stats, read_helm
 from bayesrank.readers.inspect_files import is_inspect_log
 from bayesrank.readers.inspect_logs import read_inspect
@@ -20,18 +27,28 @@ from bayesrank.readers.json_lines import (
     read_every_eval_ever,
     read_py_irt,
 )
+from bayesrank.readers.judgments import is_livebench, is_mt_bench, read_livebench, read_mt_bench
+from bayesrank.readers.lighteval import is_lighteval, read_lighteval
+from bayesrank.readers.livecodebench import is_livecodebench, read_livecodebench
 from bayesrank.readers.lm_eval import is_samples_file, read_lm_eval
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.long_tables import is_long_table, read_long_tables
+from bayesrank.readers.mcpmark import is_mcpmark, read_mcpmark
+from bayesrank.readers.mmlu_pro import is_mmlu_pro, read_mmlu_pro
 from bayesrank.readers.npz import is_npz, read_npz, read_npz_table
+from bayesrank.readers.openai_evals import is_openai_evals, read_openai_evals
+from bayesrank.readers.opencompass import is_opencompass, read_opencompass
+from bayesrank.readers.promptfoo import is_promptfoo, read_promptfoo
 from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.swebench import is_swebench, read_swebench
+from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
 from bayesrank.readers.tau_bench import (
     is_tau2_results,
     is_tau_results,
     read_tau2_bench,
     read_tau_bench,
 )
+from bayesrank.readers.terminal_bench import is_terminal_bench, read_terminal_bench
 from bayesrank.responses import Responses
 
 type ReadArrays = Callable[
@@ -111,6 +128,7 @@ _ROWS = (
         "SWE-bench reports of runs, instances and submissions, .json",
         is_swebench,
         read_swebench,
+        beside=r".*\.(?:log|txt|sh|diff|json|jsonl|md|yaml)",
     ),
     Reader(
         "helm",
@@ -126,6 +144,99 @@ _ROWS = (
         is_evalplus,
         read_evalplus,
         ("metric",),
+    ),
+    Reader(
+        "bigcodebench",
+        "BigCodeBench results, <model>_eval_results.json",
+        is_bigcodebench,
+        read_bigcodebench,
+    ),
+    Reader(
+        "swebench_pro",
+        "SWE-bench Pro results, eval_results.json",
+        is_swebench_pro,
+        read_swebench_pro,
+        beside=r".*\.json",
+    ),
+    Reader(
+        "terminal_bench",
+        "Terminal-Bench results, results.json of runs and trials",
+        is_terminal_bench,
+        read_terminal_bench,
+        ("task",),
+        beside=r".*",
+    ),
+    Reader(
+        "harbor",
+        "Harbor results, result.json of jobs and trials",
+        is_harbor,
+        read_harbor,
+        ("task", "metric"),
+        beside=r".*",
+    ),
+    Reader(
+        "livecodebench",
+        "LiveCodeBench results, ..._eval_all.json",
+        is_livecodebench,
+        read_livecodebench,
+        ("task",),
+        beside=r".*\.json",
+    ),
+    Reader(
+        "lighteval",
+        "lighteval details, details_<task>_<time>.parquet",
+        is_lighteval,
+        read_lighteval,
+        ("task", "metric"),
+    ),
+    Reader(
+        "mcpmark",
+        "MCPMark results, meta.json of tasks",
+        is_mcpmark,
+        read_mcpmark,
+        beside=r".*\.(?:json|log|txt)",
+    ),
+    Reader(
+        "mmlu_pro",
+        "MMLU-Pro outputs",
+        is_mmlu_pro,
+        read_mmlu_pro,
+        beside=r".*_summary\.(?:json|txt)",
+    ),
+    Reader("promptfoo", "promptfoo results, .json", is_promptfoo, read_promptfoo, ("metric",)),
+    Reader(
+        "openai_evals",
+        "logs of OpenAI evals, .jsonl",
+        is_openai_evals,
+        read_openai_evals,
+        ("task", "metric"),
+    ),
+    Reader(
+        "euroeval",
+        "EuroEval results, euroeval_benchmark_results.jsonl",
+        is_euroeval,
+        read_euroeval,
+        ("task", "metric"),
+    ),
+    Reader(
+        "livebench",
+        "LiveBench judgments, ground_truth_judgment.jsonl",
+        is_livebench,
+        read_livebench,
+        ("task",),
+    ),
+    Reader(
+        "mt_bench",
+        "MT-bench ratings of single answers, <judge>_single.jsonl",
+        is_mt_bench,
+        read_mt_bench,
+    ),
+    Reader(
+        "opencompass",
+        "OpenCompass results with details, <model>/<dataset>.json",
+        is_opencompass,
+        read_opencompass,
+        ("task",),
     ),
     Reader("tau_bench", "tau-bench results", is_tau_results, read_tau_bench),
     Reader("tau2_bench", "tau2-bench results", is_tau2_results, read_tau2_bench, ("task",)),

@@ -34,6 +34,16 @@ CASES = {
     "case21/runs --metric exact_match": {"openai/gpt-4o": 7 / 8, "meta/llama-3": 3 / 8},
     "case24/s4": {"20250101_agentA": 6 / 7, "20250202_agentB": 2 / 7},
     "case24/s6": {"agentA": 6 / 8, "agentB": 2 / 8},
+    "case15/mtb.jsonl": {"m1": 9.5, "m2": 6.5},
+    "case24/Scenario.codegeneration_8_0.6_eval_all.json": {"case24": 0.5},
+    "case24/details_gsm8k|0_2026-01-01.parquet": {"case24": 0.5},
+    "case24/euroeval_benchmark_results.jsonl": {"a": 0.545, "b": 0.645},
+    "case24/harbor": {"terminus-2__m": 2 / 4},
+    "case24/m_eval_results.json": {"m": 0.5},
+    "case24/openai_evals.jsonl": {"gpt-4": 0.5},
+    "case24/opencompass_result.json": {"case24": 0.5},
+    "case24/promptfoo.json": {"openai:gpt-4o": 8 / 12},
+    "case25/ground_truth_judgment.jsonl": {"m1": 0.3, "m2": 0.8},
     "case26/l3 --task mmlu_*": {"org__a": 18 / 24, "org__b": 9 / 24},
 }
 

@@ -8,6 +8,7 @@ import pytest
 from bayesrank import Responses
 from bayesrank.longtable import read_long, write_long
 from bayesrank.readers import READERS, read_responses, read_table
+from tests.readers.examples import EXAMPLES
 
 
 def logs(folder, name):
@@ -80,7 +81,8 @@ REAL = {
 
 
 def test_every_format_is_tried_here():
-    assert WRITTEN | set(REAL) | {"battles"} == set(READERS)
+    examples = {example.format for example in EXAMPLES}
+    assert WRITTEN | set(REAL) | examples | {"battles"} == set(READERS)
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
@@ -90,6 +92,14 @@ def test_written_logs(tmp_path, name):
     assert next(iter(READERS[name].recognises(path) for path in folder.rglob("*.*")))
     data = read_responses(folder)
     assert data.n_missing == read_table(folder).n_missing
+    assert_restored(data)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.format)
+def test_examples(tmp_path, example):
+    example.write(tmp_path)
+    data = read_responses(tmp_path, **example.chosen)
+    assert data.n_missing == read_table(tmp_path, **example.chosen).n_missing
     assert_restored(data)
 
 

@@ -1,0 +1,79 @@
+"""Reader of EuroEval results, ``euroeval_benchmark_results.jsonl``."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, starts_like
+from bayesrank.readers.log import Attempt, Log, scored
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import expects
+from bayesrank.readers.selection import Selection, choose, choose_tasks
+
+LINES = (".jsonl",)
+RESULTS_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*"dataset"\s*:)(?=[^\n]*"model"\s*:)'
+    rb'(?=[^\n]*"results"\s*:\s*\{)(?=[^\n]*"raw"\s*:)'
+)
+CONDITIONS = ("few_shot", "validation_split", "euroeval_version", "generative_type")
+
+
+def is_euroeval(path: Path) -> bool:
+    """Return whether a file starts like results of EuroEval."""
+    return starts_like(path, RESULTS_START, LINES)
+
+
+def read_euroeval(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read the scores of datasets, which are the questions, by their bootstrapped samples.
+
+    The system is the model, the task that of EuroEval. The samples of a dataset are trials, the
+    same ones for all models. The metric is the first that EuroEval lists, by which it ranks, or
+    ``metric``.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Results.
+    selection : Selection
+        May name a task or several, and a metric, such as ``mcc``.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a choice is left open, or a line is damaged.
+    """
+    records = [(path, record) for path in paths for record in parse_json_lines(path)]
+    tasks = choose_tasks((_task(path, record) for path, record in records), selection.task)
+    logs: dict[tuple[Path, str, str, str], Log] = {}
+    for path, record in records:
+        task, model = _task(path, record), str(record["model"])
+        if task not in tasks:
+            continue
+        conditions = {name: record.get(name) for name in CONDITIONS}
+        log = Log(path, model, [], task=task, conditions=conditions)
+        log = logs.setdefault((path, model, task, str(conditions)), log)
+        log.attempts.extend(_attempts(path, record, selection.metric))
+    return table_of_logs(list(logs.values()), "euroeval", selection)
+
+
+def _task(path: Path, record: dict[str, Any]) -> str:
+    with expects(path, "results of EuroEval with a dataset, a task and a model"):
+        _ = record["dataset"], record["model"]
+        return str(record["task"])
+
+
+def _attempts(path: Path, record: dict[str, Any], metric: str | None) -> Iterator[Attempt]:
+    with expects(path, "results of EuroEval with raw scores"):
+        raw = record["results"]["raw"]
+        samples = raw["test"] if isinstance(raw, dict) else raw
+        names = [name.removeprefix("test_") for name in samples[0]]
+        chosen = choose("metric", names, metric or names[0])
+        for trial, sample in enumerate(samples):
+            values = {name.removeprefix("test_"): value for name, value in sample.items()}
+            yield scored(str(record["dataset"]), values[chosen], path, trial=trial)

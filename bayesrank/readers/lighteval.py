@@ -1,0 +1,123 @@
+"""Reader of lighteval details, ``details/<model>/<time>/details_<task>_<time>.parquet``."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import read_json
+from bayesrank.readers.log import Attempt, Log, label, scored
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import expects
+from bayesrank.readers.selection import Selection, choose, choose_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\d[^_]*)\.parquet")
+
+# The struct of metrics, in the current version and before it.
+METRICS = ("metric", "metrics")
+
+
+def is_lighteval(path: Path) -> bool:
+    """Return whether a file is named as lighteval names details."""
+    return NAME.fullmatch(path.name) is not None
+
+
+def read_lighteval(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read one metric of details.
+
+    The system is the folder of the model below ``details``; what the results say of the model, such
+    as its revision, tells systems apart. Several files of a task are trials in the order of their
+    times, and not paired. A question is the id of its document, or its place where ids repeat.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Details.
+    selection : Selection
+        May name a task or several, and a metric.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a choice is left open, or a file is damaged.
+    """
+    names = {path: NAME.fullmatch(path.name) for path in paths}
+    tasks = choose_tasks((_task(path) for path in paths), selection.task)
+    paths = sorted((path for path in paths if _task(path) in tasks), key=lambda path: path.name)
+    frames = {path: _read(path) for path in paths}
+    known = [name for frame in frames.values() for cell in frame["metric"] for name in cell]
+    metric = choose("metric", known, selection.metric)
+    logs = []
+    for path, frame in frames.items():
+        model, root = _model(path)
+        named = names[path]
+        time = named["time"] if named else ""
+        attempts = list(_attempts(frame, metric, path))
+        settings = _settings(root / "results" / model / f"results_{time}.json") if root else {}
+        run = f"{time} {_task(path)}" if root else ""
+        logs.append(Log(path, model, attempts, task=_task(path), run=run, settings=settings))
+    return table_of_logs(logs, "lighteval", selection)
+
+
+def _task(path: Path) -> str:
+    named = NAME.fullmatch(path.name)
+    return named["task"] if named else path.stem
+
+
+def _model(path: Path) -> tuple[str, Path | None]:
+    """Return the model that the folders name, and the folder of all output."""
+    parts = path.parts
+    if "details" in parts[:-3]:
+        place = len(parts) - 1 - parts[::-1].index("details")
+        return "/".join(parts[place + 1 : -2]), Path(*parts[:place])
+    return path.parent.name, None
+
+
+def _read(path: Path) -> "pd.DataFrame":
+    import pandas as pd  # 0.3 s, only when a log is read
+    from pyarrow import ArrowException
+
+    try:
+        with expects(path, "lighteval details"):
+            frame = pd.read_parquet(path)
+    except (ArrowException, OSError) as error:
+        raise DataError(
+            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
+            "the file may be cut off, copy it again or leave it out"
+        ) from error
+    with expects(path, "lighteval details with a column of metrics"):
+        column = next(name for name in METRICS if name in frame)
+        return frame.rename(columns={column: "metric"})
+
+
+def _attempts(frame: "pd.DataFrame", metric: str, path: Path) -> Iterator[Attempt]:
+    with expects(path, "lighteval details with metrics of every document"):
+        documents = frame["doc"].tolist() if "doc" in frame else [{}] * len(frame)
+        ids = [label(document.get("id") or "") for document in documents]
+        questions = ids if len(set(ids)) == len(ids) else [str(place) for place in range(len(ids))]
+        for question, metrics in zip(questions, frame["metric"].tolist(), strict=True):
+            yield scored(question, _plain(metrics.get(metric)), path)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Return what the results of a run say of its model."""
+    if not path.is_file():
+        return {}
+    with expects(path, "lighteval results with a config_general"):
+        general = read_json(path)["config_general"]
+        config = general.get("model_config") or general.get("config") or {}
+        told = {name: general.get(name) for name in ("model_sha", "model_dtype")}
+        return {**told, "model_config": config if isinstance(config, dict) else str(config)}

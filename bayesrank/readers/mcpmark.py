@@ -1,0 +1,73 @@
+"""Reader of MCPMark results, ``<run>/<category>__<task>/meta.json``."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.log import Attempt, Log, label
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import expects
+from bayesrank.readers.selection import Selection
+
+META_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{\s*"task_name"\s*:(?=(?s:.*?)"model_name"\s*:)'
+    rb'(?=(?s:.*?)"execution_result"\s*:)'
+)
+_TIMEOUT = re.compile(r"time[d ]*-?\s?out|max(?:imum)? turns", re.IGNORECASE)
+
+
+def is_mcpmark(path: Path) -> bool:
+    """Return whether a file starts like the result of a task."""
+    return starts_like(path, META_START)
+
+
+def read_mcpmark(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read results of tasks; the services are groups of questions.
+
+    The system is the model, and its reasoning effort tells systems apart; the folder of a run is a
+    trial, and not paired. Tasks that failed are wrong, also by an error or a timeout.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Results.
+    selection : Selection
+        Says what counts as wrong.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a file is damaged.
+    """
+    logs: dict[tuple[str, ...], Log] = {}
+    for path in paths:
+        with expects(path, "results of MCPMark with a task_name and an execution_result"):
+            told = read_json(path)
+            settings = {"reasoning_effort": told.get("reasoning_effort")}
+            conditions = {"time_limit": told.get("timeout")}
+            # They lie in <experiment>/<model>__<service>/run-<n>/<task>.
+            run = path.parent.parent
+            experiment = str(run.parent.parent)
+            key = (str(told["model_name"]), experiment, run.name, str(settings), str(conditions))
+            log = Log(path, key[0], [], settings=settings, conditions=conditions)
+            logs.setdefault(key, log).attempts.append(_attempt(told))
+    return table_of_logs(list(logs.values()), "mcpmark", selection)
+
+
+def _attempt(told: dict[str, Any]) -> Attempt:
+    result = told["execution_result"]
+    error = str(result.get("error_message") or "")
+    status = "" if not error else "limit" if _TIMEOUT.search(error) else "error"
+    success = result["success"]
+    if not isinstance(success, bool):
+        raise TypeError(success)
+    return Attempt(
+        label(told["task_name"]), float(success), status=status, group=str(told.get("mcp") or "")
+    )

@@ -1,0 +1,79 @@
+"""Reader of OpenCompass results with details, ``results/<model>/<dataset>.json``."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.log import Attempt, Log, scored
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.selection import Selection
+
+# Which member of a detail says whether the answer is right; the first one wins.
+CORRECT = ("correct", "is_correct", "cascade_correct", "llm_correct", "rule_correct")
+
+# What comes before the details are metrics.
+_METRICS = rb'(?:\s*"[^"]+"\s*:\s*(?:[-+.\deE]+|"[^"]*"|null|true|false)\s*,)*'
+RESULTS_START = re.compile(
+    BYTE_ORDER_MARK + rb"\s*\{" + _METRICS + rb'\s*"details"\s*:\s*[\[{]'
+    rb'(?=(?s:.*?)"(?:correct|\w+_correct)"\s*:)'
+)
+
+
+def is_opencompass(path: Path) -> bool:
+    """Return whether a file starts like results with details."""
+    return starts_like(path, RESULTS_START)
+
+
+def read_opencompass(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read details of OpenCompass, which ``--dump-eval-details`` writes.
+
+    The system is the folder of a file, the task its name, the question the place in the dataset. A
+    further file of a system, such as one of another experiment, adds trials.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Results.
+    selection : Selection
+        May name a task or several.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If the task is left open, or details do not say what is right.
+    """
+    logs = []
+    for path in paths:
+        task = Path(plain_name(path)).stem
+        logs.append(Log(path, path.parent.name, list(_attempts(path)), task=task))
+    return table_of_logs(logs, "opencompass", selection)
+
+
+def _attempts(path: Path) -> Iterator[Attempt]:
+    with expects(path, "details of OpenCompass"):
+        details = read_json(path)["details"]
+        if isinstance(details, list):
+            details = {str(place): each for place, each in enumerate(details)}
+        for question, detail in details.items():
+            if isinstance(detail, dict):  # beside them may stand what type they are
+                yield scored(question, _correct(detail, path), path)
+
+
+def _correct(detail: dict[str, Any], path: Path) -> Any:
+    name = next((name for name in CORRECT if name in detail), None)
+    if name is None:
+        raise DataError(
+            f"paths must hold details that say what is correct; got {', '.join(detail)} in "
+            f"{path.name}: leave it out"
+        )
+    value = detail[name]
+    return value[0] if isinstance(value, list) and len(value) == 1 else value

@@ -1,0 +1,60 @@
+"""Reader of SWE-bench Pro results, ``eval_results.json``."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import expects
+from bayesrank.readers.selection import Selection
+
+# An object of instances that are resolved or not, and nothing else as far as one can see.
+RESULTS_START = re.compile(
+    BYTE_ORDER_MARK
+    + rb'\s*\{(?:\s*"(?=[^"]{0,300}__)[^"]{1,400}"\s*:\s*(?:true|false)\s*(?:,|\}))+'
+)
+
+
+def is_swebench_pro(path: Path) -> bool:
+    """Return whether a file starts like an object of instances that are true or false."""
+    return starts_like(path, RESULTS_START)
+
+
+def read_swebench_pro(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read results of SWE-bench Pro; each file is one trial of its system.
+
+    The system is the folder of ``eval_results.json``, or the name of another file. Instances are
+    resolved or not; those that have no result, since their evaluation did not run, are absent.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Results.
+    selection : Selection
+        Says what counts as wrong.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a file is damaged.
+    """
+    logs = []
+    for path in paths:
+        with expects(path, "instances of SWE-bench Pro that are true or false"):
+            attempts = [Attempt(name, _resolved(told)) for name, told in read_json(path).items()]
+        system = path.parent.name if path.name.startswith("eval_results.") else path.stem
+        logs.append(Log(path, system, attempts))
+    return table_of_logs(logs, "swebench_pro", selection)
+
+
+def _resolved(told: object) -> float:
+    if not isinstance(told, bool):
+        raise TypeError(told)
+    return float(told)

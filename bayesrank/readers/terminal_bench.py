@@ -1,0 +1,102 @@
+"""Reader of Terminal-Bench results, ``results.json`` of runs and of their trials."""
+
+import re
+from collections.abc import Sequence
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.log import Attempt, Log, label, number_trials
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import expects
+from bayesrank.readers.selection import Selection
+
+_TRIAL = rb'"(?:id|trial_name)"\s*:\s*"(?s:.*?)"is_resolved"\s*:'
+RUN_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{(?:\s*"id"\s*:[^,]*,)?\s*"results"\s*:\s*\[\s*\{\s*' + _TRIAL
+)
+TRIAL_START = re.compile(BYTE_ORDER_MARK + rb"\s*\{\s*" + _TRIAL)
+
+# Its accuracy is the share of resolved trials among all.
+WRONG = ("error", "limit", "unscored")
+FINE = frozenset({"unset", "none"})
+LIMITS = frozenset({"agent_timeout", "test_timeout", "context_length_exceeded"})
+
+
+def is_terminal_bench(path: Path) -> bool:
+    """Return whether a file starts like the results of a run or of a trial."""
+    return starts_like(path, RUN_START) or starts_like(path, TRIAL_START)
+
+
+def read_terminal_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read results of runs, or of trials whose run has none.
+
+    The system is ``<agent>__<model>`` of the ``run_metadata.json`` beside the results, or else the
+    folder; the attempts at a task are trials, and not paired. Trials that are not resolved are
+    wrong, also those that were never tested, as in its accuracy, unless other statuses are to
+    count as wrong; the column failure_mode says how a trial ended.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Results.
+    selection : Selection
+        May name a task, the dataset.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a file is damaged.
+    """
+    runs = {path.parent: path for path in paths if starts_like(path, RUN_START)}
+    trials: dict[Path, list[Path]] = {}
+    for path in paths:
+        if path not in runs.values() and not runs.keys() & set(path.parents):
+            # They lie in <run>/<task>/<trial>.
+            trials.setdefault(path.parents[2], []).append(path)
+    logs = []
+    for folder, files in [*((each, [path]) for each, path in runs.items()), *trials.items()]:
+        attempts = [attempt for path in files for attempt in _attempts(path)]
+        logs.append(_log(folder, files[0], number_trials(attempts)))
+    details = ("failure_mode",)
+    return table_of_logs(logs, "terminal_bench", selection, details=details, wrong=WRONG)
+
+
+def _attempts(path: Path) -> list[Attempt]:
+    with expects(path, "results of Terminal-Bench with a task_id and is_resolved"):
+        told = read_json(path)
+        return [_attempt(trial) for trial in told.get("results", [told])]
+
+
+def _attempt(trial: dict[str, Any]) -> Attempt:
+    resolved, mode = trial["is_resolved"], str(trial.get("failure_mode") or "unset")
+    status = "" if mode in FINE else "limit" if mode in LIMITS else "error"
+    outcome = nan if resolved is None else float(bool(resolved))
+    if resolved is None and not status:
+        status = "unscored"
+    return Attempt(label(trial["task_id"]), outcome, status=status, details=(mode,))
+
+
+def _log(folder: Path, path: Path, attempts: list[Attempt]) -> Log:
+    metadata = folder / "run_metadata.json"
+    with expects(metadata, "the metadata of a run of Terminal-Bench"):
+        told = read_json(metadata) if metadata.is_file() else {}
+        named = [str(told[key]) for key in ("agent_name", "model_name") if told.get(key)]
+        return Log(
+            path,
+            "__".join(named) or folder.name,
+            attempts,
+            task=str(told.get("dataset_name") or ""),
+            run=str(told.get("uuid") or told.get("run_id") or ""),
+            settings={"agent_kwargs": told.get("agent_kwargs")},
+            conditions={
+                "dataset_version": told.get("dataset_version"),
+                "global_timeout_multiplier": told.get("global_timeout_multiplier"),
+            },
+        )

@@ -1,0 +1,153 @@
+"""What every reader of results promises, on the examples of all formats."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from bayesrank.errors import DataError
+from bayesrank.readers import READERS, read_responses, read_table
+from tests.readers.examples import EXAMPLES
+
+every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.format)
+
+
+def means(data):
+    """Return the mean outcome of every system and question, None where there is none."""
+    grades = np.where(data.observed, data.values, np.nan)
+    return {
+        system: [None if np.isnan(cell).all() else float(np.nanmean(cell)) for cell in row]
+        for system, row in zip(data.systems, grades, strict=True)
+    }
+
+
+@every_example
+def test_systems_outcomes_and_groups(tmp_path, caplog, example):
+    example.write(tmp_path)
+    with caplog.at_level(logging.INFO, logger="bayesrank"):
+        data = read_responses(tmp_path, **example.chosen)
+    found = means(data)
+    assert found.keys() == example.right.keys()
+    for system, right in example.right.items():
+        assert found[system] == [None if each is None else pytest.approx(each) for each in right]
+    assert example.message in caplog.text
+    assert data.groups == (None if example.groups is None else tuple(example.groups))
+    assert read_table(tmp_path, **example.chosen).source == example.format
+
+
+@every_example
+def test_only_one_format_claims_a_file(tmp_path, example):
+    example.write(tmp_path)
+    for path in tmp_path.rglob("*.*"):
+        claims = [row.name for row in READERS.values() if path.is_file() and row.recognises(path)]
+        # What is named as a table may be one, but is not taken for it.
+        assert set(claims) <= {example.format, "table"}
+
+
+@every_example
+def test_half_a_file_is_named(tmp_path, example):
+    example.write(tmp_path)
+    name = max(example.files, key=lambda name: (tmp_path / name).stat().st_size)
+    path = tmp_path / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 9 // 10])
+    with pytest.raises(DataError, match=rf"got .*{path.suffix}"):
+        read_responses(path, format=example.format, **example.chosen)
+
+
+@every_example
+def test_further_files_of_a_system_are_trials_and_copies_are_not(tmp_path, example):
+    once = tmp_path / "once"
+    example.write(once)
+    n_trials = read_responses(once, **example.chosen).shape
+    copies = tmp_path / "copies"
+    for folder in ("one", "two"):
+        example.write(copies / folder)
+    assert read_responses(copies, **example.chosen).shape == n_trials
+
+
+def changed(name, old, new):
+    """Replace something in a file."""
+    text = name.read_text()
+    assert old in text
+    name.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("format", "file", "old", "new", "suffix"),
+    [
+        (
+            "terminal_bench",
+            "run1/run_metadata.json",
+            '"dataset_name": "core"',
+            '"dataset_name": "core", "agent_kwargs": {"effort": "high"}',
+            "terminus__m (effort=high)",
+        ),
+        (
+            "mcpmark",
+            "exp/m__notion/run-1/a__one/meta.json",
+            '"reasoning_effort": "default"',
+            '"reasoning_effort": "high"',
+            "m (reasoning_effort=high)",
+        ),
+        (
+            "harbor",
+            "job/t1__a/result.json",
+            '"version": "2.0"',
+            '"version": "2.1"',
+            "terminus-2__m",
+        ),
+        (
+            "euroeval",
+            "euroeval_benchmark_results.jsonl",
+            '"few_shot": true',
+            '"few_shot": false',
+            "a (few_shot=false)",
+        ),
+        ("mt_bench", "gpt-4_single.jsonl", '"gpt-4"', '"gpt-5"', "a (judge=gpt-5)"),
+    ],
+)
+def test_what_tells_systems_apart(tmp_path, format, file, old, new, suffix):
+    example = next(each for each in EXAMPLES if each.format == format)
+    for folder in ("one", "two"):
+        example.write(tmp_path / folder)
+    changed(tmp_path / "two" / file, old, new)
+    if format == "harbor":
+        changed(tmp_path / "two" / file, '"id-t1__a"', '"id-other"')
+    assert any(name.startswith(suffix) for name in read_responses(tmp_path).systems)
+    assert len(read_responses(tmp_path).systems) > len(example.right)
+
+
+def test_prompts_and_columns_of_promptfoo_are_systems(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "promptfoo")
+    example.write(tmp_path)
+    path = tmp_path / "results.json"
+    changed(path, '"label": "p"}, "success": true', '"label": "q"}, "success": true')
+    assert read_responses(path).systems == (
+        "openai:a (prompt=q)",
+        "openai:a (prompt=p)",
+        "openai:b (prompt=p)",
+        "openai:b (prompt=q)",
+    )
+
+
+def test_harbor_jobs_without_their_trials(tmp_path):
+    stats = {
+        "reward_stats": {"reward": {"0.0": ["t1__a"], "1.0": ["t2__b", "t1__c"]}},
+        "exception_stats": {"AgentTimeoutError": ["t4__d"]},
+    }
+    job = {"id": "x", "stats": {"evals": {"terminus-2__m__tb2": stats}}}
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(job))
+    data = read_responses(path)
+    assert means(data) == {"terminus-2__m": [0.5, 1.0, 0.0]}
+    assert data.questions == ("t1", "t2", "t4")
+    assert read_responses(path, count_as_wrong=()).questions == ("t1", "t2")
+
+
+def test_document_ids_that_repeat_are_places(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "lighteval")
+    rows = [row | {"doc": {"id": ""}} for row in next(iter(example.files.values()))]
+    type(example)("lighteval", {next(iter(example.files)): rows}, {}).write(tmp_path)
+    assert read_responses(tmp_path, metric="f1").questions == ("0", "1")
