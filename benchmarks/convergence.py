@@ -26,7 +26,6 @@ from measuring import ignore_warnings
 
 from bayesrank import METHODS, Responses, rank
 from bayesrank.datasets import load_olympiad
-from bayesrank.inference.backends.optimum import build_model, factory_data, resolve_prior
 from bayesrank.inference.run import Run
 
 REPOSITORY = Path(__file__).parents[1]
@@ -124,7 +123,7 @@ def _free_parameters(method: str, data: Responses, options: Mapping[str, Any]) -
         seed=np.random.SeedSequence(0),
         options=options,
     )
-    return [v.name for v in build_model(run, factory_data(run), resolve_prior(run)).free_RVs]
+    return [v.name for v in run.build_model().free_RVs]
 
 
 def _load(name: str) -> Responses:

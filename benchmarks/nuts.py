@@ -28,7 +28,6 @@ from measuring import ignore_warnings, print_load, print_machine, print_row
 from simulated import CASES, Shape, parse_case, rasch
 
 from bayesrank import METHODS, Responses
-from bayesrank.inference.backends.optimum import build_model, factory_data, resolve_prior
 from bayesrank.inference.graph.sample import NutsSampler, sample
 from bayesrank.inference.run import Run
 
@@ -266,7 +265,7 @@ def _build(method: str, chosen: Mapping[str, Any], shape: Shape, seed: int) -> p
         seed=np.random.SeedSequence(seed),
         options=chosen,
     )
-    return build_model(run, factory_data(run), resolve_prior(run))
+    return run.build_model()
 
 
 @contextlib.contextmanager

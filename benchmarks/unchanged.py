@@ -25,7 +25,7 @@ from measuring import ignore_warnings
 from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses, rank
-from bayesrank.inference.backends import optimum
+from bayesrank.inference.run import Run
 from bayesrank.method import LIKELIHOOD_BACKENDS
 from bayesrank.ranking import draw_scores
 
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--worst", type=int, default=0, help="cases to name for each form")
     options = parser.parse_args(arguments)
     ignore_warnings()
-    optimum.build_model = _refuse
+    Run.build_model = _refuse
     forms = options.forms.split(",") if options.forms else list(FORMS)
     found = {
         (number, form): estimate(form, data)

@@ -1,4 +1,4 @@
-"""Priors of latent scores: conditioned on a sum of zero, and with kinks that optimisers can take.
+"""Priors of latent scores: conditioned on a sum of zero, or smooth enough for optimisers.
 
 Strengths are identified up to a shift, so they are constrained to sum to zero.
 :func:`zero_sum` gives them independent priors conditioned on that sum.
@@ -21,7 +21,7 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_funcify
 
 from bayesrank.models.named_data import as_data
-from bayesrank.models.smooth_abs import rounded_abs
+from bayesrank.models.smooth_abs import smooth_abs
 
 ZeroSumKind = Literal["normal", "laplace", "cauchy", "flat", "custom"]
 
@@ -127,7 +127,7 @@ def laplace(
     """Give parameters independent Laplace priors whose mode an optimiser can find.
 
     The density is that of ``pm.Laplace`` to the last bit except within 1e-4 scales of the kink,
-    which :mod:`bayesrank.models.smooth_abs` rounds.
+    which :mod:`bayesrank.models.smooth_abs` rounds off.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def laplace(
     """
 
     def logp(value: Any, location: Any, scale: Any) -> Any:
-        return -rounded_abs((value - location) / scale) - pt.log(2.0 * scale)
+        return -smooth_abs((value - location) / scale) - pt.log(2.0 * scale)
 
     def dist(location: Any, scale: Any, size: Any) -> Any:
         return pm.Laplace.dist(location, scale, size=size)
@@ -189,7 +189,7 @@ def _laplace_logp(value: Any, location: Any, scale: Any) -> Any:
     # density gamma(2n - 1) / (2**(2n - 1) gamma(n)**2) at zero.
     log_sum_density = pt.gammaln(2.0 * n - 1.0) - 2.0 * pt.gammaln(n) - (2.0 * n - 1.0) * np.log(2)
     log_constant = n * np.log(2.0) + 0.5 * pt.log(n) + log_sum_density
-    return -rounded_abs(z).sum(-1) - log_constant - (n - 1.0) * pt.log(scale)
+    return -smooth_abs(z).sum(-1) - log_constant - (n - 1.0) * pt.log(scale)
 
 
 def _cauchy_logp(value: Any, location: Any, scale: Any) -> Any:

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.method import Method
-from bayesrank.priors import Prior
+from bayesrank.errors import DataError
+from bayesrank.method import Method, load_function
+from bayesrank.priors import Flat, Prior
 from bayesrank.responses import Responses
-from bayesrank.views import Ballots, Comparisons
+from bayesrank.views import Ballots, Comparisons, Events
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 type Data = Responses | Comparisons | Ballots
 type Group = xr.Dataset | Mapping[str, Any]
@@ -65,11 +70,10 @@ class Run:
         """Number of draws over all chains."""
         return self.draws * N_CHAINS
 
-    def in_units(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scores of a back end in the units of the outcomes, if they are mean grades."""
-        if self.method.graded and isinstance(self.data, Responses):
-            return self.data.in_units(scores)
-        return scores
+    @property
+    def sampler_options(self) -> Mapping[str, Any]:
+        """Options of the method, with its prior where it has one."""
+        return self.options if self.prior is None else {**self.options, "prior": self.prior}
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:
@@ -79,9 +83,53 @@ class Run:
         return {**self.sampler_options, "random_seed": int(self.seed.generate_state(1)[0])}
 
     @property
-    def sampler_options(self) -> Mapping[str, Any]:
-        """Options of the method, with its prior where it has one."""
-        return self.options if self.prior is None else {**self.options, "prior": self.prior}
+    def quantile(self) -> float | None:
+        """Quantile of the posterior that scores the systems, None for its mean."""
+        return self.options.get("quantile")
+
+    @cached_property
+    def factory_data(self) -> Data | Events:
+        """The data as the factory of the method takes them."""
+        data, method = self.data, self.method
+        if isinstance(data, Ballots):
+            return data if "Ballots" in method.accepts else data.events
+        if method.data == "comparisons" and isinstance(data, Responses):
+            return data.comparisons
+        if method.data == "responses" and isinstance(data, Comparisons):
+            raise DataError(
+                f"data must be responses for {method.name}; got comparisons, which only methods on "
+                "pairs can rank"
+            )
+        return data
+
+    @cached_property
+    def factory_prior(self) -> Prior | None:
+        """The prior as the factory takes it, with what it takes from the data; flat for mle."""
+        if self.backend == "mle":
+            return Flat()
+        return None if self.prior is None else self.prior.resolve(self.data)
+
+    def build_model(self, **options: Any) -> "pm.Model":
+        """Call the factory of the method, with other options than those of the run if given."""
+        if self.factory_prior is not None:
+            options["prior"] = self.factory_prior
+        return load_function(self.method.factory_path)(
+            self.factory_data, **{**self.options, **options}
+        )
+
+    def build_single_model(self) -> "pm.Model":
+        """Return the model with one row per observation, as leave-one-out needs.
+
+        That is the model itself, unless its factory merges equal observations, which gives the same
+        posterior for less work.
+        """
+        return self.build_model(**({"rows": "event"} if "rows" in self.method.options else {}))
+
+    def in_units(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores of a back end in the units of the outcomes, if they are mean grades."""
+        if self.method.graded and isinstance(self.data, Responses):
+            return self.data.in_units(scores)
+        return scores
 
 
 @dataclass(frozen=True)

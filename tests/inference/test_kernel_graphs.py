@@ -25,7 +25,7 @@ from bayesrank.inference.fits.pairs import (
     thurstone_mosteller,
 )
 from bayesrank.inference.fits.rasch import rasch_problem
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 

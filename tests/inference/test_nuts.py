@@ -10,7 +10,8 @@ from arviz_stats.sampling_diagnostics import mcse
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph import sample as nuts
-from bayesrank.inference.graph.bind import bind_model, cache_info
+from bayesrank.inference.graph.bound_model import bind_model
+from bayesrank.inference.graph.compile import FUNCTIONS
 from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.inference.graph.sample import STATISTICS, sample
 
@@ -66,12 +67,12 @@ def test_draws_carry_names_dims_and_coords(groups: dict[str, xr.Dataset]) -> Non
 def test_same_seed_same_draws_and_other_data_compile_nothing(
     groups: dict[str, xr.Dataset],
 ) -> None:
-    before = cache_info().compilations
+    before = FUNCTIONS.compilations
     again = sample(conjugate(), draws=1000, chains=4, random_seed=1)
     assert again["posterior"].identical(groups["posterior"])
     other = sample(conjugate(OBSERVED[:, :2]), draws=1000, chains=4, random_seed=2)
     assert dict(other["posterior"].sizes) == {"chain": 4, "draw": 1000, "group": 2}
-    assert cache_info().compilations == before
+    assert FUNCTIONS.compilations == before
 
 
 def test_chains_at_the_same_time_draw_the_same(groups: dict[str, xr.Dataset]) -> None:

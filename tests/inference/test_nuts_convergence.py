@@ -16,7 +16,6 @@ from arviz_stats.sampling_diagnostics import ess, rhat
 from bayesrank import METHODS, Responses, rank
 from bayesrank.datasets import load_olympiad
 from bayesrank.errors import CalibrationWarning
-from bayesrank.inference.backends.optimum import build_model, factory_data, resolve_prior
 from bayesrank.inference.graph.diagnostics import LARGEST_RHAT
 from bayesrank.inference.run import Run
 
@@ -54,7 +53,7 @@ def free_parameters(method: str, data: Responses, options: Mapping[str, Any]) ->
         seed=np.random.SeedSequence(0),
         options=options,
     )
-    return [v.name for v in build_model(run, factory_data(run), resolve_prior(run)).free_RVs]
+    return [v.name for v in run.build_model().free_RVs]
 
 
 def check_sampling(data: Responses, label: str) -> None:

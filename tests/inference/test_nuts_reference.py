@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from bayesrank import Comparisons, Responses, models, rank
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 
 N_POINTS = 40_000
 # Heavier tails than a Gaussian bound the importance weights.

@@ -1,12 +1,14 @@
 """Fits of models whose optimum and curvature are known in closed form."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pymc as pm
 import pytest
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.fit import LARGEST_NEWTON, fit
-from bayesrank.inference.graph.newton import minimize_newton
 from bayesrank.models.distributions import BinomialReal, zero_sum
 
 
@@ -50,7 +52,6 @@ def test_same_seed_same_draws() -> None:
     first, again, other = (result.draws(draws=5, random_seed=s) for s in (1, 1, 2))
     assert first.identical(again)
     assert not first.equals(other)
-    assert list(result.draws(draws=5, var_names=["total"])) == ["total"]
 
 
 def test_many_parameters_take_the_same_mode() -> None:
@@ -68,19 +69,6 @@ def test_a_beta_posterior_has_its_mode_on_the_scale_of_the_model() -> None:
     result = fit(model)
     assert float(result.point["p"]) == pytest.approx(15 / 23, rel=1e-12)
     assert float(fit(model, "mle").point["p"]) == pytest.approx(13 / 20, rel=1e-12)
-
-
-def test_log_likelihood_leaves_the_prior_out() -> None:
-    with pm.Model() as model:
-        mu = pm.Normal("mu")
-        pm.Normal("unused", 3.0)
-        pm.Normal("y", mu, 1.0, observed=[1.0, 2.0])
-    result = fit(model)
-    mode = float(result.point["mu"])
-    expected = -np.log(2 * np.pi) - 0.5 * ((1.0 - mode) ** 2 + (2.0 - mode) ** 2)
-    assert mode == pytest.approx(1.0, rel=1e-12)
-    assert result.log_likelihood == pytest.approx(expected, rel=1e-12)
-    assert fit(model, "mle").log_likelihood == fit(model, "mle").logp
 
 
 def test_a_variable_that_the_likelihood_does_not_see_has_no_estimate() -> None:
@@ -122,7 +110,7 @@ def test_halving_the_counts_halves_the_log_likelihood_and_keeps_the_estimate() -
 
 def test_a_laplace_prior_puts_equals_exactly_at_its_centre() -> None:
     # Systems 0 and 1 are evenly matched and 2 is weak: by symmetry the first two tie, and a strong
-    # enough prior holds all three at the kink.
+    # enough prior holds all three at the centre.
     wins = [[0.0, 5.0, 6.0], [5.0, 0.0, 6.0], [4.0, 4.0, 0.0]]
     held = fit(bradley_terry(wins, "laplace", scale=0.1))
     assert held.converged
@@ -137,16 +125,12 @@ def test_a_laplace_prior_puts_equals_exactly_at_its_centre() -> None:
     assert np.all(np.isfinite(held.draws(draws=10, random_seed=0)["score"]))
 
 
-def test_a_warm_start_takes_fewer_steps() -> None:
-    model = bradley_terry([[0.0, 60.0, 40.0], [20.0, 0.0, 50.0], [30.0, 10.0, 0.0]])
-    cold = fit(model)
-    warm = fit(model, start=cold.x)
-    assert warm.iterations < cold.iterations
-    np.testing.assert_allclose(warm.x, cold.x, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"x must have shape \(2,\); got \(3,\)"):
-        fit(model, start=np.zeros(3))
-    with pytest.raises(ValueError, match="start must have a finite log-probability"):
-        fit(model, start=np.full(2, np.inf))
+def test_a_start_without_probability_is_refused() -> None:
+    with pm.Model() as model:
+        level = pm.Normal("level")
+        pm.Normal("y", 0.0, level - 1.0, observed=[1.0])
+    with pytest.raises(ValueError, match="model must have a finite log-probability at its start"):
+        fit(model)
 
 
 def test_an_estimate_at_infinity_is_reported() -> None:
@@ -181,29 +165,23 @@ def test_an_unknown_kind_is_refused() -> None:
         fit(gaussian()[0], "nuts")
 
 
-def test_newton_finds_the_minimum_of_a_curved_valley() -> None:
-    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-        a, b = 1.0 - x[0], x[1] - x[0] ** 2
-        return a**2 + 100 * b**2, np.array([-2 * a - 400 * x[0] * b, 200 * b])
+def potential(value: Callable[..., Any], start: list[float]) -> pm.Model:
+    """Return a model whose log-density is a function of a vector."""
+    with pm.Model() as model:
+        x = pm.Flat("x", shape=len(start), initval=start)
+        pm.Potential("value", value(x))
+    return model
 
-    def hessian(x: np.ndarray) -> np.ndarray:
-        corner = 2.0 - 400.0 * (x[1] - 3.0 * x[0] ** 2)
-        return np.array([[corner, -400.0 * x[0]], [-400.0 * x[0], 200.0]])
 
-    minimum = minimize_newton(function, hessian, np.array([-1.2, 1.0]))
-    assert minimum.converged
-    np.testing.assert_allclose(minimum.x, 1.0, rtol=1e-12)
+def test_newton_finds_the_maximum_of_a_curved_ridge() -> None:
+    result = fit(
+        potential(lambda x: -((1.0 - x[0]) ** 2) - 100.0 * (x[1] - x[0] ** 2) ** 2, [-1.2, 1.0])
+    )
+    assert result.converged
+    np.testing.assert_allclose(result.x, 1.0, rtol=1e-12)
 
 
 def test_newton_leaves_a_saddle() -> None:
-    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-        return float(x[0] ** 2 + x[1] ** 4 - x[1] ** 2), np.array(
-            [2 * x[0], 4 * x[1] ** 3 - 2 * x[1]]
-        )
-
-    def hessian(x: np.ndarray) -> np.ndarray:
-        return np.diag([2.0, 12.0 * x[1] ** 2 - 2.0])
-
-    minimum = minimize_newton(function, hessian, np.array([1.0, 0.01]))
-    assert minimum.converged
-    np.testing.assert_allclose(minimum.x, [0.0, np.sqrt(0.5)], atol=1e-10)
+    result = fit(potential(lambda x: -(x[0] ** 2) - x[1] ** 4 + x[1] ** 2, [1.0, 0.01]))
+    assert result.converged
+    np.testing.assert_allclose(result.x, [0.0, np.sqrt(0.5)], atol=1e-10)

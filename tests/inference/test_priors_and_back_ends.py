@@ -11,7 +11,8 @@ from bayesrank import METHODS, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.backends.optimum import STRENGTH_FAMILIES
 from bayesrank.inference.graph import sample as nuts
-from bayesrank.inference.graph.bind import bind_model, cache_info
+from bayesrank.inference.graph.bound_model import bind_model
+from bayesrank.inference.graph.compile import FUNCTIONS
 from bayesrank.inference.graph.fit import fit
 from bayesrank.method import load_function
 from bayesrank.models.score_priors import free_variable
@@ -84,10 +85,10 @@ def test_every_prior_has_a_density_and_a_mode(data, name, prior):
 @pytest.mark.parametrize("name", FACTORIES)
 def test_other_outcomes_compile_nothing(data, name, prior):
     fit(build(name, data, PRIORS[prior]), "map", backend="python")
-    before = cache_info().compilations
+    before = FUNCTIONS.compilations
     other = Responses(1 - data.outcomes, prior_outcomes=data.prior_outcomes)
     fit(build(name, other, PRIORS[prior]), "map", backend="python")
-    assert cache_info().compilations == before
+    assert FUNCTIONS.compilations == before
 
 
 # What PyMC and Numba say of flat distributions and of potentials before the draws are refused.

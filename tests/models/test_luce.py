@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from bayesrank import Comparisons, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits import table as kernel_fits
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Custom, Flat
 from bayesrank.views import Ballots, Events

@@ -13,7 +13,7 @@ from pymc.stats import compute_log_likelihood
 from pytensor.compile.mode import Mode
 
 from bayesrank import Responses, models, rank
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.views import Ballots, Events
 

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit
 
 from bayesrank import Responses, models, rank
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")
 

@@ -10,7 +10,7 @@ from scipy.special import gammaln, log_expit
 
 from bayesrank import Comparisons, Responses, models, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal
 

@@ -6,7 +6,7 @@ import pytest
 from pytensor.compile.mode import Mode
 from scipy import integrate, stats
 
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.models.crossed import crossed_effects
 from bayesrank.models.pooled_priors import (
     effect,

@@ -6,7 +6,7 @@ import pytest
 from pytensor.compile.mode import Mode
 from scipy import stats
 
-from bayesrank.inference.graph.bind import bind_model
+from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.models.walk import path_matrix, walk_increments
 
 PYTHON = Mode(linker="py", optimizer="fast_compile")

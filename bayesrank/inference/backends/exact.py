@@ -66,12 +66,8 @@ def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
         from bayesrank.inference.backends.unbiased import draw_around_unbiased
 
         return Estimate(score, draw_around_unbiased(run, score), point=parameters)
-    draws = np.stack(
-        [
-            _draw_chain(run, arguments, np.random.default_rng(seed))
-            for seed in run.seed.spawn(N_CHAINS)
-        ]
-    )
+    chains = (np.random.default_rng(seed) for seed in run.seed.spawn(N_CHAINS))
+    draws = np.stack([_draw_chain(run, arguments, rng) for rng in chains])
     if run.target == "population" and isinstance(run.data, Responses):
         warn_of_few_groups(run.data)
 

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from bayesrank.inference.backends.optimum import factory_data, from_kernel
+from bayesrank.inference.backends.optimum import from_kernel
 from bayesrank.inference.calibrate.sandwich import Calibration, choose_calibration
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
-from bayesrank.validation import check_between_0_and_1
 
 
 def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
@@ -35,11 +34,6 @@ def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
     ConvergenceWarning
         If the optimiser did not converge.
     """
-    if run.method.kernel is None:
-        raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'mml'")
-    fit = load_function(run.method.kernel)(factory_data(run), **run.options)
+    fit = load_function(run.method.kernel or "")(run.factory_data, **run.options)
     estimate = from_kernel(run, fit, choose_calibration(run, calibration))
-    quantile = run.options.get("quantile")
-    if quantile is not None:
-        check_between_0_and_1(quantile, "quantile")
-    return estimate if quantile is None else replace(estimate, score=fit.quantile(quantile))
+    return estimate if run.quantile is None else replace(estimate, score=fit.quantile(run.quantile))

@@ -6,17 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.backends.optimum import (
-    build_model,
-    factory_data,
-    resolve_prior,
-    single_observations,
-)
 from bayesrank.inference.calibrate.sandwich import Calibration, calibrate, choose_calibration
 from bayesrank.inference.exchangeable import tie_exchangeable
-from bayesrank.inference.graph.densities import log_densities
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
-from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -31,6 +23,7 @@ _LARGEST_LOG_LIKELIHOOD = 2e7
 def nuts(
     run: Run,
     *,
+    chains: int = N_CHAINS,
     tune: int | None = None,
     nuts_sampler: "NutsSampler" = "compiled",
     target_accept: float = 0.8,
@@ -48,7 +41,7 @@ def nuts(
     ----------
     run : Run
         With back end ``nuts``.
-    tune, nuts_sampler, target_accept, cores, progressbar
+    chains, tune, nuts_sampler, target_accept, cores, progressbar
         As in :func:`bayesrank.inference.graph.sample.sample`.
     low_rank : bool, optional
         As there; by default for the methods whose posterior asks for it.
@@ -63,47 +56,44 @@ def nuts(
     -------
     Estimate
     """
+    from bayesrank.inference.graph.labelled import log_densities
     from bayesrank.inference.graph.sample import sample  # imports PyMC
 
-    quantile = run.options.get("quantile")
-    if quantile is not None:
-        check_between_0_and_1(quantile, "quantile")
     calibration = choose_calibration(run, calibration)
-    data, prior = factory_data(run), resolve_prior(run)
-    model = build_model(run, data, prior)
+    if low_rank is None:
+        low_rank = run.method.correlated and nuts_sampler == "compiled"
+    model = run.build_model()
     groups = sample(
         model,
         draws=run.draws,
         tune=tune,
-        chains=N_CHAINS,
+        chains=chains,
         random_seed=int(run.seed.generate_state(1)[0]),
         nuts_sampler=nuts_sampler,
         target_accept=target_accept,
-        low_rank=low_rank if low_rank is not None else _asks_for_low_rank(run, nuts_sampler),
+        low_rank=low_rank,
         cores=cores,
         progressbar=progressbar,
     )
     posterior = groups.pop("posterior")
     if log_likelihood is not False:
-        single = single_observations(run, data, prior, model)
+        single = run.build_single_model()
         n_units = sum(_n_units(single, variable) for variable in single.observed_RVs)
-        if log_likelihood or run.size * n_units <= _LARGEST_LOG_LIKELIHOOD:
+        if log_likelihood or run.draws * chains * n_units <= _LARGEST_LOG_LIKELIHOOD:
             groups |= log_densities(single, posterior)
-    score = posterior["score"]
-    point = (
-        score.mean(("chain", "draw"))
-        if quantile is None
-        else score.quantile(quantile, ("chain", "draw"))
-    )
+    score, parameters = posterior["score"], posterior.drop_vars("score")
+    every = ("chain", "draw")
+    point = score.mean(every) if run.quantile is None else score.quantile(run.quantile, every)
     estimate = Estimate(
         tie_exchangeable(point.values, run.data),
         score.transpose("chain", "draw", "system").values,
-        posterior.drop_vars("score"),
-        posterior.drop_vars("score").mean(("chain", "draw")),
+        parameters,
+        parameters.mean(every),
         groups,
     )
     if calibration == "none":
         return estimate
+    data, prior = run.factory_data, run.factory_prior
     return calibrate(run, estimate, data, prior, find_mode=lambda: _fit_mode(model))
 
 
@@ -120,7 +110,3 @@ def _n_units(model: "pm.Model", variable: Any) -> int:
     """Return the number of observations that a variable holds: rows, where a row is one."""
     shape = model.rvs_to_values[variable].shape.eval(mode="FAST_COMPILE")
     return int(np.prod(shape[: len(shape) - variable.owner.op.ndim_supp]))
-
-
-def _asks_for_low_rank(run: Run, nuts_sampler: str) -> bool:
-    return run.method.correlated and nuts_sampler == "compiled"

@@ -1,13 +1,12 @@
 """The mle and map back ends: an optimum and Gaussian draws around it."""
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.errors import ConvergenceWarning, DataError
+from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import (
     Calibration,
     calibrate,
@@ -15,17 +14,12 @@ from bayesrank.inference.calibrate.sandwich import (
     sandwich_draws,
 )
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.graph.densities import log_densities
 from bayesrank.inference.labels import label_parameters
-from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, by_chain
+from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain
 from bayesrank.method import load_function
-from bayesrank.priors import Flat, Prior
-from bayesrank.responses import Responses
-from bayesrank.views import Ballots, Comparisons, Events
+from bayesrank.priors import Flat
 
 if TYPE_CHECKING:
-    import pymc as pm
-
     from bayesrank.inference.graph.fit import ModelFit
 
 # Scores are log-odds and the like, of the order of 1.
@@ -69,8 +63,7 @@ def optimize(
         If the optimiser did not converge.
     """
     calibration = choose_calibration(run, calibration)
-    data = factory_data(run)
-    prior = Flat() if run.backend == "mle" else resolve_prior(run)
+    data, prior = run.factory_data, run.factory_prior
     if isinstance(prior, Flat) and run.method.existence is not None:
         load_function(run.method.existence)(data, **run.options)
     # The kernels do not know every variable of the graph, which the densities need.
@@ -78,48 +71,10 @@ def optimize(
         fit = load_function(run.method.kernel)(data, prior, **run.options)
         if fit is not None:
             return from_kernel(run, fit, calibration)
-    estimate, fit = _from_graph(run, data, prior, log_likelihood)
+    estimate, fit = _from_graph(run, log_likelihood)
     if calibration == "none":
         return estimate
     return calibrate(run, estimate, data, prior, find_mode=lambda: fit)
-
-
-def factory_data(run: Run) -> Data | Events:
-    """Return the data as the factory of the method takes them."""
-    if isinstance(run.data, Ballots):
-        return run.data if "Ballots" in run.method.accepts else run.data.events
-    if run.method.data == "comparisons" and isinstance(run.data, Responses):
-        return run.data.comparisons
-    if run.method.data == "responses" and isinstance(run.data, Comparisons):
-        raise DataError(
-            f"data must be responses for {run.method.name}; got comparisons, which only methods "
-            "on pairs can rank"
-        )
-    return run.data
-
-
-def resolve_prior(run: Run) -> Prior | None:
-    """Return the prior of a run, with what it takes from the data; None for methods without."""
-    return None if run.prior is None else run.prior.resolve(run.data)
-
-
-def build_model(run: Run, data: Data | Events, prior: Prior | None) -> "pm.Model":
-    """Call the factory of the method."""
-    build = load_function(run.method.factory_path)
-    return build(data, **({} if prior is None else {"prior": prior}), **run.options)
-
-
-def single_observations(
-    run: Run, data: Data | Events, prior: Prior | None, model: "pm.Model"
-) -> "pm.Model":
-    """Return the model with one row per observation, as leave-one-out needs.
-
-    That is the model itself, unless its factory merges equal observations, which gives the same
-    posterior for less work.
-    """
-    if "rows" not in run.method.options:
-        return model
-    return build_model(replace(run, options={**run.options, "rows": "event"}), data, prior)
 
 
 def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
@@ -182,13 +137,11 @@ def _statistics(fit: Fit) -> dict[str, bool | int | float]:
     }
 
 
-def _from_graph(
-    run: Run, data: Data | Events, prior: Prior | None, log_likelihood: bool
-) -> tuple[Estimate, "ModelFit"]:
+def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
     from bayesrank.inference.graph.fit import fit as fit_graph  # imports PyMC
+    from bayesrank.inference.graph.labelled import log_densities
 
-    model = build_model(run, data, prior)
-    fit = fit_graph(model, "mle" if run.backend == "mle" else "map")
+    fit = fit_graph(run.build_model(), "mle" if run.backend == "mle" else "map")
     stats = {
         "converged": fit.converged,
         "iterations": fit.iterations,
@@ -203,6 +156,6 @@ def _from_graph(
     seed = int(run.seed.generate_state(1)[0])
     drawn = fit.draws(draws=run.draws, chains=N_CHAINS, random_seed=seed)
     if log_likelihood:
-        groups |= log_densities(single_observations(run, data, prior, model), drawn)
+        groups |= log_densities(run.build_single_model(), drawn)
     scores = drawn["score"].transpose("chain", "draw", "system").values
     return Estimate(score, scores, drawn.drop_vars("score"), point, groups), fit

@@ -1,14 +1,19 @@
-"""The functions compiled for one model structure: value, gradient, curvature, named variables."""
+"""Compile the functions of a model's structure once per process; machine code is kept on disk.
+
+What depends on the data alone (binomial coefficients, bounds checks, sums) is computed once per
+data set and passed in, since an optimiser or a sampler evaluates a density thousands of times.
+"""
 
 # PyTensor does not declare what it exports.
 # pyright: reportPrivateImportUsage=false
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytensor
 import pytensor.tensor as pt
@@ -16,12 +21,171 @@ from numba import njit
 from pytensor.compile.mode import Mode, get_mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.graph.traversal import toposort
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.type import TensorType
 
-from bayesrank.inference.graph.data_only_parts import hoist, simplify
-from bayesrank.inference.graph.flat_model import FlatInputs, FlatModel, substitute
+from bayesrank.inference.graph.flat_model import FlatInputs, FlatModel, rebuild
 from bayesrank.inference.graph.logistic_op import with_logistic
 
 Backend = Literal["python", "numba"]
+
+# Each function holds machine code and a graph, about a megabyte; the least recently used go first.
+LARGEST_CACHE = 128
+
+# The third entry turns PyMC's parameter checks into minus infinity, as Model.compile_logp does.
+REWRITES = ("canonicalize", "stabilize", "local_check_parameter_to_ninf_switch")
+
+
+class FunctionCache:
+    """A bounded map from structure to compiled function, safe to use from several threads.
+
+    Attributes
+    ----------
+    compilations : int
+        Functions compiled since the process started.
+    """
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.RLock()
+        self.compilations = 0
+
+    def get[T](self, key: Hashable, compile_function: Callable[[], T]) -> T:
+        """Return what is stored under a key, compiling it when it is missing.
+
+        PyTensor's compilation is not safe under threads, so it happens under the lock.
+        """
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = compile_function()
+                self.compilations += 1
+                while len(self._entries) > LARGEST_CACHE:
+                    self._entries.popitem(last=False)
+            self._entries.move_to_end(key)
+            return self._entries[key]
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._entries
+
+
+FUNCTIONS = FunctionCache()
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The log-probability of one structure, rewritten once for every linker.
+
+    Attributes
+    ----------
+    logp, gradient : pytensor.tensor.TensorVariable
+        The log-probability and its gradient.
+    arguments : tuple of pytensor.graph.basic.Variable
+        x, the shapes, the data, and the terms that depend on the data alone.
+    data_terms : callable
+        Computes those terms from the data.
+    """
+
+    logp: Any
+    gradient: Any
+    arguments: tuple[Variable, ...]
+    data_terms: Any
+
+
+def build_objective(flat: FlatModel) -> Objective:
+    """Rewrite a model's log-probability into one that any model of its structure can use."""
+    inputs = FlatInputs.of(flat.parameters, flat.structure.sources)
+    graph = rewrite_graph(inputs.substitute([flat.logp])[0], include=REWRITES)
+    logp, names, terms = split_data_terms(cast("Variable", graph), inputs.x, inputs.data)
+    # They are computed once per data set, which is never worth machine code.
+    data_terms = compile_graph(inputs.data, terms)
+    arguments = (inputs.x, *inputs.shapes, *inputs.data, *names)
+    # A flat density does not depend on x at all: its gradient is zero, not an error.
+    gradient = pt.grad(cast("Any", logp), inputs.x, disconnected_inputs="ignore")
+    return Objective(logp, gradient, arguments, data_terms)
+
+
+def split_data_terms(
+    output: Variable, x: Variable, data: Sequence[Variable]
+) -> tuple[Variable, list[Variable], list[Variable]]:
+    """Split a graph into what moves with the parameters and terms that depend on the data alone.
+
+    Parameters
+    ----------
+    output : pytensor.graph.basic.Variable
+        The graph, simplified, so that terms of the data stand by themselves.
+    x : pytensor.graph.basic.Variable
+        The parameters.
+    data : sequence of pytensor.graph.basic.Variable
+        The inputs that are fixed by the data set.
+
+    Returns
+    -------
+    output : pytensor.graph.basic.Variable
+        The graph that remains.
+    inputs : list of pytensor.graph.basic.Variable
+        Its new inputs.
+    terms : list of pytensor.graph.basic.Variable
+        What computes them from the data.
+    """
+    moving = {x}
+    # Arithmetic on scalars and shapes is cheaper to repeat than to pass as one more argument, so
+    # only what reads the elements of a data array is worth splitting off.
+    reading = {v for v in data if isinstance(v.type, TensorType) and v.type.ndim > 0}
+    computed: set[Variable] = set()
+    border: dict[Variable, Variable] = {}
+    for node in toposort([output]):
+        if any(v in moving for v in node.inputs):
+            moving.update(node.outputs)
+            border.update(
+                (v, v.type()) for v in node.inputs if v in reading and v.owner is not None
+            )
+        elif not isinstance(node.op, Shape | Shape_i) and any(v in reading for v in node.inputs):
+            reading.update(node.outputs)
+            computed.update(node.outputs)
+    if output in computed:
+        border[output] = output.type()
+    (rest,) = rebuild([output], border)
+    return rest, list(border.values()), list(border)
+
+
+def compile_objective(objective: Objective, backend: Backend) -> Any:
+    """Compile the log-probability and its gradient."""
+    return compile_graph(objective.arguments, [objective.logp, objective.gradient], backend)
+
+
+def compile_check(objective: Objective) -> Any:
+    """Compile the log-probability alone for Python's linker, which checks shapes and indices."""
+    return compile_graph(objective.arguments, objective.logp)
+
+
+def compile_curvature(objective: Objective) -> Any:
+    """Compile products of the matrix of second derivatives with rows of directions.
+
+    Machine code for them takes longer to compile than all the evaluations of a fit together (14 s
+    against 0.2 s for Bradley-Terry).
+    """
+    direction, directions = pt.dvector("direction"), pt.dmatrix("directions")
+    slope = pt.dot(objective.gradient, direction)
+    # The second derivatives of a linear density are zero.
+    product: Any = pt.grad(slope, objective.arguments[0], disconnected_inputs="ignore")
+    products = vectorize_graph(product, replace={direction: directions})
+    return compile_graph([directions, *objective.arguments], products)
+
+
+def compile_named(graphs: Sequence[Any], flat: FlatModel, sources: Sequence[Variable]) -> Any:
+    """Compile graphs of a model's parameters as functions of many points at a time."""
+    inputs = FlatInputs.of(flat.parameters, sources)
+    points = pt.dmatrix("points")
+    batched = vectorize_graph(inputs.substitute(graphs), replace={inputs.x: points})
+    return compile_graph([points, *inputs.shapes, *inputs.data], batched)
+
+
+def compile_start(flat: FlatModel, sources: Sequence[Variable]) -> Any:
+    """Compile a model's starting point as a function of its data."""
+    inputs = FlatInputs.of((), sources)
+    return compile_graph(inputs.data, inputs.substitute(flat.start))
 
 
 class OneAtATime:
@@ -29,11 +193,6 @@ class OneAtATime:
 
     Such a function keeps its inputs in storage of its own, so that two threads inside it return
     wrong numbers. Python runs one of them at a time anyway, so that a lock costs nothing.
-
-    Parameters
-    ----------
-    function : pytensor.compile.executor.Function
-        The function.
     """
 
     def __init__(self, function: Any) -> None:
@@ -90,12 +249,6 @@ def release_interpreter(function: Callable[..., Any]) -> Callable[..., Any]:
     return released
 
 
-def _function(inputs: Sequence[Variable], outputs: Any, mode: Mode) -> Any:
-    return pytensor.function(
-        list(inputs), outputs, mode=mode, on_unused_input="ignore", trust_input=True
-    )
-
-
 @contextmanager
 def quiet_numba() -> Iterator[None]:
     """Silence what PyTensor warns about while it compiles an operation that Numba does not know.
@@ -109,72 +262,7 @@ def quiet_numba() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class Objective:
-    """The log-probability of one structure, rewritten once for every back end.
-
-    Attributes
-    ----------
-    logp, gradient : pytensor.tensor.TensorVariable
-        The log-probability and its gradient.
-    arguments : tuple of pytensor.graph.basic.Variable
-        x, the shapes, the data, and the arrays prepared from the data.
-    prepare : callable
-        Computes the prepared arrays from the data.
-    """
-
-    logp: Any
-    gradient: Any
-    arguments: tuple[Variable, ...]
-    prepare: Any
-
-
-def build_objective(flat: FlatModel) -> Objective:
-    """Rewrite a model's log-probability into one that any model of its structure can use."""
-    inputs = FlatInputs.of(flat.parameters, flat.structure.sources)
-    (graph,) = substitute([flat.logp], inputs)
-    hoisted = hoist(simplify(graph), [inputs.x], inputs.data)
-    # The preparation runs once per data set, so it is never worth machine code.
-    prepare = compile_graph(inputs.data, list(hoisted.parts))
-    arguments = (inputs.x, *inputs.shapes, *inputs.data, *hoisted.inputs)
-    # A flat density does not depend on x at all: its gradient is zero, not an error.
-    gradient = pt.grad(hoisted.output, inputs.x, disconnected_inputs="ignore")
-    return Objective(hoisted.output, gradient, arguments, prepare)
-
-
-def compile_objective(objective: Objective, backend: Backend) -> Any:
-    """Compile the log-probability and its gradient."""
-    return compile_graph(objective.arguments, [objective.logp, objective.gradient], backend)
-
-
-def compile_check(objective: Objective) -> Any:
-    """Compile the log-probability alone for Python's linker, which checks shapes and indices."""
-    return compile_graph(objective.arguments, objective.logp)
-
-
-def compile_curvature(objective: Objective) -> Any:
-    """Compile products of the matrix of second derivatives with rows of directions.
-
-    Machine code for them takes longer to compile than all the evaluations of a fit together (14 s
-    against 0.2 s for Bradley-Terry).
-    """
-    direction, directions = pt.dvector("direction"), pt.dmatrix("directions")
-    slope = pt.dot(objective.gradient, direction)
-    # The second derivatives of a linear density are zero.
-    product: Any = pt.grad(slope, objective.arguments[0], disconnected_inputs="ignore")
-    products = vectorize_graph(product, replace={direction: directions})
-    return compile_graph([directions, *objective.arguments], products)
-
-
-def compile_named(graphs: Sequence[Any], flat: FlatModel, sources: Sequence[Variable]) -> Any:
-    """Compile graphs of a model's parameters as functions of many points at a time."""
-    inputs = FlatInputs.of(flat.parameters, sources)
-    points = pt.dmatrix("points")
-    batched = vectorize_graph(substitute(graphs, inputs), replace={inputs.x: points})
-    return compile_graph([points, *inputs.shapes, *inputs.data], batched)
-
-
-def compile_start(flat: FlatModel, sources: Sequence[Variable]) -> Any:
-    """Compile a model's starting point as a function of its data."""
-    inputs = FlatInputs.of((), sources)
-    return compile_graph(inputs.data, substitute(flat.start, inputs))
+def _function(inputs: Sequence[Variable], outputs: Any, mode: Mode) -> Any:
+    return pytensor.function(
+        list(inputs), outputs, mode=mode, on_unused_input="ignore", trust_input=True
+    )

@@ -1,5 +1,7 @@
 """Maximum likelihood and maximum a posteriori fits of any PyMC model, with Laplace draws.
 
+For models and priors that no kernel of :mod:`bayesrank.inference.fits` covers.
+
 Examples
 --------
 >>> import pymc as pm
@@ -15,7 +17,6 @@ True
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -23,21 +24,32 @@ from typing import Literal
 import numpy as np
 import pymc as pm
 import xarray as xr
-from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.optimize import minimize
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.graph.bind import bind_model
-from bayesrank.inference.graph.bound_model import BoundModel
-from bayesrank.inference.graph.compile import Backend
+from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
 from bayesrank.inference.graph.labelled import label
-from bayesrank.inference.graph.newton import Minimum, minimize_newton, positive_definite_root
 from bayesrank.models.smooth_abs import WIDTHS
+from bayesrank.validation import check_choice
 
-Array = NDArray[np.float64]
+OptimumKind = Literal["mle", "map"]
 
 # With more parameters a Hessian costs more than the some hundred gradients of L-BFGS.
 LARGEST_NEWTON = 150
+MAX_ITERATIONS = 100
+
+# Converged when the next Newton step would move no parameter further than this, relative to the
+# largest one (or 1). The step estimates the error itself; a gradient also vanishes on the way to
+# infinity, where an estimate does not exist.
+STEP_TOLERANCE = 1e-9
+# Longest step in any one unconstrained parameter: logits and log scales move by a few units.
+LONGEST_STEP = 5.0
+# Increase demanded of a step, as a share of what the gradient promises (Armijo's rule).
+SUFFICIENT_INCREASE = 1e-4
+MOST_HALVINGS = 34
+# Share of a diagonal element that elimination may leave; less is rounding noise.
+SMALLEST_PIVOT = 1e-14
 
 
 @dataclass(frozen=True)
@@ -48,15 +60,13 @@ class ModelFit:
     ----------
     model : pymc.Model
         What was fitted.
-    kind : {"mle", "map"}
-        The likelihood alone, or likelihood and priors.
     point : xarray.Dataset
         Free variables and deterministics at the optimum, constrained, with dims and coords.
     x : numpy.ndarray of shape (parameter,)
         The optimum on the unconstrained scale.
     hessian : numpy.ndarray of shape (parameter, parameter)
         Second derivatives of the log-probability there; negative definite at a proper optimum.
-        Those of a density with a kink (Laplace) are taken over the scale of the density.
+        Those of a density with an absolute value (Laplace) are taken over the density's own scale.
     logp : float
         The log-probability there: the log-likelihood, with the log-prior under "map".
     converged : bool
@@ -70,7 +80,6 @@ class ModelFit:
     """
 
     model: pm.Model
-    kind: Literal["mle", "map"]
     point: xr.Dataset
     x: Array
     hessian: Array
@@ -79,16 +88,6 @@ class ModelFit:
     iterations: int
     gradient_norm: float
     bound: BoundModel = field(repr=False)
-
-    @cached_property
-    def log_likelihood(self) -> float:
-        """The log-likelihood at the optimum, without the prior."""
-        if self.kind == "mle":
-            return self.logp
-        likelihood = bind_model(self.model, "mle")
-        where = self.bound.slices()
-        x = np.concatenate([self.x[where[name]] for name in likelihood.slices()])
-        return likelihood.logp_and_gradient(x)[0]
 
     @cached_property
     def covariance(self) -> Array:
@@ -103,12 +102,7 @@ class ModelFit:
         return root @ root.T
 
     def draws(
-        self,
-        *,
-        draws: int = 500,
-        chains: int = 4,
-        random_seed: int | None = None,
-        var_names: list[str] | None = None,
+        self, *, draws: int = 500, chains: int = 4, random_seed: int | None = None
     ) -> xr.Dataset:
         """Draw from the Laplace approximation at the optimum.
 
@@ -123,8 +117,6 @@ class ModelFit:
             Chains, so that the shape is that of a sampler's draws; they are independent.
         random_seed : int, optional
             Same seed, same draws.
-        var_names : list of str, optional
-            The variables wanted; all free variables and deterministics by default.
 
         Returns
         -------
@@ -138,7 +130,7 @@ class ModelFit:
         """
         rng = np.random.default_rng(random_seed)
         noise = rng.standard_normal((chains * draws, self.x.size))
-        values = self.bound.named(self.x + noise @ self._inverse_root().T, var_names)
+        values = self.bound.named(self.x + noise @ self._inverse_root().T)
         return label(self.model, values, {"chain": chains, "draw": draws})
 
     def _inverse_root(self) -> Array:
@@ -148,25 +140,19 @@ class ModelFit:
                 "model must have a finite curvature at the optimum for Laplace draws; got a fit "
                 f"with converged={self.converged}. Give it a proper prior, or use NUTS"
             )
-        root = positive_definite_root(-self.hessian)
+        root = _root(-self.hessian)
         if root is None:
             values, vectors = np.linalg.eigh(-self.hessian)
-            worst = self.bound.name_of(int(np.abs(vectors[:, 0]).argmax()))
+            worst = int(np.abs(vectors[:, 0]).argmax())
+            named = next(n for n, at in self.bound.slices().items() if at.start <= worst < at.stop)
             raise ValueError(
                 f"model must be identified at the optimum for Laplace draws; got curvature "
-                f"{values[0]:.3g} along {worst}. Give it a proper prior, or use NUTS"
+                f"{values[0]:.3g} along {named}. Give it a proper prior, or use NUTS"
             )
         return solve_triangular(root, np.eye(self.x.size), lower=True).T
 
 
-def fit(
-    model: pm.Model,
-    kind: Literal["mle", "map"] = "map",
-    *,
-    start: Array | None = None,
-    backend: Backend | Literal["auto"] = "auto",
-    max_iterations: int = 100,
-) -> ModelFit:
+def fit(model: pm.Model, kind: OptimumKind = "map") -> ModelFit:
     """Maximise the likelihood or the posterior density of a model.
 
     Small models take Newton steps with the exact Hessian from the start; larger ones go near the
@@ -181,12 +167,6 @@ def fit(
         Any model whose free variables are continuous.
     kind : {"map", "mle"}, default "map"
         Likelihood and priors, or the likelihood alone.
-    start : numpy.ndarray of shape (parameter,), optional
-        Unconstrained starting point, such as the `x` of a similar fit; the model's own by default.
-    backend : {"auto", "python", "numba"}, default "auto"
-        As in :func:`bayesrank.inference.graph.bind.compile_model`.
-    max_iterations : int, default 100
-        Newton steps after which to give up.
 
     Returns
     -------
@@ -198,29 +178,24 @@ def fit(
     ConvergenceWarning
         If the steps did not vanish: the estimate may not exist, or not be unique.
     """
-    if kind not in ("mle", "map"):
-        raise ValueError(f"kind must be one of mle, map; got {kind!r}")
-    bound = bind_model(model, kind, backend=backend)
-    x = bound.start if start is None else bound.checked(start)
-    value, _ = bound.logp_and_gradient(x)
+    check_choice("kind", kind, OptimumKind)
+    bound = bind_model(model, kind)
+    value, _ = bound.logp_and_gradient(bound.start)
     if not np.isfinite(value):
-        raise ValueError(f"start must have a finite log-probability; got {value}")
-    minimum, spent = _minimize(bound, x, max_iterations)
+        raise ValueError(f"model must have a finite log-probability at its start; got {value}")
+    found, spent = _maximize(bound, bound.start)
     result = ModelFit(
         model=model,
-        kind=kind,
-        point=label(model, bound.named(minimum.x[np.newaxis]), {}),
-        x=minimum.x,
-        # Right at a kink the curvature is infinite; over the density's own scale it is not.
+        point=label(model, bound.named(found.x[np.newaxis]), {}),
+        x=found.x,
+        # At the tip of an absolute value the curvature is infinite; over its own scale it is not.
         hessian=(
-            bound.with_kink_width(WIDTHS[0]).hessian(minimum.x)
-            if bound.has_kinks
-            else -minimum.hessian
+            bound.smoothed(WIDTHS[0]).hessian(found.x) if bound.is_smoothed else found.hessian
         ),
-        logp=-minimum.value,
-        converged=minimum.converged,
-        iterations=spent + minimum.iterations,
-        gradient_norm=float(np.abs(minimum.gradient).max()),
+        logp=found.value,
+        converged=found.converged,
+        iterations=spent + found.iterations,
+        gradient_norm=_largest(found.gradient),
         bound=bound,
     )
     if not result.converged:
@@ -234,49 +209,113 @@ def fit(
     return result
 
 
-def _minimize(bound: BoundModel, x: Array, max_iterations: int) -> tuple[Minimum, int]:
-    """Minimise minus the log-probability; also return the iterations spent before the last stage.
+@dataclass(frozen=True)
+class _Maximum:
+    """Where Newton's method ended: point, value, derivatives, and whether it is a maximum."""
 
-    A kink in the density is approached through rounder and rounder ones.
+    x: Array
+    value: float
+    gradient: Array
+    hessian: Array
+    converged: bool
+    iterations: int
+
+
+def _maximize(bound: BoundModel, x: Array) -> tuple[_Maximum, int]:
+    """Maximise the log-probability; also return the iterations spent before the last stage.
+
+    A density with an absolute value is approached through smoother ones.
     """
     spent = 0
     if bound.size > LARGEST_NEWTON:
-        x, spent = _go_near(bound.with_kink_width(WIDTHS[0]), x)
-    if not bound.has_kinks:
-        return _newton(bound, x, max_iterations), spent
-    for width in WIDTHS[:-1]:
-        minimum = _newton(bound.with_kink_width(width), x, max_iterations)
-        x, spent = minimum.x, spent + minimum.iterations
-    return _newton(bound, x, max_iterations), spent
-
-
-def _newton(bound: BoundModel, x: Array, max_iterations: int) -> Minimum:
-    def hessian(point: Array) -> Array:
-        return -bound.hessian(point)
-
-    return minimize_newton(_negated(bound, 1.0), hessian, x, max_iterations=max_iterations)
+        x, spent = _go_near(bound.smoothed(WIDTHS[0]), x)
+    for width in WIDTHS[:-1] if bound.is_smoothed else ():
+        found = _newton(bound.smoothed(width), x)
+        x, spent = found.x, spent + found.iterations
+    return _newton(bound, x), spent
 
 
 def _go_near(bound: BoundModel, x: Array) -> tuple[Array, int]:
-    """Minimise roughly with L-BFGS."""
-    from scipy.optimize import minimize  # half a second of start-up that small fits spare
-
+    """Maximise roughly with L-BFGS."""
     # The value of a likelihood of millions of trials would hide the last digits of the parameters
     # from a stopping rule on the value.
     scale = 1.0 / max(1.0, abs(bound.logp_and_gradient(x)[0]))
+
+    def negated(point: Array) -> tuple[float, Array]:
+        value, gradient = bound.logp_and_gradient(point)
+        return -scale * value, -scale * gradient
+
     found = minimize(
-        _negated(bound, scale),
-        x,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 1000, "maxcor": 20},
+        negated, x, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "maxcor": 20}
     )
     return found.x, int(found.nit)
 
 
-def _negated(bound: BoundModel, scale: float) -> Callable[[Array], tuple[float, Array]]:
-    def function(point: Array) -> tuple[float, Array]:
-        value, gradient = bound.logp_and_gradient(point)
-        return -scale * value, -scale * gradient
+def _newton(bound: BoundModel, x: Array) -> _Maximum:
+    """Maximise by Newton steps with the exact Hessian, damped where the density is not concave."""
+    value, gradient = bound.logp_and_gradient(x)
+    hessian, converged = bound.hessian(x), False
+    for iteration in range(MAX_ITERATIONS):
+        if not np.isfinite(hessian).all():
+            return _Maximum(x, value, gradient, hessian, False, iteration)
+        step, definite = _newton_step(hessian, gradient)
+        converged = definite and _largest(step) <= STEP_TOLERANCE * max(1.0, _largest(x))
+        moved = _line_search(bound, x, value, gradient, step)
+        # Steps within the tolerance still double the correct digits, until rounding stops them.
+        settled = converged and moved and _largest(moved[2]) >= 0.5 * _largest(gradient)
+        if moved is None or settled:
+            return _Maximum(x, value, gradient, hessian, converged, iteration)
+        x, value, gradient = moved
+        hessian = bound.hessian(x)
+    return _Maximum(x, value, gradient, hessian, converged, MAX_ITERATIONS)
 
-    return function
+
+def _newton_step(hessian: Array, gradient: Array) -> tuple[Array, bool]:
+    """Solve for the step, adding to the diagonal until the curvature is positive definite.
+
+    Also return whether it was so from the start.
+    """
+    scale = max(1e-8, _largest(np.diagonal(hessian)))
+    shift = 0.0
+    while (root := _root(-hessian + shift * np.eye(len(gradient)))) is None:
+        shift = max(10.0 * shift, 1e-10 * scale)
+    step = cho_solve((root, True), gradient)
+    return step * min(1.0, LONGEST_STEP / max(_largest(step), LONGEST_STEP)), shift == 0.0
+
+
+def _line_search(
+    bound: BoundModel, x: Array, value: float, gradient: Array, step: Array
+) -> tuple[Array, float, Array] | None:
+    """Shorten a step until the log-probability increases; None when it never does."""
+    slope = float(gradient @ step)
+    # Below this the value is rounding noise, and the gradient alone says whether a step helps.
+    noise = 1e-13 * max(1.0, abs(value))
+    for halvings in range(MOST_HALVINGS):
+        length = 0.5**halvings
+        candidate = x + length * step
+        new_value, new_gradient = bound.logp_and_gradient(candidate)
+        if not (np.isfinite(new_value) and np.isfinite(new_gradient).all()):
+            continue
+        increase = new_value - value
+        if increase >= SUFFICIENT_INCREASE * length * slope or (
+            increase >= -noise and _largest(new_gradient) < _largest(gradient)
+        ):
+            return candidate, new_value, new_gradient
+    return None
+
+
+def _root(matrix: Array) -> Array | None:
+    """Return the lower Cholesky factor of a matrix, None if it is not positive definite.
+
+    A matrix that is singular but for rounding counts as singular.
+    """
+    try:
+        root = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    left = np.diagonal(root) ** 2
+    return root if np.all(left > SMALLEST_PIVOT * np.diagonal(matrix)) else None
+
+
+def _largest(values: Array) -> float:
+    return float(np.abs(values).max())

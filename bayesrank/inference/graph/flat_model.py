@@ -1,23 +1,124 @@
-"""A PyMC model seen as functions of one flat vector, its data set apart."""
+"""A PyMC model as a function of one flat vector, its structure apart from its data.
+
+A model's graph mixes structure (operations, types, small constants) with data (shared variables
+such as ``pm.Data`` and the lengths of dims, and array constants). :func:`abstract` separates the
+two: it returns a hashable key of the structure, and the data in an order that depends on the
+structure alone, so that code compiled for one model runs on the data of every other model with an
+equal key.
+"""
 
 # PyTensor does not declare what it exports.
 # pyright: reportPrivateImportUsage=false
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.initial_point import make_initial_point_expression
-from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import graph_inputs
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs, toposort
+from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.type import TensorType
 
-from bayesrank.inference.graph.structure import Abstraction, abstract, placeholder, rebuild
+from bayesrank.validation import check_choice
 
 Kind = Literal["mle", "map", "nuts"]
-KINDS: tuple[Kind, ...] = ("mle", "map", "nuts")
+
+# An array constant with more elements is data (counts, indices written straight into a factory);
+# a smaller one may be structure (an axis, a shape, a set of quadrature weights) and stays.
+LARGEST_STRUCTURAL_CONSTANT = 16
+
+
+class FlatModel:
+    """The log-probability, starting point and named variables of a model as graphs.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Any model whose free variables are continuous.
+    kind : {"mle", "map", "nuts"}
+        The likelihood alone; likelihood and priors; or both with the Jacobians of the transforms.
+
+    Attributes
+    ----------
+    parameters : tuple of pytensor.tensor.TensorVariable
+        The value variables that the log-probability depends on, in the model's order. Under "mle"
+        a prior's own hyperparameters are not among them: the likelihood does not see them.
+    logp : pytensor.tensor.TensorVariable
+        The log-probability, a scalar.
+    structure : Abstraction
+        Its structure and data.
+    """
+
+    def __init__(self, model: pm.Model, kind: Kind) -> None:
+        check_choice("kind", kind, Kind)
+        discrete = [v.name for v in model.free_RVs if v.dtype.startswith(("int", "uint", "bool"))]
+        if discrete:
+            raise ValueError(
+                f"model must have continuous free variables only; got discrete {discrete}. "
+                "Sum them out of the likelihood, or sample with nuts_sampler='pymc'"
+            )
+        logp: Any
+        if kind == "mle":
+            observed = [*model.observed_RVs, *model.potentials]
+            if not observed:
+                raise ValueError("model must have an observed variable or a potential; got neither")
+            logp = model.logp(vars=observed, jacobian=False)
+        else:
+            logp = model.logp(jacobian=kind == "nuts")
+        used = set(graph_inputs([logp]))
+        self.model, self.kind, self.logp = model, kind, logp
+        self.parameters = tuple(v for v in model.value_vars if v in used)
+        if not self.parameters:
+            raise ValueError("model must have free variables; got none")
+        self.structure = abstract([logp], self.parameters)
+        if any(isinstance(source.type, RandomType) for source in self.structure.sources):
+            raise ValueError(
+                "model must have a deterministic log-probability (no minibatches); "
+                "got one that draws random numbers"
+            )
+
+    @property
+    def free_rvs(self) -> list[Any]:
+        """The random variables of the parameters, in their order."""
+        return [self.model.values_to_rvs[v] for v in self.parameters]
+
+    @cached_property
+    def start(self) -> list[Any]:
+        """The starting value of each parameter as a graph of the data."""
+        expressions = make_initial_point_expression(
+            free_rvs=self.model.free_RVs,
+            rvs_to_transforms=self.model.rvs_to_transforms,
+            initval_strategies=self.model.rvs_to_initial_values,
+            return_transformed=True,
+        )
+        where = {rv: i for i, rv in enumerate(self.model.free_RVs)}
+        return [expressions[where[rv]] for rv in self.free_rvs]
+
+    @cached_property
+    def named(self) -> dict[str, Any]:
+        """Free variables and deterministics as graphs of the parameters, by name.
+
+        A deterministic of a variable that is not among the parameters is left out.
+        """
+        variables = [*self.free_rvs, *self.model.deterministics]
+        graphs = self.model.replace_rvs_by_values(variables)
+        missing = set(self.model.value_vars) - set(self.parameters)
+        return {
+            v.name: graph
+            for v, graph in zip(variables, graphs, strict=True)
+            if missing.isdisjoint(graph_inputs([graph]))
+        }
+
+    @cached_property
+    def named_structure(self) -> "Abstraction":
+        """Structure and data of the graphs of `named`."""
+        return abstract(list(self.named.values()), self.parameters)
 
 
 @dataclass(frozen=True)
@@ -61,101 +162,139 @@ class FlatInputs:
                 if v.type.ndim > 1:
                     part = part.reshape(shape, ndim=v.type.ndim)
             replacements[v] = v.type.filter_variable(part.astype(v.type.dtype), allow_convert=True)
-        data = tuple(placeholder(s) for s in sources)
+        data = tuple(_input_of(source) for source in sources)
         replacements.update(zip(sources, data, strict=True))
         return cls(x, tuple(shapes), data, replacements)
 
+    def substitute(self, outputs: Sequence[Variable]) -> list[Any]:
+        """Return graphs of a model as graphs of these inputs."""
+        return rebuild(outputs, self.replacements)
 
-class FlatModel:
-    """The log-probability, starting point and named variables of a model as graphs.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        Any model whose free variables are continuous.
-    kind : {"mle", "map", "nuts"}
-        The likelihood alone; likelihood and priors; or both with the Jacobians of the transforms.
+def shape_arguments(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Return the values of the inputs `shapes` for parameters of these shapes."""
+    if len(shapes) == 1 and len(shapes[0]) == 1:
+        return []
+    return [np.array(s, dtype=np.int64) for s in shapes if s]
+
+
+@dataclass(frozen=True)
+class Abstraction:
+    """The structure of a graph and the data taken out of it.
 
     Attributes
     ----------
-    parameters : tuple of pytensor.tensor.TensorVariable
-        The value variables that the log-probability depends on, in the model's order. Under "mle"
-        a prior's own hyperparameters are not among them: the likelihood does not see them.
-    logp : pytensor.tensor.TensorVariable
-        The log-probability, a scalar.
-    structure : Abstraction
-        Its structure and data.
+    key : Hashable
+        Equal for graphs that the same compiled code computes.
+    sources : tuple of pytensor.graph.basic.Variable
+        Shared variables and array constants in the order in which the graph first uses them.
     """
 
-    def __init__(self, model: pm.Model, kind: Kind) -> None:
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-        discrete = [v.name for v in model.free_RVs if v.dtype.startswith(("int", "uint", "bool"))]
-        if discrete:
-            raise ValueError(
-                f"model must have continuous free variables only; got discrete {discrete}. "
-                "Sum them out of the likelihood, or sample with nuts_sampler='pymc'"
-            )
-        logp: Any
-        if kind == "mle":
-            observed = [*model.observed_RVs, *model.potentials]
-            if not observed:
-                raise ValueError("model must have an observed variable or a potential; got neither")
-            logp = model.logp(vars=observed, jacobian=False)
-        else:
-            logp = model.logp(jacobian=kind == "nuts")
-        used = set(graph_inputs([logp]))
-        self.model = model
-        self.kind = kind
-        self.logp = logp
-        self.parameters = tuple(v for v in model.value_vars if v in used)
-        if not self.parameters:
-            raise ValueError("model must have free variables; got none")
-        self.structure = abstract([logp], self.parameters)
-        if self.structure.is_random:
-            raise ValueError(
-                "model must have a deterministic log-probability (no minibatches); "
-                "got one that draws random numbers"
-            )
+    key: Hashable
+    sources: tuple[Variable, ...]
 
-    @property
-    def free_rvs(self) -> list[Any]:
-        """The random variables of the parameters, in their order."""
-        return [self.model.values_to_rvs[v] for v in self.parameters]
+    def values(self) -> list[Any]:
+        """Return the data as arrays of the graph's dtypes, in C order and writeable.
 
-    @cached_property
-    def start(self) -> list[Any]:
-        """The starting value of each parameter as a graph of the data."""
-        expressions = make_initial_point_expression(
-            free_rvs=self.model.free_RVs,
-            rvs_to_transforms=self.model.rvs_to_transforms,
-            initval_strategies=self.model.rvs_to_initial_values,
-            return_transformed=True,
-        )
-        where = {rv: i for i, rv in enumerate(self.model.free_RVs)}
-        return [expressions[where[rv]] for rv in self.free_rvs]
-
-    @cached_property
-    def named(self) -> dict[str, Any]:
-        """Free variables and deterministics as graphs of the parameters, by name.
-
-        A deterministic of a variable that is not among the parameters is left out.
+        PyTensor compiles anew, silently and for seconds, for a read-only or a strided input.
         """
-        variables = [*self.free_rvs, *self.model.deterministics]
-        graphs = self.model.replace_rvs_by_values(variables)
-        missing = set(self.model.value_vars) - set(self.parameters)
-        return {
-            v.name: graph
-            for v, graph in zip(variables, graphs, strict=True)
-            if missing.isdisjoint(graph_inputs([graph]))
-        }
-
-    @cached_property
-    def named_structure(self) -> Abstraction:
-        """Structure and data of the graphs of `named`."""
-        return abstract(list(self.named.values()), self.parameters)
+        return [_value_of(source) for source in self.sources]
 
 
-def substitute(outputs: Sequence[Variable], inputs: FlatInputs) -> list[Any]:
-    """Return graphs of a model as graphs of the flat inputs."""
-    return rebuild(outputs, inputs.replacements)
+def abstract(outputs: Sequence[Variable], arguments: Sequence[Variable]) -> Abstraction:
+    """Separate the structure of a graph from its data.
+
+    Parameters
+    ----------
+    outputs : sequence of pytensor.graph.basic.Variable
+        What the graph computes.
+    arguments : sequence of pytensor.graph.basic.Variable
+        The variables that it is a function of; their order is part of the structure.
+
+    Returns
+    -------
+    Abstraction
+
+    Raises
+    ------
+    ValueError
+        If the graph depends on a variable that is neither an argument nor data.
+    """
+    number: dict[Variable, int] = {v: i for i, v in enumerate(arguments)}
+    parts: list[Hashable] = [tuple(v.type for v in arguments)]
+    sources: list[Variable] = []
+
+    def number_of(variable: Variable) -> int:
+        if variable not in number:
+            number[variable] = len(number)
+            if _is_source(variable):
+                parts.append(("source", variable.type))
+                sources.append(variable)
+            elif isinstance(variable, Constant):
+                parts.append(("constant", variable.type, _constant_key(variable)))
+            else:
+                raise ValueError(
+                    "model must depend on its free variables and data only; got "
+                    f"{variable.name or variable!s} of type {variable.type}"
+                )
+        return number[variable]
+
+    for node in toposort(outputs, blockers=arguments):
+        # Ops compare by their properties and inner graphs, so the key holds them as they are.
+        inputs = tuple(number_of(v) for v in node.inputs)
+        parts.append((node.op, inputs, tuple(v.type for v in node.outputs)))
+        for variable in node.outputs:
+            number.setdefault(variable, len(number))
+    parts.append(tuple(number_of(v) for v in outputs))
+    return Abstraction(tuple(parts), tuple(sources))
+
+
+def rebuild(outputs: Sequence[Variable], replacements: Mapping[Variable, Variable]) -> list[Any]:
+    """Return graphs with variables replaced, letting types and shapes follow."""
+    new: dict[Variable, Variable] = dict(replacements)
+    for node in toposort(outputs, blockers=replacements):
+        inputs = [new.get(v, v) for v in node.inputs]
+        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+            clones = node.clone_with_new_inputs(inputs, strict=False).outputs
+            # A replacement made for one output of a node with several must survive the node.
+            for old, clone in zip(node.outputs, clones, strict=True):
+                new.setdefault(old, clone)
+    return [new.get(v, v) for v in outputs]
+
+
+def _is_source(variable: Variable) -> bool:
+    """Tell whether a variable without an owner carries data."""
+    if isinstance(variable, SharedVariable):
+        return isinstance(variable.type, TensorType | RandomType)
+    return (
+        isinstance(variable, Constant)
+        and isinstance(variable.type, TensorType)
+        and np.size(variable.data) > LARGEST_STRUCTURAL_CONSTANT
+    )
+
+
+def _input_of(source: Variable) -> Variable:
+    """Return the input that stands for a piece of data: of any shape for a shared variable.
+
+    A constant keeps its static shape, because the graph around it was built for that shape.
+    """
+    if isinstance(source.type, RandomType):
+        return source.type()
+    shape = source.type.shape if isinstance(source, Constant) else (None,) * source.type.ndim
+    return pt.TensorType(source.type.dtype, shape)(source.name)
+
+
+def _value_of(source: Variable) -> Any:
+    if isinstance(source.type, RandomType):
+        # The same generator every time, so that a starting point drawn from the prior repeats.
+        return np.random.default_rng(0)
+    shared: Any = source
+    value = source.data if isinstance(source, Constant) else shared.get_value(borrow=True)
+    return np.array(value, dtype=source.type.dtype, order="C", copy=True)
+
+
+def _constant_key(constant: Constant) -> Hashable:
+    data = constant.data
+    if isinstance(data, np.ndarray | np.generic):
+        return (data.shape, data.tobytes())
+    return data if isinstance(data, Hashable) else constant.signature()

@@ -1,16 +1,19 @@
-"""Draws of a model's variables as labelled data sets."""
+"""Values of a model's variables, and of its densities, as labelled data sets."""
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import pymc as pm
+
 
 def label(
-    model: pm.Model, values: Mapping[str, NDArray[Any]], sample_dims: Mapping[str, int]
+    model: "pm.Model", values: Mapping[str, NDArray[Any]], sample_dims: Mapping[str, int]
 ) -> xr.Dataset:
     """Put a model's dims and coords on the values of its variables.
 
@@ -41,3 +44,36 @@ def label(
             labels = model.coords.get(dim)
             coords[dim] = np.arange(length) if labels is None else list(labels)
     return xr.Dataset(variables, coords=coords)
+
+
+def log_densities(model: "pm.Model", posterior: xr.Dataset) -> dict[str, xr.Dataset]:
+    """Compute the log-likelihood of every observation and the log-prior of every parameter.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model that was sampled.
+    posterior : xarray.Dataset
+        Its draws.
+
+    Returns
+    -------
+    dict of str to xarray.Dataset
+        Groups ``log_likelihood`` and ``log_prior``. Variables of the first have the attributes
+        ``observed_shape`` and ``observed_sha256``, by which models of the same observations are
+        known.
+    """
+    from pymc.stats import compute_log_likelihood, compute_log_prior
+
+    tree = xr.DataTree.from_dict({"posterior": posterior})
+    options = {"model": model, "extend_inferencedata": True, "progressbar": False}
+    compute_log_likelihood(tree, **options)
+    compute_log_prior(tree, **options)
+    groups = {name: tree[name].to_dataset() for name in ("log_likelihood", "log_prior")}
+    for variable in model.observed_RVs:
+        values = np.asarray(model.rvs_to_values[variable].eval(mode="FAST_COMPILE"), dtype=float)
+        groups["log_likelihood"][variable.name].attrs |= {
+            "observed_shape": " x ".join(str(size) for size in values.shape),
+            "observed_sha256": hashlib.sha256(values.tobytes()).hexdigest(),
+        }
+    return groups

@@ -24,8 +24,7 @@ import pymc as pm
 import xarray as xr
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.graph.bind import bind_model
-from bayesrank.inference.graph.bound_model import Array, BoundModel
+from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
 from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.inference.graph.labelled import label
 from bayesrank.progress import in_notebook
