@@ -72,7 +72,7 @@ def test_every_prior_has_a_density_and_a_mode(data, name, prior):
         value, gradient = bound.logp_and_gradient(bound.start)
         assert np.isfinite(value)
         assert np.isfinite(gradient).all()
-    found = fit(model, "map", backend="python")
+    found = fit(model, "map")
     assert np.isfinite(found.point["score"]).all()
     if METHODS[name].family in STRENGTH_FAMILIES:
         assert found.converged
@@ -84,10 +84,10 @@ def test_every_prior_has_a_density_and_a_mode(data, name, prior):
 )
 @pytest.mark.parametrize("name", FACTORIES)
 def test_other_outcomes_compile_nothing(data, name, prior):
-    fit(build(name, data, PRIORS[prior]), "map", backend="python")
+    fit(build(name, data, PRIORS[prior]), "map")
     before = FUNCTIONS.compilations
     other = Responses(1 - data.outcomes, prior_outcomes=data.prior_outcomes)
-    fit(build(name, other, PRIORS[prior]), "map", backend="python")
+    fit(build(name, other, PRIORS[prior]), "map")
     assert FUNCTIONS.compilations == before
 
 
@@ -155,7 +155,7 @@ def test_a_flat_prior_is_maximum_likelihood(data, name):
     likeliest = rank(data, name, backend="mle", draws=0)["ranking"]["score"]
     mode = rank(data, name, backend="map", prior="flat", draws=0)["ranking"]["score"]
     np.testing.assert_allclose(mode, likeliest, atol=1e-8)
-    graph = fit(build(name, data, Flat()), "mle", backend="python")
+    graph = fit(build(name, data, Flat()), "mle")
     np.testing.assert_allclose(graph.point["score"], likeliest, atol=1e-6)
 
 

@@ -158,7 +158,7 @@ def test_comparisons_are_rankings_of_two():
     wins = np.zeros((3, 3))
     for better, worse in rankings:
         wins["abc".index(better), "abc".index(worse)] += 1
-    of_ballots = fit(models.plackett_luce(Ballots.from_rankings(rankings)), backend="python").point
+    of_ballots = fit(models.plackett_luce(Ballots.from_rankings(rankings))).point
     for name in ("plackett_luce", "bradley_terry"):
         ranking = rank(Comparisons(wins), name, backend="map", draws=0)["ranking"]
         np.testing.assert_allclose(ranking["score"], of_ballots["score"], rtol=0, atol=1e-9)
@@ -177,9 +177,7 @@ def test_single_winners_make_all_luce_models_alike():
         np.testing.assert_allclose(score, expected - expected.mean(), rtol=0, atol=1e-9)
     alone = models.davidson_luce(data)
     assert [v.name for v in alone.free_RVs] == ["score"]
-    np.testing.assert_array_equal(
-        fit(alone, "mle", backend="python").point["tie_prevalence"], [1.0]
-    )
+    np.testing.assert_array_equal(fit(alone, "mle").point["tie_prevalence"], [1.0])
 
 
 @pytest.mark.parametrize("name", ["bradley_terry_luce", "davidson_luce"])
@@ -196,8 +194,7 @@ def test_events_are_as_good_as_responses():
     assert isinstance(COMPLETE.events, Events)
     for name in ("bradley_terry_luce", "davidson_luce"):
         found = [
-            fit(getattr(models, name)(data), backend="python").point["score"]
-            for data in (COMPLETE, COMPLETE.events)
+            fit(getattr(models, name)(data)).point["score"] for data in (COMPLETE, COMPLETE.events)
         ]
         np.testing.assert_array_equal(found[1], found[0])
 
@@ -233,7 +230,7 @@ def test_variables_have_dims_and_labels(ballots):
 @pytest.mark.parametrize("name", ["plackett_luce", "bradley_terry_luce", "davidson_luce"])
 def test_the_kernel_finds_the_optimum_of_the_graph(name, backend):
     data = COMPLETE.comparisons if name == "plackett_luce" else COMPLETE
-    graph = fit(getattr(models, name)(data, prior=0.8), backend, backend="python").point
+    graph = fit(getattr(models, name)(data, prior=0.8), backend).point
     prior = {} if backend == "mle" else {"prior": 0.8}
     result = rank(COMPLETE, name, backend=backend, draws=0, **prior)
     assert "maximum_loglik" in result["sample_stats"]  # which kernels alone report
@@ -248,7 +245,7 @@ def test_the_kernel_finds_the_optimum_of_the_graph(name, backend):
 def test_prevalences_are_relative_to_the_smallest_size_that_occurs():
     columns = [(1, 1, 0, 0), (0, 1, 1, 0), (1, 0, 1, 1), (0, 0, 1, 1), (1, 1, 0, 1), (1, 0, 0, 1)]
     data = Responses(np.array(columns).T[:, :, None])
-    graph = fit(models.davidson_luce(data), backend="python").point
+    graph = fit(models.davidson_luce(data)).point
     point = rank(data, "davidson_luce", backend="map", draws=0)["point_estimate"].to_dataset()
     assert point["tie_prevalence"].values[0] == 1
     np.testing.assert_allclose(point["tie_prevalence"], graph["tie_prevalence"], rtol=1e-8)
@@ -260,7 +257,7 @@ def test_draws_of_the_kernel_have_the_covariance_of_the_graph():
     fitted = kernel_fits.davidson_luce(COMPLETE, prior)
     drawn = fitted.draw(40_000, np.random.default_rng(1))
     np.testing.assert_allclose(drawn["size_probability"].sum(axis=-1), 1)
-    graph = fit(models.davidson_luce(COMPLETE), "mle", backend="python")
+    graph = fit(models.davidson_luce(COMPLETE), "mle")
     others = graph.draws(draws=10_000, random_seed=2)
     for name in ("score", "size_probability"):
         values = others[name].values.reshape(40_000, -1)
@@ -299,7 +296,7 @@ def test_fifty_systems_with_sets_of_all_sizes():
     outcomes = rng.random((50, 120, 4)) < 1 / (1 + np.exp(-ability - easiness))
     data = Responses(outcomes.astype(np.int8))
     kernel = rank(data, "davidson_luce_map", draws=0)
-    graph = fit(models.davidson_luce(data, prior=1.0), backend="python")
+    graph = fit(models.davidson_luce(data, prior=1.0))
     assert len(graph.point["size"]) > 45
     np.testing.assert_allclose(kernel["ranking"]["score"], graph.point["score"], atol=1e-8)
 

@@ -239,7 +239,7 @@ def test_nuts_agrees_with_importance_sampling(data, name):
         calibration="none",
         log_likelihood=True,
     )
-    fitted, bound = fit(model, backend="python"), bind_model(model, "nuts", backend="python")
+    fitted, bound = fit(model), bind_model(model, "nuts", backend="python")
     rng = np.random.default_rng(1)
     # A Gaussian around the mode, widened for its tails, as proposal.
     root = 1.3 * np.linalg.cholesky(fitted.covariance)

@@ -259,7 +259,7 @@ def test_the_mean_of_a_prior_moves_free_scores_alone(table):
 )
 def test_the_kernel_finds_the_mode_of_the_graph(table, name, options):
     model = getattr(models, name)(table, prior=0.8, **options)
-    graph = fit(model, "map", backend="python").point
+    graph = fit(model, "map").point
     result = rank(table, name, backend="map", prior=0.8, draws=0, **options)
     np.testing.assert_allclose(result["ranking"]["score"], graph["score"], rtol=0, atol=1e-8)
     if name == "davidson":

@@ -97,7 +97,7 @@ def test_the_threshold_has_the_positive_half_of_its_prior(table, prior, log_dens
 @pytest.mark.parametrize("backend", ["mle", "map"])
 def test_the_kernel_finds_the_optimum_of_the_graph(table, tie_strength, backend):
     model = models.rao_kupper(table, tie_strength=tie_strength)
-    graph = fit(model, backend, backend="python").point
+    graph = fit(model, backend).point
     options = {} if tie_strength is None else {"tie_strength": tie_strength}
     result = rank(
         table, "rao_kupper", backend=backend, draws=0, **{"tie_strength": None, **options}
@@ -122,7 +122,7 @@ def test_without_ties_kappa_of_one_is_bradley_terry():
         for name, options in (("bradley_terry", {}), ("rao_kupper", {"tie_strength": 1.0}))
     ]
     np.testing.assert_allclose(scores[1], scores[0], rtol=0, atol=1e-10)
-    graph = fit(models.rao_kupper(table, tie_strength=1.0), backend="python").point
+    graph = fit(models.rao_kupper(table, tie_strength=1.0)).point
     np.testing.assert_allclose(graph["score"], scores[0], rtol=0, atol=1e-8)
 
 
@@ -231,7 +231,7 @@ def test_what_makes_no_estimate_is_refused(table, build, error, message):
 @pytest.mark.slow
 def test_nuts_agrees_with_importance_sampling(table):
     result = rank(table, "rao_kupper", backend="nuts", tie_strength=None, random_seed=1)
-    fitted = fit(models.rao_kupper(table), backend="python")
+    fitted = fit(models.rao_kupper(table))
     bound = bind_model(models.rao_kupper(table), "nuts", backend="python")
     rng = np.random.default_rng(1)
     # A Gaussian around the mode, widened for its tails, as proposal.

@@ -19,7 +19,7 @@ Examples
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -43,7 +43,6 @@ from bayesrank.models.smooth_abs import SMOOTHING_WIDTH
 from bayesrank.validation import check_choice
 
 Array = NDArray[np.float64]
-BackendChoice = Literal["auto", "python", "numba"]
 
 # Elements of the largest temporary array of a Hessian: 2**23 doubles are 64 MB.
 LARGEST_BLOCK = 2**23
@@ -189,7 +188,7 @@ class BoundModel:
         return {n: slice(a, b) for n, a, b in zip(names, [0, *ends], ends, strict=False)}
 
 
-def bind_model(model: pm.Model, kind: Kind, *, backend: BackendChoice = "auto") -> BoundModel:
+def bind_model(model: pm.Model, kind: Kind, *, backend: Backend | None = None) -> BoundModel:
     """Compile a model, or find it compiled, and bind it to its own data.
 
     Parameters
@@ -198,10 +197,10 @@ def bind_model(model: pm.Model, kind: Kind, *, backend: BackendChoice = "auto") 
         Any model whose free variables are continuous.
     kind : {"mle", "map", "nuts"}
         The likelihood alone; likelihood and priors; or both with the Jacobians of the transforms.
-    backend : {"auto", "python", "numba"}, default "auto"
+    backend : {"python", "numba"}, optional
         Machine code takes seconds to compile the first time and evaluates 50 times faster than
-        PyTensor's Python linker, which is ready in 0.2 s. "auto" takes machine code for NUTS or
-        where it is there already, and Python for the some ten evaluations of an optimisation.
+        PyTensor's Python linker, which is ready in 0.2 s. By default machine code for NUTS, and
+        Python for the some ten evaluations of an optimisation.
 
     Returns
     -------
@@ -214,12 +213,10 @@ def bind_model(model: pm.Model, kind: Kind, *, backend: BackendChoice = "auto") 
         If the model has discrete variables or none, or the shapes or the indices in its data
         contradict one another.
     """
-    check_choice("backend", backend, BackendChoice)
-    flat = FlatModel(model, kind)
-    if backend == "auto":
-        compiled = kind == "nuts" or (flat.structure.key, "numba") in FUNCTIONS
-        backend = "numba" if compiled else "python"
-    return bind(flat, backend)
+    if backend is None:
+        backend = "numba" if kind == "nuts" else "python"
+    check_choice("backend", backend, Backend)
+    return bind(FlatModel(model, kind), backend)
 
 
 def bind(flat: FlatModel, backend: Backend) -> BoundModel:

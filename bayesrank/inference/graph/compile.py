@@ -66,9 +66,6 @@ class FunctionCache:
             self._entries.move_to_end(key)
             return self._entries[key]
 
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._entries
-
 
 FUNCTIONS = FunctionCache()
 
