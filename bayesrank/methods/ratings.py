@@ -12,7 +12,7 @@ from bayesrank.validation import check_choice
 TiePolicy = Literal["skip", "draw", "correct_draw_only"]
 Update = Literal["event", "sequential"]
 
-_LOG_10_PER_400 = math.log(10.0) / 400.0
+LOG_10_PER_400 = math.log(10.0) / 400.0
 
 
 class Rating(NamedTuple):
@@ -59,14 +59,14 @@ def _as_stream(outcomes: ArrayLike, order: ArrayLike | None) -> _Stream:
     )
 
 
-def _positive(**options: float) -> None:
+def positive(**options: float) -> None:
     """Raise unless options are finite and above zero."""
     for name, value in options.items():
         if not 0 < value < np.inf:
             raise ValueError(f"{name} must be a finite number > 0; got {value}")
 
 
-def _at_least_zero(**options: float) -> None:
+def at_least_zero(**options: float) -> None:
     """Raise unless options are finite and at least zero."""
     for name, value in options.items():
         if not 0 <= value < np.inf:
@@ -137,7 +137,7 @@ def elo(
     array([1516., 1484.])
     """
     draws = _draws(tie_policy, update)
-    _positive(K=K)
+    positive(K=K)
     if not np.isfinite(initial_rating):
         raise ValueError(f"initial_rating must be finite; got {initial_rating}")
     stream = _as_stream(outcomes, order)
@@ -146,11 +146,11 @@ def elo(
         # Imported here and below, since Numba takes longer to load than most rankers run.
         from bayesrank.methods.rating_kernels import elo_events
 
-        elo_events(stream.events, stream.order, *draws, float(K), _LOG_10_PER_400, ratings)
+        elo_events(stream.events, stream.order, *draws, float(K), LOG_10_PER_400, ratings)
     else:
         from bayesrank.methods.rating_sequence import elo_matches
 
-        elo_matches(stream.events, stream.order, *draws, float(K), _LOG_10_PER_400, ratings)
+        elo_matches(stream.events, stream.order, *draws, float(K), LOG_10_PER_400, ratings)
     return ratings.reshape(stream.shape)
 
 
@@ -219,14 +219,14 @@ def glicko(
     (array([1662.2, 1337.8]), array([290.2, 290.2]))
     """
     draws = _draws(tie_policy, update)
-    _positive(initial_deviation=initial_deviation, rd_max=rd_max)
-    _at_least_zero(c=c)
+    positive(initial_deviation=initial_deviation, rd_max=rd_max)
+    at_least_zero(c=c)
     if not np.isfinite(initial_rating):
         raise ValueError(f"initial_rating must be finite; got {initial_rating}")
     stream = _as_stream(outcomes, order)
     ratings = np.full((len(stream.order), stream.shape[-1]), float(initial_rating))
     variances = np.full(ratings.shape, float(initial_deviation) ** 2)
-    options = (*draws, float(c) ** 2, float(rd_max) ** 2, _LOG_10_PER_400)
+    options = (*draws, float(c) ** 2, float(rd_max) ** 2, LOG_10_PER_400)
     if update == "event":
         from bayesrank.methods.rating_kernels import glicko_events
 
@@ -307,8 +307,8 @@ def trueskill(
     (array([29.205, 20.795]), array([7.194, 7.194]))
     """
     draws = _draws(tie_policy, update)
-    _positive(initial_deviation=initial_deviation, beta=beta)
-    _at_least_zero(tau=tau, draw_margin=draw_margin)
+    positive(initial_deviation=initial_deviation, beta=beta)
+    at_least_zero(tau=tau, draw_margin=draw_margin)
     if not np.isfinite(initial_mean):
         raise ValueError(f"initial_mean must be finite; got {initial_mean}")
     stream = _as_stream(outcomes, order)

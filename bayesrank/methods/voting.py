@@ -1,5 +1,7 @@
 """Scoring rules with questions as voters: Borda, Copeland and the share of pairwise wins."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -126,3 +128,46 @@ def win_rate(grades: FloatArray, weights: FloatArray | None = None) -> FloatArra
     won = counts.sum(axis=-1)
     decisive = won + counts.sum(axis=-2)
     return np.where(decisive > 0.0, won / np.where(decisive > 0.0, decisive, 1.0), 0.5)
+
+
+def battle_win_rate(
+    wins: FloatArray, ties: FloatArray, *, ties_count: Literal["zero", "half", "ignore"] = "zero"
+) -> FloatArray:
+    r"""Score systems by the share of their battles that they win.
+
+    Parameters
+    ----------
+    wins : numpy.ndarray of shape (..., system, opponent)
+        ``wins[..., i, j]``: how often i beat j. Leading axes are resamples.
+    ties : numpy.ndarray of shape (..., system, opponent)
+        Symmetric tie counts.
+    ties_count : {"zero", "half", "ignore"}, default "zero"
+        What a tie is worth: nothing to either side, half a win to both, or no battle at all.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., system)
+        Share in [0, 1]; higher is better, and 1/2 for a system without battles that count.
+
+    Raises
+    ------
+    ValueError
+        If `ties_count` is unknown.
+
+    References
+    ----------
+    .. [1] M. Hariri et al. Ranking reasoning LLMs under test-time scaling (2026).
+       https://doi.org/10.48550/arXiv.2603.10960
+
+    Examples
+    --------
+    >>> wins, ties = np.array([[0.0, 3.0], [1.0, 0.0]]), np.array([[0.0, 4.0], [4.0, 0.0]])
+    >>> battle_win_rate(wins, ties), battle_win_rate(wins, ties, ties_count="half")
+    (array([0.375, 0.125]), array([0.625, 0.375]))
+    """
+    if ties_count not in ("zero", "half", "ignore"):
+        raise ValueError(f"ties_count must be 'zero', 'half' or 'ignore'; got {ties_count!r}")
+    won, lost, tied = wins.sum(axis=-1), wins.sum(axis=-2), ties.sum(axis=-1)
+    battles = won + lost if ties_count == "ignore" else won + lost + tied
+    points = won + 0.5 * tied if ties_count == "half" else won
+    return np.where(battles > 0.0, points / np.where(battles > 0.0, battles, 1.0), 0.5)

@@ -1,0 +1,112 @@
+"""Compiled rating updates battle by battle.
+
+Imported when such a rating is first computed, as :mod:`bayesrank.methods.rating_kernels`. Kernels
+take the systems of each battle and the `score` of the first (1, 0.5 or 0, negative where the battle
+does not count), how often each stream plays it, of shape (stream, battle), and states of shape
+(stream, system), which hold the start and receive the end. They hold no lock.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from bayesrank.methods.trueskill_kernels import draw_factors, win_factor
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def elo_battles(first, second, score, times, step, scale, ratings):
+    """Run Elo over streams."""
+    for stream in range(ratings.shape[0]):
+        rating = ratings[stream]
+        for battle in range(first.shape[0]):
+            if score[battle] < 0.0:
+                continue
+            i, j = first[battle], second[battle]
+            for _ in range(times[stream, battle]):
+                expected = 1.0 / (1.0 + math.exp(scale * (rating[j] - rating[i])))
+                gain = step * (score[battle] - expected)
+                rating[i] += gain
+                rating[j] -= gain
+
+
+@njit(cache=True)
+def _begin(system, period, growth, ceiling, last, variance, known, learned):
+    """Let the deviation of a system grow for the periods since it was last looked at."""
+    if last[system] < period:
+        variance[system] = min(variance[system] + growth * (period - last[system]), ceiling)
+        last[system] = period
+        known[system] = learned[system] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def glicko_battles(
+    first, second, score, period, times, growth, ceiling, scale, ratings, variances
+):
+    """Run Glicko over streams; periods are numbered from 1 and do not fall."""
+    size = ratings.shape[1]
+    spread = 3.0 * (scale / math.pi) ** 2
+    known, learned = np.zeros(size), np.zeros(size)
+    for stream in range(ratings.shape[0]):
+        rating, variance = ratings[stream], variances[stream]
+        last, ended = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        start = 0
+        while start < first.shape[0]:
+            now, end = period[start], start
+            while end < first.shape[0] and period[end] == now:
+                for system in (first[end], second[end]):
+                    _begin(system, now, growth, ceiling, last, variance, known, learned)
+                end += 1
+            for battle in range(start, end):
+                often = float(times[stream, battle])
+                if score[battle] < 0.0 or often == 0.0:
+                    continue
+                i, j = first[battle], second[battle]
+                gap = scale * (rating[i] - rating[j])
+                g_i = 1.0 / math.sqrt(1.0 + spread * variance[i])
+                g_j = 1.0 / math.sqrt(1.0 + spread * variance[j])
+                for_i = 1.0 / (1.0 + math.exp(-g_j * gap))
+                for_j = 1.0 / (1.0 + math.exp(g_i * gap))
+                known[i] += often * (scale * g_j) ** 2 * for_i * (1.0 - for_i)
+                known[j] += often * (scale * g_i) ** 2 * for_j * (1.0 - for_j)
+                learned[i] += often * g_j * (score[battle] - for_i)
+                learned[j] += often * g_i * (1.0 - score[battle] - for_j)
+            for battle in range(start, end):
+                for system in (first[battle], second[battle]):
+                    if ended[system] < now:
+                        ended[system] = now
+                        variance[system] = 1.0 / (1.0 / variance[system] + known[system])
+                        rating[system] += scale * variance[system] * learned[system]
+            start = end
+        for system in range(size):
+            _begin(system, period[-1], growth, ceiling, last, variance, known, learned)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def trueskill_battles(
+    first, second, score, times, twice_beta, margin, drift, means, variances
+):
+    """Run TrueSkill over streams; skills drift before each battle of the two systems."""
+    for stream in range(means.shape[0]):
+        mean, variance = means[stream], variances[stream]
+        for battle in range(first.shape[0]):
+            if score[battle] < 0.0:
+                continue
+            winner, loser = first[battle], second[battle]
+            if score[battle] == 0.0:
+                winner, loser = loser, winner
+            for _ in range(times[stream, battle]):
+                variance[winner] += drift
+                variance[loser] += drift
+                per = 1.0 / math.sqrt(twice_beta + variance[winner] + variance[loser])
+                t = (mean[winner] - mean[loser]) * per
+                if score[battle] == 0.5:
+                    v, w = draw_factors(t, margin * per)
+                else:
+                    t -= margin * per
+                    v = win_factor(t)
+                    w = v * (v + t)
+                mean[winner] += variance[winner] * per * v
+                mean[loser] -= variance[loser] * per * v
+                variance[winner] *= 1.0 - variance[winner] * per * per * w
+                variance[loser] *= 1.0 - variance[loser] * per * per * w
