@@ -278,6 +278,10 @@ class Battles(Comparisons):
         enough = (name for name, number in self.units.items() if number >= _FEW_UNITS)
         return next(enough, "battle")
 
+    def rows_are_units(self, unit: str) -> bool:
+        """Return whether every row is independent of the others."""
+        return unit == "battle" and self.vote is None
+
     def unit_codes(self, unit: str) -> NDArray[np.integer[Any]]:
         """Return the unit that each row belongs to.
 

@@ -159,6 +159,14 @@ RANKERS = (
         _NUMPY,
         ("hariri2026ranking",),
         kind="sum",
+        battles=Method(
+            "win_rate",
+            "voting",
+            "bayesrank.methods.voting:battle_win_rate",
+            "pairs",
+            _NUMPY,
+            ("hariri2026ranking",),
+        ),
     ),
     Method(
         "minimax",
@@ -238,6 +246,15 @@ RANKERS = (
         _NUMPY,
         ("elo1978rating",),
         kind="rating",
+        battles=Method(
+            "elo",
+            "ratings",
+            "bayesrank.methods.battle_ratings:elo",
+            "log",
+            _NUMPY,
+            ("elo1978rating",),
+            kind="rating",
+        ),
     ),
     Method(
         "glicko",
@@ -247,6 +264,15 @@ RANKERS = (
         _NUMPY,
         ("glickman1999parameter",),
         kind="rating",
+        battles=Method(
+            "glicko",
+            "ratings",
+            "bayesrank.methods.battle_ratings:glicko",
+            "log",
+            _NUMPY,
+            ("glickman1999parameter",),
+            kind="rating",
+        ),
     ),
     Method(
         "trueskill",
@@ -256,6 +282,15 @@ RANKERS = (
         _NUMPY,
         ("herbrich2006trueskill",),
         kind="rating",
+        battles=Method(
+            "trueskill",
+            "ratings",
+            "bayesrank.methods.battle_ratings:trueskill",
+            "log",
+            _NUMPY,
+            ("herbrich2006trueskill",),
+            kind="rating",
+        ),
     ),
     Method(
         "pagerank",

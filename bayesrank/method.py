@@ -28,6 +28,7 @@ DataKind = Literal[
     "evidence",
     "pairs",
     "stream",
+    "log",
     "responses",
     "comparisons",
 ]
@@ -107,6 +108,8 @@ class Method:
     shrunk : bool
         Whether a Dirichlet prior on the categories of an outcome pulls the score towards its mean,
         so that it is not the observed mean.
+    battles : Method, optional
+        The form of the method that ranks battles, where it is another function.
     """
 
     name: str
@@ -132,10 +135,16 @@ class Method:
     weighs_questions: bool = False
     graded: bool = False
     shrunk: bool = False
+    battles: "Method | None" = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What was read from the source cannot all be pickled, and is read again where it is needed.
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def forms(self) -> "tuple[Method, ...]":
+        """The method as it ranks responses, and as it ranks battles where that is another way."""
+        return (self,) if self.battles is None else (self, self.battles)
 
     @property
     def smooth(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from bayesrank.battles import Battles
 from bayesrank.catalog import METHODS, default_method, find_method
 from bayesrank.errors import DataError
 from bayesrank.inference.backends.bootstrap import bootstrap
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Target = Literal["benchmark", "population", "battles"]
-Unit = Literal["trial", "run"]
+Unit = Literal["trial", "run", "battle", "prompt", "judge"]
 
 BACKENDS: Mapping[str, Callable[..., Estimate]] = {
     "bootstrap": bootstrap,
@@ -76,9 +77,10 @@ def rank(
 
     Parameters
     ----------
-    data : Responses, Comparisons, Ballots, xarray.DataArray or array_like
+    data : Responses, Battles, Comparisons, Ballots, xarray.DataArray or array_like
         Outcomes of shape (system, question, trial), or what :class:`Responses` can be built from;
-        or wins and ties between systems; or rankings of some of the systems each.
+        or votes between two systems, or counts of their wins and ties; or rankings of some of the
+        systems each.
     method : str or Method, optional
         A published configuration of `PRESETS`, or else a method of `METHODS`; or a
         :class:`~bayesrank.method.Method` of your own. By default ``standardized_accuracy``, the
@@ -95,10 +97,12 @@ def rank(
         What varies: the trials on these questions, or the questions too. By default "benchmark"
         where most observed cells have two trials or more, else "population"; always "battles" for
         comparisons and ballots. Likelihoods that cannot be calibrated describe the benchmark alone.
-    unit : {"trial", "run"}, optional
+    unit : {"trial", "run", "battle", "prompt", "judge"}, optional
         What is independent of what: each trial, the default, or the runs: with "run" all answers of
         trial t of a system may fail together, which widens the intervals where totals of runs vary
-        more than independent trials let them. For ``standardized_accuracy``.
+        more than independent trials let them. For ``standardized_accuracy``. Of battles, the votes,
+        the prompts or the judges (users): by default the coarsest that the battles name, that is
+        the kind of which there are fewest, but five at least.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts, else 500. 0 gives the point
         estimate alone, without intervals and probabilities.
@@ -286,6 +290,8 @@ def _plan(
     ranked = _as_data(data)
     method = default_method(ranked) if method is None else method
     row, preset = (method, None) if isinstance(method, Method) else find_method(method)
+    if isinstance(ranked, Comparisons):
+        row = row.forms[-1]
     _check_data(row, ranked)
     backend = _choose_backend(row, backend or (preset.backend if preset else None))
     backend_options = [name for name in _backend_options(backend) if name not in row.options]
@@ -315,7 +321,7 @@ def _plan(
         data=ranked,
         backend=backend,
         target=_choose_target(ranked, row, backend, target),
-        unit=_choose_unit(row, unit),
+        unit=_choose_unit(ranked, row, unit),
         prior=_choose_prior(row, backend, prior),
         draws=int(draws),
         seed=seed,
@@ -342,7 +348,8 @@ def _check_data(row: Method, data: Data) -> None:
     if not _reads(row, data):
         kind = type(data).__name__.lower()
         known = ", ".join(name for name, each in METHODS.items() if _reads(each, data))
-        taken = "responses or comparisons" if row.data in _PAIRED else "responses"
+        taken = {"log": "responses or battles in order"}.get(row.data, "responses")
+        taken = "responses or comparisons" if row.data in _PAIRED else taken
         raise DataError(
             f"data must be {taken} for {row.name}; got {kind}, which only {known} can rank"
         )
@@ -353,7 +360,9 @@ def _check_data(row: Method, data: Data) -> None:
 def _reads(row: Method, data: Data) -> bool:
     if isinstance(data, Ballots):  # as they are, or as the choices that they are made up of
         return bool({"Ballots", "Events"} & row.accepts)
-    return isinstance(data, Responses) or row.data in _PAIRED
+    if isinstance(data, Battles):
+        return row.forms[-1].data in (*_PAIRED, "log")
+    return isinstance(data, Responses) or row.forms[-1].data in _PAIRED
 
 
 def _choose_backend(row: Method, backend: str | None) -> str:
@@ -411,7 +420,18 @@ def _choose_target(data: Data, row: Method, backend: str, target: str | None) ->
     return target
 
 
-def _choose_unit(row: Method, unit: str | None) -> str:
+def _choose_unit(data: Data, row: Method, unit: str | None) -> str:
+    if isinstance(data, Battles):
+        if unit is not None:
+            data.unit_codes(unit)  # raises for what they do not name
+        return unit or data.coarsest_unit
+    if not isinstance(data, Responses):
+        only = "ballot" if isinstance(data, Ballots) else "battle"
+        if unit not in (None, only):
+            raise ValueError(
+                f"unit must be {only!r} for {type(data).__name__.lower()}; got {unit!r}"
+            )
+        return only
     if unit not in (None, "trial", "run"):
         raise ValueError(f"unit must be 'trial' or 'run'; got {unit!r}")
     if unit == "run" and row.spread is None:

@@ -85,9 +85,9 @@ def main() -> None:
 )
 @click.option(
     "--unit",
-    type=click.Choice(["trial", "run"]),
-    help="What is independent: each trial, or the runs, whose answers may fail together.  "
-    "[default: trial]",
+    type=click.Choice(["trial", "run", "battle", "prompt", "judge"]),
+    help="What is independent: each trial, or the runs, whose answers may fail together; of "
+    "battles each vote, prompt or judge.  [default: trial; for battles the coarsest there is]",
 )
 @reading_options
 @click.option(

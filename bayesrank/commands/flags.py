@@ -81,7 +81,7 @@ class MethodCommand(click.Command):
         ]
         with formatter.section("Options"):
             formatter.write_dl(own)
-        options = {f"{PREFIX}{name}" for name in row.options}
+        options = {f"{PREFIX}{name}" for form in row.forms for name in form.options}
         of_method = [flag for flag in flags if flag.name in options]
         of_backend = [flag for flag in flags if flag not in of_method]
         backend = ctx.meta["bayesrank.backend"]
@@ -145,7 +145,8 @@ def method_flags(
     fixed = preset.options if preset else {}
     options = {
         name: parameter.replace(default=fixed.get(name, parameter.default))
-        for name, parameter in row.options.items()
+        for form in reversed(row.forms)
+        for name, parameter in form.options.items()
     }
     return _make_flags(options, row.name, taken)
 
@@ -326,7 +327,9 @@ def describe_options(row: "Method") -> dict[str, str]:
     dict
         Descriptions by parameter name, each on one line.
     """
-    return _describe(row.docstring)
+    return {
+        name: text for form in row.forms[::-1] for name, text in _describe(form.docstring).items()
+    }
 
 
 def _describe(docstring: str) -> dict[str, str]:

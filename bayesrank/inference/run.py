@@ -49,7 +49,7 @@ class Run:
         Options of the method, without those left at their default.
     unit : str
         What is independent of what: ``trial``, or ``run`` where the answers of one run of a system
-        may fail together.
+        may fail together; of battles ``battle``, ``prompt`` or ``judge``, of ballots ``ballot``.
     backend_options : mapping
         Options of the back end, such as ``tune`` and ``nuts_sampler`` of nuts.
     """

@@ -40,9 +40,7 @@ def _begin(system, period, growth, ceiling, last, variance, known, learned):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def glicko_battles(
-    first, second, score, period, times, growth, ceiling, scale, ratings, variances
-):
+def glicko_battles(first, second, score, period, times, growth, ceiling, scale, ratings, variances):
     """Run Glicko over streams; periods are numbered from 1 and do not fall."""
     size = ratings.shape[1]
     spread = 3.0 * (scale / math.pi) ** 2
@@ -83,9 +81,7 @@ def glicko_battles(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def trueskill_battles(
-    first, second, score, times, twice_beta, margin, drift, means, variances
-):
+def trueskill_battles(first, second, score, times, twice_beta, margin, drift, means, variances):
     """Run TrueSkill over streams; skills drift before each battle of the two systems."""
     for stream in range(means.shape[0]):
         mean, variance = means[stream], variances[stream]

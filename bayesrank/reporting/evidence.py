@@ -33,6 +33,8 @@ def run_line(result: "xr.DataTree") -> str:
     run = result.attrs
     name = run["method"] if run["preset"] == "none" else run["preset"]
     said = [f"back end {run['backend']}", f"target {run['target']}"]
+    if run["unit"] in ("prompt", "judge"):
+        said.append(f"unit {run['unit']}")
     scale = scale_text(result)
     if scale != "none":
         said.append(scale)

@@ -206,11 +206,7 @@ def _attributes(run: Run, estimate: Estimate, preset: str) -> dict[str, str | in
 
 def _unit(run: Run) -> str:
     """Return what the intervals take as independent of what."""
-    if isinstance(run.data, Comparisons):
-        return "battle"
-    if isinstance(run.data, Ballots):
-        return "ballot"
-    if run.unit == "run" or run.target == "benchmark":
+    if not isinstance(run.data, Responses) or run.unit == "run" or run.target == "benchmark":
         return run.unit
     clusters = clusters_of(run.data)
     return "question" if len(set(clusters)) == len(clusters) else "group of questions"

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bayesrank.battles import Battles
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import (
@@ -158,6 +159,7 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
             rng=np.random.default_rng(seed),
             shuffled=float(plan.turns),
             of_each=_OF_EACH if plan.leaps else 0,
+            unit=run.unit,
         )
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
@@ -263,6 +265,9 @@ def _widening(run: Run) -> float:
     if run.target == "population":
         n = int(clusters_of(cast("Responses", run.data)).max()) + 1
         return math.sqrt(n / max(n - 3, 1))
+    if isinstance(run.data, Battles):
+        n = run.data.units[run.unit]
+        return math.sqrt(n / max(n - 3, 1)) if run.method.kind == "rating" else 1.0
     if run.method.kind == "rating":
         n = cast("Responses", run.data).shape[2]
         return math.sqrt(n / (n - 1))

@@ -34,8 +34,10 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.counting import compare_each_trial
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
+from bayesrank.inference.calibrate.battle_units import unit_variance
 from bayesrank.inference.calibrate.influence import (
     Mode,
     answer_contributions,
@@ -145,6 +147,8 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
         calibration = default_calibration(run.method, run.backend, run.target)
+        if isinstance(run.data, Battles) and not run.data.rows_are_units(run.unit):
+            calibration = "sandwich" if run.method.can_be_calibrated else "none"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if calibration == "none" or run.draws == 0 or run.target != "population":
@@ -207,6 +211,9 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         deviations = draw_gaussian(variance, run.size, rng)
     elif isinstance(run.data, Responses) and run.data.paired:
         variance = _trial_gradients(run.data, gradient).covariance
+        deviations = draw_gaussian(variance, run.size, rng)
+    elif isinstance(run.data, Battles):
+        variance = unit_variance(run.data, run.unit, likelihood, fit.free)
         deviations = draw_gaussian(variance, run.size, rng)
     else:
         batches = resample(

@@ -12,10 +12,12 @@ counts         trials per category (system, question, category) and the worth of
 evidence       the same, and counts of earlier outcomes or None
 pairs          wins and ties, both (system, opponent)
 stream         outcomes in the order of play (trial, question, system)
+log            battles in the order of play, a :class:`bayesrank.methods.battle_ratings.Log`
 ============== =================================================================================
 
 Functions of grades, grouped grades, binary, counts and evidence also take weights (question,), how
-often a question counts; functions of a stream take the order of its events.
+often a question counts; functions of a stream take the order of its events, those of a log how
+often each battle is played.
 """
 
 from typing import Any
@@ -23,8 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
+from bayesrank.inference.resample.battle_units import log_of
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
@@ -40,6 +44,8 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple
     if kind == "pairs" and not isinstance(data, Ballots):
         comparisons = data if isinstance(data, Comparisons) else data.comparisons
         return comparisons.wins, comparisons.ties
+    if kind == "log" and isinstance(data, Battles):
+        return (log_of(data),)
     if isinstance(data, Comparisons):
         raise DataError(
             f"data must be responses for a method that reads {kind}; got comparisons, which only "

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.counting import (
     compare_cells,
     compare_trials,
@@ -29,6 +30,7 @@ from bayesrank.inference.resample.arguments import (
     has_repeated_trials,
     point_arguments,
 )
+from bayesrank.inference.resample.battle_units import draw_units
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.data_sets import redraw, redraw_twice
 from bayesrank.responses import Responses
@@ -55,6 +57,7 @@ def resample(
     rng: np.random.Generator,
     shuffled: float = 0.0,
     of_each: int = 0,
+    unit: str = "battle",
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments, each with a leading axis of resamples.
 
@@ -79,6 +82,8 @@ def resample(
         How many whole data sets to draw, one after another, from each of `size` populations that
         questions may come from (the Bayesian bootstrap); 0 to draw `size` data sets from the
         observed questions.
+    unit : {"battle", "prompt", "judge"}, default "battle"
+        What is independent of what, where the data are battles.
 
     Yields
     ------
@@ -90,7 +95,10 @@ def resample(
     DataError
         If there are too few units to show any variation.
     """
-    draw, per_resample = _plan(data, kind, target, smooth, shuffled, of_each, rng)
+    if isinstance(data, Battles) and (kind == "log" or not data.rows_are_units(unit)):
+        draw, per_resample = draw_units(data, kind, unit, smooth=smooth, rng=rng)
+    else:
+        draw, per_resample = _plan(data, kind, target, smooth, shuffled, of_each, rng)
     step = max(1, BATCH_SIZE // (per_resample * max(of_each, 1)))
     for start in range(0, size, step):
         yield draw(min(step, size - start))

@@ -1,0 +1,112 @@
+"""Resamples of battles by what is independent of what: votes, prompts or judges."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.battles import Battles
+from bayesrank.errors import DataError
+from bayesrank.methods.battle_ratings import Log
+
+FloatArray = NDArray[np.float64]
+Draw = Callable[[int], tuple[Any, ...]]
+
+
+def log_of(data: Battles) -> Log:
+    """Return the battles in their order, each as often as its weight says."""
+    times = whole_weights(data)
+    rows: Any = slice(None) if times is None else np.repeat(np.arange(len(times)), times)
+    both_bad = None if data.both_bad is None else data.both_bad[rows]
+    time = None if data.time is None else data.time[rows]
+    sides = data.first[rows], data.second[rows]
+    return Log(*sides, data.outcome[rows], both_bad, time, len(data.systems))
+
+
+def whole_weights(data: Battles) -> NDArray[np.int64] | None:
+    """Return how often each row is played, None for once each.
+
+    Raises
+    ------
+    DataError
+        If a weight is a fraction, which no rating can play.
+    """
+    if data.weight is None:
+        return None
+    times = data.weight.astype(np.int64)
+    if not np.array_equal(times, data.weight):
+        raise DataError(
+            "weight must be whole numbers for ratings, which play battle by battle; got "
+            f"{data.weight[times != data.weight][0]:g}: rank them by davidson or bradley_terry"
+        )
+    return times
+
+
+def draw_units(
+    data: Battles, kind: str, unit: str, *, smooth: bool, rng: np.random.Generator
+) -> tuple[Draw, int]:
+    """Return what draws a batch of resamples over units, and the doubles that one takes.
+
+    Parameters
+    ----------
+    data : Battles
+        The data as they are.
+    kind : {"log", "pairs"}
+        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
+    unit : {"battle", "prompt", "judge"}
+        What is independent of what.
+    smooth : bool
+        Whether units may have fractional weights; else they are drawn with replacement.
+    rng : numpy.random.Generator
+        Source of randomness.
+    """
+    codes = np.unique(data.unit_codes(unit), return_inverse=True)[1]
+    n_units = int(codes.max()) + 1
+    if n_units < 2:
+        raise DataError(f"battles must have two {unit}s or more for unit={unit!r}; got one")
+    if kind == "log":
+        times = whole_weights(data)
+        if times is not None:
+            codes = np.repeat(codes, times)
+        log = log_of(data)
+        return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
+    weights = _gamma_weights if smooth else _whole_draws
+    count = _counts_by_unit(data, codes, n_units)
+    return lambda n: count(weights(n_units, n, rng)), max(n_units, 3 * data.wins.size)
+
+
+def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Draw how often each unit is in a sample with replacement, of shape (size, unit)."""
+    drawn = rng.integers(n_units, size=(size, n_units))
+    rows = [np.bincount(row, minlength=n_units) for row in drawn]
+    return np.array(rows, dtype=np.int32)
+
+
+def _gamma_weights(n_units: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Draw Dirichlet weights of units with mean 1, widened for few of them."""
+    gammas = rng.standard_gamma(max((n_units - 4) / n_units, 0.02), (size, n_units))
+    return gammas / gammas.mean(axis=1, keepdims=True)
+
+
+def _counts_by_unit(
+    data: Battles, codes: NDArray[np.intp], n_units: int
+) -> Callable[[NDArray[Any]], tuple[FloatArray, FloatArray]]:
+    """Return what turns weights of units into wins and ties, by one sparse product."""
+    from scipy.sparse import csr_array
+
+    size = len(data.systems)
+    winner = np.where(data.outcome < 0, data.second, data.first).astype(np.int64)
+    loser = np.where(data.outcome < 0, data.first, data.second)
+    cell = winner * size + loser + np.where(data.outcome == 0, size**2, 0)
+    found, place = np.unique(cell, return_inverse=True)
+    weight = np.ones(len(codes)) if data.weight is None else data.weight
+    table = csr_array((weight, (place, codes)), shape=(len(found), n_units))
+
+    def count(weights: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        cells = np.zeros((len(weights), 2 * size**2))
+        cells[:, found] = (table @ weights.T.astype(np.float64)).T
+        wins, ties = cells.reshape(-1, 2, size, size).swapaxes(0, 1)
+        return wins, ties + ties.swapaxes(1, 2)
+
+    return count
