@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BattleUnit = Literal["battle", "prompt", "judge"]
 
+_LABELS = ("group", "prompt", "judge", "vote")
+
 # With fewer units their spread is hardly known.
 _FEW_UNITS = 5
 
@@ -144,15 +146,6 @@ class Battles(Comparisons):
         by_row = slice(None) if votes.row is None else votes.row
         left, right = _take(left[by_row], rows), _take(right[by_row], rows)
         outcome, kept = _take(votes.outcome, rows), _take(weights, rows)
-        first_wins, second_wins, ties = count_outcomes(left, right, outcome, kept, len(names))
-        super().__init__(
-            first_wins + second_wins,
-            ties + ties.T,
-            systems=names,
-            first_wins=first_wins,
-            second_wins=second_wins,
-            first_ties=ties,
-        )
         self.__dict__.update(
             first=frozen(left),
             second=frozen(right),
@@ -170,6 +163,7 @@ class Battles(Comparisons):
                 if each is None
                 else Labels(frozen(_take(each.codes[by_row], rows)), each.names)
             )
+        self._count(names)
 
     @classmethod
     def from_frame(
@@ -244,6 +238,42 @@ class Battles(Comparisons):
             weight=numbers[result, question, pair],
             prompt=questions[question],
             group=None if data.groups is None else np.array(data.groups)[question],
+        )
+
+    def take(self, rows: NDArray[np.intp]) -> "Battles":
+        """Return some of the rows, of the same systems.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray of int
+            Which ones; those of a vote should be together.
+
+        Returns
+        -------
+        Battles
+        """
+        part = Battles.__new__(Battles)
+        kept = {name: getattr(self, name)[rows] for name in ("first", "second", "outcome")}
+        for name in ("both_bad", "weight", "time"):
+            kept[name] = _take(getattr(self, name), rows)
+        covariates = {name: values[rows] for name, values in self.covariates.items()}
+        labels = {name: _some(getattr(self, name), rows) for name in _LABELS}
+        part.__dict__.update(kept | labels, covariates=MappingProxyType(covariates))
+        part._count(self.systems)
+        return part
+
+    def _count(self, systems: tuple[str, ...]) -> None:
+        """Count the rows."""
+        first_wins, second_wins, ties = count_outcomes(
+            self.first, self.second, self.outcome, self.weight, len(systems)
+        )
+        super().__init__(
+            first_wins + second_wins,
+            ties + ties.T,
+            systems=systems,
+            first_wins=first_wins,
+            second_wins=second_wins,
+            first_ties=ties,
         )
 
     def __repr__(self) -> str:
@@ -323,7 +353,7 @@ class Battles(Comparisons):
         for name in ("first", "second", "outcome", "both_bad", "weight", "time"):
             if getattr(self, name) is not None:
                 yield name, getattr(self, name)
-        for name in ("group", "prompt", "judge", "vote"):
+        for name in _LABELS:
             if getattr(self, name) is not None:
                 yield name, getattr(self, name).codes
         yield from self.covariates.items()
@@ -336,6 +366,14 @@ def _labels(values: Any, name: str, n_battles: int) -> Labels | None:
     if len(codes) != n_battles:
         raise DataError(f"{name} must have one label per battle, {n_battles}; got {len(codes)}")
     return Labels(codes, names)
+
+
+def _some(labels: Labels | None, rows: NDArray[np.intp]) -> Labels | None:
+    """Return the labels of some rows, without those of none."""
+    if labels is None:
+        return None
+    found, codes = np.unique(labels.codes[rows], return_inverse=True)
+    return Labels(frozen(codes.astype(np.int32)), tuple(labels.names[code] for code in found))
 
 
 def _column(values: ArrayLike, name: str, n_battles: int) -> NDArray[np.float64]:

@@ -146,6 +146,13 @@ class Method:
         """The method as it ranks responses, and as it ranks battles where that is another way."""
         return (self,) if self.battles is None else (self, self.battles)
 
+    @cached_property
+    def all_options(self) -> Mapping[str, Parameter]:
+        """Options of the method in all its forms."""
+        return MappingProxyType(
+            {n: each for form in self.forms[::-1] for n, each in form.options.items()}
+        )
+
     @property
     def smooth(self) -> bool:
         """Whether weights of questions and trials may be fractions."""

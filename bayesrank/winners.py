@@ -214,9 +214,9 @@ def _refuse_unknown(
     unknown = [label for label, word in zip(labels, words, strict=True) if word not in _WORDS]
     if unknown:
         raise DataError(
-            "winner must be one of the two systems of its battle, a side (first and second, model_a "
-            "and model_b, left and right, A and B, 1 and 2), a grade (A>>B, A>B), tie, both_bad, or "
-            f"a number from 0 to 1; got {unknown[0]!r}"
+            "winner must be one of the two systems of its battle, a side (first and second, "
+            "model_a and model_b, left and right, A and B, 1 and 2), a grade (A>>B, A>B), tie, "
+            f"both_bad, or a number from 0 to 1; got {unknown[0]!r}"
         )
     if (named >= 0).any():
         name = systems[int(named[named >= 0][0])]

@@ -148,7 +148,7 @@ def test_every_option_is_a_flag_that_no_other_hides(name: str) -> None:
     taken = {flag for option in main.commands["rank"].params for flag in option.opts}
     flags = [option.opts[0] for option in method_flags(METHODS[name], taken=taken)]
     # One that a flag of the command would hide is called by the method too.
-    words = [option.replace("_", "-") for option in METHODS[name].options]
+    words = [option.replace("_", "-") for option in METHODS[name].all_options]
     prefix = name.replace("_", "-")
     assert flags == [f"--{prefix}-{w}" if f"--{w}" in taken else f"--{w}" for w in words]
     assert not taken.intersection(flags)
@@ -160,7 +160,7 @@ def test_everything_is_said_about_every_method(run: Run, name: str) -> None:
     shown = run("methods", name).stdout
     assert shown.startswith(f"{name}: {row.title}")
     flags = method_flags(row, taken=own_flags(main.commands["rank"]))
-    for flag, parameter in zip(flags, row.options.values(), strict=True):
+    for flag, parameter in zip(flags, row.all_options.values(), strict=True):
         line = next(line for line in shown.splitlines() if line.startswith(flag.opts[0]))
         assert len(line.split()) > 2, f"the docstring must describe {parameter}"
     for key in row.citations:

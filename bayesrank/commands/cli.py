@@ -292,7 +292,7 @@ def _describe_method(name: str) -> None:
     for fact, value in facts.items():
         click.echo(f"{fact:<16}{value}")
     click.echo()
-    if row.options:
+    if row.all_options:
         described = describe_options(row)
         flags = {
             (flag.name or "").removeprefix(PREFIX): flag.opts[0]
@@ -300,9 +300,9 @@ def _describe_method(name: str) -> None:
         }
         print_columns(
             [
-                Column("option", [flags.get(option, option) for option in row.options]),
-                Column("default", [default_text(each) for each in row.options.values()]),
-                Column("what it is", [described.get(option, "") for option in row.options]),
+                Column("option", [flags.get(option, option) for option in row.all_options]),
+                Column("default", [default_text(each) for each in row.all_options.values()]),
+                Column("what it is", [described.get(option, "") for option in row.all_options]),
             ]
         )
         click.echo()

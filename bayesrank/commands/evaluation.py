@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bayesrank.planning import StopDecision
     from bayesrank.responses import Responses
+    from bayesrank.views import Comparisons
 
 
 @click.command()
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 @click.option(
     "--metrics",
     multiple=True,
-    default=(DEFAULT_METHOD,),
-    show_default=True,
     metavar="NAMES",
-    help="What to evaluate, such as 'avg, pass_at_k(k=4)'; may be given more than once.",
+    help="What to evaluate, such as 'avg, pass_at_k(k=4)'; may be given more than once.  "
+    f"[default: {DEFAULT_METHOD}; for battles win rates]",
 )
 @click.option(
     "--pairs",
     is_flag=True,
-    help="Tabulate the differences of every two systems under the first metric instead.",
+    help="Tabulate the differences of every two systems under the first metric instead; of battles "
+    "their expected win rates under a model.",
 )
 @click.option(
     "--prior-weight",
@@ -96,9 +97,13 @@ def evaluate(
     from bayesrank.method import split_calls
     from bayesrank.reporting.evidence import shrunk_note
     from bayesrank.results.storage import save
+    from bayesrank.views import Comparisons
 
     data = _read(paths, settings)
-    names = [name for text in metrics for name in split_calls(text)]
+    if isinstance(data, Comparisons):
+        _evaluate_battles(data, metrics, pairs, output_format, random_seed, settings)
+        return
+    names = [name for text in metrics or (DEFAULT_METHOD,) for name in split_calls(text)]
     rename(metric="metrics")
     if pairs:
         names = names[:1]
@@ -118,6 +123,28 @@ def evaluate(
         note(f"Wrote {save(tree, output)}")
 
 
+def _evaluate_battles(
+    data: "Comparisons",
+    metrics: tuple[str, ...],
+    pairs: bool,
+    output_format: str,
+    random_seed: int | None,
+    settings: dict[str, Any],
+) -> None:
+    """Print win rates of systems, or the expected ones of pairs."""
+    from bayesrank.evaluation.battles import BATTLE_METRICS, compare_battles, evaluate_battles
+
+    ci_prob = settings["ci_prob"]
+    if pairs:
+        method = metrics[0] if metrics else None
+        table = compare_battles(data, method, ci_prob=ci_prob, random_seed=random_seed)
+    else:
+        names = metrics or BATTLE_METRICS
+        table = evaluate_battles(data, names, ci_prob=ci_prob, random_seed=random_seed)
+    note(f"Intervals take each {table.attrs['unit']} as independent")
+    print_frame(table, output_format)
+
+
 @click.command()
 @inputs_argument
 @reading_options
@@ -125,8 +152,9 @@ def evaluate(
     "--budget",
     type=int,
     metavar="N",
-    help="Suggest where to run N further trials; without it, print what is known of the pairs that "
-    "decide, and how many further trials would resolve them.",
+    help="Suggest where to run N further trials, or which pairs of systems to ask N times; without "
+    "it, print what is known of the pairs that decide, and how many trials or battles would "
+    "resolve them.",
 )
 @click.option(
     "--goal",
@@ -177,6 +205,8 @@ def plan(
     where more trials on these questions do not help. With --goal width there is a row per system.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
+    from bayesrank.planning.battles import plan_battles, suggest_battles
+    from bayesrank.views import Comparisons
 
     if budget is not None and further is not None:
         raise click.UsageError("--further goes with the table of pairs, not with --budget")
@@ -185,15 +215,22 @@ def plan(
     if goal == "width" and (budget is not None or k is not None):
         raise click.UsageError("--budget and --top go with other goals than width")
     data = _read(paths, settings)
+    noun, forecast = "trials", {"further": further}
+    if isinstance(data, Comparisons):
+        if width is not None or further is not None:
+            raise click.UsageError("--goal width and --further go with outcomes of questions")
+        plan_pairs, suggest, noun, forecast = plan_battles, suggest_battles, "battles", {}
     if width is not None:
         _plan_widths(data, width, output_format, error, further, random_seed)
         return
     aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
     decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
-    click.echo(f"{', '.join(decision.answer)}: {_say_whether_to_stop(decision, error)}", err=True)
+    click.echo(
+        f"{', '.join(decision.answer)}: {_say_whether_to_stop(decision, error, noun)}", err=True
+    )
     if budget is None:
-        print_frame(plan_pairs(data, error=error, further=further, **aim), output_format)
+        print_frame(plan_pairs(data, error=error, **forecast, **aim), output_format)
     else:
         print_frame(suggest(data, budget, **aim), output_format)
 
@@ -218,16 +255,16 @@ def _plan_widths(
     print_frame(table, output_format)
 
 
-def _say_whether_to_stop(decision: "StopDecision", allowed: float) -> str:
+def _say_whether_to_stop(decision: "StopDecision", allowed: float, noun: str) -> str:
     wrong, joint = (
         f"{value:.3g}" if value >= 0.001 else "less than 0.001"
         for value in (decision.error, decision.joint_error)
     )
     if decision.stop:
-        return f"no more trials are needed (probability of error {wrong}, below {allowed:g})"
+        return f"no more {noun} are needed (probability of error {wrong}, below {allowed:g})"
     if decision.error <= allowed:
         wrong = f"{wrong}, but {joint} with all pairs decided at once"
-    return f"more trials are needed (probability of error {wrong}, above {allowed:g})"
+    return f"more {noun} are needed (probability of error {wrong}, above {allowed:g})"
 
 
 def _say_targets(targets: dict[str, str]) -> str:
@@ -243,11 +280,11 @@ def _say_targets(targets: dict[str, str]) -> str:
     return "; ".join(said)
 
 
-def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses":
-    """Read responses, taking what says how to read them out of the settings."""
-    from bayesrank.readers import read_responses
+def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses | Comparisons":
+    """Read data, taking what says how to read them out of the settings."""
+    from bayesrank.readers import read_data
 
-    return read_responses(paths, **{name: settings.pop(name) for name in READING})
+    return read_data(paths, **{name: settings.pop(name) for name in READING})
 
 
 def print_frame(frame: "pd.DataFrame", output_format: str) -> None:

@@ -81,7 +81,7 @@ class MethodCommand(click.Command):
         ]
         with formatter.section("Options"):
             formatter.write_dl(own)
-        options = {f"{PREFIX}{name}" for form in row.forms for name in form.options}
+        options = {f"{PREFIX}{name}" for name in row.all_options}
         of_method = [flag for flag in flags if flag.name in options]
         of_backend = [flag for flag in flags if flag not in of_method]
         backend = ctx.meta["bayesrank.backend"]
@@ -145,8 +145,7 @@ def method_flags(
     fixed = preset.options if preset else {}
     options = {
         name: parameter.replace(default=fixed.get(name, parameter.default))
-        for form in reversed(row.forms)
-        for name, parameter in form.options.items()
+        for name, parameter in row.all_options.items()
     }
     return _make_flags(options, row.name, taken)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import get_completion_class
 
-from bayesrank.catalog import DEFAULT_METHOD, METHODS, find_method
+from bayesrank.catalog import DEFAULT_METHOD, METHODS, default_method, find_method
 from bayesrank.commands.console import (
     check_folder,
     complete_method,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bayesrank.checking import Report
     from bayesrank.method import Method
     from bayesrank.responses import Responses
+    from bayesrank.views import Comparisons
 
 _CANNOT_RUN = 3
 
@@ -51,11 +52,10 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
 @inputs_argument
 @click.option(
     "--methods",
-    default=DEFAULT_METHOD,
-    show_default=True,
     metavar="NAMES",
     shell_complete=complete_method,
-    help="How to rank, the main method first: avg,borda or 'avg, pass_at_k(k=2)'.",
+    help="How to rank, the main method first: avg,borda or 'avg, pass_at_k(k=2)'.  "
+    f"[default: {DEFAULT_METHOD}; for battles a model with ties]",
 )
 @click.option(
     "--prior-sensitivity",
@@ -85,7 +85,7 @@ _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
 )
 def report(
     paths: tuple[str, ...],
-    methods: str,
+    methods: str | None,
     studied: str | None,
     title: str,
     draws: int | None,
@@ -95,10 +95,10 @@ def report(
 ) -> None:
     """Write a report: one HTML page with everything in it.
 
-    INPUT is evaluation logs as for `bayesrank rank`, or results that it saved with --output (.nc,
-    .zarr).
+    INPUT is evaluation logs or battles as for `bayesrank rank`, or results that it saved with
+    --output (.nc, .zarr).
     """
-    from bayesrank.readers import read_responses
+    from bayesrank.readers import read_data
     from bayesrank.reporting.page import report as write_report
     from bayesrank.results.storage import load
 
@@ -110,12 +110,12 @@ def report(
         rename(path="paths")
         results = [load(path) for path in paths]
     else:
-        calls = _calls(methods)
+        calls = None if methods is None else _calls(methods)
         to_study = {} if studied is None else _calls(studied)
         if len(to_study) > 1:
             raise click.UsageError(f"--prior-sensitivity must be one method; got {studied!r}")
-        data = read_responses(paths, **reading)
-        results = _rank_all(data, calls, draws, random_seed)
+        data = read_data(paths, **reading)
+        results = _rank_all(data, calls or {default_method(data): {}}, draws, random_seed)
         for call, options in to_study.items():
             study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
     note(f"Wrote {write_report(results, output, title=title, prior_sensitivity=study)}")
@@ -155,7 +155,7 @@ def check(
     that it saved with --output (.nc, .zarr).
     """
     from bayesrank.checking import check as check_result
-    from bayesrank.readers import read_responses
+    from bayesrank.readers import read_data
     from bayesrank.results.storage import load
 
     if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
@@ -163,15 +163,15 @@ def check(
         return
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or list(METHODS.values())
-    data = read_responses(paths, **reading)
-    reports = dict(_check_rankings(data, named or [DEFAULT_METHOD], random_seed))
+    data = read_data(paths, **reading)
+    reports = dict(_check_rankings(data, named or [default_method(data)], random_seed))
     can_run = _print_data(data, rows, reports, output_format)
     if named and not can_run:
         click.get_current_context().exit(_CANNOT_RUN)
 
 
 def _check_rankings(
-    data: "Responses", names: list[str], random_seed: int | None
+    data: "Responses | Comparisons", names: list[str], random_seed: int | None
 ) -> "Iterator[tuple[str, Report]]":
     """Yield the report on the ranking by each method; on the data where it cannot rank them."""
     from bayesrank.checking import check, check_data
@@ -189,19 +189,18 @@ def _check_rankings(
 
 
 def _print_data(
-    data: "Responses", rows: "list[Method]", reports: "dict[str, Report]", output_format: str
+    data: "Responses | Comparisons",
+    rows: "list[Method]",
+    reports: "dict[str, Report]",
+    output_format: str,
 ) -> bool:
     """Print what was read, what the checks found and what can run; return whether all can."""
+    from bayesrank.reporting.battle_summary import battle_facts
     from bayesrank.reporting.capabilities import capability
-    from bayesrank.reporting.data_summary import summarize_responses
     from bayesrank.reporting.tables import Column
+    from bayesrank.views import Comparisons
 
-    summary = summarize_responses(data)
-    facts = summary.facts() | {"outcomes are": _kind(data)}
-    lacking = summary.missing_by_system()
-    if lacking:
-        system, count = next(iter(lacking.items()))
-        facts["most is missing of"] = f"{system} ({count:,} outcomes)"
+    facts = battle_facts(data) if isinstance(data, Comparisons) else _facts(data)
     found = [capability(row, data) for row in rows]
     if output_format == "json":
         methods = {
@@ -228,6 +227,19 @@ def _print_data(
             ]
         )
     return not any(each.reason for each in found)
+
+
+def _facts(data: "Responses") -> dict[str, str]:
+    """Return what there is to say of responses, as text by subject."""
+    from bayesrank.reporting.data_summary import summarize_responses
+
+    summary = summarize_responses(data)
+    facts = summary.facts() | {"outcomes are": _kind(data)}
+    lacking = summary.missing_by_system()
+    if lacking:
+        system, count = next(iter(lacking.items()))
+        facts["most is missing of"] = f"{system} ({count:,} outcomes)"
+    return facts
 
 
 def _print_reports(reports: "dict[str, Report]", output_format: str, **more: Any) -> None:
@@ -294,7 +306,7 @@ def _calls(methods: str) -> dict[str, dict[str, Any]]:
 
 
 def _rank_all(
-    data: "Responses",
+    data: "Responses | Comparisons",
     calls: dict[str, dict[str, Any]],
     draws: int | None,
     random_seed: int | None,
@@ -311,7 +323,7 @@ def _rank_all(
 
 
 def _study_priors(
-    data: "Responses", name: str, options: dict[str, Any], random_seed: int | None
+    data: "Responses | Comparisons", name: str, options: dict[str, Any], random_seed: int | None
 ) -> "xr.Dataset":
     from bayesrank.studies import prior_sensitivity
 

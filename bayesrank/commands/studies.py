@@ -19,6 +19,7 @@ from bayesrank.commands.console import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesrank.battles import Battles
     from bayesrank.responses import Responses
 
 _TITLES = {
@@ -44,10 +45,8 @@ _TITLES = {
 @click.option(
     "--n",
     "counts",
-    default="1",
-    show_default=True,
     metavar="NUMBERS",
-    help="Trials per draw, by commas.",
+    help="Trials per draw, by commas; of battles votes.  [default: 1; of battles shares of all]",
 )
 @click.option(
     "--draws", type=int, default=80, show_default=True, metavar="N", help="Draws of trials."
@@ -93,7 +92,7 @@ _TITLES = {
 def study(
     paths: tuple[str, ...],
     methods: str | None,
-    counts: str,
+    counts: str | None,
     output: Path | None,
     workers: int,
     **settings: Any,
@@ -103,11 +102,15 @@ def study(
     INPUT is as for `bayesrank rank`; the bundled example without any, of which --task names one
     benchmark. Methods with the same rankings share a row.
     """
+    from bayesrank.battles import Battles
     from bayesrank.method import split_calls
     from bayesrank.studies.tables import published_tables, write_tables
 
     reading = {name: settings.pop(name) for name in READING}
     data = _read(paths, reading)
+    if isinstance(data, Battles):
+        _study_battles(data, methods, counts, settings, output)
+        return
     if settings["by"] is not None and data.groups is None:
         raise ValueError(
             "--by benchmark must have logs that name the benchmark of each question, such as a "
@@ -116,7 +119,7 @@ def study(
     tables = published_tables(
         data,
         None if methods is None else split_calls(methods),
-        n=_numbers(counts),
+        n=_numbers(counts or "1"),
         workers=workers,
         **settings,
     )
@@ -130,13 +133,39 @@ def study(
             note(f"Wrote {path}")
 
 
-def _read(paths: tuple[str, ...], reading: dict[str, Any]) -> "Responses":
+def _study_battles(
+    data: "Battles",
+    methods: str | None,
+    counts: str | None,
+    settings: dict[str, Any],
+    output: Path | None,
+) -> None:
+    """Print how well few votes give the ranking from all."""
+    from bayesrank.method import split_calls
+    from bayesrank.studies.battle_stability import battle_stability
+    from bayesrank.studies.tables import write_tables
+
+    table = battle_stability(
+        data,
+        None if methods is None else split_calls(methods),
+        n=None if counts is None else _numbers(counts),
+        draws=settings["draws"],
+        random_seed=settings["random_seed"],
+    )
+    click.echo("Agreement of rankings from some of the votes with that from all (tau-b)")
+    _print_table(table)
+    if output is not None:
+        for path in write_tables({"stability": table}, output):
+            note(f"Wrote {path}")
+
+
+def _read(paths: tuple[str, ...], reading: dict[str, Any]) -> "Responses | Battles":
     """Read the logs, or the bundled example, of which only a task can be chosen."""
     from bayesrank.datasets import load_olympiad
-    from bayesrank.readers import read_responses
+    from bayesrank.readers import read_data
 
     if paths:
-        return read_responses(paths, **reading)
+        return read_data(paths, **reading)
     task = reading.pop("task")
     for name, chosen in reading.items():
         if chosen is not None:

@@ -8,6 +8,7 @@ from bayesrank.grades import UnitGrades
 from bayesrank.inference.resample.arguments import has_repeated_trials, point_arguments
 from bayesrank.method import Method, load_function
 from bayesrank.responses import Responses
+from bayesrank.views import Comparisons
 
 
 class Capability(NamedTuple):
@@ -22,7 +23,7 @@ class Capability(NamedTuple):
     note: str
 
 
-def capability(row: Method, data: Responses) -> Capability:
+def capability(row: Method, data: Responses | Comparisons) -> Capability:
     """Say whether a method can rank some data.
 
     Nothing is ranked: the data are brought into the form that the method reads, and the existence
@@ -32,7 +33,7 @@ def capability(row: Method, data: Responses) -> Capability:
     ----------
     row : Method
         The row of the catalog.
-    data : Responses
+    data : Responses, Battles or Comparisons
         What was read.
 
     Returns
@@ -55,8 +56,12 @@ def capability(row: Method, data: Responses) -> Capability:
     return Capability(row, "", "; ".join(_notes(row, data)))
 
 
-def _bring_into_form(row: Method, data: Responses) -> None:
-    if row.data == "comparisons":
+def _bring_into_form(row: Method, data: Responses | Comparisons) -> None:
+    if isinstance(data, Comparisons):
+        form = row.forms[-1]
+        if form.data != "comparisons":
+            point_arguments(data, form.data)
+    elif row.data == "comparisons":
         _ = data.comparisons
     elif row.data == "responses":
         _ = UnitGrades.of(data) if row.graded else data.binary_counts
@@ -64,10 +69,10 @@ def _bring_into_form(row: Method, data: Responses) -> None:
         point_arguments(data, row.data)
 
 
-def _notes(row: Method, data: Responses) -> list[str]:
+def _notes(row: Method, data: Responses | Comparisons) -> list[str]:
     notes = []
     required = [n for n, p in row.options.items() if p.default is Parameter.empty]
-    if required:
+    if required and isinstance(data, Responses):
         fewest = int(data.trials[data.trials > 0].min())
         flags = [f"--{name.replace('_', '-')}" for name in required]
         # The number of answers that are drawn from those of a cell.
@@ -75,10 +80,10 @@ def _notes(row: Method, data: Responses) -> list[str]:
         notes.append(f"needs {', '.join(flags)}")
     if row.existence is not None:
         try:
-            existing = data.comparisons if row.data == "comparisons" else data
-            load_function(row.existence)(existing)
+            as_pairs = row.data == "comparisons" and isinstance(data, Responses)
+            load_function(row.existence)(data.comparisons if as_pairs else data)
         except NoFiniteEstimate:
             notes.append("no finite maximum-likelihood estimate: use the back end map")
-    if not has_repeated_trials(data):
+    if isinstance(data, Responses) and not has_repeated_trials(data):
         notes.append("intervals for other questions alone, not for other trials")
     return notes

@@ -48,8 +48,8 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple
         return (log_of(data),)
     if isinstance(data, Comparisons):
         raise DataError(
-            f"data must be responses for a method that reads {kind}; got comparisons, which only "
-            "methods on pairs can rank"
+            f"data must be responses for a method that reads {kind}; got "
+            f"{type(data).__name__.lower()}, which only methods on pairs can rank"
         )
     if isinstance(data, Ballots):
         raise DataError(f"data must be responses for a method that reads {kind}; got ballots")

@@ -1,0 +1,143 @@
+"""Win rates of battles with intervals: the metrics of an arena."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from bayesrank.catalog import default_method
+from bayesrank.method import read_call, split_calls
+from bayesrank.ranking import rank
+from bayesrank.results.evidence import summarize_evidence
+from bayesrank.results.stored import result_draws
+from bayesrank.results.win_rates import average_win_rates, expected_win_rates
+from bayesrank.views import Comparisons
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+AVERAGE = "average_win_rate"
+# What is evaluated where nothing is named.
+BATTLE_METRICS = ("win_rate", "win_rate(ties_count='half')", AVERAGE)
+
+
+def evaluate_battles(
+    data: Comparisons,
+    metrics: str | Sequence[str] = BATTLE_METRICS,
+    *,
+    ci_prob: float = 0.95,
+    random_seed: int | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Evaluate each system by its win rates, or by other methods that rank battles.
+
+    Parameters
+    ----------
+    data : Battles or Comparisons
+        The battles.
+    metrics : str or sequence of str
+        Names of methods, with options in parentheses, and ``average_win_rate``: how often the
+        default model expects a system to win, ties as half, if it met every other one equally
+        often. By default that, and the observed win rates with ties as nothing and as half.
+    ci_prob : float, default 0.95
+        Probability of the equal-tailed intervals.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
+    **settings
+        Further keywords of :func:`bayesrank.rank`, such as `unit`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`bayesrank.evaluate`; the observed mean is the win rate with ties as half.
+        ``attrs["unit"]`` says what the intervals take as independent.
+
+    Raises
+    ------
+    ValueError
+        If a name is not that of a method.
+    DataError
+        If a method cannot rank battles.
+
+    Examples
+    --------
+    >>> from bayesrank import Battles
+    >>> log = Battles(list("aabc") * 3, list("bcca") * 3, ["a", "tie", "b", "a"] * 3)
+    >>> evaluate_battles(log, "win_rate").round(2)[["system", "metric", "estimate"]]
+      system    metric  estimate
+    0      a  win_rate      0.67
+    1      b  win_rate      0.50
+    2      c  win_rate      0.00
+    """
+    texts = [metrics] if isinstance(metrics, str) else list(metrics)
+    labels = [label for text in texts for label in split_calls(text)]
+    settings = {**settings, "ci_prob": ci_prob, "random_seed": random_seed}
+    observed = summarize_evidence(data, ci_prob=ci_prob)["observed_mean"].values
+    tables, unit = [], "battle"
+    for label in labels:
+        name, options = read_call(label, "metrics")
+        if name == AVERAGE:
+            result = rank(data, default_method(data), **settings)
+            table = average_win_rates(result).rename(
+                columns={
+                    "win_rate": "estimate",
+                    "win_rate_lower": "lower",
+                    "win_rate_upper": "upper",
+                }
+            )
+        else:
+            result = rank(data, name, **settings, **options)
+            table = _of_scores(result)
+        unit = result.attrs["unit"]
+        tables.append(table.assign(metric=label, observed_mean=observed, place=range(len(table))))
+    stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
+    columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
+    stacked = stacked[columns].reset_index(drop=True)
+    stacked.attrs.update(unit=unit, target=dict.fromkeys(labels, "battles"))
+    return stacked
+
+
+def compare_battles(
+    data: Comparisons, method: str | None = None, *, ci_prob: float = 0.95, **settings: Any
+) -> pd.DataFrame:
+    """Tabulate the expected win rates of every two systems under a model.
+
+    Parameters
+    ----------
+    data : Battles or Comparisons
+        The battles.
+    method : str, optional
+        A model of paired comparisons; the default of :func:`bayesrank.rank` by default.
+    ci_prob : float, default 0.95
+        Probability of the intervals, and joint probability with which all resolved orders hold.
+    **settings
+        Further keywords of :func:`bayesrank.rank`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`bayesrank.results.win_rates.expected_win_rates`, and ``resolved``, decided for all
+        pairs at once.
+    """
+    result = rank(data, method or default_method(data), ci_prob=ci_prob, **settings)
+    table = expected_win_rates(result)
+    resolved = result["ranking"]["resolved"].to_pandas()
+    pairs = zip(table["system"], table["opponent"], strict=True)
+    table["resolved"] = [bool(resolved.loc[pair]) for pair in pairs]
+    table.attrs.update(unit=result.attrs["unit"], target={result.attrs["method"]: "battles"})
+    return table
+
+
+def _of_scores(result: "xr.DataTree") -> pd.DataFrame:
+    """Return estimate, moments and interval of each system as rank() has them."""
+    ranking, draws = result["ranking"].to_dataset(), result_draws(result)
+    return pd.DataFrame(
+        {
+            "system": ranking["system"].values.astype(str),
+            "estimate": ranking["score"].values,
+            "mean": draws.mean(axis=0),
+            "sd": draws.std(axis=0),
+            "lower": ranking["score_lower"].values,
+            "upper": ranking["score_upper"].values,
+        }
+    )

@@ -1,0 +1,209 @@
+r"""Which pairs of systems to ask next, and how many battles it takes to tell them apart.
+
+One more battle of systems i and j tells :math:`w_{ij}` of the difference of their scores, the
+information of a battle under the model, and shrinks the covariance V of all scores by
+:math:`V e e^\top V / (1 / w_{ij} + e^\top V e)` with :math:`e = e_i - e_j`.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayesrank.planning.goals import Goal, check_goal, critical_pairs
+from bayesrank.planning.stopping import present_state
+from bayesrank.results.decisions import pairwise_decisions
+from bayesrank.results.rank_sets import pair_gaps
+from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.results.win_rates import pair_likelihood, point_tie, win_chances
+from bayesrank.validation import check_integer
+from bayesrank.views import Comparisons
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FloatArray = NDArray[np.float64]
+
+# Parts in which a budget is given out; the covariance is brought up to date after each.
+_PARTS = 100
+
+
+def plan_battles(
+    data: Comparisons,
+    *,
+    goal: Goal = "best",
+    k: int | None = None,
+    error: float = 0.05,
+    random_seed: int | None = None,
+) -> pd.DataFrame:
+    """Tabulate what is known of the pairs on whose order a goal turns, and what it takes to know.
+
+    Parameters
+    ----------
+    data : Battles or Comparisons
+        Battles so far.
+    goal : {"best", "top_k", "full"}, default "best"
+        As in :func:`bayesrank.planning.should_stop`.
+    k : int, optional
+        For the goal ``"top_k"``.
+    error : float, default 0.05
+        Allowed probability that any of the resolved orders is wrong.
+    random_seed : int, optional
+        As in :func:`bayesrank.rank`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per pair, the better system first: ``system``, ``opponent``, ``difference``,
+        ``battles`` of the two so far, ``z``, ``superiority``, ``resolved``, and
+        ``further_battles_needed``: how many battles of these two would resolve them if the present
+        difference is the true one; 0 if and only if they are resolved.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not one that can be used.
+
+    Examples
+    --------
+    >>> wins = [[0, 12, 18], [8, 0, 16], [2, 4, 0]]
+    >>> table = plan_battles(Comparisons(wins, systems=["a", "b", "c"]), random_seed=1)
+    >>> table[["system", "opponent", "battles", "resolved"]]
+      system opponent  battles  resolved
+    0      a        b     20.0     False
+    1      a        c     20.0      True
+    """
+    n_top = check_goal(goal, k, len(data.systems))
+    result = present_state(data, error=error, random_seed=random_seed)
+    ranking, draws = ranking_of(result), result_draws(result)
+    first, second = critical_pairs(ranking["score"].values, n_top)
+    pairs = pair_gaps(draws, ci_prob=float(ranking.attrs["ci_prob"]))
+    gap, variance = pairs.gap[first, second], pairs.spread[first, second] ** 2
+    told = _information(result)[first, second]
+    with np.errstate(divide="ignore"):
+        wanted = (np.maximum(gap, 0.0) / pairs.critical) ** 2
+        needed = np.maximum(np.ceil((1.0 / wanted - 1.0 / variance) / told), 1.0)
+    resolved = ranking["resolved"].values[first, second]
+    table = pairwise_decisions(result).set_index(["system", "opponent"])
+    names = np.array(data.systems)
+    rows = [(names[i], names[j]) for i, j in zip(first, second, strict=True)]
+    found = table.loc[rows, ["difference", "z", "superiority"]].reset_index()
+    found.insert(3, "battles", data.totals[first, second])
+    found["resolved"] = resolved
+    found["further_battles_needed"] = np.where(resolved, 0.0, needed)
+    found.attrs["target"] = result.attrs["target"]
+    return found
+
+
+def suggest_battles(
+    data: Comparisons,
+    n: int,
+    *,
+    goal: Goal = "best",
+    k: int | None = None,
+    random_seed: int | None = None,
+) -> pd.DataFrame:
+    """Suggest which pairs to ask next, where a goal profits most.
+
+    Battles are given out one part after another, each to the pair whose answer is expected to take
+    most from the probabilities that a pair on which the goal turns is in the wrong order.
+
+    Parameters
+    ----------
+    data : Battles or Comparisons
+        Battles so far.
+    n : int
+        Battles that can be fought.
+    goal, k, random_seed
+        As in :func:`plan_battles`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per pair that gets some, most first: ``system``, ``opponent``, ``battles`` so far
+        and ``further_battles``, which add up to `n`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not one that can be used.
+
+    Examples
+    --------
+    >>> wins = [[0, 12, 18], [8, 0, 16], [2, 4, 0]]
+    >>> data = Comparisons(wins, systems=["a", "b", "c"])
+    >>> suggest_battles(data, 100, random_seed=1)[["system", "opponent"]].iloc[0].tolist()
+    ['a', 'b']
+    """
+    check_integer(n, "n")
+    n_top = check_goal(goal, k, len(data.systems))
+    result = present_state(data, error=0.05, random_seed=random_seed)
+    draws = result_draws(result)
+    score = ranking_of(result)["score"].values
+    given = _allocate(draws, score, _information(result), critical_pairs(score, n_top), n)
+    first, second = np.nonzero(given)
+    better = score[first] < score[second]
+    first, second = np.where(better, second, first), np.where(better, first, second)
+    names = np.array(data.systems)
+    table = pd.DataFrame(
+        {
+            "system": names[first],
+            "opponent": names[second],
+            "battles": data.totals[first, second],
+            "further_battles": (given + given.T)[first, second],
+        }
+    )
+    return table.sort_values("further_battles", ascending=False, kind="stable", ignore_index=True)
+
+
+def _allocate(
+    draws: FloatArray,
+    score: FloatArray,
+    told: FloatArray,
+    critical: tuple[NDArray[np.intp], NDArray[np.intp]],
+    n: int,
+) -> NDArray[np.int64]:
+    """Give n battles to pairs, of shape (system, opponent) above the diagonal."""
+    i, j = critical
+    covariance = np.atleast_2d(np.cov(draws, rowvar=False))
+    given = np.zeros(covariance.shape, dtype=np.int64)
+    parts = np.diff(np.linspace(0, n, min(n, _PARTS) + 1).astype(int))
+    for part in parts:
+        spread = np.diag(covariance)[:, np.newaxis] + np.diag(covariance) - 2.0 * covariance
+        variance = np.maximum(spread[i, j], np.finfo(float).tiny)
+        # The truth is not known: a gap of nothing is taken for one of a standard deviation.
+        z = np.sqrt((score[i] - score[j]) ** 2 / variance + 1.0)
+        urgency = np.exp(-0.5 * z**2) * z / variance
+        # What all battles of a part tell of the pairs on which the goal turns.
+        rows = covariance[i] - covariance[j]
+        gain = np.zeros_like(covariance)
+        for weight, row in zip(urgency, rows, strict=True):
+            gain += weight * (row[:, np.newaxis] - row) ** 2
+        gain /= 1.0 / (part * told + np.finfo(float).tiny) + spread
+        best = np.unravel_index(int(np.argmax(np.triu(gain, 1))), gain.shape)
+        given[best] += part
+        row = covariance[best[0]] - covariance[best[1]]
+        covariance = covariance - np.outer(row, row) / (1.0 / (part * told[best]) + spread[best])
+    return given
+
+
+def _information(result: "xr.DataTree") -> FloatArray:
+    """Return the expected information of a battle on the difference of two scores."""
+    likelihood, _ = pair_likelihood(result)
+    score = ranking_of(result)["score"].values
+    gap, tie = score[:, np.newaxis] - score, point_tie(result, likelihood)
+    half, tied = win_chances(likelihood, gap, tie)
+    win = half - 0.5 * tied
+    zero, one = np.zeros_like(gap), np.ones_like(gap)
+    slopes = [
+        (
+            likelihood.derivatives(won, share, gap, tie)[0],
+            likelihood.derivatives(lost, share, -gap, tie)[0],
+        )
+        for won, lost, share in ((one, zero, zero), (zero, one, zero), (zero, zero, 0.5 * one))
+    ]
+    chances = win, 1.0 - win - tied, tied
+    return sum(
+        (chance * (a - b) ** 2 for chance, (a, b) in zip(chances, slopes, strict=True)), zero
+    )

@@ -1,0 +1,61 @@
+"""What is known of battles: how many, of whom, by whom, and what is not."""
+
+import datetime
+
+import numpy as np
+
+from bayesrank.battles import Battles
+from bayesrank.views import Comparisons
+
+
+def battle_facts(data: Comparisons) -> dict[str, str]:
+    """Return what there is to say of battles, as text by subject.
+
+    Parameters
+    ----------
+    data : Battles or Comparisons
+        What was read.
+
+    Returns
+    -------
+    dict of str
+
+    Examples
+    --------
+    >>> battle_facts(Battles(["a", "a", "b"], ["b", "b", "c"], ["tie", "a", "c"]))["ties"]
+    '1 of 3 (33.3 %)'
+    """
+    n_systems = len(data.systems)
+    total, ties = data.totals.sum() / 2, data.ties.sum() / 2
+    met = np.count_nonzero(np.triu(data.totals, 1))
+    played = data.totals.sum(axis=1)
+    fewest, most = int(played.argmin()), int(played.argmax())
+    facts = {
+        "systems": str(n_systems),
+        "battles": f"{total:,.10g}",
+        "ties": _share(ties, total),
+        "pairs that met": _share(met, n_systems * (n_systems - 1) / 2),
+        "most battles": f"{data.systems[most]} ({played[most]:,.10g})",
+        "fewest battles": f"{data.systems[fewest]} ({played[fewest]:,.10g})",
+    }
+    return facts | _facts_of_rows(data) if isinstance(data, Battles) else facts
+
+
+def _facts_of_rows(data: Battles) -> dict[str, str]:
+    facts = {}
+    if data.both_bad is not None:
+        facts["both bad"] = _share(np.count_nonzero(data.both_bad), len(data.first))
+    facts |= {f"{name}s": f"{number:,}" for name, number in data.units.items() if name != "battle"}
+    if data.group is not None:
+        facts["groups"] = f"{len(data.group.names):,}"
+    if data.time is not None:
+        ends = (datetime.datetime.fromtimestamp(each, datetime.UTC) for each in data.time[[0, -1]])
+        facts["from, to"] = ", ".join(f"{end:%Y-%m-%d}" for end in ends)
+    if data.covariates:
+        facts["covariates"] = ", ".join(data.covariates)
+    facts["intervals by"] = data.coarsest_unit
+    return facts
+
+
+def _share(number: float, total: float) -> str:
+    return f"{number:,.10g} of {total:,.10g} ({100 * number / max(total, 1):.1f} %)"

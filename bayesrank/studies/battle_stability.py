@@ -1,0 +1,113 @@
+"""Stability of rankings by the number of votes: how many it takes to find the final order."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from bayesrank.battles import Battles
+from bayesrank.catalog import default_method
+from bayesrank.errors import NoFiniteEstimate
+from bayesrank.method import read_call
+from bayesrank.ranking import point_estimate
+from bayesrank.results.agreement import kendall_tau_b
+from bayesrank.validation import check_integer
+
+# Shares of the votes that are drawn where no numbers are named.
+_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+
+
+def battle_stability(
+    data: Battles,
+    methods: str | Sequence[str] | None = None,
+    *,
+    n: int | Sequence[int] | None = None,
+    draws: int = 80,
+    random_seed: int = 0,
+) -> pd.DataFrame:
+    """Compare rankings from some of the votes with the ranking from all, by Kendall's tau-b.
+
+    All methods see the same drawn votes, without replacement and in their order.
+
+    Parameters
+    ----------
+    data : Battles
+        All votes.
+    methods : str or sequence of str, optional
+        Names of methods that rank battles, with options in parentheses; the default of
+        :func:`bayesrank.rank` by default.
+    n : int or sequence of int, optional
+        Numbers of votes; a sixteenth, an eighth, a quarter and a half of all by default.
+    draws : int, default 80
+        How often.
+    random_seed : int, default 0
+        Same seed, same result.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per method and number of votes: ``method``, ``battles``, ``tau`` (mean over draws),
+        ``sd``, ``min``, ``max``, and ``top``, the share of draws with the same best system. Draws
+        in which an estimate does not exist are left out and counted in ``infinite``.
+
+    Raises
+    ------
+    ValueError
+        If a number or a name is not one that can be used.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> names = np.array(list("abcd"))
+    >>> first = rng.integers(4, size=400)
+    >>> second = (first + 1 + rng.integers(3, size=400)) % 4
+    >>> winner = names[np.minimum(first, second)]
+    >>> study = battle_stability(Battles(names[first], names[second], winner), n=[20, 200], draws=9)
+    >>> study[["method", "battles", "tau"]].round(1)
+                  method  battles  tau
+    0  bradley_terry_map       20  0.9
+    1  bradley_terry_map      200  1.0
+    """
+    if methods is None:
+        methods = default_method(data)
+    calls = [methods] if isinstance(methods, str) else list(methods)
+    votes = data.unit_codes("battle")
+    total = len(np.unique(votes))
+    counts = [max(1, int(total * share)) for share in _SHARES] if n is None else np.atleast_1d(n)
+    for count in counts:
+        if not 1 <= check_integer(int(count), "n") <= total:
+            raise ValueError(f"n must be from 1 to {total}, the number of votes; got {count}")
+    check_integer(draws, "draws")
+    parsed = {call: read_call(call, "methods") for call in calls}
+    final = {call: point_estimate(data, name, **o) for call, (name, o) in parsed.items()}
+    rows = []
+    for count in map(int, counts):
+        rng = np.random.default_rng([random_seed, count])
+        drawn = [np.isin(votes, rng.choice(total, count, replace=False)) for _ in range(draws)]
+        parts = [data.take(np.flatnonzero(kept)) for kept in drawn]
+        for call, (name, options) in parsed.items():
+            rows.append((call, count, *_agreement(parts, name, options, final[call])))
+    columns = ["method", "battles", "tau", "sd", "min", "max", "top", "infinite"]
+    table = pd.DataFrame(rows, columns=pd.Index(columns))
+    order = table["method"].map(calls.index)
+    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def _agreement(
+    parts: list[Battles], method: str, options: dict[str, object], final: np.ndarray
+) -> tuple[float, ...]:
+    """Return mean, spread and range of tau, the share with the same best, and failures."""
+    taus, same = [], []
+    for part in parts:
+        try:
+            score = point_estimate(part, method, **options)
+        except NoFiniteEstimate:
+            continue
+        taus.append(float(kendall_tau_b(score, final)))
+        same.append(int(np.argmax(score)) == int(np.argmax(final)))
+    missing = len(parts) - len(taus)
+    if not taus:
+        return *(float("nan"),) * 5, missing
+    known = np.array(taus)
+    ends = float(np.nanmin(known)), float(np.nanmax(known))
+    return float(np.nanmean(known)), float(np.nanstd(known)), *ends, float(np.mean(same)), missing

@@ -1,0 +1,209 @@
+"""Every command takes battles."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from bayesrank import Battles, Comparisons, rank
+from bayesrank.evaluation.battles import compare_battles, evaluate_battles
+from bayesrank.planning.battles import plan_battles, suggest_battles
+from bayesrank.results.win_rates import average_win_rates, expected_win_rates
+from bayesrank.studies.battle_stability import battle_stability
+
+
+@pytest.fixture
+def ties(tmp_path):
+    """Write 40 wins in 100 battles of A and of B against base, those of B with 60 ties."""
+    path = tmp_path / "fc.csv"
+    rows = ["model_a,model_b,winner"]
+    rows += ["A,base,model_a"] * 40 + ["A,base,model_b"] * 60
+    rows += ["B,base,model_a"] * 40 + ["B,base,tie"] * 60
+    path.write_text("\n".join(rows))
+    return path
+
+
+def records(result):
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+def test_rank_has_a_model_with_ties_by_default(run, ties):
+    result = run("rank", ties)
+    assert result.stdout.startswith("davidson (back end map, target battles)")
+    assert "200 battles, 3 systems" in result.stderr
+    assert [row["system"] for row in records(run("rank", ties, "--format", "csv"))] == [
+        "B",
+        "base",
+        "A",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], {"A": 0.4, "B": 0.4, "base": 0.3}),
+        (["--ties-count", "half"], {"A": 0.4, "B": 0.7, "base": 0.45}),
+        (["--ties-count", "ignore"], {"A": 0.4, "B": 1.0, "base": 60 / 140}),
+    ],
+)
+def test_win_rates_say_what_a_tie_is_worth(run, ties, options, expected):
+    table = records(run("rank", ties, "--method", "win_rate", "--format", "csv", *options))
+    assert {row["system"]: float(row["score"]) for row in table} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", ["elo", "glicko", "trueskill", "win_rate", "colley"])
+def test_rank_by_methods_without_a_likelihood(run, ties, method):
+    assert run("rank", ties, "--method", method).stdout.startswith(method)
+
+
+def test_evaluate_prints_win_rates_with_intervals(run, ties):
+    table = records(run("evaluate", ties, "--format", "csv"))
+    found = {(row["system"], row["metric"]): float(row["estimate"]) for row in table}
+    assert found["A", "win_rate"] == found["B", "win_rate"] == 0.4
+    assert found["B", "win_rate(ties_count='half')"] == pytest.approx(0.7)
+    assert all(float(r["lower"]) <= float(r["estimate"]) <= float(r["upper"]) for r in table)
+    pairs = records(run("evaluate", ties, "--pairs", "--format", "csv"))
+    assert [(row["system"], row["opponent"]) for row in pairs] == [
+        ("B", "base"),
+        ("B", "A"),
+        ("base", "A"),
+    ]
+
+
+def test_check_says_what_was_read_and_what_can_run(run, ties):
+    found = json.loads(run("check", ties, "--format", "json").stdout)
+    assert found["data"]["ties"] == "60 of 200 (30.0 %)"
+    assert found["data"]["intervals by"] == "battle"
+    can_run = {name for name, each in found["methods"].items() if each["can_run"]}
+    assert {"davidson", "elo", "win_rate", "pagerank"} <= can_run
+    assert not {"avg", "rasch", "borda"} & can_run
+    assert run("check", ties, "--method", "elo").exit_code == 0
+    assert "methods on pairs" in run("check", ties, "--method", "avg", code=3).stdout
+
+
+def test_report_is_written(run, ties, tmp_path):
+    for options in ([], ["--methods", "davidson,elo(K=8)"]):
+        run("report", ties, "-o", tmp_path / "page.html", *options)
+        assert "davidson" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_plan_says_whether_to_stop_and_which_pairs_to_ask(run, ties):
+    result = run("plan", ties, "--format", "csv")
+    assert "B: no more battles are needed" in result.stderr
+    assert [row["further_battles_needed"] for row in records(result)] == ["0.0", "0.0"]
+    table = records(run("plan", ties, "--budget", "70", "--format", "csv", "--goal", "full"))
+    assert sum(int(row["further_battles"]) for row in table) == 70
+    assert "--further go with outcomes" in run("plan", ties, "--further", "3", code=2).stderr
+
+
+def test_study_draws_votes(run, ties, tmp_path):
+    result = run("study", ties, "--n", "20,200", "--draws", "5", "-o", tmp_path)
+    table = list(csv.DictReader(io.StringIO((tmp_path / "stability.csv").read_text())))
+    assert [row["battles"] for row in table] == ["20", "200"]
+    assert float(table[1]["tau"]) == 1.0  # all of the votes
+    assert "davidson" in result.stdout
+
+
+# What the commands compute
+
+
+def test_expected_win_rates_are_those_of_the_model():
+    data = Comparisons([[0, 30, 20], [10, 0, 15], [5, 10, 0]], np.full((3, 3), 4.0))
+    result = rank(data, "davidson", random_seed=1)
+    score = result["ranking"]["score"].values
+    tie = float(result["point_estimate"]["tie_strength"])
+    table = expected_win_rates(result).set_index(["system", "opponent"])
+    names = data.systems
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        one, other, both = (
+            np.exp(score[i]),
+            np.exp(score[j]),
+            tie * np.exp((score[i] + score[j]) / 2),
+        )
+        row = table.loc[(names[i], names[j])]
+        total = one + other + both
+        assert row["win_rate"] == pytest.approx((one + both / 2) / total)
+        assert row["tie_rate"] == pytest.approx(both / total)
+        assert row["win_rate_lower"] < row["win_rate"] < row["win_rate_upper"]
+    average = average_win_rates(result)["win_rate"]
+    means = [table["win_rate"].loc[("system 1",)].mean(), None, None]
+    assert average[0] == pytest.approx(means[0])
+    assert average.mean() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("method", ["rao_kupper", "thurstone_mosteller", "bradley_terry"])
+def test_win_rates_of_other_models_add_up(method):
+    data = Comparisons([[0, 30, 20], [10, 0, 15], [5, 10, 0]])
+    result = rank(data, method, draws=50, random_seed=1)
+    assert average_win_rates(result)["win_rate"].mean() == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="result must have draws for win rates"):
+        expected_win_rates(rank(data, method, draws=0))
+
+
+def test_win_rates_need_a_model_of_pairs():
+    result = rank(Comparisons([[0, 3], [1, 0]]), "pagerank", draws=50)
+    with pytest.raises(
+        ValueError, match=r"a model of paired comparisons \(bradley_terry, davidson"
+    ):
+        expected_win_rates(result)
+
+
+def a_log(n, seed=0, strength=(1.0, 0.5, 0.4, -1.0)):
+    rng = np.random.default_rng(seed)
+    names, score = np.array(list("abcd")), np.array(strength)
+    first = rng.integers(4, size=n)
+    second = (first + 1 + rng.integers(3, size=n)) % 4
+    wins = rng.random(n) < 1 / (1 + np.exp(score[second] - score[first]))
+    return Battles(names[first], names[second], np.where(wins, names[first], names[second]))
+
+
+def test_further_battles_resolve_a_pair():
+    data = a_log(300)
+    table = plan_battles(data, random_seed=1)
+    needed = table["further_battles_needed"]
+    assert (needed.eq(0) == table["resolved"]).all()
+    row = table.iloc[0]
+    assert not row["resolved"]
+    # As many battles again, with the share of wins that the model expects.
+    rate = compare_battles(data, random_seed=1).iloc[0]["win_rate"]
+    i, j = (data.systems.index(row[name]) for name in ("system", "opponent"))
+    wins = data.wins.copy()
+    for share, resolved in ((1.3, True), (0.7, False)):
+        more = wins.copy()
+        more[i, j] += share * row["further_battles_needed"] * rate
+        more[j, i] += share * row["further_battles_needed"] * (1 - rate)
+        after = plan_battles(Comparisons(more, systems=data.systems), random_seed=1)
+        assert bool(after.iloc[0]["resolved"]) is resolved
+
+
+def test_suggested_battles_are_those_that_decide():
+    table = suggest_battles(a_log(300), 200, random_seed=1)
+    assert table["further_battles"].sum() == 200
+    # The worst system is far behind, and tells least of the best.
+    of_worst = table[(table["system"] == "d") | (table["opponent"] == "d")]["further_battles"]
+    assert of_worst.sum() < 40
+    assert {"a", "b"} <= set(table.iloc[:2][["system", "opponent"]].to_numpy().ravel())
+
+
+def test_more_votes_agree_better():
+    table = battle_stability(a_log(800), ["davidson", "elo(K=8)"], n=[25, 400], draws=20)
+    tau = table.set_index(["method", "battles"])["tau"]
+    assert (tau.xs(400, level="battles") > tau.xs(25, level="battles")).all()
+    with pytest.raises(ValueError, match="n must be from 1 to 800, the number of votes; got 900"):
+        battle_stability(a_log(800), n=900)
+
+
+def test_intervals_of_metrics_follow_the_unit():
+    data = a_log(400)
+    names = np.array(data.systems)
+    judged = Battles(
+        names[data.first],
+        names[data.second],
+        (1 + data.outcome) / 2,
+        judge=np.arange(400) // 40,
+        systems=data.systems,
+    )
+    assert evaluate_battles(judged, "win_rate").attrs["unit"] == "judge"
+    assert compare_battles(judged, unit="battle").attrs["unit"] == "battle"
