@@ -160,7 +160,7 @@ def a_log(n, seed=0, strength=(1.0, 0.5, 0.4, -1.0)):
 
 
 def test_further_battles_resolve_a_pair():
-    data = a_log(300)
+    data = a_log(200, strength=(0.7, 0.4, 0.2, -1.0))
     table = plan_battles(data, random_seed=1)
     needed = table["further_battles_needed"]
     assert (needed.eq(0) == table["resolved"]).all()
