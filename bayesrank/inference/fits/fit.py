@@ -69,6 +69,9 @@ class Fit:
         Given which questions to leave out, of shape (part, question), returns the scores of the
         others, of shape (part, system), fitted again from where this fit ended; NaN where they
         have no finite estimate. For likelihoods whose influences of questions tell too little.
+    exchange : callable, optional
+        Given draws by name and a generator, lets systems and questions change places at random that
+        the data cannot tell apart, of whose equally high maxima the fit ended at one.
     refit : callable, optional
         Given other numbers right and numbers of trials, both of shape (part, system, question),
         returns the scores fitted to them as to these, of shape (part, system). For what no
@@ -87,6 +90,7 @@ class Fit:
     curvature: Callable[[], tuple[Array, Array]]
     displace: Callable[[Array, Array], Array] = np.add
     without: Callable[[NDArray[np.bool_]], Array] | None = None
+    exchange: Callable[[dict[str, Array], np.random.Generator], dict[str, Array]] | None = None
     refit: Callable[[Array, Array], Array] | None = None
 
     @classmethod
@@ -203,7 +207,8 @@ class Fit:
             fit excludes.
         """
         deviations = gaussian_draws(*self.geometry, n_draws, rng)
-        return self.unpack(self.displace(self.free, deviations))
+        drawn = self.unpack(self.displace(self.free, deviations))
+        return drawn if self.exchange is None else self.exchange(drawn, rng)
 
     def move(self, gradients: Array) -> dict[str, Array]:
         """Return the parameters one Newton step away from the optimum, for many gradients.

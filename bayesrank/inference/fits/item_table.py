@@ -18,11 +18,11 @@ from bayesrank.inference.fits.dynamic import fit_growth, fit_walk
 from bayesrank.inference.fits.existence import REMEDY, check_items
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.mirt import fit_mirt
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.models.factor_reference import Score
 from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
@@ -77,7 +77,7 @@ def irt_2pl(
     if centred or not _is_flat(difficulty_prior, discrimination_prior):
         return None
     fit_counts = partial(
-        fit_irt_2pl,
+        fit_published_items,
         ability_mean=normal[0],
         ability_precision=normal[1],
         reg_discrimination=reg_discrimination,
@@ -117,13 +117,12 @@ def irt_3pl(
     if centred or not flat:
         return None
     fit_counts = partial(
-        fit_irt_3pl,
+        fit_published_items,
         ability_mean=normal[0],
         ability_precision=normal[1],
         reg_discrimination=reg_discrimination,
         reg_guessing=reg_guessing,
-        guessing=guessing,
-        guessing_upper=guessing_upper,
+        guessing=Guessing(guessing, guessing_upper),
     )
 
     fit = _with_refits(fit_counts, data)
@@ -305,8 +304,9 @@ def _require_no_guess(data: Responses, fit: Fit) -> None:
     another one of them at minus infinity.
     """
     right, trials = (counts.sum(axis=1) for counts in data.binary_counts)
-    gaps = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
-    log_odds = np.where(np.isfinite(gaps), fit.parameters["discrimination"] * gaps, -np.inf)
+    named = fit.unpack(fit.free)
+    gaps = named["score"][:, np.newaxis] - named["difficulty"]
+    log_odds = np.where(np.isfinite(gaps), named["discrimination"] * gaps, -np.inf)
     guesses = log_odds.max(axis=1) < _GUESS
     alike = (right[:, np.newaxis] == right) & (trials[:, np.newaxis] == trials)
     if (alike & guesses[:, np.newaxis] & ~guesses).any() or not np.isfinite(fit.score).all():

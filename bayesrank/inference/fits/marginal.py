@@ -127,8 +127,10 @@ class MarginalItems(FiniteMaximum):
 
         return gradient, step
 
-    def held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
+    def held(self, point: Array, gradient: Array | None = None) -> NDArray[np.bool_]:
         """Say which log slopes run to minus infinity, of shape (resample, p)."""
+        if gradient is None:
+            gradient = np.stack([self._derivatives(row, one)[0] for row, one in enumerate(point)])
         held = np.zeros(point.shape, dtype=bool)
         n_questions = self.data.weights.shape[-1]
         low = point[:, n_questions:] <= _LEAST_LOG_SLOPE

@@ -180,10 +180,10 @@ class Bordered:
         parts = (self.uu, self.vv, self.uv, self.on_u, self.on_v, self.corner)
         return type(self)(*(part[index] for part in parts))
 
-    def damped(self, shares: Array, reference: "Bordered") -> Self:
-        """Return the matrices with shares of a reference's diagonals added to theirs."""
+    def damped(self, shares: Array, safe_uu: Array, safe_vv: Array) -> Self:
+        """Return the matrices with shares of the diagonals of safe blocks added to theirs."""
         uu, vv = self.uu.copy(), self.vv.copy()
-        for blocks, safe in ((uu, reference.uu), (vv, reference.vv)):
+        for blocks, safe in ((uu, safe_uu), (vv, safe_vv)):
             diagonal = np.einsum("bnkk->bnk", safe)
             least = _LEAST_SHARE * diagonal.mean(axis=1, keepdims=True)
             added = shares[:, np.newaxis, np.newaxis] * np.maximum(diagonal, least)
@@ -401,16 +401,15 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         curved = self.likelihood.curved
         if curved and not (definite := positive_definite(found.vv)).all():
             found, low = self._expand(point, definite)
-        matrices = [self._bordered(point, found, low)]
+        whole, safe = self._bordered(point, found, low), [] if curved else [found]
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
-            matrix = matrices[0].take(rows)
+            matrix = whole.take(rows)
             if damping.any():
-                if len(matrices) == 1:
+                if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
-                    expected = self._expand(point, nowhere) if curved else (found, low)
-                    matrices.append(self._bordered(point, *expected))
-                matrix = matrix.damped(damping, matrices[1].take(rows))
+                    safe.append(self._expand(point, nowhere)[0])
+                matrix = matrix.damped(damping, safe[0].uu[rows], safe[0].vv[rows])
             return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
 
         return joined(found.gu, found.gv), step
