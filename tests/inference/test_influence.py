@@ -24,7 +24,6 @@ from bayesrank.inference.calibrate.jackknife import (
 )
 from bayesrank.inference.fits import mml
 from bayesrank.inference.fits.dynamic import fit_growth, fit_walk, growth, walk
-from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -93,14 +92,6 @@ def over_time(fit, build, last, data, weights, **priors):
 
 KERNELS = {
     "rasch": (lambda d, w, p: fit_rasch(*d.binary_counts, w, ability_precision=p), {}),
-    "irt_2pl": (
-        lambda d, w, p: fit_irt_2pl(*d.binary_counts, w, ability_precision=p),
-        {"centred": False},
-    ),
-    "irt_3pl": (
-        lambda d, w, p: fit_irt_3pl(*d.binary_counts, w, ability_precision=p, guessing=0.1),
-        {"centred": False, "guessing": 0.1},
-    ),
     "growth": (
         lambda d, w, p: over_time(
             fit_growth, growth, [1.0, 0.5], d, w, slope_prior=SLOPES, ability_precision=p

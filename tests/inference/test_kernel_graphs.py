@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses
 from bayesrank.inference.fits.dynamic import growth, walk
-from bayesrank.inference.fits.irt import irt_2pl_problem, irt_3pl_problem
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import set_choices, set_statistics, winner_set_counts
 from bayesrank.inference.fits.pair_counts import pair_counts
@@ -24,6 +24,7 @@ from bayesrank.inference.fits.pairs import (
     rao_kupper,
     thurstone_mosteller,
 )
+from bayesrank.inference.fits.published_irt import published_items
 from bayesrank.inference.fits.rasch import rasch_problem
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.method import load_function
@@ -130,6 +131,10 @@ def counts(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, 
     )
 
 
+def published(*data: Any, **options: Any) -> Any:
+    return published_items(*data, **options)[0]
+
+
 def trials(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, float], Any]:
     times = np.linspace(0.0, 1.0, 8)
     return lambda data, precision: problem(
@@ -166,17 +171,17 @@ CASES = {
     "bradley_terry_luce": Case("bradley_terry_luce", {}, choices, scores),
     "davidson_luce": Case("davidson_luce", {}, winner_sets, scores),
     "rasch": Case("rasch", {"difficulty_prior": "flat"}, counts(rasch_problem), items),
-    "irt_2pl": Case("irt_2pl", PUBLISHED, counts(irt_2pl_problem), logistic_items),
+    "irt_2pl": Case("irt_2pl", PUBLISHED, counts(published), logistic_items),
     "irt_3pl": Case(
         "irt_3pl",
         {**PUBLISHED, "guessing_prior": "flat"},
-        counts(irt_3pl_problem),
+        counts(published, guessing=Guessing(None)),
         guessing_items,
     ),
     "irt_3pl_fixed": Case(
         "irt_3pl",
         {**PUBLISHED, "guessing": 0.2, "guessing_prior": "flat"},
-        counts(irt_3pl_problem, guessing=0.2),
+        counts(published, guessing=Guessing(0.2)),
         logistic_items,
     ),
     "growth": Case(

@@ -9,30 +9,34 @@ from scipy.special import expit
 
 from bayesrank.inference.fits.arrow import Arrow, inverse_blocks
 from bayesrank.inference.fits.bipartite import solve_bipartite
-from bayesrank.inference.fits.irt import (
-    fit_irt_2pl,
-    fit_irt_3pl,
-    irt_2pl_problem,
-    irt_3pl_problem,
-)
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.newton import along
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry
-from bayesrank.inference.fits.rasch import fit_rasch, rasch_problem
+from bayesrank.inference.fits.published_irt import fit_published_items, published_items
+from bayesrank.inference.fits.rasch import RaschItems, fit_rasch, rasch_problem
 from bayesrank.results.ranks import rank_scores
 
-FITS = {
-    "rasch": fit_rasch,
-    "irt_2pl": fit_irt_2pl,
-    "irt_3pl": fit_irt_3pl,
-    "irt_3pl_fixed": lambda *data, **options: fit_irt_3pl(*data, guessing=0.1, **options),
+KINDS = {
+    "irt_2pl": {},
+    "irt_3pl": {"guessing": Guessing(None)},
+    "irt_3pl_fixed": {"guessing": Guessing(0.1)},
 }
-PROBLEMS = {
-    "rasch": rasch_problem,
-    "irt_2pl": irt_2pl_problem,
-    "irt_3pl": irt_3pl_problem,
-    "irt_3pl_fixed": lambda *data, **options: irt_3pl_problem(*data, guessing=0.1, **options),
+FITS = {"rasch": fit_rasch} | {
+    name: partial(fit_published_items, **options) for name, options in KINDS.items()
 }
+
+
+def problem_of(name, correct, trials, **options):
+    if name == "rasch":
+        return rasch_problem(correct, trials, **options)
+    return published_items(correct, trials, **KINDS[name], **options)[0]
+
+
+def held_by(problem, free):
+    if isinstance(problem, RaschItems):
+        return problem.constraint(free[None])[0]
+    return problem.held_rows(free[None])[0, :, 0]
 
 
 def simulated_counts(seed, shape=(20, 30), n_trials=80, guess=0.0):
@@ -165,24 +169,24 @@ def test_rasch_agrees_with_the_reference_to_its_accuracy(shared, method):
         np.testing.assert_allclose(fit.score, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("precision", [0.0, 0.7])
 def test_item_gradients_match_finite_differences(name, precision):
     _, correct, trials = simulated_counts(1, (5, 4), 7)
     options = {"ability_mean": 0.3, "ability_precision": precision}
-    problem = PROBLEMS[name](correct, trials, [1.0, 2.0, 0.5, 1.0], **options)
+    problem = problem_of(name, correct, trials, **options)
     p = 5 + 4 * {"rasch": 1, "irt_2pl": 2, "irt_3pl": 3, "irt_3pl_fixed": 2}[name]
     point = np.random.default_rng(2).normal(size=(1, p))
     numeric = central_differences(problem.value, point)
     if name != "rasch":
-        numeric = along(numeric, problem.constraint(point))
+        numeric = along(numeric, problem.held_rows(point)[..., 0])
     np.testing.assert_allclose(problem.gradient(point), numeric, atol=1e-6)
     # The information is that of the Lagrangian of the constraint, which is linear for Rasch.
     slope = partial(central_differences, problem.value, step=1e-4)
     numeric = central_differences(slope, point, step=1e-4)
     if name != "rasch":
         multiplier = precision * (point[:, :5] - 0.3).sum()
-        numeric -= multiplier * central_differences(problem.constraint, point)
+        numeric -= multiplier * central_differences(lambda x: problem.held_rows(x)[..., 0], point)
     np.testing.assert_allclose(-problem.information(point), numeric, atol=1e-4)
 
 
@@ -192,11 +196,12 @@ def test_batched_item_fits_equal_looped_ones(name, precision):
     _, correct, trials = simulated_counts(4, (6, 8), 20)
     weights = np.random.default_rng(5).integers(0, 4, size=(2, 2, 8)).astype(float)
     weights[0, 0] = 1.0
-    together = FITS[name](correct, trials, weights, ability_precision=precision)
+    right, asked = correct * weights[..., None, :], trials * weights[..., None, :]
+    together = FITS[name](right, asked, ability_precision=precision)
     assert together.score.shape == (2, 2, 6)
     assert together.converged.all()
     for index in np.ndindex(2, 2):
-        alone = FITS[name](correct, trials, weights[index], ability_precision=precision)
+        alone = FITS[name](right[index], asked[index], ability_precision=precision)
         np.testing.assert_allclose(together.score[index], alone.score, atol=1e-10)
         np.testing.assert_allclose(together.loglik[index], alone.loglik, rtol=1e-12)
 
@@ -223,16 +228,6 @@ def test_hard_and_easy_resamples_climb_side_by_side(name, precision):
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("precision", [0.0, 1.0], ids=["mle", "map"])
-def test_a_weight_of_two_is_a_question_asked_twice(name, precision):
-    _, correct, trials = simulated_counts(6, (5, 4), 12)
-    twice = np.concatenate([correct, correct[:, :1]], axis=1)
-    weighted = FITS[name](correct, trials, [2.0, 1.0, 1.0, 1.0], ability_precision=precision)
-    doubled = FITS[name](twice, np.full((5, 5), 12.0), ability_precision=precision)
-    np.testing.assert_allclose(weighted.score, doubled.score, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", FITS)
 def test_identical_systems_tie_bit_for_bit(name):
     _, correct, trials = simulated_counts(7, (6, 8), 20)
     correct[4] = correct[1]
@@ -256,8 +251,8 @@ def test_missing_cells_are_no_responses(name):
     trials[1, 2] = trials[3, 0] = correct[1, 2] = correct[3, 0] = 0.0
     fit = FITS[name](correct, trials, ability_precision=1.0)
     assert fit.converged
-    problem = PROBLEMS[name](correct, trials, ability_precision=1.0)
-    constraint = problem.constraint(fit.free[None])
+    problem = problem_of(name, correct, trials, ability_precision=1.0)
+    constraint = held_by(problem, fit.free)
     gradient = problem.gradient(fit.free[None])
     gradient -= (gradient * constraint).sum() / (constraint**2).sum() * constraint
     np.testing.assert_allclose(gradient, 0.0, atol=1e-7)
@@ -325,7 +320,7 @@ def test_simulated_truths_are_recovered(seed):
 
 def test_guessing_is_recovered():
     _, correct, trials = simulated_counts(13, (60, 20), 400, guess=0.25)
-    fit = fit_irt_3pl(correct, trials)
+    fit = FITS["irt_3pl"](correct, trials)
     assert fit.converged
     assert np.median(fit.parameters["guessing"]) == pytest.approx(0.25, abs=0.03)
 
@@ -334,7 +329,7 @@ def test_systems_that_only_guess_tie_at_the_floor():
     _, correct, trials = simulated_counts(14, (8, 10), 400, guess=0.25)
     # Below the known guessing rate on every question, by different amounts.
     correct[2], correct[5] = 80.0, 90.0
-    fit = fit_irt_3pl(correct, trials, guessing=0.25)
+    fit = fit_published_items(correct, trials, guessing=Guessing(0.25))
     assert fit.converged
     assert fit.score[2] == fit.score[5] == fit.score.min()
     draws = fit.draw(4, np.random.default_rng(0))["score"]
@@ -343,15 +338,15 @@ def test_systems_that_only_guess_tie_at_the_floor():
 
 def test_2pl_with_strong_penalty_is_rasch():
     _, correct, trials = simulated_counts(15, (6, 8), 30)
-    fit = fit_irt_2pl(correct, trials, reg_discrimination=1e9)
+    fit = fit_published_items(correct, trials, reg_discrimination=1e9)
     np.testing.assert_allclose(fit.score, fit_rasch(correct, trials).score, atol=1e-5)
     np.testing.assert_allclose(fit.parameters["discrimination"], 1.0, atol=1e-5)
 
 
 def test_3pl_without_guessing_is_2pl():
     _, correct, trials = simulated_counts(16, (6, 8), 30)
-    fit = fit_irt_3pl(correct, trials, guessing=0.0)
-    np.testing.assert_allclose(fit.score, fit_irt_2pl(correct, trials).score, atol=1e-10)
+    fit = fit_published_items(correct, trials, guessing=Guessing(0.0))
+    np.testing.assert_allclose(fit.score, FITS["irt_2pl"](correct, trials).score, atol=1e-10)
 
 
 def test_a_question_that_better_systems_miss_still_converges():
@@ -368,7 +363,8 @@ def test_item_draws_have_the_constrained_covariance(name):
     fit = FITS[name](correct, trials, ability_precision=1.0)
     draws = fit.draw(100_000, np.random.default_rng(1))["score"]
     p = fit.information.shape[-1]
-    held = PROBLEMS[name](correct, trials, ability_precision=1.0).constraint(fit.free[None])[0]
+    problem = problem_of(name, correct, trials, ability_precision=1.0)
+    held = held_by(problem, fit.free)
     basis = np.linalg.qr(np.column_stack([held, np.eye(p)]))[0][:, 1:p]
     exact = (basis @ np.linalg.inv(basis.T @ fit.information @ basis) @ basis.T)[:4, :4]
     np.testing.assert_allclose(np.cov(draws.T), exact, atol=0.02 * exact.max())
@@ -380,13 +376,15 @@ def test_item_draws_have_the_constrained_covariance(name):
     [
         (lambda k, n: fit_rasch(k, n, zero_sum="both"), "zero_sum must be"),
         (lambda k, n: fit_rasch(k, n, ability_precision=-1.0), "ability_precision must be"),
-        (lambda k, n: fit_irt_2pl(k, n, reg_discrimination=0.0), "reg_discrimination must be"),
-        (lambda k, n: fit_irt_3pl(k, n, guessing=1.0), "guessing must be at least 0 and below 1"),
-        (lambda k, n: fit_irt_3pl(k, n, guessing_upper=0.0), "guessing_upper must be above 0"),
-        (lambda k, n: fit_irt_3pl(k, n, reg_guessing=0.0), "reg_guessing must be positive"),
         (
-            lambda k, n: fit_irt_2pl(np.stack([k, k]), n, ability_precision=[0.0, 1.0]),
-            "for all resamples or for none",
+            lambda k, n: fit_published_items(k, n, reg_discrimination=0.0),
+            "reg_discrimination must be",
+        ),
+        (lambda k, n: Guessing(1.0), "guessing must be at least 0 and below 1"),
+        (lambda k, n: Guessing(None, 0.0), "guessing_upper must be above 0"),
+        (
+            lambda k, n: fit_published_items(k, n, guessing=Guessing(None), reg_guessing=0.0),
+            "reg_guessing must be positive",
         ),
     ],
 )

@@ -5,15 +5,16 @@ import pytest
 
 from bayesrank import rank
 from bayesrank.errors import NoFiniteEstimate
-from bayesrank.inference.fits.irt import fit_irt_2pl, fit_irt_3pl, irt_2pl_problem
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.newton import maximise_nonconcave
+from bayesrank.inference.fits.published_irt import fit_published_items, published_items
 
 KINDS = {
-    "2pl": (fit_irt_2pl, {}),
-    "2pl map": (fit_irt_2pl, {"ability_precision": 1.0}),
-    "3pl": (fit_irt_3pl, {}),
-    "3pl map": (fit_irt_3pl, {"ability_precision": 1.0}),
+    "2pl": (fit_published_items, {}),
+    "2pl map": (fit_published_items, {"ability_precision": 1.0}),
+    "3pl": (fit_published_items, {"guessing": Guessing(None)}),
+    "3pl map": (fit_published_items, {"guessing": Guessing(None), "ability_precision": 1.0}),
     "default 2pl": (fit_pooled_items, {"slope_prior": NormalPrior(0.0, 4.0)}),
 }
 SHAPES = [(2, 3, 4), (3, 4, 3), (4, 3, 2), (5, 6, 1), (3, 2, 5)]
@@ -49,8 +50,8 @@ def test_no_fit_of_equal_totals_ends_at_a_saddle(kind, shape):
 
 
 def test_the_highest_maximum_of_a_cycle_is_the_known_one():
-    fit = fit_irt_2pl(CYCLIC, np.full((3, 4), 3.0))
-    problem = irt_2pl_problem(CYCLIC, np.full((3, 4), 3.0))
+    fit = fit_published_items(CYCLIC, np.full((3, 4), 3.0))
+    problem = published_items(CYCLIC, np.full((3, 4), 3.0))[0]
     assert problem.value(fit.free[np.newaxis])[0] == pytest.approx(-16.612, abs=5e-4)
     assert fit.score[1] > fit.score[0] > fit.score[2]
     assert np.isfinite(fit.draw(5, np.random.default_rng(0))["score"]).all()
@@ -62,8 +63,8 @@ def test_few_random_starts_lead_higher():
         rng = np.random.default_rng(seed)
         row = rng.integers(0, 4, 5)
         right, trials = np.array([np.roll(row, k) for k in range(4)]), np.full((4, 5), 3.0)
-        fit = fit_irt_2pl(right, trials, ability_precision=1.0)
-        problem = irt_2pl_problem(right, trials, ability_precision=1.0)
+        fit = fit_published_items(right, trials, ability_precision=1.0)
+        problem = published_items(right, trials, ability_precision=1.0)[0]
         start = np.zeros((8, fit.free.size)) + rng.normal(size=(8, fit.free.size))
         many = problem.take(np.zeros(8, dtype=int))
         found = maximise_nonconcave(many, many.restore(start))
@@ -71,6 +72,43 @@ def test_few_random_starts_lead_higher():
         higher.append(best - problem.value(fit.free[np.newaxis])[0])
     assert np.mean(np.array(higher) > 1e-6) <= 0.1
     assert max(higher) < 0.5
+
+
+RELABELLED = {
+    "two that could change places": [[3, 1, 2, 0], [1, 3, 2, 0], [2, 2, 1, 1]],
+    "a circle": [np.roll([2, 0, 3, 1], shift) for shift in range(4)],
+    "two and two": [[3, 0, 2, 2], [0, 3, 2, 2], [2, 2, 3, 0], [2, 2, 0, 3]],
+    "no symmetry": [[3, 1, 0, 2], [0, 2, 3, 1], [1, 3, 1, 1]],
+}
+
+
+@pytest.mark.parametrize("kind", ["2pl", "2pl map", "3pl map"])
+@pytest.mark.parametrize("name", RELABELLED)
+def test_relabelling_moves_labels_only(name, kind):
+    fit_counts, priors = KINDS[kind]
+    right = np.array(RELABELLED[name], dtype=float)
+    trials, rng = np.full(right.shape, 3.0), np.random.default_rng(0)
+    fit = fit_counts(right, trials, **priors)
+    for _ in range(4):
+        systems, questions = rng.permutation(len(right)), rng.permutation(4)
+        moved = fit_counts(right[systems][:, questions], trials, **priors)
+        np.testing.assert_allclose(moved.score, fit.score[systems], atol=1e-7)
+        for parameter, values in moved.parameters.items():
+            np.testing.assert_allclose(
+                values, fit.parameters[parameter][questions], rtol=1e-6, atol=1e-7
+            )
+
+
+@pytest.mark.parametrize("kind", ["2pl", "2pl map"])
+def test_systems_that_could_change_places_tie(kind):
+    fit_counts, priors = KINDS[kind]
+    right = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 3.0, 2.0, 0.0]])
+    fit = fit_counts(right, np.full(right.shape, 3.0), **priors)
+    assert fit.score[0] == fit.score[1]
+    # Though the likelihood is higher with them apart, and draws have them apart either way.
+    assert np.ptp(fit.unpack(fit.free)["score"]) > 0.01
+    draws = fit.draw(1000, np.random.default_rng(0))["score"]
+    assert abs(draws[:, 0].mean() - draws[:, 1].mean()) < 0.2 * draws.std()
 
 
 def test_systems_that_guessing_tells_apart_by_chance_have_no_estimate():

@@ -77,8 +77,9 @@ _MOST_SADDLES = 10
 _FLAT = 1e-9
 # Share of the largest curvature by which two differ if the data tell their directions apart.
 _ALIKE = 1e-6
-# Longest coordinate of the way off a saddle point.
+# Longest coordinate of the way off a saddle point, halved until the objective rises.
 _AWAY = 0.5
+_MOST_HALVINGS = 12
 # Share of the objective by which a maximum is higher than another, or than a saddle point.
 _SAME_LEVEL = 1e-9
 # Longest coordinate between the ends of two ways to the same maximum.
@@ -525,10 +526,17 @@ def _higher_end(
     if ways is None:
         return None
     ways = _AWAY * ways / np.abs(ways).max(axis=1, keepdims=True)
-    ways = np.concatenate([ways, -ways])
+    ways, saddle = np.concatenate([ways, -ways]), problem.value(point)[0]
     many = problem.take(np.zeros(len(ways), dtype=np.intp))
-    ends = maximise_nonconcave(many, point + ways, max_iterations=max_iterations)
-    levels, saddle = many.value(ends.point), problem.value(point)[0]
+    # Near enough the curvature decides, and all ways rise.
+    for _ in range(_MOST_HALVINGS):
+        start = many.restore(point + ways)
+        low = ~(many.value(start) > saddle)
+        if not low.any():
+            break
+        ways[low] /= 2.0
+    ends = maximise_nonconcave(many, start, max_iterations=max_iterations)
+    levels = many.value(ends.point)
     high = int(levels.argmax())
     least = _SAME_LEVEL * abs(levels[high])
     if levels[high] - saddle <= least:
