@@ -104,7 +104,7 @@ class SetChoices(ZeroSumScores):
     weights: Array
 
     def scale(self, point: Array) -> Array:
-        """Return the largest number of choices that a system takes part in, plus the prior's precision."""
+        """Return the largest number of choices of a system, plus the prior's precision."""
         return np.sum(self.choices(), axis=0).max(axis=-1) + self.prior.precision
 
     @property
