@@ -485,13 +485,6 @@ def test_scores_of_marginal_likelihoods_rise_with_answers_as_their_slopes_say(me
         )
 
 
-def test_slopes_keep_the_resample_axes():
-    correct, trials = simulate((5, 7, 8)).binary_counts
-    both = mml.fit_rasch_mml(np.stack([correct, trials - correct]), trials)
-    for fit, slopes in zip((correct, trials - correct), both.slopes(), strict=True):
-        np.testing.assert_allclose(slopes, mml.fit_rasch_mml(fit, trials).slopes())
-
-
 def test_the_marginal_2pl_has_the_mean_of_two_covariances():
     data = simulate()
     options = {"target": "population", "draws": 200, "random_seed": 0}

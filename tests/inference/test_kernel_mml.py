@@ -8,18 +8,14 @@ from scipy.special import expit
 
 from bayesrank.inference.fits import mml
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior, ItemCurves
-from bayesrank.inference.fits.mml import (
-    fit_irt_2pl_mml,
-    fit_rasch_mml,
-    irt_2pl_mml_problem,
-    rasch_mml_problem,
-)
+from bayesrank.inference.fits.marginal import MarginalItems
+from bayesrank.inference.fits.mml import fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.results.ranks import rank_scores
 
 PROBLEMS = {
-    "rasch": rasch_mml_problem,
-    "rasch_fixed": lambda *data: rasch_mml_problem(*data, ability_sd=0.8),
-    "irt_2pl": irt_2pl_mml_problem,
+    "rasch": {"slopes": "common"},
+    "rasch_fixed": {"slopes": "fixed", "fixed_slope": 0.8},
+    "irt_2pl": {"slopes": "each", "slope_penalty": 0.01},
 }
 
 
@@ -70,7 +66,8 @@ def test_marginal_derivatives_match_finite_differences(name, complete):
     rng = np.random.default_rng(3)
     trials = np.full((6, 4), 5.0) if complete else rng.integers(0, 5, size=(6, 4)).astype(float)
     correct = rng.binomial(trials.astype(int), 0.5).astype(float)
-    problem = PROBLEMS[name](correct, trials, [1.0, 2.0, 0.5, 1.0])
+    weights = np.array([1.0, 2.0, 0.5, 1.0])
+    problem = MarginalItems(correct, trials, weights, **PROBLEMS[name])
     point = rng.normal(size=(1, {"rasch": 5, "rasch_fixed": 4, "irt_2pl": 8}[name]))
     numeric = central_differences(problem.value, point)
     np.testing.assert_allclose(problem.gradient(point), numeric, atol=1e-7)
@@ -82,7 +79,7 @@ def test_marginal_likelihood_matches_brute_force_integration():
     # Few and many responses, so wide and narrow posteriors on one grid.
     trials = np.array([[1.0, 2.0], [400.0, 900.0], [3.0, 0.0]])
     correct = np.array([[1.0, 2.0], [130.0, 500.0], [0.0, 0.0]])
-    problem = rasch_mml_problem(correct, trials)
+    problem = MarginalItems(correct, trials, np.ones(2), "common")
     point = np.array([[0.4, -0.3, np.log(1.3)]])
     z = np.linspace(-12.0, 12.0, 400_001)
     x = 1.3 * z[:, None] + point[0, :2]
@@ -124,7 +121,7 @@ def test_posterior_draws_follow_the_posterior():
     fit = fit_rasch_mml(correct, trials, ability_sd=1.0)
     draws = fit.draw(200_000, np.random.default_rng(4))["score"]
     np.testing.assert_allclose(draws.mean(axis=0), fit.score, atol=0.01)
-    np.testing.assert_allclose(draws.std(axis=0), fit.score_sd(), rtol=0.02)
+    np.testing.assert_allclose(draws.std(axis=0), fit.posterior.sd(), rtol=0.02)
     np.testing.assert_allclose(np.quantile(draws, 0.05, axis=0), fit.quantile(0.05), atol=0.02)
 
 
@@ -184,28 +181,14 @@ def test_perfect_systems_and_uninformative_questions_have_scores():
     assert fit.score.argmax() == 0
 
 
-def test_batched_mml_fits_equal_looped_ones():
-    _, correct, trials = simulated_counts(6, (6, 5), 12)
-    weights = np.array([[1.0, 1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 1.0, 1.0, 3.0]])
-    together = fit_rasch_mml(correct, trials, weights)
-    for row in range(2):
-        alone = fit_rasch_mml(correct, trials, weights[row])
-        np.testing.assert_allclose(together.score[row], alone.score, atol=1e-12)
-    assert together.draw(3, np.random.default_rng(0))["score"].shape == (3, 2, 6)
-    assert together.quantile(0.5).shape == (2, 6)
-
-
 @pytest.mark.parametrize("fit", [fit_rasch_mml, fit_irt_2pl_mml])
 def test_questions_answered_alike_are_fitted_as_one_of_their_number(fit):
     _, correct, trials = simulated_counts(4, (5, 8), n_trials=4)
     alike = np.random.default_rng(4).integers(0, 8, size=60)
     many = fit(correct[:, alike], trials[:, alike])
-    some = fit(correct, trials, np.bincount(alike, minlength=8))
-    np.testing.assert_allclose(many.score, some.score, atol=1e-9)
-    for name in ("difficulty", "discrimination"):
-        if name in some.parameters:
-            found = many.parameters[name]
-            np.testing.assert_allclose(found, some.parameters[name][alike], atol=1e-7)
+    options = PROBLEMS["rasch" if fit is fit_rasch_mml else "irt_2pl"]
+    every = MarginalItems(correct[:, alike], trials[:, alike], np.ones(60), **options)
+    np.testing.assert_allclose(every.gradient(many.free[np.newaxis]), 0.0, atol=1e-7)
     left_out = alike == np.array([[2], [5]])
     fewer = [fit(correct[:, alike[~left]], trials[:, alike[~left]]).score for left in left_out]
     np.testing.assert_allclose(many.without(left_out), fewer, atol=1e-9)

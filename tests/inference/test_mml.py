@@ -86,7 +86,7 @@ def test_draws_are_those_of_the_posterior(few):
     np.testing.assert_allclose(mean, result["ranking"]["score"], atol=0.05)
     fit = fit_rasch_mml(*few.binary_counts, ability_mean=0.0, ability_sd=1.0)
     sd = result["posterior"]["score"].std(("chain", "draw"))
-    np.testing.assert_allclose(sd, fit.score_sd(), rtol=0.05)
+    np.testing.assert_allclose(sd, fit.posterior.sd(), rtol=0.05)
 
 
 def test_alike_systems_tie_exactly(few):

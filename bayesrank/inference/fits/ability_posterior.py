@@ -6,7 +6,7 @@ With items known, the ability of a system has the log-concave density
    \qquad x_m(z) = a_m z + d_m.
 
 Its mode and width are found for every system; everything else is quadrature between the points
-where the density has fallen by `TAIL` nats. The trapezoidal rule converges exponentially there: the
+where nothing is left of the density. The trapezoidal rule converges exponentially there: the
 nearest singularity is a distance :math:`\pi / a` off the real line, and steps of half a standard
 deviation of the narrowest density, and of half of :math:`1 / a`, leave nothing but rounding. The
 nodes are shared by all systems, so that densities are matrix products.
@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from bayesrank.inference.fits.log_odds import logistic, softplus
 from bayesrank.inference.fits.penalty import Array
 
-# exp(-TAIL) is far below rounding.
-TAIL = 40.0
 _STEPS_PER_SD = 2.0
 _STEPS_PER_RISE = 2.0
 # Steeper slopes run away: steps of the density, whose place between two nodes hardly counts.
@@ -47,38 +45,54 @@ class ItemCurves:
         Number right and number of trials, weighted.
     slope, intercept : numpy.ndarray of shape (question,)
         a and d.
+    centre : numpy.ndarray of shape (system,), or float
+        Prior means.
     near : numpy.ndarray of shape (system,), optional
         Where to look for the modes first.
+    tail : float, default 40
+        Nats below the mode beyond which nothing is left of a density; these are far below rounding.
     """
 
     right: Array
     trials: Array
     slope: Array
     intercept: Array
+    centre: Array | float = 0.0
     near: Array | None = None
+    tail: float = 40.0
+
+    @cached_property
+    def _linear(self) -> Array:
+        """Coefficients of z in log f, of shape (system,), without those of the prior."""
+        return self.right @ self.slope
 
     def log_density(self, nodes: Array) -> Array:
         """Return log f up to a constant per system, at nodes of shape (system, node)."""
         x = nodes[:, :, None] * self.slope + self.intercept
-        total = (softplus(x) @ self.trials[:, :, None])[:, :, 0]
-        return self._linear(nodes) - total
+        return self._gains(nodes) - (softplus(x) @ self.trials[:, :, None])[:, :, 0]
 
     def shared_log_density(self, nodes: Array) -> Array:
         """Return log f up to a constant per system at the same nodes for all, (system, node)."""
         x = nodes[:, None] * self.slope + self.intercept
-        return self._linear(nodes) - self.trials @ softplus(x).T
+        return self._gains(nodes) - self.trials @ softplus(x).T
+
+    def _gains(self, nodes: Array) -> Array:
+        constant = (self.right @ self.intercept)[:, None]
+        gaps = nodes - np.reshape(self.centre, (-1, 1))
+        return self._linear[:, None] * nodes + constant - 0.5 * gaps**2
 
     def derivatives(self, ability: Array) -> tuple[Array, Array]:
         """Return the first and minus the second derivative of log f at one point per system."""
         chance = logistic(ability[:, None] * self.slope + self.intercept)
-        first = (self.right - self.trials * chance) @ self.slope - ability
-        second = (self.trials * chance * (1.0 - chance)) @ self.slope**2 + 1.0
-        return first, second
+        expected = self.trials * chance
+        first = self._linear - expected @ self.slope - (ability - self.centre)
+        return first, (expected * (1.0 - chance)) @ self.slope**2 + 1.0
 
     @cached_property
     def modes(self) -> tuple[Array, Array]:
         """Modes and minus the second derivatives there, of shape (system,)."""
-        mode = np.zeros(len(self.right)) if self.near is None else self.near
+        start = self.centre if self.near is None else self.near
+        mode = np.broadcast_to(np.asarray(start, dtype=np.float64), len(self.right))
         low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
         longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
@@ -111,20 +125,22 @@ class ItemCurves:
         free = np.clip(step, -2.0 * longest, 2.0 * longest)
         return np.where(held, np.where(fine, step, halved), free)
 
-    def bounds(self, mode: Array, precision: Array) -> tuple[Array, Array]:
-        """Return points on either side of the modes beyond which nothing is left."""
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """Points on either side of the modes beyond which nothing is left."""
+        mode, precision = self.modes
         # The prior alone bounds the width.
-        widest = np.sqrt(2.0 * TAIL)
-        width = np.minimum(np.sqrt(2.0 * TAIL / precision), widest)
+        widest = np.sqrt(2.0 * self.tail)
+        width = np.minimum(np.sqrt(2.0 * self.tail / precision), widest)
         reach = np.stack([-width, width], axis=-1)
         top = self.log_density(mode[:, None])
         for _ in range(_TAIL_STEPS):
             fallen = top - self.log_density(mode[:, None] + reach)
-            short = (fallen < TAIL) & (np.abs(reach) < widest)
+            short = (fallen < self.tail) & (np.abs(reach) < widest)
             if not short.any():
                 break
             # In a log-concave tail the fall grows between linearly and quadratically.
-            factor = np.clip(TAIL / np.maximum(fallen, 1e-3), 1.05, 1.5)
+            factor = np.clip(self.tail / np.maximum(fallen, 1e-3), 1.05, 1.5)
             reach = np.where(short, np.clip(reach * factor, -widest, widest), reach)
         return mode + reach[:, 0], mode + reach[:, 1]
 
@@ -135,11 +151,9 @@ class ItemCurves:
         The nodes are of shape (node,) and the weights (system, node); those of a system sum to
         one. The log integral is that of the density with the prior normalised.
         """
-        mode, precision = self.modes
-        low, high = self.bounds(mode, precision)
-        start, end = low.min(), high.max()
+        start, end = self.ends[0].min(), self.ends[1].max()
         steepest = min(self.slope.max(initial=0.0), _STEEPEST)
-        finest = max(_STEPS_PER_SD * np.sqrt(precision.max()), _STEPS_PER_RISE * steepest)
+        finest = max(_STEPS_PER_SD * np.sqrt(self.modes[1].max()), _STEPS_PER_RISE * steepest)
         nodes = np.linspace(start, end, int(np.ceil((end - start) * finest)) + 1)
         log_density = self.shared_log_density(nodes)
         top = log_density.max(axis=-1, keepdims=True)
@@ -147,10 +161,6 @@ class ItemCurves:
         total = weights.sum(axis=-1)
         measure = (nodes[1] - nodes[0]) / np.sqrt(2.0 * np.pi)
         return nodes, weights / total[:, None], top[:, 0] + np.log(total * measure)
-
-    def _linear(self, nodes: Array) -> Array:
-        constant = (self.right @ self.intercept)[:, None]
-        return (self.right @ self.slope)[:, None] * nodes + constant - 0.5 * nodes**2
 
 
 @dataclass(frozen=True)
@@ -174,8 +184,7 @@ class AbilityPosterior:
     @classmethod
     def of(cls, curves: ItemCurves, shift: float, scale: float) -> "AbilityPosterior":
         """Return the posterior of shift + scale z for every system."""
-        mode, precision = curves.modes
-        low, high = curves.bounds(mode, precision)
+        (mode, precision), (low, high) = curves.modes, curves.ends
         spread = ((high - low) * np.sqrt(precision)).max()
         n_panels = int(np.ceil(_PANELS_PER_SD * spread))
         nodes, weights = _legendre()

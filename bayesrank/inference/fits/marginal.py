@@ -15,8 +15,9 @@ References
    the Royal Statistical Society B 44 (1982). https://doi.org/10.1111/j.2517-6161.1982.tb01203.x
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 import numpy as np
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.arrow import solve_or_nan
-from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.newton import FiniteMaximum
 from bayesrank.inference.fits.penalty import Array
@@ -34,18 +34,69 @@ Slopes = Literal["each", "common", "fixed"]
 _LEAST_LOG_SLOPE = -9.0
 # Nodes that hold less than this share of a density are left out of its covariance.
 _NEGLIGIBLE = 1e-18
+# Points whose posteriors are kept: a step is tried by its value, the derivatives are wanted where
+# it led, and the next modes are near.
+_KEPT = 8
+
+
+class MarginalLikelihood(FiniteMaximum, ABC):
+    """An objective of one data set with something integrated out, evaluated point by point."""
+
+    size = 1
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the problem of other points: all are of the same data."""
+        return self
+
+    @abstractmethod
+    def level(self, point: Array) -> float:
+        """Return the objective at a point of shape (p,)."""
+
+    @abstractmethod
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return gradient, negative Hessian and diagonal of the complete-data information."""
+
+    def value(self, point: Array) -> Array:
+        """Return the objective at points of shape (point, p)."""
+        return np.array([self.level(one) for one in point])
+
+    def gradient(self, point: Array) -> Array:
+        """Return the gradient, of shape (point, p)."""
+        return np.stack([self.derivatives(one)[0] for one in point])
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian, of shape (point, p, p)."""
+        return np.stack([self.derivatives(one)[1] for one in point])
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the negative Hessian is positive definite, of shape (point,)."""
+        return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
+
+    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from the damping of some points to their steps."""
+        parts = zip(*(self.derivatives(one) for one in point), strict=True)
+        gradient, matrix, expected = (np.stack(part) for part in parts)
+
+        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+            damped = matrix[rows]
+            np.einsum("bii->bi", damped)[...] += damping[:, np.newaxis] * expected[rows]
+            return solve_or_nan(damped, gradient[rows, :, np.newaxis])[:, :, 0]
+
+        return gradient, step
 
 
 @dataclass(frozen=True)
-class MarginalItems(FiniteMaximum):
+class MarginalItems(MarginalLikelihood):
     """Penalised marginal log-likelihood of item parameters.
 
     Free coordinates: intercepts d, then log slopes: one per question, one for all, or none.
 
     Attributes
     ----------
-    data : ItemCounts
-        Weighted counts.
+    right, trials : numpy.ndarray of shape (system, question)
+        Number right and number of trials, 0 in questions that all systems answer alike.
+    weights : numpy.ndarray of shape (question,)
+        How many questions each one stands for.
     slopes : {"each", "common", "fixed"}
         Whether every question has its slope, all share one, or it is known.
     fixed_slope : float, default 1
@@ -54,129 +105,62 @@ class MarginalItems(FiniteMaximum):
         Weight of the sum of squared log slopes, where every question has one.
     """
 
-    data: ItemCounts
+    right: Array
+    trials: Array
+    weights: Array
     slopes: Slopes
     fixed_slope: float = 1.0
     slope_penalty: float = 0.0
-    # By resample: the last point and its items. A step is tried by its value, the derivatives are
-    # wanted where it led, and the next modes are near.
-    _last: dict[int, tuple[bytes, ItemCurves]] = field(
+    _curves: dict[bytes, ItemCurves] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
-        """Return the problem of some resamples."""
-        return replace(self, data=self.data.take(index))
-
-    @property
-    def size(self) -> int:
-        """Number of resamples."""
-        return len(self.data.trials)
-
     @property
     def cells(self) -> int:
-        """Cells per resample: those of the matrix of its Newton steps."""
-        return (2 * self.data.weights.shape[-1]) ** 2
+        """Cells per point: those of the matrix of its Newton step."""
+        return (2 * len(self.weights)) ** 2
 
     def scale(self, point: Array) -> Array:
-        """Return the count scale of the gradient, of shape (resample,)."""
-        return np.maximum(self.data.asked.max(axis=-1), self.data.trials.sum(axis=(-1, -2)))
+        """Return the count scale of the gradient: the number of answers."""
+        return np.full(len(point), (self.weights * self.trials).sum())
 
     def loglik(self, point: Array) -> Array:
-        """Return the marginal log-likelihood, of shape (resample,)."""
-        return np.array([self._integrals(row, one).sum() for row, one in enumerate(point)])
+        """Return the marginal log-likelihood at points of shape (point, p)."""
+        return np.array([self.curves(one).grid[2].sum() for one in point])
 
-    def value(self, point: Array) -> Array:
-        """Return the penalised objective, of shape (resample,)."""
-        value = self.loglik(point)
-        if self.slopes == "each":
-            log_slope = point[:, self.data.weights.shape[-1] :]
-            value -= self.slope_penalty * (self.data.weights * log_slope**2).sum(axis=-1)
-        return value
+    def level(self, point: Array) -> float:
+        """Return the penalised objective at a point of shape (p,)."""
+        penalty = self.slope_penalty * self.weights @ self._log_slopes(point) ** 2
+        return float(self.curves(point).grid[2].sum() - penalty)
 
-    def gradient(self, point: Array) -> Array:
-        """Return the gradient of the objective, of shape (resample, p)."""
-        gradient = np.stack([self._derivatives(row, one)[0] for row, one in enumerate(point)])
-        return np.where(self.held(point, gradient), 0.0, gradient)
+    def _log_slopes(self, point: Array) -> Array:
+        """Return the log slopes that are penalised, or zeros."""
+        n_questions = len(self.weights)
+        return point[n_questions:] if self.slopes == "each" else np.zeros(n_questions)
 
-    def information(self, point: Array) -> Array:
-        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        matrices = []
-        for row, one in enumerate(point):
-            gradient, matrix, _ = self._derivatives(row, one)
-            held = self.held(one[np.newaxis], gradient[np.newaxis])[0]
-            matrices.append(_decoupled(matrix, held | self._left_out(row)))
-        return np.stack(matrices)
+    def curves(self, point: Array) -> ItemCurves:
+        """Return the items at a point of shape (p,)."""
+        place = point.tobytes()
+        if place not in self._curves:
+            n_questions, near = len(self.weights), None
+            if self._curves:
+                near = self._curves[next(reversed(self._curves))].modes[0]
+            if len(self._curves) >= _KEPT:
+                self._curves.clear()
+            slope = np.full(n_questions, self.fixed_slope)
+            if self.slopes != "fixed":
+                slope[:] = np.exp(point[n_questions:])
+            right, trials = self.weights * self.right, self.weights * self.trials
+            curves = ItemCurves(right, trials, slope, point[:n_questions], near=near)
+            self._curves[place] = curves
+        return self._curves[place]
 
-    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from the damping of some resamples to their steps."""
-        found = [self._derivatives(row, one) for row, one in enumerate(point)]
-        gradient = np.stack([parts[0] for parts in found])
-        fixed = self.held(point, gradient)
-        fixed |= np.stack([self._left_out(row) for row in range(len(point))])
-        gradient[fixed] = 0.0
-        pairs = zip(found, fixed, strict=True)
-        matrix = np.stack([_decoupled(parts[1], some) for parts, some in pairs])
-        expected = np.where(fixed, 0.0, np.stack([parts[2] for parts in found]))
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return gradient, negative Hessian and diagonal of the complete-data information.
 
-        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
-            damped = matrix[rows]
-            index = np.arange(damped.shape[-1])
-            damped[:, index, index] += damping[:, np.newaxis] * expected[rows]
-            return solve_or_nan(damped, gradient[rows, :, np.newaxis])[:, :, 0]
-
-        return gradient, step
-
-    def held(self, point: Array, gradient: Array | None = None) -> NDArray[np.bool_]:
-        """Say which log slopes run to minus infinity, of shape (resample, p)."""
-        if gradient is None:
-            gradient = np.stack([self._derivatives(row, one)[0] for row, one in enumerate(point)])
-        held = np.zeros(point.shape, dtype=bool)
-        n_questions = self.data.weights.shape[-1]
-        low = point[:, n_questions:] <= _LEAST_LOG_SLOPE
-        held[:, n_questions:] = low & (gradient[:, n_questions:] <= 0.0)
-        return held
-
-    def definite(self, point: Array) -> NDArray[np.bool_]:
-        """Say where the information is positive definite, of shape (resample,)."""
-        return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
-
-    def curves(self, row: int, point: Array) -> ItemCurves:
-        """Return the items of one resample at a point of shape (p,)."""
-        place, near = point.tobytes(), None
-        if row in self._last:
-            last, curves = self._last[row]
-            if last == place:
-                return curves
-            near = curves.modes[0]
-        kept = ~self.data.left_out[row]
-        n_questions = len(kept)
-        slope = np.full(n_questions, self.fixed_slope)
-        if self.slopes != "fixed":
-            slope = np.broadcast_to(np.exp(point[n_questions:]), (n_questions,))
-        curves = ItemCurves(
-            self.data.right[row][:, kept],
-            self.data.trials[row][:, kept],
-            slope[kept],
-            point[:n_questions][kept],
-            near,
-        )
-        self._last[row] = place, curves
-        return curves
-
-    def _left_out(self, row: int) -> NDArray[np.bool_]:
-        """Say which coordinates belong to questions that are left out."""
-        questions = self.data.left_out[row]
-        if self.slopes == "each":
-            return np.concatenate([questions, questions])
-        return np.concatenate([questions, np.zeros(int(self.slopes == "common"), dtype=bool)])
-
-    def _integrals(self, row: int, point: Array) -> Array:
-        return self.curves(row, point).grid[2]
-
-    def _derivatives(self, row: int, point: Array) -> tuple[Array, Array, Array]:
-        """Return gradient, negative Hessian and diagonal of the complete-data information."""
-        curves = self.curves(row, point)
+        What is held is apart from all else, without a gradient.
+        """
+        curves, n_questions = self.curves(point), len(self.weights)
         nodes, weights, _ = curves.grid
         chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
         # Numbers right expected at each node and question, and the variance they have there.
@@ -186,11 +170,26 @@ class MarginalItems(FiniteMaximum):
         )
         pull = curves.right.sum(axis=0) - expected.sum(axis=0)
         leaning = curves.slope * ((weights @ nodes) @ curves.right - nodes @ expected)
-        mixed = curves.slope * by_z
         bend = curves.slope**2 * by_square - leaning
-        gradient, complete = self._complete(pull, leaning, own, mixed, bend)
-        spread = self._spread(curves, nodes, weights, chance)
-        return self._full(row, point, gradient, complete - spread, np.diag(complete))
+        gradient, complete = self._complete(pull, leaning, own, curves.slope * by_z, bend)
+        matrix = complete - self._spread(curves, nodes, weights, chance)
+        if self.slopes == "each":
+            penalty = 2.0 * self.slope_penalty * self.weights
+            gradient[n_questions:] -= penalty * point[n_questions:]
+            np.einsum("ii->i", matrix)[n_questions:] += penalty
+        held = self.held(point, gradient)
+        gradient[held], matrix[held], matrix[:, held] = 0.0, 0.0, 0.0
+        np.einsum("ii->i", matrix)[held] = 1.0
+        return gradient, matrix, np.where(held, 0.0, np.abs(np.diag(complete)))
+
+    def held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
+        """Say which coordinates have no data, or are log slopes that run to minus infinity."""
+        n_questions, unasked = len(self.weights), ~self.trials.any(axis=0)
+        held = (point <= _LEAST_LOG_SLOPE) & (gradient <= 0.0)
+        held[:n_questions] = unasked
+        if self.slopes == "each":
+            held[n_questions:] |= unasked
+        return held
 
     def _complete(
         self, pull: Array, leaning: Array, own: Array, mixed: Array, bend: Array
@@ -215,13 +214,9 @@ class MarginalItems(FiniteMaximum):
         for group in groups:
             some = weights[group]
             near = np.flatnonzero(some.max(axis=0) > _NEGLIGIBLE)
-            total = total + self._group_spread(
-                curves.trials[group][0] * chance[near],
-                nodes[near],
-                some[:, near],
-                curves.right[group],
-                curves.slope,
-            )
+            expected = curves.trials[group][0] * chance[near]
+            part = (expected, nodes[near], some[:, near], curves.right[group], curves.slope)
+            total = total + self._group_spread(*part)
         return total
 
     def _group_spread(
@@ -253,24 +248,64 @@ class MarginalItems(FiniteMaximum):
         squared += linear.T @ (linear * (mean_square - mean_z**2)) - both - both.T
         return np.block([[own, crossed], [crossed.T, squared]])
 
-    def _full(
-        self, row: int, point: Array, gradient: Array, matrix: Array, expected: Array
-    ) -> tuple[Array, Array, Array]:
-        """Put the derivatives of the questions kept in their places and subtract the penalty."""
-        kept = np.flatnonzero(~self._left_out(row))
-        p, n_questions = len(point), self.data.weights.shape[-1]
-        full_gradient, full_expected, full_matrix = np.zeros(p), np.ones(p), np.eye(p)
-        full_gradient[kept], full_expected[kept] = gradient, np.abs(expected)
-        full_matrix[np.ix_(kept, kept)] = matrix
+    def score_slopes(self, point: Array, *, centred: bool) -> Array:
+        r"""Return how much each posterior mean ability rises with the number right in a cell.
+
+        With the items known, the posterior mean of a function of z rises with the number right in a
+        cell by its posterior covariance with the log-odds :math:`x_m` there. That holds for z
+        itself and for the complete-data scores g, whose sum is zero at the optimum; the items x
+        therefore follow by :math:`H^{-1} \partial u / \partial k`, with H the negative Hessian and
+        u the sum of the means of g, and the mean of z follows the items by its covariance with g.
+
+        Parameters
+        ----------
+        point : numpy.ndarray of shape (p,)
+            The optimum.
+        centred : bool
+            Whether abilities have the mean that puts the mean difficulty at 0, instead of a given
+            one.
+
+        Returns
+        -------
+        numpy.ndarray of shape (system of the score, system, question)
+        """
+        curves, (n_systems, n_questions) = self.curves(point), self.right.shape
+        nodes, weights, _ = curves.grid
+        chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
+        mean = weights @ nodes
+        lean = weights * (nodes - mean[:, None])  # of which sums are covariances with z
+        variance = (lean @ nodes)[:, None]
+        # With the scores k - n p of an intercept, and (k - n p) a z of a log slope.
+        by_slope = curves.right * variance - curves.trials * (lean @ (chance * nodes[:, None]))
+        by_slope *= curves.slope
+        if self.slopes == "common":
+            by_slope = by_slope.sum(axis=-1, keepdims=True)
+        by_slope = by_slope[:, : len(point) - n_questions]
+        covariance = np.concatenate([-curves.trials * (lean @ chance), by_slope], axis=-1)
+        pull = covariance.T[:, :, None] * curves.slope
+        index = np.arange(n_questions)
+        pull[index, :, index] += 1.0
         if self.slopes == "each":
-            penalty = 2.0 * self.slope_penalty * self.data.weights[row]
-            full_gradient[n_questions:] -= penalty * point[n_questions:]
-            slopes = np.arange(n_questions, p)
-            full_matrix[slopes, slopes] += penalty
-        return full_gradient, full_matrix, full_expected
+            pull[n_questions + index, :, index] += np.outer(curves.slope, mean)
+        elif self.slopes == "common":
+            pull[-1] += np.outer(mean, curves.slope)
+        gradient, information, _ = self.derivatives(point)
+        pull[self.held(point, gradient)] = 0.0
 
+        scale = self.ability_sd(point)
+        of_items = scale * covariance
+        if self.slopes == "common":
+            of_items[:, -1] += scale * mean
+        if centred:
+            of_items[:, :n_questions] += self.weights / max(self.weights.sum(), 1.0)
+        moved = np.linalg.solve(information, pull.reshape(len(point), -1))
+        slopes = (of_items @ moved).reshape(n_systems, n_systems, n_questions)
+        each = np.arange(n_systems)
+        slopes[each, each] += scale * variance * curves.slope
+        return slopes
 
-def _decoupled(matrix: Array, fixed: NDArray[np.bool_]) -> Array:
-    """Return the matrix with unit rows for coordinates that stay where they are."""
-    free = ~fixed
-    return matrix * free[:, None] * free + np.diag(fixed.astype(float))
+    def ability_sd(self, point: Array) -> float:
+        """Return the standard deviation of the abilities."""
+        if self.slopes == "common":
+            return float(np.exp(point[-1]))
+        return self.fixed_slope if self.slopes == "fixed" else 1.0
