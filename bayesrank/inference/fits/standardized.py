@@ -19,8 +19,9 @@ the design); without it, difficulties of what a system skipped would be drawn to
 The priors of :math:`\tau` and :math:`\gamma` are those of :mod:`bayesrank.models.standardized`:
 they keep the estimate of :math:`\tau` away from 0 and from infinity.
 
-Integrals are by the trapezoidal rule around the mode of each difficulty; derivatives are posterior
-moments of the complete-data score (Fisher's and Louis' identities).
+Systems are the items here, and difficulties what is integrated out
+(:mod:`bayesrank.inference.fits.ability_posterior`), by the trapezoidal rule; derivatives are
+posterior moments of the complete-data score (Fisher's and Louis' identities).
 
 References
 ----------
@@ -32,16 +33,18 @@ References
    multilevel models. Psychometrika 78 (2013). https://doi.org/10.1007/s11336-013-9328-2
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.arrow import solve_or_nan
+from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.newton import FiniteMaximum, Optimum, maximise_nonconcave
+from bayesrank.inference.fits.marginal import MarginalLikelihood
+from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave
 from bayesrank.priors import POOLED_DF
 
 Array = NDArray[np.float64]
@@ -51,30 +54,14 @@ Array = NDArray[np.float64]
 # density has fallen by so many nats leave a relative error of 1e-11.
 _TAIL = 30.0
 _STEP = 0.75
-_TAIL_STEPS = 4
-_MODE_STEPS = 60
-_MODE_TOLERANCE = 1e-10
-_LONGEST_MODE_STEP = 2.0
 # Doubles of one array of nodes: 16 MB.
 _BLOCK_SIZE = 1 << 21
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Some questions at a point: nodes of their difficulties and what is known there.
 
-    Attributes
-    ----------
-    questions : slice
-        Which questions.
-    weights : numpy.ndarray of shape (question, node)
-        Posterior probabilities of the nodes.
-    chance : numpy.ndarray of shape (system, question, node)
-        Chances at the nodes.
-    deviation : numpy.ndarray of shape (question, node)
-        Difficulties less their prior mean.
-    log_integral : float
-        Sum of the log-integrals.
+    Weights and deviations are of shape (question, node), chances (system, question, node).
     """
 
     questions: slice
@@ -85,8 +72,8 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class MarginalDifficulties(FiniteMaximum):
-    """The objective of the module docstring, as :func:`maximise_nonconcave` takes it: one data set.
+class MarginalDifficulties(MarginalLikelihood):
+    """The objective of the module docstring.
 
     Free coordinates: abilities, then gamma where the share varies, then log tau.
 
@@ -99,80 +86,60 @@ class MarginalDifficulties(FiniteMaximum):
 
     totals: Array
     trials: Array
-    _modes: dict[str, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Modes of the difficulties at the last point: the next are near.
+    _modes: list[Array] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def share(self) -> Array:
         """Share of the systems that were asked each question, less its mean."""
         share = (self.trials > 0).mean(axis=0)
         return share - share.mean()
 
-    @property
+    @cached_property
     def has_slope(self) -> bool:
         """Whether some questions were asked more systems than others."""
-        asked = (self.trials > 0).sum(axis=0)
-        return bool((asked != asked[0]).any())
-
-    @property
-    def size(self) -> int:
-        """Number of data sets: one."""
-        return 1
+        return bool(np.ptp((self.trials > 0).sum(axis=0)) > 0)
 
     @property
     def cells(self) -> int:
         """Cells of its table of counts."""
         return self.trials.size
 
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return this data set, which is the only one."""
-        return self
-
     def scale(self, point: Array) -> Array:
-        """Return the count scale of the gradient."""
-        return np.array([self.trials.sum(axis=1).max()])
+        """Return the count scale of the gradient: the most trials of a system."""
+        return np.full(len(point), self.trials.sum(axis=1).max())
 
     def start(self) -> Array:
         """Return log-odds of the mean grades, no slope and a scale of one."""
         share = self.totals.sum(axis=1) / self.trials.sum(axis=1)
-        rest = np.zeros(1 + self.has_slope)
-        return np.concatenate([np.log(share) - np.log1p(-share), rest])[np.newaxis]
+        return np.append(np.log(share) - np.log1p(-share), np.zeros(1 + self.has_slope))
 
-    def value(self, point: Array) -> Array:
-        """Return the objective."""
-        total = sum(block.log_integral for block in self.blocks(point[0]))
-        return np.array([total + self._log_prior(point[0])])
+    def level(self, point: Array) -> float:
+        """Return the objective at a point of shape (p,)."""
+        log_scale = point[-1]
+        found = sum(block.log_integral for block in self.blocks(point))
+        found -= POOLED_DF * (log_scale + 0.5 * np.exp(-2.0 * log_scale))
+        if self.has_slope:
+            found -= 0.5 * (POOLED_DF + 1.0) * np.log1p(point[-2] ** 2 / POOLED_DF)
+        return float(found)
 
-    def gradient(self, point: Array) -> Array:
-        """Return the gradient of the objective."""
-        return self.derivatives(point[0])[0][np.newaxis]
-
-    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from the damping to the step."""
-        gradient, information, _, expected = self.derivatives(point[0])
-
-        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
-            damped = information + damping[0] * np.diag(expected)
-            return solve_or_nan(damped[np.newaxis], gradient[np.newaxis, :, np.newaxis])[..., 0]
-
-        return gradient[np.newaxis], step
-
-    def derivatives(self, point: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the derivatives of the objective.
-
-        Returns
-        -------
-        gradient : numpy.ndarray of shape (p,)
-        information : numpy.ndarray of shape (p, p)
-            Negative Hessian of the objective.
-        likelihood_information : numpy.ndarray of shape (p, p)
-            The same without the priors.
-        expected : numpy.ndarray of shape (p,)
-            Diagonal of the complete-data information.
-        """
-        n_systems, p = len(self.trials), len(point)
+    def prior_derivatives(self, point: Array) -> tuple[Array, Array]:
+        """Return the gradient of the log prior and its negative second derivatives."""
+        first, second = np.zeros(len(point)), np.zeros(len(point))
         precision = np.exp(-2.0 * point[-1])
-        gradient, complete, spread = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
-        abilities = np.arange(n_systems)
+        first[-1], second[-1] = POOLED_DF * (precision - 1.0), 2.0 * POOLED_DF * precision
+        if self.has_slope:
+            square = POOLED_DF + point[-2] ** 2
+            first[-2] = -(POOLED_DF + 1.0) * point[-2] / square
+            second[-2] = (POOLED_DF + 1.0) * (2.0 * POOLED_DF - square) / square**2
+        return first, second
+
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return gradient, negative Hessian and diagonal of the complete-data information."""
+        p, precision = len(point), np.exp(-2.0 * point[-1])
+        gradient, prior = self.prior_derivatives(point)
+        complete, spread = np.zeros((p, p)), np.zeros((p, p))
+        abilities = np.arange(len(self.trials))
         for block in self.blocks(point):
             scores, weights = self.complete_scores(block, precision), block.weights
             means = np.einsum("pmq,mq->pm", scores, weights)
@@ -187,14 +154,12 @@ class MarginalDifficulties(FiniteMaximum):
             complete[-1, -1] += 2.0 * precision * second.sum()
             if self.has_slope:
                 share = self.share[block.questions]
-                complete[-2, -2] += precision * (share**2).sum()
-                mixed = 2.0 * precision * (share * first).sum()
+                complete[-2, -2] += precision * (share @ share)
+                mixed = 2.0 * precision * (share @ first)
                 complete[-2, -1] += mixed
                 complete[-1, -2] += mixed
-        likelihood = complete - spread
-        of_prior, prior = self._prior_derivatives(point)
         expected = np.maximum(np.diag(complete), np.abs(prior))
-        return gradient + of_prior, likelihood + np.diag(prior), likelihood, expected
+        return gradient, complete - spread + np.diag(prior), expected
 
     def complete_scores(self, block: _Block, precision: float) -> Array:
         """Return derivatives of the complete-data log-likelihood, (p, question, node)."""
@@ -211,11 +176,17 @@ class MarginalDifficulties(FiniteMaximum):
         n_systems, n_questions = self.trials.shape
         ability, sd = point[:n_systems], np.exp(point[-1])
         level = point[-2] * self.share if self.has_slope else np.zeros(n_questions)
-        first, last, n_nodes = self._limits(ability, level, sd)
+        near = self._modes[-1] / sd if self._modes else None
+        slope = np.full(n_systems, -sd)
+        curves = ItemCurves(*self._transposed, slope, ability, level / sd, near, tail=_TAIL)
+        (mode, curvature), (first, last) = curves.modes, (sd * end for end in curves.ends)
+        self._modes[:] = [sd * mode]
+        steps = _STEP * np.minimum(sd / np.sqrt(curvature), 1.0)
+        n_nodes = int(np.ceil(((last - first) / steps).max())) + 1
         gap = (last - first) / (n_nodes - 1)
-        step = max(1, _BLOCK_SIZE // (n_systems * n_nodes))
-        for start in range(0, n_questions, step):
-            part = slice(start, min(start + step, n_questions))
+        size = max(1, _BLOCK_SIZE // (n_systems * n_nodes))
+        for start in range(0, n_questions, size):
+            part = slice(start, min(start + size, n_questions))
             difficulty = first[part, np.newaxis] + gap[part, np.newaxis] * np.arange(n_nodes)
             logit = ability[:, np.newaxis, np.newaxis] - difficulty
             deviation = difficulty - level[part, np.newaxis]
@@ -229,60 +200,9 @@ class MarginalDifficulties(FiniteMaximum):
             log_integral = float((largest[:, 0] + np.log(sums[:, 0]) + unit).sum())
             yield _Block(part, weights / sums, logistic(logit), deviation, log_integral)
 
-    def _limits(self, ability: Array, level: Array, sd: float) -> tuple[Array, Array, int]:
-        """Return between which difficulties the densities lie, and how many nodes they need."""
-        mode, width = self._find_modes(ability, level, sd)
-        precision = sd**-2.0
-
-        def fall(difficulty: Array) -> tuple[Array, Array]:
-            """Return minus the log-density, less that at the mode, and its derivative."""
-            logit = ability[:, np.newaxis] - difficulty[:, np.newaxis, :]
-            deviation = difficulty - level
-            value = (self.trials * softplus(logit) - self.totals * logit).sum(axis=1)
-            slope = (self.totals - self.trials * logistic(logit)).sum(axis=1)
-            return value + 0.5 * precision * deviation**2, slope + precision * deviation
-
-        least = fall(mode[np.newaxis])[0]
-        # Outside of these points the prior density has fallen far enough. It is a convex function
-        # that falls from there, on which Newton's steps from outside do not go too far.
-        ends = mode + np.array([[-1.0], [1.0]]) * sd * np.sqrt(2.0 * _TAIL)
-        for _ in range(_TAIL_STEPS):
-            value, slope = fall(ends)
-            ends = ends - np.maximum(value - least - _TAIL, 0.0) / slope
-        steps = _STEP * np.minimum(width, 1.0)
-        return ends[0], ends[1], int(np.ceil(((ends[1] - ends[0]) / steps).max())) + 1
-
-    def _find_modes(self, ability: Array, level: Array, sd: float) -> tuple[Array, Array]:
-        """Return the modes of the difficulties and their widths from the curvature there."""
-        mode, precision = self._modes.get("last", level), sd**-2.0
-        curvature = np.ones(len(level))
-        for _ in range(_MODE_STEPS):
-            chance = logistic(ability[:, np.newaxis] - mode)
-            pull = (self.trials * chance - self.totals).sum(axis=0) - precision * (mode - level)
-            curvature = (self.trials * chance * (1.0 - chance)).sum(axis=0) + precision
-            step = np.clip(pull / curvature, -_LONGEST_MODE_STEP, _LONGEST_MODE_STEP)
-            mode = mode + step
-            if np.abs(step).max() <= _MODE_TOLERANCE:
-                break
-        self._modes["last"] = mode
-        return mode, curvature**-0.5
-
-    def _log_prior(self, point: Array) -> float:
-        found = -POOLED_DF * (point[-1] + 0.5 * np.exp(-2.0 * point[-1]))
-        if self.has_slope:
-            found -= 0.5 * (POOLED_DF + 1.0) * np.log1p(point[-2] ** 2 / POOLED_DF)
-        return float(found)
-
-    def _prior_derivatives(self, point: Array) -> tuple[Array, Array]:
-        """Return the gradient of the log prior and its negative second derivatives."""
-        first, second = np.zeros(len(point)), np.zeros(len(point))
-        precision = np.exp(-2.0 * point[-1])
-        first[-1], second[-1] = POOLED_DF * (precision - 1.0), 2.0 * POOLED_DF * precision
-        if self.has_slope:
-            square = POOLED_DF + point[-2] ** 2
-            first[-2] = -(POOLED_DF + 1.0) * point[-2] / square
-            second[-2] = (POOLED_DF + 1.0) * (2.0 * POOLED_DF - square) / square**2
-        return first, second
+    @cached_property
+    def _transposed(self) -> tuple[Array, Array]:
+        return np.ascontiguousarray(self.totals.T), np.ascontiguousarray(self.trials.T)
 
 
 @dataclass(frozen=True)
@@ -345,9 +265,10 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     array([1., 1.])
     """
     problem = MarginalDifficulties(totals, trials)
-    optimum = maximise_nonconcave(problem, problem.start())
+    optimum = maximise_nonconcave(problem, problem.start()[np.newaxis])
     point = optimum.point[0]
-    _, information, likelihood, _ = problem.derivatives(point)
+    _, information, _ = problem.derivatives(point)
+    likelihood = information - np.diag(problem.prior_derivatives(point)[1])
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
     chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
     slopes, shared = np.zeros((n_systems, len(point))), np.zeros((n_systems, n_systems))
