@@ -18,6 +18,7 @@ References
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -56,17 +57,29 @@ class MarginalLikelihood(FiniteMaximum, ABC):
     def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
         """Return gradient, negative Hessian and diagonal of the complete-data information."""
 
+    @cached_property
+    def _last(self) -> dict[bytes, tuple[Array, Array, Array]]:
+        return {}
+
+    def expand(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return the derivatives, those of the last point as they were found."""
+        place = point.tobytes()
+        if place not in self._last:
+            self._last.clear()
+            self._last[place] = self.derivatives(point)
+        return self._last[place]
+
     def value(self, point: Array) -> Array:
         """Return the objective at points of shape (point, p)."""
         return np.array([self.level(one) for one in point])
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient, of shape (point, p)."""
-        return np.stack([self.derivatives(one)[0] for one in point])
+        return np.stack([self.expand(one)[0] for one in point])
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian, of shape (point, p, p)."""
-        return np.stack([self.derivatives(one)[1] for one in point])
+        return np.stack([self.expand(one)[1] for one in point])
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the negative Hessian is positive definite, of shape (point,)."""
@@ -74,7 +87,7 @@ class MarginalLikelihood(FiniteMaximum, ABC):
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
         """Return the gradient, and a function from the damping of some points to their steps."""
-        parts = zip(*(self.derivatives(one) for one in point), strict=True)
+        parts = zip(*(self.expand(one) for one in point), strict=True)
         gradient, matrix, expected = (np.stack(part) for part in parts)
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
@@ -289,7 +302,7 @@ class MarginalItems(MarginalLikelihood):
             pull[n_questions + index, :, index] += np.outer(curves.slope, mean)
         elif self.slopes == "common":
             pull[-1] += np.outer(mean, curves.slope)
-        gradient, information, _ = self.derivatives(point)
+        gradient, information, _ = self.expand(point)
         pull[self.held(point, gradient)] = 0.0
 
         scale = self.ability_sd(point)

@@ -50,10 +50,10 @@ from bayesrank.priors import POOLED_DF
 Array = NDArray[np.float64]
 
 # The trapezoidal rule converges exponentially: the integrand is analytic up to a distance of pi
-# from the line. Steps of 3/4, and of 3/4 of a standard deviation, between the points where the
-# density has fallen by so many nats leave a relative error of 1e-11.
+# from the line. Steps of 1/2, and of half a standard deviation, between the points where the
+# density has fallen by so many nats leave an error of 1e-10 in the log-likelihood.
 _TAIL = 30.0
-_STEP = 0.75
+_STEP = 0.5
 # Doubles of one array of nodes: 16 MB.
 _BLOCK_SIZE = 1 << 21
 
@@ -143,10 +143,12 @@ class MarginalDifficulties(MarginalLikelihood):
         for block in self.blocks(point):
             scores, weights = self.complete_scores(block, precision), block.weights
             means = np.einsum("pmq,mq->pm", scores, weights)
-            rows = ((scores - means[..., np.newaxis]) * np.sqrt(weights)).reshape(p, -1)
+            scores -= means[..., np.newaxis]
+            scores *= np.sqrt(weights)
+            rows = scores.reshape(p, -1)
             spread += rows @ rows.T
             gradient += means.sum(axis=1)
-            noise = np.einsum("smq,smq,mq->sm", block.chance, 1.0 - block.chance, weights)
+            noise = np.einsum("smq,mq->sm", block.chance * (1.0 - block.chance), weights)
             complete[abilities, abilities] += (self.trials[:, block.questions] * noise).sum(axis=1)
             first, second = (
                 np.einsum("mq,mq->m", block.deviation**power, weights) for power in (1, 2)
@@ -164,12 +166,14 @@ class MarginalDifficulties(MarginalLikelihood):
     def complete_scores(self, block: _Block, precision: float) -> Array:
         """Return derivatives of the complete-data log-likelihood, (p, question, node)."""
         totals, trials = (part[:, block.questions, None] for part in (self.totals, self.trials))
-        parts = [totals - trials * block.chance]
+        n_systems, *rest = block.chance.shape
+        scores = np.empty((n_systems + 1 + self.has_slope, *rest))
+        np.multiply(block.chance, -trials, out=scores[:n_systems])
+        scores[:n_systems] += totals
         if self.has_slope:
-            share = self.share[block.questions]
-            parts.append((precision * share[:, np.newaxis] * block.deviation)[np.newaxis])
-        parts.append((precision * block.deviation**2 - 1.0)[np.newaxis])
-        return np.concatenate(parts)
+            scores[-2] = precision * self.share[block.questions, np.newaxis] * block.deviation
+        scores[-1] = precision * block.deviation**2 - 1.0
+        return scores
 
     def blocks(self, point: Array) -> Iterator[_Block]:
         """Yield nodes, weights and chances of the questions, some at a time."""
@@ -267,7 +271,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     problem = MarginalDifficulties(totals, trials)
     optimum = maximise_nonconcave(problem, problem.start()[np.newaxis])
     point = optimum.point[0]
-    _, information, _ = problem.derivatives(point)
+    _, information, _ = problem.expand(point)
     likelihood = information - np.diag(problem.prior_derivatives(point)[1])
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
     chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
@@ -278,13 +282,14 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
         part, weights = block.questions, block.weights
         chance[:, part] = mean = np.einsum("smq,mq->sm", block.chance, weights)
         centred = block.chance - mean[..., np.newaxis]
-        variance[:, part] = np.einsum("smq,smq,mq->sm", centred, centred, weights)
+        variance[:, part] = np.einsum("smq,mq->sm", centred**2, weights)
         noise[:, part] = mean * (1.0 - mean) - variance[:, part]
         difficulty[part] = np.einsum("mq,mq->m", block.deviation, weights)
         if missing.any():
             gap = missing[:, part]
             rows = (gap[..., np.newaxis] * centred * np.sqrt(weights)).reshape(n_systems, -1)
-            scores = problem.complete_scores(block, precision) * np.sqrt(weights)
+            scores = problem.complete_scores(block, precision)
+            scores *= np.sqrt(weights)
             shared += rows @ rows.T
             slopes += rows @ scores.reshape(len(point), -1).T
             slopes[abilities, abilities] += (gap * noise[:, part]).sum(axis=1)
