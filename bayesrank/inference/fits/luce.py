@@ -392,7 +392,8 @@ def set_statistics(right: NDArray[np.bool_], counts: NDArray[np.number]) -> tupl
     ([1.5, 0.5, 0.0], [1.0, 1.0])
     """
     size = right.sum(axis=-1, keepdims=True)
-    shares = (counts / np.maximum(size[..., 0], 1))[..., np.newaxis, :] @ right
+    each: Array = counts / np.maximum(size[..., 0], 1)
+    shares = each[..., np.newaxis, :] @ right
     n_sets = counts[..., np.newaxis, :] @ (size == np.arange(1, right.shape[-1]))
     return shares[..., 0, :], n_sets[..., 0, :]
 

@@ -315,7 +315,7 @@ class MarginalItems(MarginalLikelihood):
         slopes = (of_items @ moved).reshape(n_systems, n_systems, n_questions)
         each = np.arange(n_systems)
         slopes[each, each] += scale * variance * curves.slope
-        return slopes
+        return slopes * self.trials.any(axis=0)
 
     def ability_sd(self, point: Array) -> float:
         """Return the standard deviation of the abilities."""
