@@ -19,7 +19,8 @@ from bayesrank.inference.backends.nuts import nuts
 from bayesrank.inference.backends.optimum import optimize
 from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.run import Data, Estimate, Run
-from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
+from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset, load_function
+from bayesrank.options import check_options
 from bayesrank.priors import (
     Dirichlet,
     DirichletLike,
@@ -298,6 +299,9 @@ def _plan(
     chosen = dict(preset.options) if preset else {}
     chosen |= {name: v for name, v in options.items() if name not in backend_options}
     row.check_options(chosen, backend_options)
+    given = {name: v for name, v in options.items() if name in backend_options}
+    check_options(load_function(row.kernel or row.function), chosen)
+    check_options(BACKENDS[backend], given)
     for name in row.priors.intersection(chosen):
         if chosen[name] != row.options[name].default:  # which may be a word of its own
             as_prior(chosen[name], name)
@@ -326,7 +330,7 @@ def _plan(
         draws=int(draws),
         seed=seed,
         options=chosen,
-        backend_options={name: v for name, v in options.items() if name in backend_options},
+        backend_options=given,
     )
     return run, preset
 

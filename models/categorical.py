@@ -6,6 +6,7 @@ import pymc as pm
 from bayesrank.counting import prior_counts
 from bayesrank.methods.bayes import dirichlet_shapes
 from bayesrank.models.checked_data import checks_data
+from bayesrank.options import Probability
 from bayesrank.priors import Dirichlet, DirichletLike
 from bayesrank.responses import Responses
 
@@ -17,7 +18,7 @@ def dirichlet_multinomial(
     prior: DirichletLike = Dirichlet(1.0),
     use_prior_outcomes: bool = False,
     prior_weight: float | None = None,
-    quantile: float | None = None,
+    quantile: Probability | None = None,
 ) -> pm.Model:
     r"""Build the Dirichlet-multinomial model of categorical outcomes.
 

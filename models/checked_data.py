@@ -1,4 +1,4 @@
-"""What a factory says when it is given anything but data."""
+"""What a factory says when it is given anything but data, or an option has a wrong value."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,10 +6,13 @@ from functools import wraps
 import pymc as pm
 
 from bayesrank.errors import DataError
+from bayesrank.options import check_options
 
 
 def checks_data[**P](factory: Callable[P, pm.Model]) -> Callable[P, pm.Model]:
     """Make a factory raise DataError where its first argument is not of the annotated type.
+
+    Options are checked by :mod:`bayesrank.options`.
 
     Parameters
     ----------
@@ -44,6 +47,7 @@ def checks_data[**P](factory: Callable[P, pm.Model]) -> Callable[P, pm.Model]:
                 f"{name} must be {known} for {factory.__name__}; got {type(given).__name__}: "
                 f"build them with {remedy}"
             )
+        check_options(factory, kwargs)
         return factory(*args, **kwargs)
 
     return checked

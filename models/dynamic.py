@@ -16,6 +16,7 @@ from bayesrank.models.items import rasch
 from bayesrank.models.pooled_priors import is_flat
 from bayesrank.models.score_priors import free_variable, positive_variable
 from bayesrank.models.walk import path_matrix, walk_increments
+from bayesrank.options import NonNegative
 from bayesrank.priors import (
     Flat,
     Normal,
@@ -40,8 +41,8 @@ def dynamic_irt(
     difficulty_prior: PriorLike = "hierarchical",
     slope_prior: PriorLike = "normal(0, 1)",
     walk_prior: PriorLike = "normal(0, 0.5)",
-    slope_reg: float = 0.01,
-    state_reg: float = 1.0,
+    slope_reg: NonNegative = 0.01,
+    state_reg: NonNegative = 1.0,
 ) -> pm.Model:
     r"""Build an item response model whose abilities change from trial to trial.
 
@@ -139,9 +140,6 @@ def dynamic_irt(
         time_points=time_points,
         score_target=score_target,
     )
-    for name, weight in {"slope_reg": slope_reg, "state_reg": state_reg}.items():
-        if not weight >= 0.0:
-            raise ValueError(f"{name} must be at least 0; got {weight!r}")
     if variant == "linear" or times.size == 1:
         return rasch(responses, prior=prior, difficulty_prior=difficulty_prior)
     runs = _runs_of(responses, informative=is_flat(difficulty_prior))

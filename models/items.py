@@ -16,6 +16,7 @@ from bayesrank.models.crossed import crossed_effects
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.pooled_priors import effect, is_flat, zero_sum_effect
 from bayesrank.models.score_priors import free_variable, zero_sum_score
+from bayesrank.options import AboveZero, BelowOne, NonNegative
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 
@@ -88,7 +89,7 @@ def irt_2pl(
     difficulty_prior: PriorLike = "hierarchical",
     discrimination_prior: PriorLike = "normal(0, 0.5)",
     centred: bool = True,
-    reg_discrimination: float = 0.01,
+    reg_discrimination: NonNegative = 0.01,
 ) -> pm.Model:
     r"""Build the two-parameter logistic model of right answers.
 
@@ -166,12 +167,12 @@ def irt_3pl(
     prior: PriorLike = Normal(0.0, 1.0),
     difficulty_prior: PriorLike = "hierarchical",
     discrimination_prior: PriorLike = "normal(0, 0.2)",
-    guessing: float | None = None,
-    guessing_upper: float = 0.5,
+    guessing: BelowOne | None = None,
+    guessing_upper: AboveZero = 0.5,
     guessing_prior: PriorLike = "normal(-1, 0.3)",
     centred: bool = True,
-    reg_discrimination: float = 0.01,
-    reg_guessing: float = 0.1,
+    reg_discrimination: NonNegative = 0.01,
+    reg_guessing: NonNegative = 0.1,
 ) -> pm.Model:
     r"""Build the three-parameter logistic model of right answers, with guessing.
 
@@ -233,10 +234,6 @@ def irt_3pl(
     >>> [variable.name for variable in model.free_RVs]
     ['score', 'log_discrimination', 'intercept', 'guessing_logit']
     """
-    if guessing is not None and not 0.0 <= guessing < 1.0:
-        raise ValueError(f"guessing must be at least 0 and below 1; got {guessing!r}")
-    if not 0.0 < guessing_upper <= 1.0:
-        raise ValueError(f"guessing_upper must be above 0 and at most 1; got {guessing_upper!r}")
     prior = as_prior(prior).resolve(responses)
     cells = cells_of(responses, informative=is_flat(difficulty_prior))
     with pm.Model(coords=cells.coords) as model:
@@ -293,8 +290,6 @@ def _penalized(
 
     The penalty is a potential, so that it is part of what maximum likelihood maximises.
     """
-    if not penalty >= 0.0:
-        raise ValueError(f"{argument} must be at least 0; got {penalty!r}")
     given = as_prior(prior)
     if zero_sum:
         value = zero_sum_score(name, given, dims="question")

@@ -5,7 +5,7 @@ wrong. Events in which everybody or nobody was right carry no information and ar
 are compared within an event, so trial t should be the same run for all of them.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -19,11 +19,10 @@ from bayesrank.models.distributions import MultinomialReal
 from bayesrank.models.paired import bradley_terry
 from bayesrank.models.score_priors import zero_sum_score
 from bayesrank.models.winner_sets import SizedSets, StickBreaking, winner_counts, winner_sets
+from bayesrank.options import Count, Rows
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
-
-Rows = Literal["merged", "event"]
 
 
 @checks_data
@@ -170,7 +169,7 @@ def davidson_luce(
     responses: Responses | Events,
     *,
     prior: PriorLike = Normal(0.0, 10.0),
-    max_tie_order: int | None = None,
+    max_tie_order: Count | None = None,
     rows: Rows = "merged",
 ) -> pm.Model:
     r"""Build the Davidson-Luce model of the set of right systems of each event.
@@ -289,8 +288,6 @@ def _places(ballots: Ballots) -> NDArray[np.float64]:
 
 
 def _events(responses: Responses | Events, rows: Rows, prior: Prior) -> Events:
-    if rows not in ("merged", "event"):
-        raise ValueError(f"rows must be 'merged' or 'event'; got {rows!r}")
     events = responses if isinstance(responses, Events) else responses.events
     if isinstance(prior, Flat) and not len(events.right):
         raise DataError(

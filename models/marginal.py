@@ -14,6 +14,7 @@ from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.pooled_priors import pooled, pooled_zero_sum
 from bayesrank.models.score_priors import zero_sum_score
+from bayesrank.options import Finite, NonNegative, Positive, Probability
 from bayesrank.priors import Normal
 from bayesrank.responses import Responses
 
@@ -25,9 +26,9 @@ _LOG_DISCRIMINATION = Normal(0.0, 0.5)
 def rasch_mml(
     responses: Responses,
     *,
-    ability_mean: float | None = None,
-    ability_sd: float | None = None,
-    quantile: float | None = None,
+    ability_mean: Finite | None = None,
+    ability_sd: Positive | None = None,
+    quantile: Probability | None = None,
 ) -> pm.Model:
     r"""Build the Rasch model with normally distributed abilities, for marginal likelihood.
 
@@ -81,9 +82,6 @@ def rasch_mml(
     >>> [variable.name for variable in model.free_RVs]
     ['contrast', 'intercept']
     """
-    if ability_sd is not None and not ability_sd > 0.0:
-        raise ValueError(f"ability_sd must be positive; got {ability_sd!r}")
-    check_quantile(quantile)
     cells = cells_of(responses)
     with pm.Model(coords=cells.coords) as model:
         contrast = _contrast(ability_sd)
@@ -106,8 +104,8 @@ def rasch_mml(
 def irt_2pl_mml(
     responses: Responses,
     *,
-    reg_discrimination: float = 0.01,
-    quantile: float | None = None,
+    reg_discrimination: NonNegative = 0.01,
+    quantile: Probability | None = None,
 ) -> pm.Model:
     r"""Build the two-parameter logistic model with standard normal abilities.
 
@@ -160,9 +158,6 @@ def irt_2pl_mml(
     >>> [variable.name for variable in model.free_RVs]
     ['contrast', 'log_slope', 'intercept']
     """
-    if not reg_discrimination >= 0.0:
-        raise ValueError(f"reg_discrimination must be at least 0; got {reg_discrimination!r}")
-    check_quantile(quantile)
     cells = cells_of(responses)
     with pm.Model(coords=cells.coords) as model:
         contrast = _contrast(None)
@@ -174,12 +169,6 @@ def irt_2pl_mml(
         pm.Deterministic("difficulty", -intercept / discrimination, dims="question")
         _observe(cells, contrast, intercept, slope)
     return model
-
-
-def check_quantile(quantile: float | None) -> None:
-    """Raise ValueError unless a quantile is strictly between 0 and 1, or None."""
-    if quantile is not None and not 0.0 < quantile < 1.0:
-        raise ValueError(f"quantile must be between 0 and 1; got {quantile!r}")
 
 
 def _contrast(ability_sd: float | None) -> Any:

@@ -1,6 +1,6 @@
 """Factory of the item response model with several abilities per system."""
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -12,6 +12,7 @@ from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.factor_reference import Score, factor_reference
 from bayesrank.models.pooled_priors import effect, is_flat
 from bayesrank.models.score_priors import free_variable, zero_sum_score
+from bayesrank.options import Count
 from bayesrank.priors import Normal, PriorLike, as_prior
 from bayesrank.responses import Responses
 
@@ -21,7 +22,7 @@ def mirt(
     responses: Responses,
     *,
     prior: PriorLike = Normal(0.0, 1.0),
-    n_factors: int = 2,
+    n_factors: Count = 2,
     score: Score = "mean_slope",
     difficulty_prior: PriorLike = "hierarchical",
     loading_prior: PriorLike = "normal(0, 0.3)",
@@ -93,8 +94,6 @@ def mirt(
     >>> [variable.name for variable in model.free_RVs]
     ['coordinate_1', 'coordinate_2', 'intercept', 'deviation_1', 'deviation_2']
     """
-    if score not in get_args(Score):
-        raise ValueError(f"score must be one of {', '.join(get_args(Score))}; got {score!r}")
     cells = cells_of(responses, informative=is_flat(difficulty_prior))
     coords: dict[str, Any] = dict(cells.coords)
     n_systems, n_questions = len(coords["system"]), len(coords["question"])

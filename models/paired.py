@@ -11,6 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal, MultinomialReal
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
+from bayesrank.options import AtLeastOne
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.views import Comparisons
 
@@ -230,7 +231,7 @@ def rao_kupper(
     comparisons: Comparisons,
     *,
     prior: PriorLike = Normal(0.0, 1.0),
-    tie_strength: float | None = None,
+    tie_strength: AtLeastOne | None = None,
     threshold_prior: PriorLike = "normal(0, 2)",
 ) -> pm.Model:
     r"""Build the Rao-Kupper model of comparisons with ties.
@@ -313,8 +314,6 @@ def _decided(
     comparisons: Comparisons, prior: Prior, ties: str, *, order_effect: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return wins and decisive comparisons, and the systems of each pair that has some."""
-    if ties not in ("ignore", "half"):
-        raise ValueError(f"ties must be 'ignore' or 'half'; got {ties!r}")
     won, lost = _ordered(comparisons) if order_effect else (comparisons.wins, comparisons.wins.T)
     if ties == "half":
         shared = comparisons.ties / 2
@@ -344,8 +343,6 @@ def _results(comparisons: Comparisons, first: np.ndarray, second: np.ndarray) ->
 
 
 def _check_tie_strength(tie_strength: float, comparisons: Comparisons) -> None:
-    if not 1.0 <= tie_strength < np.inf:
-        raise ValueError(f"tie_strength must be finite and at least 1; got {tie_strength!r}")
     if tie_strength == 1.0 and comparisons.ties.any():
         raise ValueError(
             "tie_strength must be greater than 1 when the comparisons contain ties; got 1"

@@ -2,7 +2,8 @@
 
 Nothing is declared here: flags are read from the catalog, hence from the function of the method,
 and from the function of the back end. Their keyword-only parameter ``tie_policy`` is the flag
-``--tie-policy``, parsed by its annotation, with the help that the docstring holds.
+``--tie-policy``, parsed by its annotation, with the help that the docstring holds. What a value
+must be is said by :mod:`bayesrank.options`, on the command line as in Python.
 """
 
 import ast
@@ -10,11 +11,12 @@ import inspect
 import re
 from collections.abc import Collection, Mapping, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
+from bayesrank import options as option_types
 from bayesrank.catalog import DEFAULT_METHOD, find_method
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.ranking import BACKENDS
@@ -180,6 +182,8 @@ def _annotation_text(annotation: Any) -> str:
         return annotation
     if annotation is NoneType:
         return "None"
+    if get_origin(annotation) is Annotated:
+        return _annotation_text(get_args(annotation)[0])
     alternatives = get_args(annotation)
     if NoneType in alternatives:
         return " | ".join(map(_annotation_text, alternatives))
@@ -203,7 +207,7 @@ def _make_flags(
         flags.append(
             click.Option(
                 [flag, PREFIX + name],
-                type=kind,
+                type=kind if kind is click.BOOL or isinstance(kind, Numbers) else _Unchecked(kind),
                 default=None,
                 help="[required]" if shown == "required" else f"[default: {shown}]",
             )
@@ -260,6 +264,8 @@ def parameter_type(annotation: str) -> click.ParamType | None:
 def _named_type(name: str) -> click.ParamType | None:
     if name == "None":
         return _Nothing()
+    if hasattr(option_types, name):
+        name = _annotation_text(getattr(option_types, name))
     if name in _SCALARS:
         return _SCALARS[name]
     if name in _NUMBERS:
@@ -279,6 +285,23 @@ class _Nothing(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> None:
         if str(value).lower() != "none":
             self.fail(f"{value!r} is not none.", param, ctx)
+
+
+class _Unchecked(click.ParamType):
+    """A value of a type, or the text itself, of which the option says what it must be."""
+
+    def __init__(self, kind: click.ParamType) -> None:
+        self.kind = kind
+        self.name = kind.name
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self.kind.get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.kind.convert(value, param, ctx)
+        except click.BadParameter:
+            return value
 
 
 class Numbers(click.ParamType):

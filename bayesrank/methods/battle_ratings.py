@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.methods.ratings import LOG_10_PER_400, Rating, at_least_zero, positive
-from bayesrank.validation import check_choice
+from bayesrank.methods.ratings import LOG_10_PER_400, Rating
+from bayesrank.options import BelowOne, Finite, NonNegative, Positive, checks_options
 
 TiePolicy = Literal["draw", "skip", "correct_draw_only"]
 
@@ -42,7 +42,6 @@ class Log(NamedTuple):
 
 def _scores(log: Log, tie_policy: str) -> NDArray[np.float64]:
     """Return the score of the first system, -1 where a battle does not count."""
-    check_choice("tie_policy", tie_policy, TiePolicy)
     score = 0.5 + 0.5 * np.sign(log.outcome)
     if tie_policy == "skip":
         score[log.outcome == 0] = -1.0
@@ -64,19 +63,18 @@ def _streams(
     return times.reshape(-1, times.shape[-1]), (*times.shape[:-1], log.size)
 
 
-def _start(value: float, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+def _start(value: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return states at the start, of shape (stream, system)."""
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be finite; got {value}")
     return np.full((math.prod(shape[:-1]), shape[-1]), float(value))
 
 
+@checks_options
 def elo(
     log: Log,
     times: NDArray[np.integer] | None = None,
     *,
-    K: float = 4.0,
-    initial_rating: float = 1000.0,
+    K: Positive = 4.0,
+    initial_rating: Finite = 1000.0,
     tie_policy: TiePolicy = "draw",
 ) -> NDArray[np.float64]:
     r"""Score systems by their Elo ratings at the end of a log of battles.
@@ -118,9 +116,8 @@ def elo(
     >>> elo(log)
     array([1002.,  998.])
     """
-    positive(K=K)
     plays, shape = _streams(log, times)
-    ratings = _start(initial_rating, shape, "initial_rating")
+    ratings = _start(initial_rating, shape)
     # Imported here and below, since Numba takes longer to load than most rankers run.
     from bayesrank.methods.battle_rating_kernels import elo_battles
 
@@ -129,15 +126,16 @@ def elo(
     return ratings.reshape(shape)
 
 
+@checks_options
 def glicko(
     log: Log,
     times: NDArray[np.integer] | None = None,
     *,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
-    c: float = 0.0,
-    rd_max: float = 350.0,
-    period: float | None = None,
+    initial_rating: Finite = 1500.0,
+    initial_deviation: Positive = 350.0,
+    c: NonNegative = 0.0,
+    rd_max: Positive = 350.0,
+    period: Positive | None = None,
     tie_policy: TiePolicy = "draw",
 ) -> Rating:
     r"""Score systems by their Glicko ratings at the end of a log of battles.
@@ -191,10 +189,8 @@ def glicko(
     >>> rating.score.round(1), rating.rating_deviation.round(1)
     (array([1662.2, 1337.8]), array([290.2, 290.2]))
     """
-    positive(initial_deviation=initial_deviation, rd_max=rd_max)
-    at_least_zero(c=c)
     plays, shape = _streams(log, times)
-    ratings = _start(initial_rating, shape, "initial_rating")
+    ratings = _start(initial_rating, shape)
     variances = np.full(ratings.shape, float(initial_deviation) ** 2)
     from bayesrank.methods.battle_rating_kernels import glicko_battles
 
@@ -223,7 +219,6 @@ def periods_of(log: Log, days: float | None) -> NDArray[np.int64]:
     """
     if days is None:
         return np.arange(1, len(log.first) + 1)
-    positive(period=days)
     if log.time is None:
         raise DataError(
             f"period must be None for battles without a time; got {days}: read battles that have "
@@ -233,15 +228,16 @@ def periods_of(log: Log, days: float | None) -> NDArray[np.int64]:
     return 1 + np.floor(since).astype(np.int64)
 
 
+@checks_options
 def trueskill(
     log: Log,
     times: NDArray[np.integer] | None = None,
     *,
-    initial_mean: float = 25.0,
-    initial_deviation: float = 8.333333333333334,
-    beta: float = 4.166666666666667,
-    tau: float = 0.08333333333333333,
-    draw_probability: float = 0.1,
+    initial_mean: Finite = 25.0,
+    initial_deviation: Positive = 8.333333333333334,
+    beta: Positive = 4.166666666666667,
+    tau: NonNegative = 0.08333333333333333,
+    draw_probability: BelowOne = 0.1,
     tie_policy: TiePolicy = "draw",
 ) -> Rating:
     r"""Score systems by their TrueSkill means at the end of a log of battles.
@@ -294,12 +290,8 @@ def trueskill(
     >>> rating.score.round(3), rating.rating_deviation.round(3)
     (array([29.396, 20.604]), array([7.171, 7.171]))
     """
-    positive(initial_deviation=initial_deviation, beta=beta)
-    at_least_zero(tau=tau)
-    if not 0.0 <= draw_probability < 1.0:
-        raise ValueError(f"draw_probability must be from 0 to below 1; got {draw_probability}")
     plays, shape = _streams(log, times)
-    means = _start(initial_mean, shape, "initial_mean")
+    means = _start(initial_mean, shape)
     variances = np.full(means.shape, float(initial_deviation) ** 2)
     from scipy.special import ndtri
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.methods.accuracy import question_mean
+from bayesrank.options import NonNegative, Probability, checks_options
 from bayesrank.priors import Dirichlet, DirichletLike, as_dirichlet
 from bayesrank.validation import power_of_two
 
@@ -14,6 +15,7 @@ FloatArray = NDArray[np.float64]
 CountArray = NDArray[np.float64] | NDArray[np.int64]
 
 
+@checks_options
 def bayes(
     counts: CountArray,
     category_weights: FloatArray,
@@ -22,8 +24,8 @@ def bayes(
     *,
     prior: DirichletLike = Dirichlet(1.0),
     use_prior_outcomes: bool = False,
-    prior_weight: float | None = None,
-    quantile: float | None = None,
+    prior_weight: NonNegative | None = None,
+    quantile: Probability | None = None,
 ) -> FloatArray:
     r"""Score systems by Bayes@N, the posterior mean of their expected worth.
 
@@ -95,8 +97,6 @@ def bayes(
     score = question_mean(mean, weights)
     if quantile is None:
         return score
-    if not 0 < quantile < 1:
-        raise ValueError(f"quantile must be between 0 and 1; got {quantile!r}")
     # Worths relative to the first keep the difference from cancelling, and from falling below 0.
     unit = power_of_two(category_weights)
     relative = category_weights / unit - category_weights[0] / unit
@@ -118,7 +118,7 @@ def bayes_draws(
     *,
     size: int,
     rng: np.random.Generator,
-    quantile: float | None = None,
+    quantile: Probability | None = None,
     **evidence: Any,
 ) -> FloatArray:
     """Draw expected worths from the exact Dirichlet posterior of Bayes@N.
@@ -161,21 +161,20 @@ def draw_worths(
     return draws @ category_weights / draws.sum(axis=-1)
 
 
+@checks_options
 def dirichlet_shapes(
     counts: CountArray,
     prior_counts: CountArray | None,
     *,
     prior: DirichletLike = Dirichlet(1.0),
     use_prior_outcomes: bool = False,
-    prior_weight: float | None = None,
+    prior_weight: NonNegative | None = None,
 ) -> FloatArray:
     """Return the parameters of the Dirichlet posteriors, of the shape of `counts`.
 
     Parameters and errors are those of :func:`bayes`.
     """
     weight = float(use_prior_outcomes) if prior_weight is None else prior_weight
-    if not 0.0 <= weight < np.inf:
-        raise ValueError(f"prior_weight must be a finite number >= 0; got {prior_weight!r}")
     shapes = counts + as_dirichlet(prior).of_categories(np.shape(counts)[-1])
     if weight == 0.0:
         return shapes

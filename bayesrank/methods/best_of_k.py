@@ -9,6 +9,7 @@ from bayesrank.methods.thresholds import (
     as_trial_count,
     is_posterior_mean,
 )
+from bayesrank.options import Count
 
 FloatArray = NDArray[np.float64]
 
@@ -80,7 +81,7 @@ def max_at_k(
     category_weights: ArrayLike,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by the expected weight of the best of k answers.
@@ -162,7 +163,7 @@ def max_at_k_probability(
     category_weights: ArrayLike,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
 ) -> FloatArray:
     """Map category probabilities to the expected weight of the best of k fresh answers.
 

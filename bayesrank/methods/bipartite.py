@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.methods.markov import stationary_distribution
+from bayesrank.options import Positive, UnitInterval, checks_options
 
 # Products of systems are formed for blocks of questions of at most this many numbers.
 _BLOCK_ELEMENTS = 4_000_000
@@ -77,12 +78,13 @@ def _as_grades(
     return graded, multiplicity
 
 
+@checks_options
 def rankllm(
     grades: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    damping: float = 0.85,
-    tol: float = 1e-12,
+    damping: UnitInterval = 0.85,
+    tol: Positive = 1e-12,
 ) -> RankLLM:
     r"""Score systems by RankLLM, in which solving a question hardly anyone solves counts more.
 
@@ -146,10 +148,6 @@ def rankllm(
     >>> ranking.difficulty.round(2)
     array([ 34.2 , 100.  ,  92.31])
     """
-    if not 0 <= damping <= 1:
-        raise ValueError(f"damping must be in [0, 1]; got {damping}")
-    if not 0 < tol < np.inf:
-        raise ValueError(f"tol must be a finite number > 0; got {tol}")
     graded, multiplicity = _as_grades(grades, weights)
     walk = _walk(graded, multiplicity)
     size = graded.shape[-2]
@@ -248,7 +246,7 @@ def _difficulty(
 
 
 def changes_by_round(
-    grades: ArrayLike, *, damping: float = 0.85, tol: float = 1e-12
+    grades: ArrayLike, *, damping: UnitInterval = 0.85, tol: Positive = 1e-12
 ) -> NDArray[np.float64]:
     """Return how far each round of updates of :func:`rankllm` moves both distributions, in sum.
 

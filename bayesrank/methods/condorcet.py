@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.methods.partial_orders import Precedence, level_scores, score_by_component
 from bayesrank.methods.preferences import TiePolicy, batch_blocks, pairwise_votes
-from bayesrank.validation import check_choice
+from bayesrank.options import checks_options
 
 FloatArray = NDArray[np.float64]
 MinimaxVariant = Literal["margin", "winning_votes"]
@@ -18,6 +18,7 @@ VictoryStrength = Literal["margin", "winning_votes"]
 _MANY_VICTORIES = 30_000
 
 
+@checks_options
 def minimax(
     grades: FloatArray,
     weights: FloatArray | None = None,
@@ -67,7 +68,6 @@ def minimax(
     >>> minimax(np.array([[1.0, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.0, 1.0]]))
     array([ 0., -1., -1.])
     """
-    check_choice("variant", variant, MinimaxVariant)
     votes = pairwise_votes(grades, weights, tie_policy=tie_policy)
     against = np.swapaxes(votes, -1, -2)
     margin = against - votes
@@ -129,6 +129,7 @@ def schulze(
     return scores.reshape(votes.shape[:-1])
 
 
+@checks_options
 def ranked_pairs(
     grades: FloatArray,
     weights: FloatArray | None = None,
@@ -174,7 +175,6 @@ def ranked_pairs(
     >>> ranked_pairs(np.array([[1.0, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.0, 1.0]]))
     array([3., 2., 1.])
     """
-    check_choice("strength", strength, VictoryStrength)
     votes = pairwise_votes(grades, weights, tie_policy=tie_policy)
     margin = votes - np.swapaxes(votes, -1, -2)
     size = margin if strength == "margin" else votes

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.graph import as_counts, split_ties, win_rates
 from bayesrank.methods.markov import stationary_distribution
-from bayesrank.validation import check_choice
+from bayesrank.options import NonNegative, checks_options
 
 Diagonal = Literal["row_sums", "constant"]
 Comparison = Literal["prob_diff", "sign"]
@@ -21,12 +21,13 @@ _NO_MARGIN = 1e-11
 _SAME_EIGENVALUE = 1e-9
 
 
+@checks_options
 def spectral(
     wins: ArrayLike,
     ties: ArrayLike,
     *,
     diagonal: Diagonal = "row_sums",
-    smoothing: float = 0.0,
+    smoothing: NonNegative = 0.0,
 ) -> NDArray[np.float64]:
     r"""Score systems by the dominant eigenvector of the shares of comparisons won.
 
@@ -67,9 +68,6 @@ def spectral(
     >>> spectral([[0, 3], [1, 0]], np.zeros((2, 2)))
     array([0.75, 0.25])
     """
-    check_choice("diagonal", diagonal, Diagonal)
-    if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing must be a finite number >= 0; got {smoothing}")
     won, tied = as_counts(wins, ties)
     off_diagonal = 1.0 - np.eye(won.shape[-1])
     shares = split_ties(won + smoothing * off_diagonal, tied) * off_diagonal
@@ -106,6 +104,7 @@ def serial_rank_step(options: Mapping[str, Any], n_systems: int) -> float:
     return math.sqrt(12.0 / max(n_systems * (n_systems**2 - 1), 1))
 
 
+@checks_options
 def serial_rank(
     wins: ArrayLike,
     ties: ArrayLike,
@@ -150,7 +149,6 @@ def serial_rank(
     >>> serial_rank([[0, 3, 3], [1, 0, 2], [1, 2, 0]], np.zeros((3, 3))).round(4)
     array([ 0.8165, -0.4082, -0.4082])
     """
-    check_choice("comparison", comparison, Comparison)
     margins = 2.0 * win_rates(wins, ties) - 1.0
     margins[np.abs(margins) <= _NO_MARGIN] = 0.0
     signs = np.sign(margins)

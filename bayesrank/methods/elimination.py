@@ -10,8 +10,8 @@ from bayesrank.methods.preferences import (
     observed_together,
     preference_counts,
 )
+from bayesrank.options import checks_options
 from bayesrank.results.ranks import TIE_TOLERANCE
-from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 RankTies = Literal["average", "max"]
@@ -26,7 +26,6 @@ def _borda_shares(
     that never met shares them. A majority over every opponent then still means a score above the
     average, which ranks among whoever answered would not guarantee.
     """
-    check_choice("rank_ties", rank_ties, RankTies)
     wins = preference_counts(grades, weights)
     met = observed_together(grades, weights)
     losses = np.swapaxes(wins, -1, -2)
@@ -63,6 +62,7 @@ def _eliminate(shares: FloatArray, *, lowest: bool, at_or_below: bool = False) -
     return left_in
 
 
+@checks_options
 def nanson(
     grades: FloatArray,
     weights: FloatArray | None = None,
@@ -114,6 +114,7 @@ def nanson(
     return _eliminate(shares, lowest=False, at_or_below=at_or_below)
 
 
+@checks_options
 def baldwin(
     grades: FloatArray, weights: FloatArray | None = None, *, rank_ties: RankTies = "average"
 ) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.graph import win_rates
-from bayesrank.validation import check_choice
+from bayesrank.options import checks_options
 
 ScoreType = Literal["vs_equilibrium", "advantage_vs_equilibrium", "equilibrium"]
 
@@ -26,6 +26,7 @@ _TOUCHED = 1e-6
 _MAX_STEPS = 100
 
 
+@checks_options
 def nash(
     wins: ArrayLike,
     ties: ArrayLike,
@@ -79,7 +80,6 @@ def nash(
     >>> nash(cycle, np.zeros((4, 4)), score_type="equilibrium").round(4)
     array([0.3333, 0.3333, 0.3333, 0.    ])
     """
-    check_choice("score_type", score_type, ScoreType)
     rates = win_rates(wins, ties)
     payoffs = 2.0 * rates - 1.0
     payoffs[np.abs(payoffs) <= _ZERO_PAYOFF] = 0.0

@@ -9,7 +9,7 @@ from bayesrank.connectivity import reachable
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.methods.markov import stationary_distribution
 from bayesrank.methods.preferences import TiePolicy
-from bayesrank.validation import check_choice
+from bayesrank.options import BelowOne, NonNegative, TwoOrMore, checks_options
 
 Transition = Literal["normalized", "retained"]
 
@@ -121,13 +121,14 @@ def _raise_reducible(edges: NDArray[np.bool_]) -> None:
     )
 
 
+@checks_options
 def rank_centrality(
     wins: ArrayLike,
     ties: ArrayLike,
     *,
     tie_policy: TiePolicy = "half",
-    smoothing: float = 0.0,
-    teleport: float = 0.0,
+    smoothing: NonNegative = 0.0,
+    teleport: BelowOne = 0.0,
 ) -> NDArray[np.float64]:
     r"""Score systems by Rank Centrality, the walk that moves from losers to winners.
 
@@ -173,11 +174,6 @@ def rank_centrality(
     >>> rank_centrality([[0, 3], [1, 0]], [[0, 0], [0, 0]])
     array([0.75, 0.25])
     """
-    check_choice("tie_policy", tie_policy, TiePolicy)
-    if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing must be a finite number >= 0; got {smoothing}")
-    if not 0 <= teleport < 1:
-        raise ValueError(f"teleport must be in [0, 1); got {teleport}")
     won, tied = as_counts(wins, ties)
     size = won.shape[-1]
     off_diagonal = 1.0 - np.eye(size)
@@ -200,11 +196,12 @@ def rank_centrality(
     return stationary_distribution(leaving)
 
 
+@checks_options
 def pagerank(
     wins: ArrayLike,
     ties: ArrayLike,
     *,
-    damping: float = 0.85,
+    damping: BelowOne = 0.85,
     teleport: ArrayLike | None = None,
     transition: Transition = "normalized",
 ) -> NDArray[np.float64]:
@@ -248,9 +245,6 @@ def pagerank(
     >>> pagerank([[0, 3, 3], [1, 0, 2], [1, 2, 0]], np.zeros((3, 3))).round(4)
     array([0.3709, 0.3146, 0.3146])
     """
-    check_choice("transition", transition, Transition)
-    if not 0 <= damping < 1:
-        raise ValueError(f"damping must be in [0, 1); got {damping}")
     rates = win_rates(wins, ties)
     size = rates.shape[-1]
     jump = _teleport_vector(teleport, size)
@@ -278,12 +272,13 @@ def _teleport_vector(teleport: ArrayLike | None, size: int) -> NDArray[np.float6
     return jump / jump.sum()
 
 
+@checks_options
 def alpharank(
     wins: ArrayLike,
     ties: ArrayLike,
     *,
-    alpha: float = 1.0,
-    population_size: int = 50,
+    alpha: NonNegative = 1.0,
+    population_size: TwoOrMore = 50,
 ) -> NDArray[np.float64]:
     r"""Score systems by alpha-Rank, the long-run shares of an evolving population.
 
@@ -324,10 +319,6 @@ def alpharank(
     >>> alpharank([[0, 3], [1, 0]], [[0, 6], [6, 0]]).round(4)
     array([0.9933, 0.0067])
     """
-    if not 0 <= alpha < np.inf:
-        raise ValueError(f"alpha must be a finite number >= 0; got {alpha}")
-    if population_size != int(population_size) or population_size < 2:
-        raise ValueError(f"population_size must be an integer >= 2; got {population_size}")
     rates = win_rates(wins, ties)
     # advantage[i, j]: of a mutant j in a population of i.
     advantage = alpha * population_size / (population_size - 1) * (np.swapaxes(rates, -1, -2) - 0.5)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import reachable
 from bayesrank.methods.graph import as_counts
-from bayesrank.validation import check_choice
+from bayesrank.options import Positive, checks_options
 
 PairwiseStat = Literal["binary", "log_odds", "tie_split_log_odds"]
 PairWeights = Literal["total", "decisive", "uniform"]
@@ -25,13 +25,14 @@ class HodgeRank(NamedTuple):
     harmonic_share: NDArray[np.float64]
 
 
+@checks_options
 def hodge_rank(
     wins: ArrayLike,
     ties: ArrayLike,
     *,
     pairwise_stat: PairwiseStat = "binary",
     weights: PairWeights = "total",
-    epsilon: float = 0.5,
+    epsilon: Positive = 0.5,
 ) -> HodgeRank:
     r"""Score systems by HodgeRank, the potential whose differences fit the pairs best.
 
@@ -83,10 +84,6 @@ def hodge_rank(
     >>> float(ranking.gradient_share.round(4))
     1.0
     """
-    check_choice("pairwise_stat", pairwise_stat, PairwiseStat)
-    check_choice("weights", weights, PairWeights)
-    if not 0 < epsilon < np.inf:
-        raise ValueError(f"epsilon must be a finite number > 0; got {epsilon}")
     won, tied = as_counts(wins, ties)
     flow = pair_flow(won, tied, pairwise_stat, epsilon)
     decisive = won + np.swapaxes(won, -1, -2)

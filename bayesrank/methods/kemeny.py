@@ -30,20 +30,21 @@ from bayesrank.methods.kemeny_search import (
 )
 from bayesrank.methods.partial_orders import Precedence, score_by_component, transitive_closure
 from bayesrank.methods.preferences import TiePolicy, preference_counts
-from bayesrank.validation import check_choice
+from bayesrank.options import Positive, checks_options
 
 FloatArray = NDArray[np.float64]
 # Up to this many systems going through all their sets is faster than searching few of them.
 FEW = 14
 
 
+@checks_options
 def kemeny_young(
     grades: FloatArray,
     weights: FloatArray | None = None,
     *,
     tie_policy: TiePolicy = "half",
     tie_aware: bool = True,
-    time_limit: float | None = None,
+    time_limit: Positive | None = None,
 ) -> FloatArray:
     r"""Score systems by the level they reach in the orders of least disagreement.
 
@@ -95,9 +96,6 @@ def kemeny_young(
     >>> kemeny_young(np.array([[1.0, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.0, 1.0]]))
     array([3., 2., 1.])
     """
-    check_choice("tie_policy", tie_policy, TiePolicy)
-    if time_limit is not None and not time_limit > 0.0:
-        raise ValueError(f"time_limit must be a positive number of seconds; got {time_limit!r}")
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     counts = preference_counts(grades, weights)
     margins = np.maximum(counts - np.swapaxes(counts, -1, -2), 0.0)

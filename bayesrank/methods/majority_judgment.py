@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.methods.preferences import exact_weights, rounded_grades
-from bayesrank.validation import check_choice
+from bayesrank.options import checks_options
 
 FloatArray = NDArray[np.float64]
 TieBreak = Literal["majority_value", "majority_gauge"]
@@ -15,6 +15,7 @@ TieBreak = Literal["majority_value", "majority_gauge"]
 _SHARE_DECIMALS = 12
 
 
+@checks_options
 def majority_judgment(
     grades: FloatArray,
     weights: FloatArray | None = None,
@@ -61,7 +62,6 @@ def majority_judgment(
     >>> majority_judgment(np.array([[1.0, 0.5, 0.0], [0.5, 0.5, 0.5], [1.0, 0.0, 0.0]]))
     array([2., 3., 1.])
     """
-    check_choice("tie_break", tie_break, TieBreak)
     values = rounded_grades(grades)
     w = exact_weights(weights, values.shape[-1])
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])

@@ -24,6 +24,7 @@ from bayesrank.methods.thresholds import (
     finite_bank_score,
     fresh_trials_score,
 )
+from bayesrank.options import Count, UnitInterval
 
 FloatArray = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def pass_at_k(
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by pass@k, the chance that at least one of k trials is right.
@@ -94,7 +95,7 @@ def pass_hat_k(
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by pass^k, the chance that all of k trials are right.
@@ -145,8 +146,8 @@ def g_pass_at_k_tau(
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    k: int,
-    tau: float,
+    k: Count,
+    tau: UnitInterval,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
     r"""Score systems by G-Pass@k, the chance that a share tau of k trials is right.
@@ -186,7 +187,7 @@ def g_pass_at_k_tau(
 
 
 def g_pass_at_k_tau_probability(
-    p: FloatArray, weights: FloatArray | None = None, *, k: int, tau: float
+    p: FloatArray, weights: FloatArray | None = None, *, k: Count, tau: float
 ) -> FloatArray:
     """Map probabilities of a right answer to G-Pass@k of fresh trials.
 
@@ -200,7 +201,7 @@ def mg_pass_at_k(
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
     exact_integral: bool = False,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
@@ -243,7 +244,7 @@ def mg_pass_at_k(
 
 
 def mg_pass_at_k_probability(
-    p: FloatArray, weights: FloatArray | None = None, *, k: int, exact_integral: bool = False
+    p: FloatArray, weights: FloatArray | None = None, *, k: Count, exact_integral: bool = False
 ) -> FloatArray:
     """Map probabilities of a right answer to mG-Pass@k of fresh trials.
 
@@ -257,7 +258,7 @@ def maj_at_k(
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
     """Score systems by maj@k, the chance that more than half of k trials are right.
@@ -305,7 +306,7 @@ def auc_at_k(
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    k: int,
+    k: Count,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
     """Score systems by AUC@k, the mean height of the curve pass@1, ..., pass@k.

@@ -19,7 +19,7 @@ def g_pass_payoff(k: int, tau: float) -> FloatArray:
     """Pay 1 for a share tau of k right answers, and at least one."""
     k = as_trial_count(k)
     if not 0.0 <= tau <= 1.0:
-        raise ValueError(f"tau must be between 0 and 1; got {tau!r}")
+        raise ValueError(f"tau must be in [0, 1]; got {tau!r}")
     # tau k is often whole in decimals but not in binary: 0.07 * 100 is 7.000000000000001.
     product = tau * k
     nearest = round(product)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.validation import check_choice
+from bayesrank.options import Finite, NonNegative, Positive, checks_options
 
 TiePolicy = Literal["skip", "draw", "correct_draw_only"]
 Update = Literal["event", "sequential"]
@@ -59,33 +59,18 @@ def _as_stream(outcomes: ArrayLike, order: ArrayLike | None) -> _Stream:
     )
 
 
-def positive(**options: float) -> None:
-    """Raise unless options are finite and above zero."""
-    for name, value in options.items():
-        if not 0 < value < np.inf:
-            raise ValueError(f"{name} must be a finite number > 0; got {value}")
-
-
-def at_least_zero(**options: float) -> None:
-    """Raise unless options are finite and at least zero."""
-    for name, value in options.items():
-        if not 0 <= value < np.inf:
-            raise ValueError(f"{name} must be a finite number >= 0; got {value}")
-
-
-def _draws(tie_policy: str, update: str) -> tuple[float, float]:
-    """Check the two options all ratings share; return whether those right, and wrong, draw."""
-    check_choice("tie_policy", tie_policy, TiePolicy)
-    check_choice("update", update, Update)
+def _draws(tie_policy: TiePolicy) -> tuple[float, float]:
+    """Return whether those right, and those wrong, draw."""
     return float(tie_policy != "skip"), float(tie_policy == "draw")
 
 
+@checks_options
 def elo(
     outcomes: ArrayLike,
     order: ArrayLike | None = None,
     *,
-    K: float = 32.0,
-    initial_rating: float = 1500.0,
+    K: Positive = 32.0,
+    initial_rating: Finite = 1500.0,
     tie_policy: TiePolicy = "skip",
     update: Update = "event",
 ) -> NDArray[np.float64]:
@@ -136,10 +121,7 @@ def elo(
     >>> elo([[[1, 0]]])
     array([1516., 1484.])
     """
-    draws = _draws(tie_policy, update)
-    positive(K=K)
-    if not np.isfinite(initial_rating):
-        raise ValueError(f"initial_rating must be finite; got {initial_rating}")
+    draws = _draws(tie_policy)
     stream = _as_stream(outcomes, order)
     ratings = np.full((len(stream.order), stream.shape[-1]), float(initial_rating))
     if update == "event":
@@ -154,14 +136,15 @@ def elo(
     return ratings.reshape(stream.shape)
 
 
+@checks_options
 def glicko(
     outcomes: ArrayLike,
     order: ArrayLike | None = None,
     *,
-    initial_rating: float = 1500.0,
-    initial_deviation: float = 350.0,
-    c: float = 0.0,
-    rd_max: float = 350.0,
+    initial_rating: Finite = 1500.0,
+    initial_deviation: Positive = 350.0,
+    c: NonNegative = 0.0,
+    rd_max: Positive = 350.0,
     tie_policy: TiePolicy = "skip",
     update: Update = "event",
 ) -> Rating:
@@ -218,11 +201,7 @@ def glicko(
     >>> rating.score.round(1), rating.rating_deviation.round(1)
     (array([1662.2, 1337.8]), array([290.2, 290.2]))
     """
-    draws = _draws(tie_policy, update)
-    positive(initial_deviation=initial_deviation, rd_max=rd_max)
-    at_least_zero(c=c)
-    if not np.isfinite(initial_rating):
-        raise ValueError(f"initial_rating must be finite; got {initial_rating}")
+    draws = _draws(tie_policy)
     stream = _as_stream(outcomes, order)
     ratings = np.full((len(stream.order), stream.shape[-1]), float(initial_rating))
     variances = np.full(ratings.shape, float(initial_deviation) ** 2)
@@ -238,15 +217,16 @@ def glicko(
     return Rating(ratings.reshape(stream.shape), np.sqrt(variances).reshape(stream.shape))
 
 
+@checks_options
 def trueskill(
     outcomes: ArrayLike,
     order: ArrayLike | None = None,
     *,
-    initial_mean: float = 25.0,
-    initial_deviation: float = 8.333333333333334,
-    beta: float = 4.166666666666667,
-    tau: float = 0.08333333333333333,
-    draw_margin: float = 0.0,
+    initial_mean: Finite = 25.0,
+    initial_deviation: Positive = 8.333333333333334,
+    beta: Positive = 4.166666666666667,
+    tau: NonNegative = 0.08333333333333333,
+    draw_margin: NonNegative = 0.0,
     tie_policy: TiePolicy = "skip",
     update: Update = "event",
 ) -> Rating:
@@ -306,11 +286,7 @@ def trueskill(
     >>> rating.score.round(3), rating.rating_deviation.round(3)
     (array([29.205, 20.795]), array([7.194, 7.194]))
     """
-    draws = _draws(tie_policy, update)
-    positive(initial_deviation=initial_deviation, beta=beta)
-    at_least_zero(tau=tau, draw_margin=draw_margin)
-    if not np.isfinite(initial_mean):
-        raise ValueError(f"initial_mean must be finite; got {initial_mean}")
+    draws = _draws(tie_policy)
     stream = _as_stream(outcomes, order)
     means = np.full((len(stream.order), stream.shape[-1]), float(initial_mean))
     variances = np.full(means.shape, float(initial_deviation) ** 2)

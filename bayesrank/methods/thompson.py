@@ -1,10 +1,9 @@
 """Thompson ranking: the expected rank under independent Beta posteriors of accuracy."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.options import Count, Positive, checks_options
 from bayesrank.results.ranks import average_rank
 
 FloatArray = NDArray[np.float64]
@@ -19,14 +18,15 @@ _LARGEST_STEP = 0.125
 _BLOCK_SIZE = 2**22
 
 
+@checks_options
 def thompson(
     correct: FloatArray,
     trials: FloatArray,
     weights: FloatArray | None = None,
     *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    n_samples: int | None = None,
+    alpha: Positive = 1.0,
+    beta: Positive = 1.0,
+    n_samples: Count | None = None,
     random_seed: int | None = None,
 ) -> FloatArray:
     r"""Score systems by minus their expected rank under Beta posteriors of accuracy.
@@ -76,11 +76,6 @@ def thompson(
     >>> thompson(np.array([[3], [1], [1]]), np.full((3, 1), 4)).round(4)
     array([-1.2063, -2.3968, -2.3968])
     """
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"{name} must be a positive number; got {value!r}")
-    if n_samples is not None and n_samples < 1:
-        raise ValueError(f"n_samples must be at least 1; got {n_samples!r}")
     correct, trials = np.broadcast_arrays(
         np.asarray(correct, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     )
@@ -189,9 +184,9 @@ def thompson_draws(
     *,
     size: int,
     rng: np.random.Generator,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    n_samples: int | None = None,
+    alpha: Positive = 1.0,
+    beta: Positive = 1.0,
+    n_samples: Count | None = None,
 ) -> FloatArray:
     """Draw minus the rank under independent Beta posteriors of accuracy.
 

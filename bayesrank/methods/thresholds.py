@@ -12,12 +12,13 @@ laws for X, and every metric is evaluated under either:
 
 import operator
 from collections.abc import Mapping
-from typing import Any, Literal, SupportsIndex, get_args
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.accuracy import question_mean
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 Estimator = Literal["unbiased", "posterior_mean"]
@@ -39,9 +40,7 @@ def as_trial_count(k: SupportsIndex) -> int:
 
 def is_posterior_mean(estimator: str) -> bool:
     """Return which of the two estimators is meant, or raise ValueError."""
-    if estimator not in get_args(Estimator):
-        known = " or ".join(map(repr, get_args(Estimator)))
-        raise ValueError(f"estimator must be {known}; got {estimator!r}")
+    check_choice("estimator", estimator, Estimator)
     return estimator == "posterior_mean"
 
 

@@ -341,8 +341,8 @@ def test_methods_without_a_gradient_have_none():
 
 
 def test_unknown_calibrations_are_refused():
-    with pytest.raises(ValueError, match="calibration must be 'sandwich' or 'none'; got 'jack'"):
-        choose_calibration(make_run(simulate()), "jack")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="calibration must be one of sandwich, none; got 'jack'"):
+        rank(simulate(), "bradley_terry", calibration="jack")
 
 
 @pytest.mark.parametrize(("n_questions", "usable"), [(1, "none"), (2, "sandwich"), (4, "sandwich")])

@@ -127,12 +127,12 @@ def test_draws_that_cannot_be_trusted_are_reported() -> None:
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
-        ("draws", 0, "draws must be at least 1; got 0"),
-        ("chains", 0, "chains must be at least 1; got 0"),
-        ("tune", 0, "tune must be at least 1 or None; got 0"),
-        ("cores", 0, "cores must be at least 1 or None; got 0"),
+        ("draws", 0, "draws must be an integer of at least 1; got 0"),
+        ("chains", 0, "chains must be an integer of at least 1; got 0"),
+        ("tune", 0, "tune must be an integer of at least 1; got 0"),
+        ("cores", 0, "cores must be an integer of at least 1; got 0"),
         ("target_accept", 1.0, "target_accept must be between 0 and 1; got 1.0"),
-        ("random_seed", -1, "random_seed must not be negative; got -1"),
+        ("random_seed", -1, "random_seed must be None or an integer >= 0; got -1"),
         ("nuts_sampler", "gibbs", "nuts_sampler must be one of compiled, pymc, .*; got 'gibbs'"),
     ],
 )

@@ -198,7 +198,10 @@ def test_bad_counts_are_named(method, wins, ties, message: str):
         (partial(pagerank, transition="sticky"), "transition must be one of normalized, retained"),
         (partial(pagerank, teleport=[1.0]), "teleport must hold 2 numbers"),
         (partial(alpharank, alpha=-1.0), "alpha must be a finite number >= 0; got -1"),
-        (partial(alpharank, population_size=1), "population_size must be an integer >= 2; got 1"),
+        (
+            partial(alpharank, population_size=1),
+            "population_size must be an integer of at least 2; got 1",
+        ),
         (partial(rank_centrality, tie_policy="split"), "tie_policy must be one of ignore, half"),
         (partial(rank_centrality, smoothing=-0.5), "smoothing must be a finite number >= 0"),
         (partial(rank_centrality, teleport=1.0), "teleport must be in"),

@@ -336,7 +336,7 @@ def test_bad_streams_are_named(method, outcomes, order, message: str):
     ("call", "message"),
     [
         (partial(elo, K=0.0), "K must be a finite number > 0; got 0"),
-        (partial(elo, initial_rating=np.nan), "initial_rating must be finite; got nan"),
+        (partial(elo, initial_rating=np.nan), "initial_rating must be a finite number; got nan"),
         (partial(elo, tie_policy="half"), "tie_policy must be one of skip, draw"),
         (partial(elo, update="batch"), "update must be one of event, sequential"),
         (partial(glicko, c=-1.0), "c must be a finite number >= 0; got -1"),

@@ -104,9 +104,9 @@ def test_draws_approach_the_integral():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 0.0}, "alpha must be a positive number; got 0.0"),
-        ({"beta": np.inf}, "beta must be a positive number; got inf"),
-        ({"n_samples": 0}, "n_samples must be at least 1; got 0"),
+        ({"alpha": 0.0}, "alpha must be a finite number > 0; got 0.0"),
+        ({"beta": np.inf}, "beta must be a finite number > 0; got inf"),
+        ({"n_samples": 0}, "n_samples must be an integer of at least 1; got 0"),
     ],
 )
 def test_bad_options_are_refused(options: dict, message: str):

@@ -152,7 +152,7 @@ def test_runs_without_answers_are_no_observations(data):
         ({"score_target": "best"}, "score_target must be one of final, initial, mean, gain; got"),
         ({"time_points": [0, 1, 1, 2]}, "time_points must be finite and strictly increase"),
         ({"time_points": [0, 1]}, "time_points must have 4 numbers, one per trial"),
-        ({"slope_reg": -1.0}, r"slope_reg must be at least 0; got -1\.0"),
+        ({"slope_reg": -1.0}, r"slope_reg must be a finite number >= 0; got -1\.0"),
     ],
 )
 def test_bad_options_are_named(data, options, message):

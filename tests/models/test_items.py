@@ -164,10 +164,13 @@ def test_variables_have_dims_and_labels(data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"guessing": 1.0}, r"guessing must be at least 0 and below 1; got 1\.0"),
-        ({"guessing_upper": 0.0}, r"guessing_upper must be above 0 and at most 1; got 0\.0"),
-        ({"reg_guessing": -1.0}, r"reg_guessing must be at least 0; got -1\.0"),
-        ({"reg_discrimination": -1.0}, r"reg_discrimination must be at least 0; got -1\.0"),
+        ({"guessing": 1.0}, r"guessing must be in \[0, 1\); got 1\.0"),
+        ({"guessing_upper": 0.0}, r"guessing_upper must be in \(0, 1\]; got 0\.0"),
+        ({"reg_guessing": -1.0}, r"reg_guessing must be a finite number >= 0; got -1\.0"),
+        (
+            {"reg_discrimination": -1.0},
+            r"reg_discrimination must be a finite number >= 0; got -1\.0",
+        ),
     ],
 )
 def test_bad_options_are_named(data, options, message):

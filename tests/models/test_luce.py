@@ -355,7 +355,7 @@ def test_optima_are_exact(shared, name):
         (
             lambda: models.davidson_luce(COMPLETE, rows="all"),
             ValueError,
-            "rows must be 'merged' or 'event'; got 'all'",
+            "rows must be one of merged, event; got 'all'",
         ),
         (
             lambda: models.davidson_luce(COMPLETE, max_tie_order=4),

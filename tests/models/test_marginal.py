@@ -95,13 +95,17 @@ def test_predictive_draws_are_possible_results(data, name):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("rasch_mml", {"ability_sd": 0.0}, r"ability_sd must be positive; got 0\.0"),
+        (
+            "rasch_mml",
+            {"ability_sd": 0.0},
+            r"ability_sd must be a finite number > 0; got 0\.0",
+        ),
         ("rasch_mml", {"quantile": 1.0}, r"quantile must be between 0 and 1; got 1\.0"),
         ("irt_2pl_mml", {"quantile": 0.0}, r"quantile must be between 0 and 1; got 0\.0"),
         (
             "irt_2pl_mml",
             {"reg_discrimination": -0.1},
-            r"reg_discrimination must be at least 0; got -0\.1",
+            r"reg_discrimination must be a finite number >= 0; got -0\.1",
         ),
     ],
 )

@@ -273,7 +273,11 @@ def test_the_kernel_finds_the_mode_of_the_graph(table, name, options):
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda t: models.bradley_terry(t, ties="drop"), ValueError, "ties must be 'ignore' or"),
+        (
+            lambda t: models.bradley_terry(t, ties="drop"),
+            ValueError,
+            "ties must be one of ignore, half; got",
+        ),
         (lambda t: models.bradley_terry(t, prior="gauss"), ValueError, "prior must be a number or"),
         (lambda t: models.bradley_terry(t, prior=-1), ValueError, "sigma must be positive"),
         (

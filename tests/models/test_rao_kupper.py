@@ -184,7 +184,7 @@ def test_optima_are_exact(shared):
         (
             lambda t: models.rao_kupper(t, tie_strength=0.9),
             ValueError,
-            "tie_strength must be finite and at least 1; got 0.9",
+            "tie_strength must be a finite number >= 1; got 0.9",
         ),
         (
             lambda t: models.rao_kupper(t, tie_strength=1.0),

@@ -17,13 +17,14 @@ from bayesrank.inference.resample.weights import question_weights
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.methods.thresholds import is_posterior_mean
+from bayesrank.options import NonNegative
 from bayesrank.responses import Responses
 
 # Doubles per batch of success probabilities: 32 MB.
 _BATCH_SIZE = 2**22
 
 
-def exact(run: Run, *, prior_weight: float = 0.0) -> Estimate:
+def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
     """Estimate a score and draw it from its closed-form posterior, or around an unbiased estimate.
 
     Unbiased estimates of functionals of probabilities have draws with the variance of the estimate,
@@ -98,8 +99,6 @@ def _is_unbiased(run: Run) -> bool:
 
 def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> None:
     """Raise unless earlier outcomes can be weighed so, or are not asked for."""
-    if not 0.0 <= prior_weight < np.inf:
-        raise ValueError(f"prior_weight must be a finite number >= 0; got {prior_weight!r}")
     if prior_weight == 0.0:
         return
     if run.method.functional is None:

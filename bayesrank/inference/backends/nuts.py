@@ -9,12 +9,12 @@ from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import Calibration, calibrate, choose_calibration
 from bayesrank.inference.exchangeable import tie_exchangeable
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
+from bayesrank.options import Count, NutsSampler, Probability
 
 if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrank.inference.graph.fit import ModelFit
-    from bayesrank.inference.graph.sample import NutsSampler
 
 # Doubles of log-likelihood kept by default: 160 MB. Larger ones are computed on request.
 _LARGEST_LOG_LIKELIHOOD = 2e7
@@ -23,12 +23,12 @@ _LARGEST_LOG_LIKELIHOOD = 2e7
 def nuts(
     run: Run,
     *,
-    chains: int = N_CHAINS,
-    tune: int | None = None,
-    nuts_sampler: "NutsSampler" = "compiled",
-    target_accept: float = 0.8,
+    chains: Count = N_CHAINS,
+    tune: Count | None = None,
+    nuts_sampler: NutsSampler = "compiled",
+    target_accept: Probability = 0.8,
     low_rank: bool | None = None,
-    cores: int | None = None,
+    cores: Count | None = None,
     progressbar: bool | None = None,
     calibration: Calibration | None = None,
     log_likelihood: bool | None = None,
@@ -41,10 +41,24 @@ def nuts(
     ----------
     run : Run
         With back end ``nuts``.
-    chains, tune, nuts_sampler, target_accept, cores, progressbar
-        As in :func:`bayesrank.inference.graph.sample.sample`.
+    chains : int, default 4
+        Independent chains, each with the draws that are asked for.
+    tune : int, optional
+        Draws spent per chain on tuning; by default the sampler's own number (1000, or 400 with
+        nutpie's adaptation), but 1000 for "compiled" where parameters are many (500).
+    nuts_sampler : {"compiled", "pymc", "nutpie", "numpyro", "blackjax"}, default "compiled"
+        What samples: nutpie on compiled code that data sets share, or a sampler of ``pm.sample``.
+    target_accept : float, default 0.8
+        Average acceptance rate to tune the step size for; higher for difficult posteriors.
     low_rank : bool, optional
-        As there; by default for the methods whose posterior asks for it.
+        Adapt to the strongest correlations of the posterior and not to its scales alone; for
+        "compiled" only. By default for the methods whose parameters are strongly correlated.
+    cores : int, optional
+        Chains at a time. By default PyMC's choice, but for "compiled" one, since its chains wait
+        for one another in Python, unless an evaluation takes long (0.12 ms).
+    progressbar : bool, optional
+        Show the progress; by default in a notebook. The samplers of PyMC draw it there with
+        ipywidgets alone, so that for them it has to be asked for.
     calibration : {"sandwich", "none"}, optional
         Whether the draws of the scores are given the sandwich covariance; see
         :func:`bayesrank.inference.calibrate.sandwich.choose_calibration` for the default.

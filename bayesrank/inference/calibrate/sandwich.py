@@ -134,15 +134,13 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     Raises
     ------
     ValueError
-        If the sandwich is not to be had, or the name is unknown.
+        If the sandwich is not to be had.
 
     Warns
     -----
     CalibrationWarning
         If there are few questions, or groups of them, to learn from how scores vary over them.
     """
-    if calibration not in (None, "sandwich", "none"):
-        raise ValueError(f"calibration must be 'sandwich' or 'none'; got {calibration!r}")
     if calibration == "sandwich" and not run.method.can_be_calibrated:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:

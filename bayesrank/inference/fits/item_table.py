@@ -25,6 +25,7 @@ from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.models.factor_reference import Score
+from bayesrank.options import AboveZero, BelowOne, Count, Finite, NonNegative, Positive, Probability
 from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
@@ -66,7 +67,7 @@ def irt_2pl(
     difficulty_prior: PriorLike = "hierarchical",
     discrimination_prior: PriorLike = "normal(0, 0.5)",
     centred: bool = True,
-    reg_discrimination: float = 0.01,
+    reg_discrimination: NonNegative = 0.01,
 ) -> Fit | None:
     """Fit the default form of the 2PL model, or the published one with free item parameters."""
     normal = prior.quadratic()
@@ -91,12 +92,12 @@ def irt_3pl(
     *,
     difficulty_prior: PriorLike = "hierarchical",
     discrimination_prior: PriorLike = "normal(0, 0.2)",
-    guessing: float | None = None,
-    guessing_upper: float = 0.5,
+    guessing: BelowOne | None = None,
+    guessing_upper: AboveZero = 0.5,
     guessing_prior: PriorLike = "normal(-1, 0.3)",
     centred: bool = True,
-    reg_discrimination: float = 0.01,
-    reg_guessing: float = 0.1,
+    reg_discrimination: NonNegative = 0.01,
+    reg_guessing: NonNegative = 0.1,
 ) -> Fit | None:
     """Fit the default form of the 3PL model, or the published one with free item parameters."""
     normal = prior.quadratic()
@@ -149,8 +150,8 @@ def dynamic_irt(
     difficulty_prior: PriorLike = "hierarchical",
     slope_prior: PriorLike = "normal(0, 1)",
     walk_prior: PriorLike = "normal(0, 0.5)",
-    slope_reg: float = 0.01,
-    state_reg: float = 1.0,
+    slope_reg: NonNegative = 0.01,
+    state_reg: NonNegative = 1.0,
 ) -> Fit | None:
     """Fit the published forms of the dynamic models, or growth with default priors.
 
@@ -209,7 +210,7 @@ def mirt(
     data: Responses,
     prior: Prior,
     *,
-    n_factors: int = 2,
+    n_factors: Count = 2,
     score: Score = "mean_slope",
     difficulty_prior: PriorLike = "hierarchical",
     loading_prior: PriorLike = "normal(0, 0.3)",
@@ -265,16 +266,16 @@ def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
 def rasch_mml(
     data: Responses,
     *,
-    ability_mean: float | None = None,
-    ability_sd: float | None = None,
-    quantile: float | None = None,
+    ability_mean: Finite | None = None,
+    ability_sd: Positive | None = None,
+    quantile: Probability | None = None,
 ) -> MarginalFit:
     """Fit the Rasch model with normal abilities by marginal likelihood."""
     return fit_rasch_mml(*data.binary_counts, ability_mean=ability_mean, ability_sd=ability_sd)
 
 
 def irt_2pl_mml(
-    data: Responses, *, reg_discrimination: float = 0.01, quantile: float | None = None
+    data: Responses, *, reg_discrimination: NonNegative = 0.01, quantile: Probability | None = None
 ) -> MarginalFit:
     """Fit the 2PL model with normal abilities by marginal likelihood."""
     return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)

@@ -24,6 +24,7 @@ from bayesrank.inference.fits.luce import (
 )
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy
+from bayesrank.options import AtLeastOne, Count, Rows
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
@@ -57,7 +58,7 @@ def rao_kupper(
     data: Comparisons,
     prior: Prior,
     *,
-    tie_strength: float | None = None,
+    tie_strength: AtLeastOne | None = None,
     threshold_prior: PriorLike = "normal(0, 2)",
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
@@ -98,7 +99,7 @@ def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
 
 
 def bradley_terry_luce(
-    data: Responses | Events, prior: Prior, *, rows: str = "merged"
+    data: Responses | Events, prior: Prior, *, rows: Rows = "merged"
 ) -> Fit | None:
     """Fit Bradley-Terry-Luce with a normal or flat prior."""
     events, quadratic = _events(data), prior.quadratic()
@@ -118,8 +119,8 @@ def davidson_luce(
     data: Responses | Events,
     prior: Prior,
     *,
-    max_tie_order: int | None = None,
-    rows: str = "merged",
+    max_tie_order: Count | None = None,
+    rows: Rows = "merged",
 ) -> Fit | None:
     """Fit Davidson-Luce with a normal or flat prior where all systems take part in all events."""
     events, quadratic = _events(data), prior.quadratic()
@@ -172,7 +173,9 @@ def require_davidson(data: Comparisons, **_: Any) -> None:
     check_tie_model(data.wins, data.ties, systems=data.systems, method="davidson")
 
 
-def require_rao_kupper(data: Comparisons, *, tie_strength: float | None = None, **_: Any) -> None:
+def require_rao_kupper(
+    data: Comparisons, *, tie_strength: AtLeastOne | None = None, **_: Any
+) -> None:
     """Raise where the likelihood rises for ever along some direction."""
     if tie_strength is None:
         check_tie_model(data.wins, data.ties, systems=data.systems, method="rao_kupper")

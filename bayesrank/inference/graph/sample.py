@@ -17,7 +17,7 @@ Examples
 import os
 import time
 import warnings
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -27,10 +27,9 @@ from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
 from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.inference.graph.labelled import label
+from bayesrank.options import Count, NutsSampler, Probability, checks_options
 from bayesrank.progress import in_notebook
-from bayesrank.validation import check_choice
-
-NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
+from bayesrank.validation import checked_seed
 
 # The statistics of ArviZ's schema that all samplers give: their type, and the samplers' own names.
 STATISTICS: dict[str, tuple[type, tuple[str, ...]]] = {
@@ -56,17 +55,18 @@ LONG_EVALUATION = 1.2e-4
 MANY_PARAMETERS, LONG_TUNING = 500, 1000
 
 
+@checks_options
 def sample(
     model: pm.Model,
     *,
-    draws: int = 1000,
-    tune: int | None = None,
-    chains: int = 4,
+    draws: Count = 1000,
+    tune: Count | None = None,
+    chains: Count = 4,
     random_seed: int | None = None,
     nuts_sampler: NutsSampler = "compiled",
-    target_accept: float = 0.8,
+    target_accept: Probability = 0.8,
     low_rank: bool = False,
-    cores: int | None = None,
+    cores: Count | None = None,
     progressbar: bool | None = None,
 ) -> dict[str, xr.Dataset]:
     """Draw from the posterior of a model with NUTS.
@@ -81,26 +81,10 @@ def sample(
         The model; for "compiled" its free variables must be continuous.
     draws : int, default 1000
         Draws kept per chain.
-    tune : int, optional
-        Draws spent per chain on tuning; by default the sampler's own number (1000, or 400 with
-        nutpie's adaptation), but 1000 for "compiled" where parameters are many (500).
-    chains : int, default 4
-        Independent chains.
     random_seed : int, optional
         Same seed, same draws.
-    nuts_sampler : {"compiled", "pymc", "nutpie", "numpyro", "blackjax"}, default "compiled"
-        What samples.
-    target_accept : float, default 0.8
-        Average acceptance rate to tune the step size for; higher for difficult posteriors.
-    low_rank : bool, default False
-        Adapt to the strongest correlations of the posterior and not to its scales alone; for
-        "compiled" only. Worth its time where parameters are strongly correlated.
-    cores : int, optional
-        Chains at a time. By default PyMC's choice, but for "compiled" one, since its chains wait
-        for one another in Python, unless an evaluation takes long (0.12 ms).
-    progressbar : bool, optional
-        Show the progress; by default in a notebook. The samplers of PyMC draw it there with
-        ipywidgets alone, so that for them it has to be asked for.
+    chains, tune, nuts_sampler, target_accept, low_rank, cores, progressbar
+        As in :func:`bayesrank.inference.backends.nuts.nuts`; `low_rank` is False by default.
 
     Returns
     -------
@@ -118,12 +102,7 @@ def sample(
     ValueError
         If an argument is out of range or the model has discrete free variables.
     """
-    _check_numbers(draws=draws, chains=chains, tune=tune, cores=cores)
-    if random_seed is not None and random_seed < 0:
-        raise ValueError(f"random_seed must not be negative; got {random_seed}")
-    if not 0.0 < target_accept < 1.0:
-        raise ValueError(f"target_accept must be between 0 and 1; got {target_accept}")
-    check_choice("nuts_sampler", nuts_sampler, NutsSampler)
+    checked_seed(random_seed)
     options: dict[str, Any] = {
         "draws": draws,
         "chains": chains,
@@ -153,13 +132,6 @@ def sample(
     if complaints:
         warnings.warn(" ".join(complaints), ConvergenceWarning, stacklevel=2)
     return groups
-
-
-def _check_numbers(**numbers: int | None) -> None:
-    for name, value in numbers.items():
-        if value is not None and value < 1:
-            or_none = " or None" if name in ("tune", "cores") else ""
-            raise ValueError(f"{name} must be at least 1{or_none}; got {value}")
 
 
 def _sample_compiled(
