@@ -85,9 +85,10 @@ def test_a_kernel_has_the_options_of_its_factory(name):
 _READ_ELSEWHERE = ("ArrayLike", "Sequence[float]", "PriorLike")
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_option_says_what_it_may_be_and_its_default_is(name):
-    row = METHODS[name]
+@pytest.mark.parametrize(
+    "row", [form for row in METHODS.values() for form in row.forms], ids=lambda row: row.name
+)
+def test_every_option_says_what_it_may_be_and_its_default_is(row):
     options = _options(load_function(row.kernel or row.function))
     for option, parameter in row.options.items():
         if not any(kind in parameter.annotation for kind in _READ_ELSEWHERE):

@@ -12,7 +12,6 @@ from bayesrank.methods.battle_rating_kernels import glicko_battles
 from bayesrank.methods.battle_ratings import elo, glicko, periods_of, trueskill
 from bayesrank.readers import read_battles
 
-
 NAMES = np.array(list("abc"))
 
 
