@@ -13,6 +13,7 @@ from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import misfit
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 STATS_START = re.compile(
@@ -145,7 +146,7 @@ def _read_stats(path: Path) -> Iterator[Stat]:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
                 "paths must hold HELM instances with an instance_id, a train_trial_index and "
-                f"stats; got {error!r} in {path.parent.name}/{path.name}: leave the run out"
+                f"stats; got {misfit(error)} in {path.parent.name}/{path.name}: leave the run out"
             ) from error
 
 

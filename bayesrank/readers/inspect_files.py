@@ -10,7 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import label
-from bayesrank.readers.opening import open_archive, read_member
+from bayesrank.readers.opening import misfit, open_archive, read_member
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
 LOG_START = re.compile(
@@ -207,7 +207,7 @@ def _reduce(sample: Any, path: Path) -> Sample:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             "paths must hold inspect samples with an id, an epoch from 1 and scores with a value; "
-            f"got {error!r} in {path.name}: leave the log out"
+            f"got {misfit(error)} in {path.name}: leave the log out"
         ) from error
 
 

@@ -13,6 +13,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import check_announced
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 # Coordinates of a sample beside its outcome.
@@ -90,7 +91,7 @@ def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
         Log(
             spec.path,
             spec.model,
-            list(_attempts(spec.model, run, scorer, metric)),
+            list(_attempts(spec, run, scorer, metric)),
             task=spec.task,
             run=spec.run if spec.run != str(spec.path) else "",
             settings=spec.settings,
@@ -101,15 +102,18 @@ def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
     return table_of_logs(logs, "inspect", selection, details=DETAILS)
 
 
-def _attempts(system: str, run: Run, scorer: str, metric: str | None) -> Iterator[Attempt]:
+def _attempts(spec: Spec, run: Run, scorer: str, metric: str | None) -> Iterator[Attempt]:
     """Yield every sample that should exist."""
+    n_cells = run.n_epochs * len(run.questions)
+    told = f"{run.n_epochs} epochs of {len(run.questions)} samples"
+    check_announced(n_cells, len(run.samples), told, spec.path)
     for epoch, question in product(range(1, run.n_epochs + 1), run.questions):
         sample = run.samples.get((question, epoch))
         if sample is None:
             yield Attempt(question, nan, epoch - 1, "absent", details=("", ""))
             continue
         value = sample.values.get(scorer)
-        where = f"scorer {scorer!r}, system {system!r}, sample {question!r}, epoch {epoch}"
+        where = f"scorer {scorer!r}, system {spec.model!r}, sample {question!r}, epoch {epoch}"
         if metric is not None and value is not None:
             value = _named_value(value, metric, where)
         outcome = outcome_number(value, where)

@@ -12,6 +12,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import misfit
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)')
@@ -118,7 +119,7 @@ def _samples(path: Path, metric: str) -> Iterator[tuple[str, str, Attempt, str]]
         except (KeyError, TypeError) as wrong:
             raise DataError(
                 "paths must hold samples with evaluation_name, model_id, sample_id and "
-                f"evaluation; got {wrong!r} in {path.name}: leave it out"
+                f"evaluation; got {misfit(wrong)} in {path.name}: leave it out"
             ) from wrong
         task, system, question = map(label, labels)
         outcome = outcome_number(value, f"the {metric} of {question!r} in {path.name}")

@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import os
+import re
 import sys
 import zipfile
 import zlib
@@ -67,6 +68,9 @@ FEW = 1_000_000
 
 _CHUNK = 1 << 16
 
+# What int() and float() say.
+_NO_NUMBER = re.compile(r"(?:invalid literal|could not convert).*?: (.*)")
+
 # Number of the compression in zip archives.
 _ZSTD = 93
 
@@ -122,7 +126,7 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
                 file = _bounded(stack.enter_context(_only_member(file, path)), size, path)
             elif expand is not None:
                 file = _bounded(stack.enter_context(expand(file)), size, path)
-            yield cast(BinaryIO, _in_utf8(file))
+            yield cast(BinaryIO, _in_utf8(file, path))
     except DAMAGE as error:
         raise DataError(
             f"paths must hold whole files; got {_one_line(error)} in {path.name}: the file may be "
@@ -208,7 +212,7 @@ def expects(path: Path, what: str) -> Iterator[None]:
         raise
     except _OTHER_LAYOUT as error:
         raise DataError(
-            f"paths must hold {what}; got {_misfit(error)} in "
+            f"paths must hold {what}; got {misfit(error)} in "
             f"{Path(path.parent.name) / path.name}: leave it out"
         ) from error
 
@@ -237,8 +241,14 @@ def check_announced(number: int, held: int, what: str, path: Path) -> None:
         )
 
 
-def _misfit(error: Exception) -> str:
-    """Say what a document lacks, in words of documents."""
+def misfit(error: Exception) -> str:
+    """Say what a document lacks, in words of documents.
+
+    Examples
+    --------
+    >>> misfit(KeyError("reward"))
+    "no 'reward'"
+    """
     if isinstance(error, KeyError):
         return f"no {error.args[0]!r}"
     if isinstance(error, RecursionError):
@@ -246,7 +256,9 @@ def _misfit(error: Exception) -> str:
     if isinstance(error, OverflowError):
         return "a number that is too large"
     if isinstance(error, ValueError) and error.args:
-        return _one_line(error)
+        text = _one_line(error)
+        no_number = _NO_NUMBER.search(text)
+        return f"{no_number[1]} in place of a number" if no_number else text
     return "values of other types"
 
 
@@ -282,13 +294,13 @@ def _bounded(file: IO[bytes], size: int, path: Path) -> io.BufferedReader:
     return io.BufferedReader(_Bounded(file, max(SMALL, EXPANSION * size), path), _CHUNK)
 
 
-def _in_utf8(file: IO[bytes]) -> IO[bytes]:
+def _in_utf8(file: IO[bytes], path: Path) -> IO[bytes]:
     """Return text in UTF-16 or UTF-32 as UTF-8; anything else as it is."""
     head = cast(io.BufferedReader, file).peek(4)[:4]
     encoding = json.detect_encoding(head) if len(head) == 4 else "utf-8"
     if encoding.startswith("utf-8"):
         return file
-    return io.BufferedReader(_Recoded(io.TextIOWrapper(file, encoding, newline="")), _CHUNK)
+    return io.BufferedReader(_Recoded(io.TextIOWrapper(file, encoding, newline=""), path), _CHUNK)
 
 
 class _Bounded(io.RawIOBase):
@@ -316,8 +328,8 @@ class _Bounded(io.RawIOBase):
 class _Recoded(io.RawIOBase):
     """Text of another encoding as UTF-8."""
 
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
+    def __init__(self, text: io.TextIOWrapper, path: Path) -> None:
+        self._text, self._path = text, path
         self._rest = b""
 
     def readable(self) -> bool:
@@ -325,7 +337,13 @@ class _Recoded(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         if not self._rest:
-            text = self._text.read(_CHUNK)
+            try:
+                text = self._text.read(_CHUNK)
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"paths must be text in one encoding; got {_one_line(error)} in "
+                    f"{self._path.name}: the file may be cut off, or save it in UTF-8"
+                ) from error
             self._rest = text.removeprefix("\ufeff").encode("utf-8", "backslashreplace")
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]

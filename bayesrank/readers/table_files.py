@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ def column_names(path: Path) -> list[str]:
     if suffix in BINARY:
         try:
             return _read_arrow(path, lambda name: False)[1]
-        except (ValueError, KeyError, OSError, MemoryError):
+        except DataError:
             return []  # said when it is read
     with open_log(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
@@ -152,12 +153,27 @@ def read_frame(
     wanted = needed or (lambda name: field_name(name) in known)
     if every_column:
         wanted = _everything
-    try:
+    with _damage_named(path):
         frame = _parse(path, wanted, text=every_column)
+    frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
+    if frame.empty:
+        raise DataError(f"paths must hold at least one row; got none in {path.name}")
+    names = frame.columns.tolist() if every_column else [field_name(each) for each in frame.columns]
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise DataError(f"paths must name every column once; got {twice[0]!r} twice in {path.name}")
+    return frame
+
+
+@contextmanager
+def _damage_named(path: Path, *more: type[Exception]) -> Iterator[None]:
+    """Turn the errors of parsers, which may be of `more` kinds, into one that names the file."""
+    try:
+        yield
     except DataError:
         raise
-    # The parsers of pandas and pyarrow raise subclasses; KeyError comes from damaged metadata.
-    except (ValueError, KeyError, MemoryError, *DAMAGE) as error:
+    # KeyError and TypeError come from damaged metadata.
+    except (ValueError, KeyError, TypeError, MemoryError, *DAMAGE, *more) as error:
         remedy = (
             "save the file as text in UTF-8"
             if isinstance(error, UnicodeDecodeError)
@@ -167,14 +183,6 @@ def read_frame(
             f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
             f"{remedy}"
         ) from error
-    frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
-    if frame.empty:
-        raise DataError(f"paths must hold at least one row; got none in {path.name}")
-    names = frame.columns.tolist() if every_column else [field_name(each) for each in frame.columns]
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise DataError(f"paths must name every column once; got {twice[0]!r} twice in {path.name}")
-    return frame
 
 
 def _everything(name: str) -> bool:
@@ -306,7 +314,7 @@ def _read_arrow(path: Path, needed: Needed) -> "tuple[pa.Table, list[str]]":
     import pyarrow as pa
     from pyarrow import feather, parquet
 
-    with path.open("rb") as file:
+    with _damage_named(path, pa.ArrowException), path.open("rb") as file:
         if plain_suffix(path) != ".parquet":
             reader = pa.ipc.open_file(file)
             names = reader.schema.names

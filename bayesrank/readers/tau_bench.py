@@ -13,6 +13,7 @@ from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import check_announced, misfit
 from bayesrank.readers.selection import Selection
 
 TAU_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"task_id"\s*:')
@@ -82,7 +83,7 @@ def _attempts(path: Path) -> Iterator[Attempt]:
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
             raise DataError(
                 "paths must hold tau-bench runs with a task_id and a reward; got "
-                f"{wrong!r} in {path.name}: leave it out"
+                f"{misfit(wrong)} in {path.name}: leave it out"
             ) from wrong
 
 
@@ -129,6 +130,8 @@ class Results:
         simulated = {(each.question, each.trial) for each in self.simulations}
         announced = int(self.info.get("num_trials") or 0)
         n_here = max([announced, *(trial + 1 for _, trial in simulated)])
+        n_cells, told = n_here * len(self.tasks), f"{n_here} trials of {len(self.tasks)} tasks"
+        check_announced(n_cells, len(simulated), told, self.path)
         for task in self.tasks:
             for trial in range(n_here):
                 if (task, trial) not in simulated:
@@ -185,7 +188,7 @@ def _read_results(path: Path) -> Results:
             raise
         raise DataError(
             "paths must hold tau2-bench simulations with a task_id, a trial and a reward; got "
-            f"{error!r} in {path.name}: leave it out"
+            f"{misfit(error)} in {path.name}: leave it out"
         ) from error
     return results
 
