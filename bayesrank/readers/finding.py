@@ -80,8 +80,13 @@ def find_logs(
         reader = READERS[format]
         files, others = _of_format(reader, found.inside, by_name=selection.of_table)
         files += found.named
-    beside = {path.parent for path in files}
-    left_out += [each for each in others if not reader.has_beside(each.path, beside)]
+    folders, names = {path.parent for path in files}, {path.name for path in files}
+    left_out += [
+        each
+        for each in others
+        # A file that is called as the logs are is a damaged log.
+        if each.path.name in names or not reader.has_beside(each.path, folders)
+    ]
     if not files:
         known = ", ".join(READERS) if format is None else format
         holding = f" but {_listed(left_out)}" if left_out else ""

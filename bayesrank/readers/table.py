@@ -128,7 +128,8 @@ _ROWS = (
         "SWE-bench reports of runs, instances and submissions, .json",
         is_swebench,
         read_swebench,
-        beside=r".*\.(?:log|txt|sh|diff|json|jsonl|md|yaml)",
+        # No reports, which may be damaged.
+        beside=r".*\.(?:log|txt|sh|diff|md|yaml)|(?:all_)?preds\.jsonl?",
     ),
     Reader(
         "helm",
@@ -136,7 +137,7 @@ _ROWS = (
         is_instance_stats,
         read_helm,
         ("task", "filter", "metric"),
-        beside=r".*\.json",
+        beside=r"(?:display_\w+|instances|run_spec|scenario|scenario_state|stats)\.json",
     ),
     Reader(
         "evalplus",
@@ -180,7 +181,7 @@ _ROWS = (
         is_livecodebench,
         read_livecodebench,
         ("task",),
-        beside=r".*\.json",
+        beside=r".*(?<!_eval_all)\.json",
     ),
     Reader(
         "lighteval",
