@@ -18,6 +18,7 @@ from bayesrank import METHODS, PRESETS, leaderboard, rank
 from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.commands.cli import main
 from bayesrank.commands.flags import method_flags, own_flags, parameter_type
+from bayesrank.reporting.citations import reference_text
 from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 from bayesrank.results.storage import load
 
@@ -164,7 +165,7 @@ def test_everything_is_said_about_every_method(run: Run, name: str) -> None:
         line = next(line for line in shown.splitlines() if line.startswith(flag.opts[0]))
         assert len(line.split()) > 2, f"the docstring must describe {parameter}"
     for key in row.citations:
-        assert f"{{{key}," in shown
+        assert reference_text(key) in shown
 
 
 def test_methods_lists_the_catalog(run: Run) -> None:

@@ -36,9 +36,13 @@ def test_metrics_with_commas_of_their_own_stay_whole(run: Run, log: Path):
 
 def test_evaluate_prints_rounded_numbers_for_people(run: Run, log: Path):
     lines = run("evaluate", log, "--metrics", "avg").stdout.splitlines()
-    headers = ["system", "metric", "estimate", "observed mean", "mean", "sd", "lower", "upper"]
+    headers = ["system", "metric", "estimate", "observed mean", "mean", "sd", "interval"]
     assert re.split(r"\s{2,}", lines[0]) == headers
-    assert lines[2].split()[:3] == ["good", "avg", "0.6"]
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["good", "avg", "0.60"],
+        ["fair", "avg", "0.42"],
+        ["bad", "avg", "0.20"],
+    ]
     markdown = run("evaluate", log, "--metrics", "avg", "--format", "markdown").stdout
     assert markdown.splitlines()[0].startswith("| system | metric |")
 

@@ -79,8 +79,8 @@ def test_ranks_flow_from_the_first_scheme(run: Run, attempts: Path, tmp_path: Pa
     result = run("rubric", attempts, "--schemes", names, *weights, "--draws", 0, "-o", folder)
     rows = [line.split() for line in result.stdout.splitlines()]
     assert rows[1:3] == [
-        ["1", "exact_match", "1", "0", "0"],
-        ["2", "strict_compliance", "-1", "2", "1"],
+        ["1", "exact_match", "1.000", "0", "0"],
+        ["2", "strict_compliance", "-1.000", "2", "1"],
     ]
     assert rows[5:] == [["a", "1", "2"], ["b", "2", "1"]]
     assert sorted(path.name for path in folder.iterdir()) == [

@@ -26,11 +26,10 @@ from bayesrank.commands.console import (
     format_option,
     inputs_argument,
     note,
-    print_columns,
-    print_leaderboard,
     progress,
     reading_options,
     result_option,
+    say,
     seed_option,
 )
 from bayesrank.commands.evaluation import evaluate, plan
@@ -43,6 +42,7 @@ from bayesrank.commands.flags import (
     method_flags,
     own_flags,
 )
+from bayesrank.commands.printing import leaderboard_options, print_columns, print_leaderboard
 from bayesrank.commands.reporting import check, cite, completion, report
 from bayesrank.commands.rubrics import rubric
 from bayesrank.commands.studies import study
@@ -57,6 +57,12 @@ def main() -> None:
 
     Exit codes: 0 done; 1 stopped before the end; 2 wrong usage, or data that cannot be read or
     ranked, said in one line on stderr; 3 `check --method` found that a method cannot run.
+
+    \b
+    To start with:
+      bayesrank demo         rank a bundled example
+      bayesrank rank LOGS    rank the systems in your logs, files or folders
+      bayesrank check LOGS   see what was read, and whether to trust the ranking
     """
 
 
@@ -108,10 +114,14 @@ def main() -> None:
 )
 @seed_option
 @format_option("latex")
+@leaderboard_options
 @result_option("the whole result")
 def rank(
     paths: tuple[str, ...],
     output_format: str,
+    columns: str | None,
+    sort: str | None,
+    top: int | None,
     output: Path | None,
     options: dict[str, Any],
     **settings: Any,
@@ -136,7 +146,7 @@ def rank(
     with progress(settings["method"], settings["backend"] or default_backend(row, preset)):
         tree = rank_systems(data, **settings, **options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
-    print_leaderboard(tree, output_format)
+    print_leaderboard(tree, output_format, top=top, sort=sort, columns=columns)
     if settings["draws"] != 0:
         note(check_result(tree, data).summary)
     if output is not None:
@@ -164,7 +174,7 @@ def _stored_target(path: Path) -> str | None:
 @click.option("--presets", is_flag=True, help="List the published configurations instead.")
 def methods(name: str | None, presets: bool) -> None:
     """List the methods, or say everything about the method NAME."""
-    from bayesrank.reporting.tables import Column
+    from bayesrank.layout import Column
 
     if name is not None:
         _describe_method(name)
@@ -179,7 +189,7 @@ def methods(name: str | None, presets: bool) -> None:
                 Column("method", [row.method for row in rows]),
                 Column("back end", [row.backend for row in rows]),
                 Column("prior", [row.prior or "" for row in rows]),
-                Column("options", settings),
+                Column("options", settings, text="sentence"),
             ]
         )
     else:
@@ -187,9 +197,9 @@ def methods(name: str | None, presets: bool) -> None:
         print_columns(
             [
                 Column("method", [row.name for row in rows]),
-                Column("family", [row.family for row in rows]),
-                Column("back ends", [", ".join(row.backends) for row in rows]),
-                Column("what it does", [row.title for row in rows]),
+                Column("family", [row.family for row in rows], spare=1),
+                Column("back ends", [", ".join(row.backends) for row in rows], spare=2),
+                Column("what it does", [row.title for row in rows], text="title"),
             ]
         )
 
@@ -197,11 +207,14 @@ def methods(name: str | None, presets: bool) -> None:
 @main.command()
 @click.argument("result", type=click.Path(path_type=Path))
 @format_option("latex")
-def show(result: Path, output_format: str) -> None:
+@leaderboard_options
+def show(
+    result: Path, output_format: str, columns: str | None, sort: str | None, top: int | None
+) -> None:
     """Print the leaderboard of a saved RESULT."""
     from bayesrank.results.storage import load
 
-    print_leaderboard(load(result), output_format)
+    print_leaderboard(load(result), output_format, top=top, sort=sort, columns=columns)
 
 
 @main.command()
@@ -275,8 +288,8 @@ main.add_command(completion)
 
 def _describe_method(name: str) -> None:
     """Print the title, the options, the back ends and the references of a method."""
-    from bayesrank.reporting.citations import bibtex
-    from bayesrank.reporting.tables import Column
+    from bayesrank.layout import Column
+    from bayesrank.reporting.citations import reference_text
 
     row, preset = find_method(name)
     facts = {"family": row.family, "data": row.data, "back ends": ", ".join(row.backends)}
@@ -302,8 +315,14 @@ def _describe_method(name: str) -> None:
             [
                 Column("option", [flags.get(option, option) for option in row.all_options]),
                 Column("default", [default_text(each) for each in row.all_options.values()]),
-                Column("what it is", [described.get(option, "") for option in row.all_options]),
+                Column(
+                    "what it is",
+                    [described.get(option, "") for option in row.all_options],
+                    text="sentence",
+                ),
             ]
         )
         click.echo()
-    click.echo(bibtex(row.citations))
+    for key in row.citations:
+        say(reference_text(key))
+    note(f"`bayesrank cite {name}` prints BibTeX.")

@@ -6,6 +6,7 @@ that the data do not have what the method needs.
 """
 
 import logging
+import os
 import shutil
 import sys
 import warnings
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ENOENT
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -21,11 +22,6 @@ from click.shell_completion import CompletionItem
 from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
 from bayesrank.commands.flags import Numbers
 from bayesrank.errors import InputError
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from bayesrank.reporting.tables import Column
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -98,17 +94,7 @@ _OUTCOMES = (
 
 _RENAMED = "bayesrank.renamed"
 
-# Characters of a line.
-_WIDEST = 100
-
 _LOGGER = logging.getLogger("bayesrank")
-
-
-class _InFlags(logging.Formatter):
-    """Messages with the flags of the command that runs in place of arguments."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return for_shell(super().format(record))
 
 
 class Failure(click.ClickException):
@@ -134,8 +120,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(_InFlags())
+        handler = _Notes()
         _LOGGER.addHandler(handler)
         _LOGGER.setLevel(logging.INFO)
         try:
@@ -274,6 +259,28 @@ def note(text: str) -> None:
     _LOGGER.info(text)
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a sentence, in lines of whole words where a terminal shows it."""
+    stream = sys.stderr if err else sys.stdout
+    if is_terminal(stream):
+        from bayesrank.layout import wrap_words
+
+        text = "\n".join(wrap_words(text, shutil.get_terminal_size().columns))
+    click.echo(text, err=err)
+
+
+def is_terminal(stream: IO[str]) -> bool:
+    """Return whether lines must fit a terminal; the shell may state its width by COLUMNS."""
+    return stream.isatty() or "COLUMNS" in os.environ
+
+
+class _Notes(logging.Handler):
+    """Say what the package logs on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(for_shell(record.getMessage()), err=True)
+
+
 def for_shell(text: str) -> str:
     """Return a message of the package with the flags of the command that runs."""
     ctx = click.get_current_context(silent=True)  # threads of a computation have none
@@ -286,66 +293,8 @@ def rename(**arguments: str) -> None:
     click.get_current_context().meta[_RENAMED] = arguments
 
 
-def print_leaderboard(tree: "xr.DataTree", output_format: str) -> None:
-    """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
-    from bayesrank.reporting.evidence import notes, run_line, said_elsewhere
-    from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_json, to_markdown
-    from bayesrank.results.leaderboard import leaderboard
-
-    if output_format == "json":
-        click.echo(to_json(leaderboard(tree)))
-    elif output_format == "csv":
-        click.echo(leaderboard(tree).to_csv(index=False), nl=False)
-    elif output_format == "markdown":
-        click.echo("\n\n".join([to_markdown(leaderboard_columns(tree)), *notes(tree)]))
-    elif output_format == "latex":
-        from bayesrank.reporting.styled import to_latex
-
-        click.echo(to_latex(leaderboard_columns(tree)), nl=False)
-    else:
-        click.echo(run_line(tree))
-        said = said_elsewhere(tree)
-        columns = [each for each in leaderboard_columns(tree) if each.header not in said]
-        fitting = fit_width(columns, _table_width())
-        print_columns(fitting)
-        for text in notes(tree):
-            click.echo(text)
-        left_out = [each.header for each in columns if each not in fitting]
-        if left_out:
-            note(f"Columns left out: {', '.join(left_out)}. --format csv has all of them.")
-
-
-def _table_width() -> int:
-    """Return how wide a leaderboard may be: as a terminal, and no wider than people read."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDEST
-    return min(columns, _WIDEST)
-
-
-def print_columns(columns: "list[Column]") -> None:
-    """Print a table: with rich on a terminal, else as plain text with the same columns."""
-    from bayesrank.reporting.tables import to_text
-
-    if not sys.stdout.isatty():
-        click.echo(to_text(columns))
-        return
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for column in columns:
-        # On a narrow terminal, names are folded; numbers never are.
-        if column.align_right:
-            table.add_column(column.header, justify="right", no_wrap=True)
-        else:
-            table.add_column(column.header, overflow="fold")
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*row)
-    Console().print(table)
-
-
 def _print_warning(message: Warning | str, *_: Any) -> None:
-    click.echo(f"Warning: {for_shell(str(message))}", err=True)
+    say(f"Warning: {for_shell(str(message))}", err=True)
 
 
 @contextmanager

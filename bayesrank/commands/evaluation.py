@@ -15,12 +15,13 @@ from bayesrank.commands.console import (
     format_option,
     inputs_argument,
     note,
-    print_columns,
     reading_options,
     rename,
     result_option,
+    say,
     seed_option,
 )
+from bayesrank.commands.printing import print_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,11 +114,12 @@ def evaluate(
             data, names, interval=interval, random_seed=random_seed, **settings
         )
     note(_say_targets(table.attrs["target"]))
-    print_frame(table, output_format)
-    if output_format in ("table", "markdown"):
+    for_people = output_format in ("table", "markdown")
+    print_frame(_best_first(table) if for_people and not pairs else table, output_format)
+    if for_people:
         for metric in parse_metrics(names):
             if metric.method.shrunk:
-                click.echo(shrunk_note(metric_weights(metric, data).mean(), metric.label))
+                say(shrunk_note(metric_weights(metric, data).mean(), metric.label))
     if output is not None:
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")
@@ -226,13 +228,29 @@ def plan(
     aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
     decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
-    click.echo(
-        f"{', '.join(decision.answer)}: {_say_whether_to_stop(decision, error, noun)}", err=True
-    )
+    verdict = _say_whether_to_stop(decision, error, noun)
+    say(f"{', '.join(decision.answer)}: {verdict}", err=True)
     if budget is None:
         print_frame(plan_pairs(data, error=error, **forecast, **aim), output_format)
     else:
-        print_frame(suggest(data, budget, **aim), output_format)
+        suggested = suggest(data, budget, **aim)
+        for_people = output_format in ("table", "markdown") and "question" in suggested
+        print_frame(_by_system(suggested) if for_people else suggested, output_format)
+
+
+def _best_first(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Put the rows of each metric below one another, the best system first."""
+    place = table["metric"].map({name: i for i, name in enumerate(table["metric"].unique())})
+    order = table.assign(place=place).sort_values(["place", "estimate"], ascending=[True, False])
+    return table.loc[order.index].reset_index(drop=True)
+
+
+def _by_system(suggested: "pd.DataFrame") -> "pd.DataFrame":
+    """Sum what is suggested over questions, most trials first."""
+    trials = suggested.groupby("system", sort=False)["trials"]
+    summed = trials.agg(["sum", "count", "min", "max"]).reset_index()
+    names = ["system", "further trials", "on questions", "least per question", "most per question"]
+    return summed.set_axis(names, axis=1).sort_values(names[1], ascending=False, kind="stable")
 
 
 def _plan_widths(
@@ -251,7 +269,7 @@ def _plan_widths(
     verdict = f"more trials are needed ({wide} of {len(table)} intervals are wider than {width:g})"
     if not wide:
         verdict = f"no more trials are needed (all intervals are at most {width:g} wide)"
-    click.echo(verdict, err=True)
+    say(verdict, err=True)
     print_frame(table, output_format)
 
 
@@ -285,24 +303,3 @@ def _read(paths: tuple[str, ...], settings: dict[str, Any]) -> "Responses | Comp
     from bayesrank.readers import read_data
 
     return read_data(paths, **{name: settings.pop(name) for name in READING})
-
-
-def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
-    """Print names and numbers: in full precision for programs, four digits of it for people."""
-    from bayesrank.reporting.tables import Column, to_json, to_markdown
-
-    if output_format == "json":
-        click.echo(to_json(frame))
-        return
-    if output_format == "csv":
-        click.echo(frame.to_csv(index=False), nl=False)
-        return
-    columns = []
-    for name in frame:
-        numeric = frame[name].dtype.kind in "iuf"
-        cells = [f"{value:.4g}" if numeric else str(value) for value in frame[name]]
-        columns.append(Column(str(name).replace("_", " "), cells, align_right=numeric))
-    if output_format == "markdown":
-        click.echo(to_markdown(columns))
-    else:
-        print_columns(columns)

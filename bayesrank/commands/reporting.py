@@ -20,7 +20,6 @@ from bayesrank.commands.console import (
     for_shell,
     inputs_argument,
     note,
-    print_columns,
     progress,
     reading_options,
     rename,
@@ -28,6 +27,7 @@ from bayesrank.commands.console import (
 )
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.flags import backend_flags, default_backend, method_flags
+from bayesrank.commands.printing import print_columns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -195,9 +195,9 @@ def _print_data(
     output_format: str,
 ) -> bool:
     """Print what was read, what the checks found and what can run; return whether all can."""
+    from bayesrank.layout import Column
     from bayesrank.reporting.battle_summary import battle_facts
     from bayesrank.reporting.capabilities import capability
-    from bayesrank.reporting.tables import Column
     from bayesrank.views import Comparisons
 
     facts = battle_facts(data) if isinstance(data, Comparisons) else _facts(data)
@@ -212,7 +212,10 @@ def _print_data(
         }
         _print_reports(reports, output_format, data=facts, methods=methods)
     else:
-        columns = [Column("what was read", list(facts)), Column("how it is", list(facts.values()))]
+        columns = [
+            Column("what was read", list(facts)),
+            Column("how it is", list(facts.values()), text="sentence"),
+        ]
         print_columns(columns)
         _print_reports(reports, output_format)
         click.echo()
@@ -223,6 +226,7 @@ def _print_data(
                 Column(
                     "why, and what to mind",
                     [for_shell(each.reason or each.note) for each in found],
+                    text="sentence",
                 ),
             ]
         )

@@ -14,10 +14,9 @@ from bayesrank.commands.console import (
     complete_method,
     format_option,
     note,
-    print_leaderboard,
     seed_option,
 )
-from bayesrank.commands.evaluation import print_frame
+from bayesrank.commands.printing import print_frame, print_leaderboard
 
 if TYPE_CHECKING:
     import pandas as pd

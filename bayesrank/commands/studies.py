@@ -12,13 +12,11 @@ from bayesrank.commands.console import (
     READING,
     complete_method,
     note,
-    print_columns,
     reading_options,
 )
+from bayesrank.commands.printing import print_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesrank.battles import Battles
     from bayesrank.responses import Responses
 
@@ -127,7 +125,7 @@ def study(
         if place:
             click.echo()
         click.echo(_TITLES[name])
-        _print_table(table)
+        print_frame(table, "table")
     if output is not None:
         for path in write_tables(tables, output):
             note(f"Wrote {path}")
@@ -184,15 +182,3 @@ def _numbers(text: str) -> list[int]:
         return [int(number) for number in text.split(",")]
     except ValueError:
         raise ValueError(f"--n must be whole numbers by commas; got {text!r}") from None
-
-
-def _print_table(table: "pd.DataFrame") -> None:
-    """Print a table with numbers of three decimals."""
-    from bayesrank.reporting.tables import Column
-
-    columns = []
-    for name, values in table.items():
-        numeric = values.dtype.kind in "fi"
-        cells = [f"{value:.3f}" if isinstance(value, float) else str(value) for value in values]
-        columns.append(Column(str(name), cells, align_right=numeric))
-    print_columns(columns)

@@ -9,7 +9,20 @@ from bayesrank.results.evidence import shrunk_towards
 from bayesrank.scale import UNIT, Scale
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import xarray as xr
+
+    from bayesrank.layout import Column
+
+
+_LEGEND = {
+    "lcb": "lower credible bound of the score",
+    "lcb_rank": "rank by it",
+    "rank_lower": "interval of the rank",
+    "prob_best": "probability that no system is better",
+    "group": "systems that share a letter are not told apart",
+}
 
 
 def run_line(result: "xr.DataTree") -> str:
@@ -104,6 +117,23 @@ def notes(result: "xr.DataTree") -> list[str]:
     if "few" in ranking and ranking["few"].values.any():
         said.append(few_note(ranking.attrs["least_outcomes"]))
     return said
+
+
+def legend(columns: "Sequence[Column]") -> str:
+    """Say in one line what the columns of uncertainty in a leaderboard are.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Those that are shown.
+
+    Returns
+    -------
+    str
+        Empty where none of them is shown.
+    """
+    said = {each.header.replace("\n", " "): _LEGEND.get(each.name) for each in columns}
+    return "; ".join(f"{header}: {meaning}" for header, meaning in said.items() if meaning)
 
 
 def leader_notes(result: "xr.DataTree") -> list[str]:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.layout import Column
 from bayesrank.reporting.data_summary import summarize_responses
 from bayesrank.reporting.evidence import shrunk_note
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.tables import Column, finding_columns, frame_columns
+from bayesrank.reporting.tables import finding_columns, frame_columns
 from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ import base64
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bayesrank.layout import Column
 from bayesrank.reporting.citations import bibtex, reference_link, reference_text
 from bayesrank.reporting.data_summary import summarize_result
 from bayesrank.reporting.evidence import notes
@@ -19,7 +20,6 @@ from bayesrank.reporting.page_figures import (
 )
 from bayesrank.reporting.styled import to_html, to_latex
 from bayesrank.reporting.tables import (
-    Column,
     finding_columns,
     leaderboard_columns,
     range_cells,

@@ -6,7 +6,7 @@ Both are made by the Styler of pandas, which escapes what the cells hold.
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
-from bayesrank.reporting.tables import Column
+from bayesrank.layout import Column
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

@@ -6,11 +6,12 @@ programs (JSON, CSV), every column is there in full precision.
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesrank.layout import Column
 from bayesrank.results.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
@@ -19,21 +20,25 @@ if TYPE_CHECKING:
 
     from bayesrank.checking import Report
 
+# Where no uncertainty says how many a number supports.
+_DECIMALS = 3
 
-class Column(NamedTuple):
-    """A column of a table.
+# In what order a narrow terminal does without columns of plain tables, the highest first.
+_SPARE = {
+    **dict.fromkeys(("draws infinite", "draws undefined"), 6),
+    **dict.fromkeys(("rho", "self min", "self max"), 5),
+    **dict.fromkeys(("z", "self sd", "tau min", "tau max"), 4),
+    **dict.fromkeys(("sd", "tau sd"), 3),
+    "mean": 2,
+    **dict.fromkeys(("superiority", "width"), 1),
+}
+_PROBABILITIES = ("superiority",)
+_STATISTICS = ("z", "rho")
+_COUNTS = ("trials", "further trials needed")
 
-    Its header, its cells as text, on which side they align, what the column says (for readers who
-    ask), what it sorts by where that is not the text, and in what order a narrow terminal does
-    without it: the highest first, 0 never.
-    """
-
-    header: str
-    cells: list[str]
-    align_right: bool = False
-    meaning: str = ""
-    keys: Sequence[object] | None = None
-    spare: int = 0
+# Of verdicts and groups on a terminal.
+_STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+_GROUP_STYLES = ("cyan", "magenta", "yellow", "blue")
 
 
 def leaderboard_columns(result: "xr.DataTree") -> list[Column]:
@@ -80,38 +85,55 @@ def frame_columns(
         As :func:`leaderboard_columns`.
     """
     decimals = _decimals(frame)
-    evidence = _evidence_columns(frame, decimals)
+    score = Column(
+        "score",
+        *_rounded(frame["score"], decimals),
+        "Point estimate; higher is better.",
+        name="score",
+    )
+    evidence = _evidence_columns(frame, decimals, score)
     columns = [
-        Column("rank", *_ranks(frame["rank"]), "Place by the score; equals share the best place."),
-        Column("system", [str(system) for system in frame["system"]], meaning="What is ranked."),
-        Column("score", *_rounded(frame["score"], decimals), "Point estimate; higher is better."),
+        Column(
+            "rank",
+            *_ranks(frame["rank"]),
+            "Place by the score; equals share the best place.",
+            name="rank",
+        ),
+        Column(
+            "system",
+            [str(system) for system in frame["system"]],
+            meaning="What is ranked.",
+            name="system",
+        ),
+        score,
     ]
     if "score_lower" not in frame:
         return [*columns, *evidence]
     prob, tail = f"{100 * ci_prob:g}%", f"{100 * lcb:g}%"
-    bounds = zip(frame["score_lower"], frame["score_upper"], strict=True)
-    groups = [short_letters(letters) for letters in frame["group"]] if "group" in frame else None
     return [
         *columns,
         Column(
             f"{prob} interval",
-            [f"[{low:.{decimals}f}, {high:.{decimals}f}]" for low, high in bounds],
+            _intervals(frame["score_lower"], frame["score_upper"], decimals),
             True,
             f"The score is in this interval with a probability of {prob}.",
             frame["score_lower"].to_list(),
+            name="score_lower",
         ),
         *evidence,
         Column(
             f"lcb {tail}",
             *_rounded(frame["lcb"], decimals),
             f"Lower credible bound: the score is below it with a probability of {tail}.",
-            spare=2,
+            spare=4,
+            name="lcb",
         ),
         Column(
             "lcb rank",
             *_ranks(frame["lcb_rank"]),
             "Conservative place, by the lower credible bound.",
-            spare=3,
+            spare=5,
+            name="lcb_rank",
         ),
         Column(
             f"{prob} ranks",
@@ -119,6 +141,7 @@ def frame_columns(
             True,
             f"The place of this system is in this range with a probability of {prob}.",
             frame["rank_lower"].to_list(),
+            name="rank_lower",
         ),
         Column(
             "Pr(best)",
@@ -126,8 +149,10 @@ def frame_columns(
             True,
             "Probability that no system is better.",
             frame["prob_best"].to_list(),
+            spare=1,
+            name="prob_best",
         ),
-        *([] if groups is None else [_group_column(groups, prob)]),
+        *([_group_column(frame["group"], prob)] if "group" in frame else []),
     ]
 
 
@@ -143,23 +168,93 @@ def finding_columns(report: "Report") -> list[Column]:
     -------
     list of Column
     """
+    verdicts = [one.verdict for one in report]
     return [
         Column("topic", [one.topic for one in report]),
-        Column("verdict", [one.verdict for one in report]),
-        Column("finding", [one.sentence for one in report]),
+        Column("verdict", verdicts, styles=[_STYLES.get(each, "") for each in verdicts]),
+        Column("finding", [one.sentence for one in report], text="sentence"),
     ]
 
 
-def _evidence_columns(frame: "pd.DataFrame", decimals: int) -> list[Column]:
+def plain_columns(frame: "pd.DataFrame") -> list[Column]:
+    """Round a table of names and numbers for people.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Names, numbers, and what is true or not. Of intervals, a column ends in ``lower`` and the
+        next in ``upper``; numbers in the unit of the first interval get its decimals.
+
+    Returns
+    -------
+    list of Column
+        One column for the two ends of an interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = {"system": "a", "mean": 0.51234, "lower": 0.412, "upper": 0.613}
+    >>> table = pd.DataFrame([row])
+    >>> [column.cells for column in plain_columns(table)]
+    [['a'], ['0.51'], ['[0.41, 0.61]']]
+    """
+    ends = {
+        str(name): str(name).replace("lower", "upper") for name in frame if "lower" in str(name)
+    }
+    decimals = _DECIMALS
+    for low, high in list(ends.items())[:1]:
+        decimals = _supported(float(np.nanmedian(frame[high] - frame[low])) / 2.0)
+    columns = []
+    for name, values in frame.items():
+        header = str(name).replace("_", " ")
+        spare = _SPARE.get(header, 0)
+        if name in ends.values():
+            continue
+        if name in ends:
+            title = header.replace("lower", "interval")
+            cells = _intervals(values, frame[ends[str(name)]], decimals)
+            columns.append(Column(title, cells, True, spare=spare))
+        elif values.dtype.kind == "b":
+            columns.append(
+                Column(header, ["yes" if each else "no" for each in values], spare=spare)
+            )
+        elif values.dtype.kind in "iuf":
+            cells = _number_cells(header, values, decimals if ends else _DECIMALS)
+            columns.append(Column(header, cells, True, spare=spare))
+        else:
+            columns.append(Column(header, [str(each) for each in values], spare=spare))
+    return columns
+
+
+def _number_cells(name: str, values: "pd.Series[Any]", decimals: int) -> list[str]:
+    """Return counts as whole numbers, probabilities as such, and others with some decimals."""
+    finite = values[np.isfinite(values)]
+    if (finite == finite.round()).all() and (values.dtype.kind != "f" or name in _COUNTS):
+        return [_count(each) if math.isfinite(each) else f"{each:g}" for each in values]
+    if name in _PROBABILITIES:
+        return [probability_text(each) for each in values]
+    return [f"{each:.{_DECIMALS if name in _STATISTICS else decimals}f}" for each in values]
+
+
+def _intervals(lower: Iterable[float], upper: Iterable[float], decimals: int) -> list[str]:
+    ends = zip(lower, upper, strict=True)
+    return [f"[{low:.{decimals}f}, {high:.{decimals}f}]" for low, high in ends]
+
+
+def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> list[Column]:
     """Return the observed mean and the numbers of outcomes and questions, where they are known."""
     columns = []
     if "observed_mean" in frame and not np.isnan(frame["observed_mean"].to_numpy()).all():
+        cells, right = _rounded(frame["observed_mean"], decimals)
         columns.append(
             Column(
                 "observed",
-                *_rounded(frame["observed_mean"], decimals),
+                cells,
+                right,
                 "Observed mean: of the grades, every question counting the same; of battles, the "
                 "wins with ties as half.",
+                spare=2 if cells == score.cells else 0,  # then it says nothing else
+                name="observed_mean",
             )
         )
     if "n_outcomes" in frame:
@@ -174,6 +269,7 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int) -> list[Column]:
                 True,
                 "Number of outcomes, or of battles; few where that is little evidence.",
                 frame["n_outcomes"].to_list(),
+                name="n_outcomes",
             )
         )
     if "n_questions" in frame:
@@ -184,18 +280,23 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int) -> list[Column]:
                 True,
                 "Number of questions with an outcome.",
                 frame["n_questions"].to_list(),
-                spare=1,
+                spare=3,
+                name="n_questions",
             )
         )
     return columns
 
 
-def _group_column(cells: list[str], prob: str) -> Column:
+def _group_column(groups: Iterable[str], prob: str) -> Column:
+    cells = [short_letters(letters) for letters in groups]
     meaning = (
         f"Systems that share a letter are not told apart: at {prob}, all pairs decided at once, "
         "their order is not resolved; a-e stands for all letters from a to e."
     )
-    return Column("group", cells, meaning=meaning)
+    # Neighbours that share their first letter share a colour.
+    firsts = list(dict.fromkeys(cell[:1] for cell in cells))
+    styles = [_GROUP_STYLES[firsts.index(cell[:1]) % len(_GROUP_STYLES)] for cell in cells]
+    return Column("group", cells, meaning=meaning, styles=styles, name="group")
 
 
 def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
@@ -217,63 +318,6 @@ def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
     """
     ends = zip(lower, upper, strict=True)
     return [f"{low:g}" if low == high else f"{low:g}-{high:g}" for low, high in ends]
-
-
-def fit_width(columns: list[Column], width: int) -> list[Column]:
-    """Leave out columns that can be spared until a table of plain text has a width.
-
-    Parameters
-    ----------
-    columns : list of Column
-        The table.
-    width : int
-        Most characters of a line.
-
-    Returns
-    -------
-    list of Column
-        Wider still where what is left cannot be spared.
-
-    Examples
-    --------
-    >>> table = [Column("system", ["a"]), Column("lcb rank", ["1"], spare=1)]
-    >>> [column.header for column in fit_width(table, 10)]
-    ['system']
-    """
-    kept = list(columns)
-    while (most := max(column.spare for column in kept)) and _width(kept) > width:
-        kept = [column for column in kept if column.spare != most]
-    return kept
-
-
-def to_text(columns: list[Column]) -> str:
-    """Return a table as aligned plain text.
-
-    Parameters
-    ----------
-    columns : list of Column
-        The table.
-
-    Returns
-    -------
-    str
-        A line for the headers and one per row; no line ends in blanks.
-
-    Examples
-    --------
-    >>> ranks = Column("rank", ["1", "10"], align_right=True)
-    >>> print(to_text([ranks, Column("system", ["a", "b"])]))
-    rank  system
-       1  a
-      10  b
-    """
-    padded = []
-    for header, cells, align_right, *_ in columns:
-        width = max(map(len, (header, *cells)))
-        padded.append(
-            [cell.rjust(width) if align_right else cell.ljust(width) for cell in (header, *cells)]
-        )
-    return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
 def to_markdown(columns: list[Column]) -> str:
@@ -334,10 +378,6 @@ def to_json(frame: "pd.DataFrame") -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _width(columns: list[Column]) -> int:
-    return max(map(len, to_text(columns).splitlines()))
-
-
 def _finite_or_none(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -360,6 +400,11 @@ def _decimals(frame: "pd.DataFrame") -> int:
         scale = float(np.median(frame["score_upper"] - frame["score_lower"])) / 2.0
     else:
         scale = float(np.ptp(frame["score"])) / 10.0
+    return _supported(scale)
+
+
+def _supported(scale: float) -> int:
+    """Return how many decimals show two digits of an uncertainty."""
     if not math.isfinite(scale) or scale <= 0.0:
-        return 3
+        return _DECIMALS
     return min(max(1 - math.floor(math.log10(scale)), 0), 6)

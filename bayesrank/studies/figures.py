@@ -351,6 +351,6 @@ def _comparison(ranks: Mapping[str, xr.DataArray], title: str) -> "Figure":
 
 
 def _names(study: xr.Dataset, dim: str) -> list[str]:
-    from bayesrank.reporting.figures.labels import shorten
+    from bayesrank.layout import shorten
 
     return [shorten(label) for label in study[dim].values]

@@ -6,12 +6,13 @@ import pytest
 import xarray as xr
 from matplotlib.collections import LineCollection
 
+from bayesrank.layout import shorten
 from bayesrank.reporting.figures import (
     plot_method_agreement,
     plot_rank_comparison,
     plot_rank_flow,
 )
-from bayesrank.reporting.figures.labels import shorten, spread_apart
+from bayesrank.reporting.figures.labels import spread_apart
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 
 GREEDY = pd.Series({"a": 1, "b": 2, "c": 3})

@@ -9,9 +9,10 @@ import xarray as xr
 from click.testing import Result
 
 from bayesrank import METHODS, Comparisons, Responses, leaderboard, rank
+from bayesrank.layout import fit_width, to_text
 from bayesrank.reporting.evidence import leader_notes, notes, run_line, shrunk_note
 from bayesrank.reporting.page import report
-from bayesrank.reporting.tables import fit_width, leaderboard_columns, to_text
+from bayesrank.reporting.tables import leaderboard_columns
 
 Run = Callable[..., Result]
 

@@ -2,8 +2,8 @@
 
 import re
 
+from bayesrank.layout import Column
 from bayesrank.reporting.styled import to_html, to_latex
-from bayesrank.reporting.tables import Column
 
 COLUMNS = [
     Column("rank", ["1", "2"], True, "Place; <b>best</b> first."),

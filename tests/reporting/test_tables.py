@@ -7,13 +7,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrank.reporting.tables import (
-    Column,
-    leaderboard_columns,
-    to_json,
-    to_markdown,
-    to_text,
-)
+from bayesrank.layout import Column, to_text
+from bayesrank.reporting.tables import leaderboard_columns, to_json, to_markdown
 
 
 def result(scale: float = 1.0, *, draws: bool = True) -> xr.DataTree:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import label_rows, take_axes
-from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, CYCLE, GRID, MUTED, ORANGE
 
 if TYPE_CHECKING:

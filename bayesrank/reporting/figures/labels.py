@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.layout import shorten_apart
 from bayesrank.results.stored import ranking_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_LONGEST_LABEL = 44
 _FIGURE_SPACE = "\N{FIGURE SPACE}"  # as wide as a digit
 
 
@@ -58,38 +58,11 @@ def rank_labels(ranking: "xr.Dataset") -> list[str]:
     """
     ranks = [f"{rank:g}" for rank in ranking["rank"].values]
     width = max(map(len, ranks))
-    names = map(shorten, ranking["system"].values)
+    names = shorten_apart([str(name) for name in ranking["system"].values])
     return [
         f"{name}  {rank.rjust(width, _FIGURE_SPACE)}"
         for name, rank in zip(names, ranks, strict=True)
     ]
-
-
-def shorten(name: object, longest: int = _LONGEST_LABEL) -> str:
-    """Return a name whose middle is left out if it is too long.
-
-    Parameters
-    ----------
-    name : object
-        What is named.
-    longest : int, default 44
-        Characters that are kept at most.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> shorten("organisation/model-2026-11-21", 15)
-    'organi…26-11-21'
-    """
-    text = str(name)
-    if len(text) <= longest:
-        return text
-    # Both ends tell: who made it, and which version it is.
-    tail = (longest + 1) // 2
-    return f"{text[: longest - tail - 1]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - tail :]}"
 
 
 def spread_apart(positions: ArrayLike, gap: float) -> NDArray[np.float64]:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.layout import shorten
 from bayesrank.reporting.figures.heat import draw_cells
-from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import diverging
 from bayesrank.results.agreement import agreement_matrix
 from bayesrank.results.aligned import align

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
-from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, INK, MUTED, ORANGE
 from bayesrank.results.aligned import align
 

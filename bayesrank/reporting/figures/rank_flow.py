@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import take_axes
-from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
 from bayesrank.results.aligned import align

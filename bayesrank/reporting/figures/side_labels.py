@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesrank.reporting.figures.labels import shorten, spread_apart
+from bayesrank.layout import shorten
+from bayesrank.reporting.figures.labels import spread_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

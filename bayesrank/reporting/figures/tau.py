@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
-from bayesrank.reporting.figures.labels import shorten
 from bayesrank.reporting.figures.palette import BLUE, CYCLE, INK, MUTED, ORANGE
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
 from bayesrank.results.same_rankings import collapse
