@@ -63,7 +63,7 @@ def main() -> None:
       bayesrank demo         rank a bundled example
       bayesrank rank LOGS    rank the systems in your logs, files or folders
       bayesrank check LOGS   see what was read, and whether to trust the ranking
-    """
+    """  # noqa: D301
 
 
 @main.command(cls=MethodCommand)
