@@ -151,7 +151,7 @@ def _study_battles(
         random_seed=settings["random_seed"],
     )
     click.echo("Agreement of rankings from some of the votes with that from all (tau-b)")
-    _print_table(table)
+    print_frame(table, "table")
     if output is not None:
         for path in write_tables({"stability": table}, output):
             note(f"Wrote {path}")
