@@ -83,8 +83,12 @@ def over_time(fit, build, last, data, weights, **priors):
     if weights is None:
         return fit(data.outcomes, TIMES, **priors)
     problem, _ = build(data.outcomes, TIMES, **priors)
-    answers = problem.likelihood
-    counted = replace(answers, right=answers.right * weights, trials=answers.trials * weights)
+    counted = replace(
+        problem.likelihood,
+        by_trial=np.einsum("lmt,m->lt", data.outcomes, weights)[np.newaxis],
+        by_question=problem.likelihood.by_question * weights,
+        trials=problem.likelihood.trials * weights,
+    )
     problem = replace(problem, likelihood=counted, hold_v=problem.hold_v * weights[:, np.newaxis])
     optimum = problem.maximise(np.zeros((1, problem.constraints.shape[1])))
     return SimpleNamespace(score=problem.split(optimum.point)[0][0] @ last)

@@ -24,17 +24,16 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import Lines
-from bayesrank.inference.fits.item_models import Named, NormalPrior
+from bayesrank.inference.fits.item_likelihoods import Rasch
+from bayesrank.inference.fits.item_models import Named, NormalPrior, merged_questions
 from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
-from bayesrank.inference.fits.like_questions import merged_questions
 from bayesrank.inference.fits.newton import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.rasch import stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided, joined
 from bayesrank.time_axis import ANCHOR, ScoreTarget
 
-Trials = tuple[TwoSided[Lines], ItemCounts]
+Trials = tuple[TwoSided[Rasch], ItemCounts]
 _ALL = slice(None)
 
 
@@ -263,25 +262,28 @@ def _trials(
 ) -> Trials:
     """Build an objective of ordered trials, whose questions differ in difficulty alone."""
     values = np.asarray(outcomes)
-    observed = values >= 0
-    data = item_counts((values > 0).sum(axis=-1), observed.sum(axis=-1), None, drop=not pooled)
+    right, observed = values > 0, values >= 0
+    data = item_counts(right.sum(axis=-1), observed.sum(axis=-1), None, drop=not pooled)
     n_systems, n_questions, n_trials = values.shape[-3:]
-    shape = (-1, n_systems, n_trials, n_questions)
-    right = (values > 0).swapaxes(-1, -2).reshape(shape).astype(np.float64)
-    if observed.all():  # as a view of one answer, which takes no memory
-        trials = np.broadcast_to(1.0, right.shape)
+    by_trial = (right & ~data.left_out.reshape(*data.lead, 1, n_questions, 1)).sum(axis=-2)
+    kept = (~data.left_out).astype(np.float64)[:, np.newaxis, np.newaxis]
+    if observed.all():
+        trials = kept
     else:
-        trials = observed.swapaxes(-1, -2).reshape(shape).astype(np.float64)
-    if data.limit is not None:
-        kept = (~data.left_out)[:, np.newaxis, np.newaxis].astype(np.float64)
-        right *= kept
-        trials = np.broadcast_to(kept, right.shape) if observed.all() else trials * kept
+        cells = (-1, n_systems, n_trials, n_questions)
+        trials = kept * observed.swapaxes(-1, -2).reshape(cells)
+    likelihood = Rasch(
+        by_trial.reshape(-1, n_systems, n_trials).astype(np.float64),
+        data.by_question,
+        trials,
+        design,
+    )
     if pooled:  # questions that nobody was asked are where their prior is
         data = replace(data, weights=np.ones_like(data.weights), limit=None)
     # Where no question is kept any level will do.
     held = np.where(data.left_out.all(axis=-1, keepdims=True), 1.0, data.weights)
     problem = TwoSided(
-        Lines(right, trials, design),
+        likelihood,
         systems,
         Quadratic(np.zeros((1, 1))),
         Pooled() if pooled else None,
@@ -293,7 +295,7 @@ def _trials(
 
 
 def _fit(
-    problem: TwoSided[Lines],
+    problem: TwoSided[Rasch],
     data: ItemCounts,
     start: Callable[[Array], Array],
     unpack: Callable[[Array], Named],
@@ -303,10 +305,9 @@ def _fit(
     reduced, place = problem, None
     if problem.pooled is None:
         reduced, place = merged_questions(problem)
-    lines = reduced.likelihood
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
-        -smoothed_log_odds(lines.by_question, lines.trials.sum(axis=(1, 2))),
+        -smoothed_log_odds(reduced.likelihood.by_question, reduced.likelihood.asked),
         reduced.hold_v[:, 0, :, 0],
     )
     optimum = reduced.maximise(joined(start(ability), -difficulty[..., np.newaxis]))
@@ -331,13 +332,12 @@ def _fit(
     return replace(fit, score=flat.reshape(fit.score.shape))
 
 
-def _alike(problem: TwoSided[Lines]) -> NDArray[np.intp] | None:
+def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
     """Return, for each system, the first system that the data cannot tell from it."""
-    lines, prior = problem.likelihood, problem.systems
-    sums = lines.by_trial if lines.design is None else lines.by_trial @ lines.design
+    answers, prior = problem.likelihood, problem.systems
+    sums = answers.by_trial if answers.design is None else answers.by_trial @ answers.design
     sums = sums + np.broadcast_to(prior.mean, sums.shape[1:]) @ prior.precision
     rows = sums
-    if not (lines.trials == lines.trials[:, :1]).all():
-        asked = lines.trials.reshape(*sums.shape[:2], -1)
-        rows = np.concatenate([sums, asked], axis=-1)
+    if answers.trials.shape[1] > 1:
+        rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)
     return interchangeable(sums.sum(axis=-1), rows=rows)

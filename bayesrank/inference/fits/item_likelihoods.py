@@ -1,17 +1,17 @@
 r"""Likelihoods of right answers, each a function of log-odds and its derivatives, and their sums.
 
-The log-odds of system l in trial t on question m are those of a line,
+The log-odds of system l on question m, in trial t, are
 
-.. math:: x_{ltm} = e^{\alpha_m} (D u_l)_t + d_m,
+.. math:: x_{ltm} = (D u_l)_t + d_m
 
-for a design D of the trials, with :math:`\alpha = 0` where all questions discriminate alike, and a
-chance of :math:`c_m = u\,\sigma(g_m)` to be right by guessing; or those of several abilities,
+for a design D of the trials; or :math:`x_{lm} = e^{\alpha_m} u_l + d_m`, with a chance of
+:math:`c_m = u\,\sigma(g_m)` to be right by guessing; or, with several abilities,
 :math:`x_{lm} = u_l^\top a_m + d_m`.
 """
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,75 +139,64 @@ def slopes(
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Answers whose log-odds are lines, as :class:`~bayesrank.inference.fits.two_sided.Cells`.
+class Rasch:
+    """Answers to questions that differ in difficulty alone, of systems that may change over trials.
 
-    A system has coordinates u; a question its intercept d, its log discrimination where those
-    differ, and its guessing logit where it is estimated.
+    A system has coordinates u; a question its intercept d.
 
     Attributes
     ----------
-    right, trials : numpy.ndarray of shape (resample, system, trial, question)
-        Numbers right and numbers of trials; counts over trials have one on that axis.
-    design : numpy.ndarray of shape (trial, coordinate), or None
-        D; None for one coordinate per trial.
-    sloped : bool
-        Whether questions differ in discrimination.
-    guessing : Guessing
-        How guessing is treated.
-    offset : bool
-        Whether the coordinate of a question's difficulty is d / (1 + a) for its discrimination a.
+    by_trial : numpy.ndarray of shape (resample, system, trial)
+        Number right over questions; counts over trials have one on that axis.
+    by_question : numpy.ndarray of shape (resample, question)
+        Number right over systems and trials.
+    trials : numpy.ndarray broadcastable to (resample, system, trial, question)
+        Numbers of trials; its first axis is that of the resamples.
+    design : numpy.ndarray of shape (trial, coordinate), optional
+        D; by default a system has one coordinate per trial.
     """
 
-    right: Array
+    by_trial: Array
+    by_question: Array
     trials: Array
     design: Array | None = None
-    sloped: bool = False
-    guessing: Guessing = NO_GUESSING
-    offset: bool = False
+    concave: bool = field(default=True, init=False)
+    curved: bool = field(default=False, init=False)
+
+    @classmethod
+    def of(cls, right: Array, trials: Array) -> Self:
+        """Add up numbers right and of trials of shape (resample, system, question)."""
+        right, trials = right[:, :, np.newaxis], trials[:, :, np.newaxis]
+        return cls(_over_questions(right), _over_trials(right), trials)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Numbers of systems, their coordinates, questions and their parameters."""
-        _, n_systems, n_trials, n_questions = self.right.shape
+        _, n_systems, n_trials = self.by_trial.shape
         width = n_trials if self.design is None else self.design.shape[1]
-        return n_systems, width, n_questions, 1 + self.sloped + (self.guessing.fixed is None)
+        return n_systems, width, self.by_question.shape[1], 1
 
     @property
     def size(self) -> int:
         """Number of cells per resample."""
-        return self.right[0].size
-
-    @property
-    def curved(self) -> bool:
-        """Whether blocks of questions may be indefinite."""
-        return not self.concave
+        return self.by_trial[0].size * self.by_question.shape[1]
 
     @cached_property
-    def by_trial(self) -> Array:
-        """Number right over questions, of shape (resample, system, trial)."""
-        return _over_questions(self.right)
-
-    @cached_property
-    def by_question(self) -> Array:
-        """Number right over systems and trials, of shape (resample, question)."""
-        return self.right.sum(axis=(1, 2))
+    def asked(self) -> Array:
+        """Number of trials of each question, of shape (resample, question)."""
+        many = self.by_trial[0].size // self.trials[0, ..., 0].size
+        return many * _over_trials(self.trials)
 
     def take(self, index: slice | NDArray[np.intp]) -> Self:
         """Return the answers of some resamples."""
-        return replace(self, right=self.right[index], trials=self.trials[index])
+        return type(self)(
+            self.by_trial[index], self.by_question[index], self.trials[index], self.design
+        )
 
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
-        asked = self.trials.sum(axis=(1, 2)).max(axis=-1)
-        played = self.trials.sum(axis=2)
-        by_system = played @ np.exp(v[..., 1:2]) if self.sloped else played.sum(axis=-1)
-        return np.maximum(by_system.reshape(len(asked), -1).max(axis=-1), asked)
-
-    @property
-    def concave(self) -> bool:
-        """Whether log-odds are linear in both sides, and certain to be right by knowledge alone."""
-        return not self.sloped and self.guessing.fixed == 0.0
+        played = self.trials.sum(axis=(2, 3)) * (self.by_trial.shape[2] // self.trials.shape[2])
+        return np.maximum(played.max(axis=1), self.asked.max(axis=1))
 
     def reach(self, u: Array, v: Array) -> Array:
         """Return how far steps move any log-odds at most, of shape (resample,)."""
@@ -217,66 +206,6 @@ class Lines:
 
     def value(self, u: Array, v: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
-        if self.concave:
-            return self._value_alike(u, v)
-        *_, x, guess = self.log_odds(u, v)
-        return loglik(self.right, self.trials, x, guess).sum(axis=(1, 2, 3))
-
-    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
-        """Return the gradient and the negative Hessian; see :class:`Cells`."""
-        if self.concave:
-            return self._expand_alike(u, v)
-        slope, lean, x, guess = self.log_odds(u, v)
-        by_cell = None if exact is None else exact[:, np.newaxis, np.newaxis]
-        found = slopes(self.right, self.trials, x, guess, by_cell)
-        (n_systems, width, n_questions, kinds), batch = self.shape, len(u)
-        gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
-        uv = np.empty((batch, n_systems, width, n_questions, kinds))
-        weight, curved = found.weight, found.pull if by_cell is None else found.pull * by_cell
-        stretch = 1.0 + slope[:, 0, 0] if self.offset else 1.0
-        gv[..., 0] = stretch * found.pull.sum(axis=(1, 2))
-        vv[..., 0, 0] = stretch**2 * weight.sum(axis=(1, 2))
-        uv[..., 0] = self._by_coordinate(weight * slope * _over_answers(stretch))
-        if self.sloped:
-            bend = weight * lean - curved
-            mixed = stretch * (weight * lean).sum(axis=(1, 2))
-            mixed -= (stretch - 1.0) * curved.sum(axis=(1, 2))
-            gv[..., 1] = (found.pull * lean).sum(axis=(1, 2))
-            vv[..., 0, 1] = vv[..., 1, 0] = mixed
-            vv[..., 1, 1] = (bend * lean).sum(axis=(1, 2))
-            uv[..., 1] = self._by_coordinate(bend * slope)
-        if self.guessing.fixed is None:
-            share = logistic(v[..., -1])
-            first = self.guessing.upper * share * (1.0 - share)
-            second = first * (1.0 - 2.0 * share)
-            by_guess = found.by_guess.sum(axis=(1, 2))
-            gv[..., -1] = first * by_guess
-            vv[..., 0, -1] = vv[..., -1, 0] = stretch * first * found.mixed.sum(axis=(1, 2))
-            if self.sloped:
-                mixed = (found.mixed * lean).sum(axis=(1, 2))
-                vv[..., 1, -1] = vv[..., -1, 1] = first * mixed
-            curved = by_guess if exact is None else by_guess * exact
-            vv[..., -1, -1] = first**2 * found.sharp.sum(axis=(1, 2)) - second * curved
-            uv[..., -1] = self._by_coordinate(found.mixed * (slope * _over_answers(first)))
-        by_trial = (found.pull * slope).sum(axis=-1), (weight * slope**2).sum(axis=-1)
-        return Expansion(*self._of_systems(*by_trial), gv, vv, uv)
-
-    def log_odds(self, u: Array, v: Array) -> tuple[Any, Array, Array, Array | float | None]:
-        """Return discriminations, derivatives by their logarithms, log-odds, chances of guessing.
-
-        All with the axes of the answers.
-        """
-        states = self._states(u)
-        easy = _over_answers(v[..., 0])
-        slope = np.exp(_over_answers(v[..., 1])) if self.sloped else 1.0
-        lean = (states[..., np.newaxis] + easy * self.offset) * slope
-        guess = self.guessing.probability(v[..., -1])
-        if isinstance(guess, np.ndarray):
-            guess = _over_answers(guess)
-        return slope, lean, lean + easy, guess
-
-    def _value_alike(self, u: Array, v: Array) -> Array:
-        """Return the log-likelihood where questions differ in difficulty alone."""
         states, easy = self._states(u), v[..., 0]
         total = _odds(states, easy)
         np.log1p(total, out=total)
@@ -284,8 +213,8 @@ class Lines:
         linear = (self.by_trial * states).sum(axis=(1, 2)) + (self.by_question * easy).sum(axis=1)
         return linear - total.sum(axis=(1, 2, 3))
 
-    def _expand_alike(self, u: Array, v: Array) -> Expansion:
-        """Return gradient and negative Hessian where questions differ in difficulty alone."""
+    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+        """Return the gradient and the negative Hessian, which no answers enter."""
         weight = _odds(-self._states(u), -v[..., 0])
         share = weight + 1.0
         np.reciprocal(share, out=share)
@@ -294,10 +223,10 @@ class Lines:
         weight *= share
         by_question = self.by_question - _over_trials(share)
         by_trial = self.by_trial - _over_questions(share)
-        of_systems = self._of_systems(by_trial, _over_questions(weight))
         vv = _over_trials(weight)[..., np.newaxis, np.newaxis]
-        uv = self._by_coordinate(weight)[..., np.newaxis]
-        return Expansion(*of_systems, by_question[..., np.newaxis], vv, uv)
+        of_systems = self._of_systems(by_trial, _over_questions(weight))
+        uv = weight if self.design is None else self.design.T @ weight
+        return Expansion(*of_systems, by_question[..., np.newaxis], vv, uv[..., np.newaxis])
 
     def _states(self, u: Array) -> Array:
         """Return abilities in every trial, of shape (resample, system, trial)."""
@@ -306,16 +235,107 @@ class Lines:
     def _of_systems(self, pull: Array, weight: Array) -> tuple[Array, Array]:
         """Return gradients and blocks of systems from sums over questions."""
         if self.design is None:
-            return pull, weight[..., np.newaxis] * np.eye(weight.shape[-1])
-        if self.design.shape == (1, 1):
-            return pull, weight[..., np.newaxis]
+            blocks = np.zeros((*weight.shape, weight.shape[-1]))
+            np.einsum("bltt->blt", blocks)[...] = weight
+            return pull, blocks
         return pull @ self.design, self.design.T @ (weight[..., np.newaxis] * self.design)
 
-    def _by_coordinate(self, values: Array) -> Array:
-        """Return sums over trials, of shape (resample, system, coordinate, question)."""
-        if self.design is None or self.design.shape == (1, 1):
-            return values
-        return self.design.T @ values
+
+@dataclass(frozen=True)
+class Lines:
+    """Answers whose log-odds are lines in one ability, and perhaps guesses.
+
+    A question has its intercept d, its log discrimination, and its guessing logit where that is
+    estimated.
+
+    Attributes
+    ----------
+    right, trials : numpy.ndarray of shape (resample, system, question)
+        Numbers right and numbers of trials.
+    guessing : Guessing
+        How guessing is treated.
+    offset : bool
+        Whether the coordinate of a question's difficulty is d / (1 + a) for its discrimination a.
+    """
+
+    right: Array
+    trials: Array
+    guessing: Guessing = NO_GUESSING
+    offset: bool = False
+    concave: bool = field(default=False, init=False)
+    curved: bool = field(default=True, init=False)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Numbers of systems, their coordinates, questions and their parameters."""
+        _, n_systems, n_questions = self.right.shape
+        return n_systems, 1, n_questions, 2 + (self.guessing.fixed is None)
+
+    @property
+    def size(self) -> int:
+        """Number of cells per resample."""
+        return self.right[0].size
+
+    def take(self, index: slice | NDArray[np.intp]) -> Self:
+        """Return the answers of some resamples."""
+        return replace(self, right=self.right[index], trials=self.trials[index])
+
+    def scale(self, v: Array) -> Array:
+        """Return the largest number of answers behind a parameter, of shape (resample,)."""
+        played = (self.trials @ np.exp(v[..., 1:2])).max(axis=(1, 2))
+        return np.maximum(played, self.trials.sum(axis=1).max(axis=-1))
+
+    def reach(self, u: Array, v: Array) -> Array:
+        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
+        return np.full(len(u), np.inf)
+
+    def value(self, u: Array, v: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
+        *_, x, guess = self.log_odds(u, v)
+        return loglik(self.right, self.trials, x, guess).sum(axis=(1, 2))
+
+    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+        """Return the gradient and the negative Hessian; see :class:`Cells`."""
+        slope, lean, x, guess = self.log_odds(u, v)
+        by_cell = None if exact is None else exact[:, np.newaxis]
+        found = slopes(self.right, self.trials, x, guess, by_cell)
+        (n_systems, _, n_questions, kinds), batch = self.shape, len(u)
+        gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
+        uv = np.empty((batch, n_systems, 1, n_questions, kinds))
+        weight, curved = found.weight, found.pull if by_cell is None else found.pull * by_cell
+        stretch = 1.0 + slope if self.offset else np.ones_like(slope)
+        bend = weight * lean - curved
+        mixed = stretch * weight * lean - (stretch - 1.0) * curved
+        gv[..., 0] = (stretch * found.pull).sum(axis=1)
+        gv[..., 1] = (found.pull * lean).sum(axis=1)
+        vv[..., 0, 0] = (stretch**2 * weight).sum(axis=1)
+        vv[..., 0, 1] = vv[..., 1, 0] = mixed.sum(axis=1)
+        vv[..., 1, 1] = (bend * lean).sum(axis=1)
+        uv[:, :, 0, :, 0] = weight * slope * stretch
+        uv[:, :, 0, :, 1] = bend * slope
+        if self.guessing.fixed is None:
+            share = logistic(v[..., -1])
+            first = self.guessing.upper * share * (1.0 - share)
+            second = first * (1.0 - 2.0 * share)
+            by_guess = found.by_guess.sum(axis=1)
+            curved = by_guess if exact is None else by_guess * exact
+            gv[..., 2] = first * by_guess
+            for row, beside in enumerate((stretch, lean)):
+                mixed = first * (found.mixed * beside).sum(axis=1)
+                vv[..., row, 2] = vv[..., 2, row] = mixed
+            vv[..., 2, 2] = first**2 * found.sharp.sum(axis=1) - second * curved
+            uv[:, :, 0, :, 2] = found.mixed * slope * first[:, np.newaxis]
+        gu, uu = (found.pull * slope).sum(axis=-1), (weight * slope**2).sum(axis=-1)
+        return Expansion(gu[..., np.newaxis], uu[..., np.newaxis, np.newaxis], gv, vv, uv)
+
+    def log_odds(self, u: Array, v: Array) -> tuple[Array, Array, Array, Array | float | None]:
+        """Return discriminations, derivatives by their logarithms, log-odds, chances of guessing.
+
+        All with the axes of the answers, of which that of the systems may be of length 1.
+        """
+        easy, slope = v[:, np.newaxis, :, 0], np.exp(v[:, np.newaxis, :, 1])
+        lean = (u + easy * self.offset) * slope
+        return slope, lean, lean + easy, self.guessing.probability(v[:, np.newaxis, :, -1])
 
 
 @dataclass(frozen=True)
@@ -413,8 +433,3 @@ def _over_trials(values: Array) -> Array:
     """Return sums over systems and trials, of shape (resample, question)."""
     rows = values.reshape(len(values), -1, values.shape[-1])
     return np.ones(rows.shape[1]) @ rows
-
-
-def _over_answers(values: Any) -> Any:
-    """Return what questions have, of shape (resample, question), with the axes of answers."""
-    return values[:, np.newaxis, np.newaxis] if isinstance(values, np.ndarray) else values

@@ -1,17 +1,18 @@
 """Item response models as rows of one engine: their designs, priors and what they hold."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
+from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines, Rasch
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.fits.newton import maximise_nonconcave, smoothed_log_odds
+from bayesrank.inference.fits.newton import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.rasch import stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
@@ -28,8 +29,6 @@ class NormalPrior(NamedTuple):
 
 
 _STANDARD = NormalPrior()
-# A count over trials has them all in one.
-_ONE_TRIAL = np.ones((1, 1))
 
 
 def pooled_items(
@@ -43,7 +42,7 @@ def pooled_items(
     guess_prior: NormalPrior = _STANDARD,
     level: float = 0.0,
     level_sd: float = LEVEL_SD,
-) -> tuple[TwoSided[Lines], ItemCounts]:
+) -> tuple[TwoSided[Lines | Rasch], ItemCounts]:
     r"""Build the log-posterior of Rasch, 2PL or 3PL data whose parameters all have priors.
 
     With :math:`x_{lm} = a_m \theta_l + d_m` and c the chance of guessing, P = c + (1 - c)
@@ -60,7 +59,7 @@ def pooled_items(
     slope_prior : NormalPrior, optional
         Prior on the log discriminations; all are 0 by default.
     guessing : Guessing, default none
-        How guessing is treated.
+        How guessing is treated, where discriminations differ.
     guess_prior : NormalPrior, default standard
         Prior on the guessing logits.
     level, level_sd : float, default 0 and 2.5
@@ -75,15 +74,17 @@ def pooled_items(
     data = item_counts(correct, trials, None, drop=False)
     n_systems, n_questions = data.right.shape[1:]
     mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
-    sloped = slope_prior is not None
-    priors = [NormalPrior(0.0, 0.0), *([slope_prior] if slope_prior is not None else [])]
-    if guessing.fixed is None:
-        priors.append(guess_prior)
+    priors = [NormalPrior(0.0, 0.0)]
+    if slope_prior is None:
+        likelihood = Rasch.of(data.right, data.trials)
+    else:
+        likelihood = Lines(data.right, data.trials, guessing)
+        priors += [slope_prior, *([guess_prior] if guessing.fixed is None else [])]
     means, precisions = zip(*priors, strict=True)
-    hold_v = np.zeros((1, int(sloped), n_questions, len(priors)))
+    hold_v = np.zeros((1, int(slope_prior is not None), n_questions, len(priors)))
     hold_v[:, :, :, 1:2] = 1.0
     problem = TwoSided(
-        Lines(data.right[:, :, None], data.trials[:, :, None], _ONE_TRIAL, sloped, guessing),
+        likelihood,
         Quadratic(np.array([[ability_precision]]), (mean - mean.mean())[:, np.newaxis]),
         Quadratic(np.diag(precisions), np.array(means)),
         Pooled(0, level, level_sd),
@@ -134,33 +135,69 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     level = ability.mean(axis=-1, keepdims=True)
     means = np.broadcast_to(problem.questions.mean, (difficulty.shape[-1], kinds)).T[1:]
     others = [np.broadcast_to(mean, difficulty.shape) for mean in means]
-    if problem.likelihood.sloped:
+    rows, guessing = data.trials, None
+    if isinstance(problem.likelihood, Lines):
         others[0] = np.zeros_like(difficulty)
+        # Only where questions differ in more than difficulty does it matter which were right.
+        rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
     start = np.concatenate([ability - level, level - difficulty, *others], axis=-1)
-    optimum = maximise_nonconcave(problem, start)
+    optimum = problem.maximise(start)
     point, mean = optimum.point, np.asarray(problem.systems.mean)[:, 0]
     totals = data.by_system + problem.systems.precision[0, 0] * mean
-    # Only where questions differ in more than difficulty does it matter which were right.
-    rows = data.trials
-    if problem.likelihood.sloped:
-        rows = np.concatenate([data.right, rows], axis=-1)
     point[:, :n_systems] = settle_ties(point[:, :n_systems], totals, rows=rows)
-    return Fit.at(problem, optimum, data.lead, partial(_unpack_pooled, problem.likelihood))
+    unpack = partial(_unpack, n_systems, kinds, guessing)
+    return Fit.at(problem, optimum, data.lead, unpack)
 
 
-def _unpack_pooled(likelihood: Lines, free: Array) -> Named:
+def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) -> Named:
     """Name the parameters at free coordinates of shape (..., p)."""
-    n_systems, _, _, kinds = likelihood.shape
     intercept, *others = np.split(free[..., n_systems:], kinds, axis=-1)
     named = {"score": free[..., :n_systems], "intercept": intercept}
-    if likelihood.sloped:
-        slope = np.exp(others[0])
-        named |= {
-            "log_discrimination": others[0],
-            "discrimination": slope,
-            "difficulty": -intercept / slope,
-        }
-    if likelihood.guessing.fixed is None:
-        guess = likelihood.guessing.upper * logistic(others[-1])
-        named |= {"guessing_logit": others[-1], "guessing": guess}
+    if guessing is None:
+        return named
+    slope = np.exp(others[0])
+    named["log_discrimination"], named["discrimination"] = others[0], slope
+    named["difficulty"] = -intercept / slope
+    if guessing.fixed is None:
+        named["guessing_logit"] = others[1]
+        named["guessing"] = guessing.upper * logistic(others[1])
     return named
+
+
+def merged_questions(
+    problem: TwoSided[Rasch],
+) -> tuple[TwoSided[Rasch], NDArray[np.intp] | None]:
+    """Merge the questions of one complete table that have the same number right.
+
+    Their difficulties are equal where these have no prior.
+
+    Parameters
+    ----------
+    problem : TwoSided of Rasch
+        Such a problem, with as many answers to each question but those that are left out.
+
+    Returns
+    -------
+    problem : TwoSided of Rasch
+        The problem of the merged questions, without those that are left out; the same one where
+        there is nothing to merge, answers are missing, or there are several resamples.
+    place : numpy.ndarray of intp and shape (question,), or None
+        Where each question is among the merged ones, any for those that are left out; None where
+        the problem is the same.
+    """
+    answers = problem.likelihood
+    kept = np.flatnonzero(answers.asked[0])
+    complete = (answers.trials[..., kept] == answers.trials.max()).all()
+    if problem.size != 1 or not kept.size or not complete:
+        return problem, None
+    right, found, counts = np.unique(
+        answers.by_question[0, kept], return_inverse=True, return_counts=True
+    )
+    place = np.zeros(answers.asked.size, dtype=np.intp)
+    if right.size == place.size:
+        return problem, None
+    place[kept] = found
+    trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
+    merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
+    held = np.bincount(found, problem.hold_v[0, 0, kept, 0]).reshape(1, 1, -1, 1)
+    return replace(problem, likelihood=merged, hold_v=held), place

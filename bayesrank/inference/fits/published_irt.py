@@ -40,7 +40,6 @@ from bayesrank.inference.fits.two_sided import Bordered, Expansion, Quadratic, T
 
 _TINY = 1e-300
 # A count over trials has them all in one.
-_ONE_TRIAL = np.ones((1, 1))
 _SCALE_STEPS = 2
 # Log-odds x below which a parameter that still falls is sent to the floor, and the floor itself.
 _FALLING = -8.0
@@ -72,7 +71,7 @@ class PublishedItems(TwoSided[Lines]):
     @cached_property
     def kept(self) -> NDArray[np.bool_]:
         """Questions with answers, of shape (resample, question)."""
-        return self.likelihood.trials.any(axis=(1, 2))
+        return self.likelihood.trials.any(axis=1)
 
     @property
     def has_prior(self) -> bool:
@@ -178,8 +177,8 @@ class PublishedItems(TwoSided[Lines]):
         self, point: Array, found: Expansion
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Say which abilities and which offsets fall for ever."""
-        trials = self.likelihood.trials[:, :, 0]
-        x = self.likelihood.log_odds(*self.split(point))[2][:, :, 0]
+        trials = self.likelihood.trials
+        x = self.likelihood.log_odds(*self.split(point))[2]
         highest = np.where(trials <= 0.0, -np.inf, x)
         fallen = []
         for axis, slope in ((2, found.gu[..., 0]), (1, found.gv[..., 0])):
@@ -271,7 +270,7 @@ def published_items(
         precisions.append(2.0 * reg_guessing)
     mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
     problem = PublishedItems(
-        Lines(data.right[:, :, None], data.trials[:, :, None], _ONE_TRIAL, True, guessing, True),
+        Lines(data.right, data.trials, guessing, offset=True),
         Quadratic(np.array([[ability_precision]]), mean[:, np.newaxis]),
         Quadratic(np.diag(precisions)),
         None,

@@ -194,10 +194,9 @@ class Bordered:
         """Return the steps of both sides that keep what is held; NaN where singular."""
         questions_first = gv.size >= gu.size
         first, other = (gv, gu) if questions_first else (gu, gv)
-        solved, complement = self._eliminate(first, other, questions_first=questions_first)
+        back, complement = self._eliminate(first, other, questions_first=questions_first)
         x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
-        inner = solved[..., -1:] - solved[..., :-1] @ x[:, np.newaxis]
-        step, beside = inner[..., 0], x[:, : other[0].size, 0].reshape(other.shape)
+        step, beside = back(x[:, np.newaxis]), x[:, : other[0].size, 0].reshape(other.shape)
         return (beside, step) if questions_first else (step, beside)
 
     def definite(self) -> NDArray[np.bool_]:
@@ -219,8 +218,8 @@ class Bordered:
 
     def _eliminate(
         self, side: Array, other_side: Array, *, questions_first: bool
-    ) -> tuple[Array, Array]:
-        """Eliminate one side: its solved columns, and the complement beside its right side."""
+    ) -> tuple[Callable[[Array], Array], Array]:
+        """Eliminate one side: how the rest gives it, and the complement beside its right side."""
         if questions_first:
             blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 3, 4, 1, 2)
             border, beside = self.on_v, self.on_u
@@ -232,10 +231,16 @@ class Bordered:
         columns[..., :kept] = cross.reshape(batch, n, k, kept)
         columns[..., kept:-1] = border.transpose(0, 2, 3, 1)
         columns[..., -1] = side
-        across = columns[..., :-1].reshape(batch, n * k, -1).transpose(0, 2, 1)
-        with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
-            solved = columns / blocks if k == 1 else solve_or_nan(blocks, columns)
-            complement = -(across @ solved.reshape(batch, n * k, -1))
+        solved, unroot = _chain_roots(blocks, columns) or _roots(blocks, columns)
+        across, through = (x.reshape(batch, n * k, -1) for x in (columns, solved))
+        if unroot is not None:
+            across = through  # of one array with itself: BLAS does half the work
+        complement = -(across.transpose(0, 2, 1) @ through)[:, :-1]
+
+        def back(x: Array) -> Array:
+            found = solved[..., -1:] - solved[..., :-1] @ x
+            return (found if unroot is None else unroot(found))[..., 0]
+
         each = np.arange(m)
         whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
         whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
@@ -245,7 +250,7 @@ class Bordered:
         at = kept + np.arange(extra)
         complement[:, at, at] += self.corner
         complement[:, :kept, -1] += other_side.reshape(batch, kept)
-        return solved, complement
+        return back, complement
 
     def dense(self) -> Array:
         """Return the matrices in full, of shape (resample, p, p), coordinate by coordinate."""
@@ -440,10 +445,10 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         """Return the objective in blocks, and what couples questions: columns and signs."""
         u, v = self.split(point)
         found, low = self.likelihood.expand(u, v, exact), None
-        found.gu = found.gu + self.systems.gradient(u)
-        found.gv = found.gv + self.questions.gradient(v)
-        found.uu = found.uu + self.systems.precision
-        found.vv = found.vv + self.questions.precision
+        found.gu += self.systems.gradient(u)
+        found.gv += self.questions.gradient(v)
+        found.uu += self.systems.precision
+        found.vv += self.questions.precision
         if found.value is not None:
             found.value = found.value + self.systems.value(u) + self.questions.value(v)
         if self.pooled is not None:
@@ -476,6 +481,60 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
         return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
+
+
+Unroot = Callable[[Array], Array]
+
+
+def _roots(blocks: Array, columns: Array) -> tuple[Array, Unroot | None]:
+    """Solve small symmetric blocks by R, R' R their inverse: R columns, and how R' is applied.
+
+    Where not all blocks are positive definite, or smaller than their columns are many, the columns
+    are solved, and there is no R.
+    """
+    k = blocks.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
+        if k == 1:
+            roots = 1.0 / np.sqrt(blocks)
+            if not np.isfinite(roots).all():
+                return columns / blocks, None
+            return columns * roots, lambda found: found * roots
+        if 2 * k < columns.shape[-1]:
+            try:
+                roots = np.linalg.inv(np.linalg.cholesky(blocks))
+                return roots @ columns, lambda found: roots.swapaxes(2, 3) @ found
+            except np.linalg.LinAlgError:
+                pass
+        return solve_or_nan(blocks, columns), None
+
+
+def _chain_roots(blocks: Array, columns: Array) -> tuple[Array, Unroot] | None:
+    """Do what :func:`_roots` does for the blocks of chains, which are tridiagonal; else None."""
+    diagonal = np.einsum("bnkk->kbn", blocks)[..., np.newaxis]
+    beside = np.einsum("bnkk->kbn", blocks[:, :, 1:, :-1])[..., np.newaxis]
+    far = np.count_nonzero(blocks) - np.count_nonzero(diagonal) - 2 * np.count_nonzero(beside)
+    if len(diagonal) < 3 or far:
+        return None
+    pivots = diagonal.copy()
+    for t in range(1, len(pivots)):
+        pivots[t] -= beside[t - 1] ** 2 / pivots[t - 1]
+    if not (pivots > 0.0).all():
+        return None
+    scale = 1.0 / np.sqrt(pivots)
+    below = beside * scale[:-1]
+    rows = columns.transpose(2, 0, 1, 3)  # in place
+    rows[0] *= scale[0]
+    for t in range(1, len(rows)):
+        rows[t] -= below[t - 1] * rows[t - 1]
+        rows[t] *= scale[t]
+
+    def unroot(found: Array) -> Array:
+        rows = found.transpose(2, 0, 1, 3) * scale
+        for t in range(len(rows) - 2, -1, -1):
+            rows[t] -= scale[t] * below[t] * rows[t + 1]
+        return rows.transpose(1, 2, 0, 3)
+
+    return columns, unroot
 
 
 def joined(u: Array, v: Array) -> Array:
