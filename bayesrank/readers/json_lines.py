@@ -121,7 +121,7 @@ def _samples(path: Path, metric: str) -> Iterator[tuple[str, str, Attempt, str]]
                 "paths must hold samples with evaluation_name, model_id, sample_id and "
                 f"evaluation; got {misfit(wrong)} in {path.name}: leave it out"
             ) from wrong
-        task, system, question = map(label, labels)
+        task, system, question = str(labels[0]), str(labels[1]), label(labels[2])
         outcome = outcome_number(value, f"the {metric} of {question!r} in {path.name}")
         status = "error" if error else "unscored" if isnan(outcome) else ""
         yield task, system, Attempt(question, outcome, status=status, details=(error,)), hashed
@@ -138,4 +138,4 @@ def _responses(path: Path) -> Iterator[tuple[str, Attempt]]:
         for item, response in responses.items():
             outcome = outcome_number(response, f"item {item!r} in {path.name}")
             status = "unscored" if isnan(outcome) else ""
-            yield label(record["subject_id"]), Attempt(label(item), outcome, status=status)
+            yield str(record["subject_id"]), Attempt(label(item), outcome, status=status)

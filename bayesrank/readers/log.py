@@ -1,5 +1,6 @@
 """What readers find in files: runs of systems, and the attempts in them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isnan
@@ -10,6 +11,10 @@ from bayesrank.outcome_values import outcome_number
 
 # Why an attempt has no outcome, or how it ended where it has one.
 STATUSES = ("error", "limit", "refused", "unscored", "absent")
+
+
+# Ids that went through a table of floats.
+_WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class Log:
 
 
 def label(value: object) -> str:
-    """Return the name of a question or system: 1, 1.0 and "1" are one.
+    """Return the name of a question: 1, 1.0, "1" and "1.0" are one.
 
     Parameters
     ----------
@@ -87,12 +92,12 @@ def label(value: object) -> str:
 
     Examples
     --------
-    >>> [label(1), label(1.0), label("1"), label(0.5)]
-    ['1', '1', '1', '0.5']
+    >>> [label(1), label(1.0), label("1"), label("1.0"), label(0.5)]
+    ['1', '1', '1', '1', '0.5']
     """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip()
+    text = str(value).strip()
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def scored(

@@ -20,6 +20,7 @@ from bayesrank.readers.evalplus import (
 from bayesrank.readers.harbor import is_harbor, read_harbor
 from bayesrank.readers.helm import is_instance_stats, read_helm
 from bayesrank.readers.inspect_files import is_inspect_log
+from bayesrank.readers.inspect_frames import is_inspect_frame, read_inspect_frames
 from bayesrank.readers.inspect_logs import read_inspect
 from bayesrank.readers.json_lines import (
     is_every_eval_ever,
@@ -114,6 +115,13 @@ _ROWS = (
         is_inspect_log,
         read_inspect,
         ("task", "scorer", "metric"),
+    ),
+    Reader(
+        "inspect_frames",
+        "tables of samples_df of inspect_ai",
+        is_inspect_frame,
+        read_inspect_frames,
+        ("task", "scorer"),
     ),
     Reader(
         "lm_eval",

@@ -168,7 +168,40 @@ def _mcpmark(task: str, service: str, success: bool, error: str | None = None) -
     }
 
 
+def _sample(model: str, question: int, epoch: int, score: str | None, **more: Any) -> Content:
+    return {
+        "sample_id": f"{model}-{question}-{epoch}",
+        "eval_id": f"eval-{model}",
+        "log": "logs/x.eval",
+        "id": question,
+        "epoch": epoch,
+        "model": model,
+        "task_name": "sums",
+        "error": None,
+        "limit": None,
+        "score_match": score,
+        **more,
+    }
+
+
 EXAMPLES = [
+    Example(
+        "inspect_frames",
+        {
+            "samples.parquet": [
+                _sample("openai/a", 1, 1, "C"),
+                _sample("openai/a", 1, 2, "I", error="tool crashed"),
+                _sample("openai/a", 2, 1, "I", limit="token"),
+                _sample("openai/a", 2, 2, None, error="503"),
+                _sample("openai/b", 1, 1, "C"),
+                _sample("openai/b", 1, 2, "C"),
+                _sample("openai/b", 2, 1, "I"),
+                _sample("openai/b", 2, 2, "P"),
+            ]
+        },
+        {"openai/a": [0.5, 0], "openai/b": [1, 0.25]},
+        "1 of 8 outcomes missing (1 error)",
+    ),
     Example(
         "bigcodebench",
         {
