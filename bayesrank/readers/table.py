@@ -17,17 +17,12 @@ from bayesrank.readers.evalplus import (
     read_bigcodebench,
     read_evalplus,
 )
+from bayesrank.readers.every_eval_ever import is_every_eval_ever, read_every_eval_ever
 from bayesrank.readers.harbor import is_harbor, read_harbor
 from bayesrank.readers.helm import is_instance_stats, read_helm
 from bayesrank.readers.inspect_files import is_inspect_log
 from bayesrank.readers.inspect_frames import is_inspect_frame, read_inspect_frames
 from bayesrank.readers.inspect_logs import read_inspect
-from bayesrank.readers.json_lines import (
-    is_every_eval_ever,
-    is_py_irt,
-    read_every_eval_ever,
-    read_py_irt,
-)
 from bayesrank.readers.judgments import is_livebench, is_mt_bench, read_livebench, read_mt_bench
 from bayesrank.readers.lighteval import is_lighteval, read_lighteval
 from bayesrank.readers.livecodebench import is_livecodebench, read_livecodebench
@@ -40,6 +35,7 @@ from bayesrank.readers.npz import is_npz, read_npz, read_npz_table
 from bayesrank.readers.openai_evals import is_openai_evals, read_openai_evals
 from bayesrank.readers.opencompass import is_opencompass, read_opencompass
 from bayesrank.readers.promptfoo import is_promptfoo, read_promptfoo
+from bayesrank.readers.py_irt import is_py_irt, read_py_irt
 from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
@@ -254,7 +250,8 @@ _ROWS = (
         "Every Eval Ever samples, <uuid>_samples.jsonl",
         is_every_eval_ever,
         read_every_eval_ever,
-        ("task", "metric"),
+        ("task", "scorer", "metric"),
+        beside=r".*\.json",
     ),
     Reader("py_irt", "responses of subjects as py-irt takes them, .jsonl", is_py_irt, read_py_irt),
     Reader(

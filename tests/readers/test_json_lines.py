@@ -87,7 +87,7 @@ def test_every_eval_ever_names_that_stand_for_two_inputs_are_counted(write_lines
 def test_every_eval_ever_sample_of_another_shape(write_lines, lost):
     record = sample("a", "s", 1.0)
     del record[lost]
-    with pytest.raises(DataError, match=rf"samples with evaluation_name, .*{lost}.* in 0a1b_"):
+    with pytest.raises(DataError, match=rf"samples with evaluation_name, .*{lost}.*0a1b_"):
         read_responses(write_lines(record))
 
 
@@ -112,7 +112,7 @@ def test_py_irt_subjects_are_systems_and_their_lines_trials(tmp_path, name):
     [
         ('{"subject_id": "a"}', r"lines with a subject_id and responses by item; got subject_id"),
         ('{"subject_id": "a", "responses": [1]}', r"lines with a subject_id and responses"),
-        ('{"subject_id": "a", "responses": {"q": "x"}}', r"outcome must be .* for item 'q'"),
+        ('{"subject_id": "a", "responses": {"q": "x"}}', r"outcome must be .* for 'q'"),
         ('{"subject_id": "a", "responses": {"q"', r"valid JSON"),
     ],
 )
@@ -120,3 +120,26 @@ def test_py_irt_broken_line(tmp_path, line, message):
     (tmp_path / "data.jsonl").write_text(line)
     with pytest.raises(DataError, match=message):
         read_responses(tmp_path)
+
+
+def test_every_eval_ever_results_are_scorers(write_lines):
+    path = write_lines(
+        sample("org/a", "s1", 1.0, evaluation_result_id="exact_match"),
+        sample("org/a", "s1", 0.25, evaluation_result_id="f1"),
+    )
+    with pytest.raises(DataError, match=r"scorer must name one of exact_match, f1; got None"):
+        read_responses(path)
+    assert read_responses(path, scorer="f1").scores.tolist() == [[[0.25]]]
+
+
+def test_every_eval_ever_settings_beside_the_samples_tell_systems_apart(write_lines, tmp_path):
+    for name, temperature in (("0a", 0.0), ("1b", 1.0)):
+        write_lines(sample("m", "s1", 1.0, evaluation_id=name), name=f"{name}_samples.jsonl")
+        result = {
+            "evaluation_name": "sums",
+            "generation_config": {"generation_args": {"temperature": temperature}},
+        }
+        told = {"model_info": {"id": "m"}, "evaluation_results": [result]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(told))
+    assert read_responses(tmp_path).systems == ("m (temperature=0.0)", "m (temperature=1.0)")
+    assert read_responses(tmp_path, pool="temperature").shape == (1, 1, 2)

@@ -1,0 +1,63 @@
+"""Reader of responses of subjects as py-irt takes them, JSON lines."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bayesrank.errors import DataError
+from bayesrank.readers.assembly import table_of_logs
+from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, starts_like
+from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
+from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.selection import Selection
+
+SUBJECTS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"(?:subject_id|responses)"\s*:')
+LINES = (".jsonl", ".jsonlines", ".ndjson")
+
+
+def is_py_irt(path: Path) -> bool:
+    """Return whether a file starts like the responses of a subject, as py-irt writes them."""
+    return starts_like(path, SUBJECTS_START, LINES)
+
+
+def read_py_irt(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read the responses of subjects, as py-irt takes them.
+
+    Each line is ``{"subject_id": ..., "responses": {item: response, ...}}``. Subjects are systems
+    and items questions; several lines of a subject are trials, and not paired.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Files.
+    selection : Selection
+        Empty: the lines name no task.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a file is damaged.
+    """
+    logs: dict[tuple[Path, str], Log] = {}
+    for path in paths:
+        for system, attempt in _responses(path):
+            logs.setdefault((path, system), Log(path, system, [])).attempts.append(attempt)
+    numbered = [replace(log, attempts=number_trials(log.attempts)) for log in logs.values()]
+    return table_of_logs(numbered, "py_irt", selection)
+
+
+def _responses(path: Path) -> Iterator[tuple[str, Attempt]]:
+    for record in parse_json_lines(path):
+        responses = record.get("responses")
+        if "subject_id" not in record or not isinstance(responses, dict):
+            raise DataError(
+                "paths must hold lines with a subject_id and responses by item; got "
+                f"{', '.join(record)} in {path.name}: leave it out"
+            )
+        for item, response in responses.items():
+            yield str(record["subject_id"]), scored(label(item), response, path)
