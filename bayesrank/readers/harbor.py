@@ -13,10 +13,13 @@ from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import Selection, choose
 
-JOB_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"stats"\s*:\s*\{(?s:.*?)"evals"\s*:)')
+# A job may repeat the results of its trials behind its statistics.
+JOB_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{(?s:(?!"task_name"\s*:).)*?"stats"\s*:\s*\{(?s:.*?)"evals"\s*:'
+)
 TRIAL_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"task_name"\s*:)(?=(?s:.*?)"trial_name"\s*:)'
-    rb'(?=(?s:.*?)"(?:agent_info|verifier_result|exception_info)"\s*:)'
+    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:(?!"stats"\s*:).)*?"task_name"\s*:)'
+    rb'(?=(?s:.*?)"trial_name"\s*:)(?=(?s:.*?)"(?:agent_info|verifier_result)"\s*:)'
 )
 
 # Harbor's mean counts a trial without a reward as 0.
@@ -69,9 +72,14 @@ def _trial(path: Path, metric: str | None) -> Log:
         model = agent.get("model_info") or {}
         run = told.get("config") or {}
         config = run.get("agent") or {}
-        exception = (told.get("exception_info") or {}).get("exception_type") or ""
+        raised = [each.get("exception_info") for each in (told, *(told.get("step_results") or ()))]
+        raised = [each for each in raised if each]
+        exception = str(raised[0].get("exception_type")) if raised else ""
         rewards = (told.get("verifier_result") or {}).get("rewards") or {}
-        attempt = _attempt(label(told["task_name"]), rewards, str(exception), metric)
+        # Some exceptions leave a reward that does not count.
+        if not all((each.get("policy") or {}).get("has_valid_reward", True) for each in raised):
+            rewards = {}
+        attempt = _attempt(label(told["task_name"]), rewards, exception, metric)
         return Log(
             path,
             _system(agent.get("name") or config.get("name"), model.get("name")),

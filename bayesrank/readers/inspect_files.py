@@ -24,7 +24,14 @@ SPEC_MEMBERS = ("header.json", "_journal/start.json")
 SETTINGS = ("model_base_url", "model_args", "model_generate_config")
 # ... and of how it was measured, beside its limits.
 CONDITIONS = ("solver", "solver_args", "task_version", "task_args")
-LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "cost_limit")
+LIMITS = (
+    "message_limit",
+    "token_limit",
+    "turn_limit",
+    "time_limit",
+    "working_limit",
+    "cost_limit",
+)
 
 # The reason to stop of a model that would not answer.
 REFUSAL = "content_filter"

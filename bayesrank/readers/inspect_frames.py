@@ -1,19 +1,23 @@
 """Reader of tables that ``samples_df`` of inspect_ai makes, stored as CSV, Parquet and the like."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.inspect_files import CONDITIONS, LIMITS
+from bayesrank.readers.inspect_files import CONDITIONS, LIMITS, SETTINGS
 from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_suffix
-from bayesrank.readers.selection import Selection, choose
+from bayesrank.readers.selection import Selection, choose, choose_tasks
 from bayesrank.readers.table_files import SUFFIXES, column_names, read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What identifies the evaluation, the sample and its repeat; sample_id is another one in every row.
 IDS = {"eval_id", "sample_id", "id", "epoch"}
@@ -53,54 +57,83 @@ def read_inspect_frames(paths: Sequence[Path], selection: Selection) -> LogTable
     DataError
         If a choice is left open, or a table lacks the model or is damaged.
     """
+    frames = {path: _read(path) for path in paths}
+    rows = {path: list(_rows(frame)) for path, frame in frames.items()}
+    tasks = choose_tasks((_task(row) for own in rows.values() for row in own), selection.task)
+    rows = {path: [row for row in own if _task(row) in tasks] for path, own in rows.items()}
+    known = (name for own in rows.values() for row in own for name in _scorers(row))
+    where = f" for task {tasks[0]!r}" if len(tasks) == 1 else ""
+    scorer = choose("scorer", known, selection.scorer, where)
     logs: dict[tuple[Path, str, str], Log] = {}
-    for path in paths:
-        frame = read_frame(path, needed=_is_needed)
-        scorers = [name.removeprefix(SCORE) for name in frame if name.startswith(SCORE)]
-        scorer = choose("scorer", scorers, selection.scorer)
-        if "model" not in frame:
-            raise DataError(
-                f"paths must be tables with a column model; got none in {path.name}: make it by "
-                "samples_df(columns=EvalInfo + EvalTask + EvalModel + SampleSummary)"
-            )
+    for path, own in rows.items():
         with expects(path, "samples with an id, an epoch and a score"):
-            for row in _rows(frame):
+            for row in own:
                 key = (path, str(row["eval_id"]), str(row["model"]))
                 log = logs.setdefault(key, _log(path, row))
                 log.attempts.append(_attempt(row, scorer, path))
     return table_of_logs(list(logs.values()), "inspect_frames", selection, details=DETAILS)
 
 
+def _read(path: Path) -> "pd.DataFrame":
+    frame = read_frame(path, needed=_is_needed)
+    if "model" not in frame:
+        raise DataError(
+            f"paths must be tables with a column model; got none in {path.name}: make it by "
+            "samples_df(columns=EvalInfo + EvalTask + EvalModel + SampleSummary)"
+        )
+    return frame[[name for name in frame if _is_needed(name)]]
+
+
+def _task(row: dict[str, Any]) -> str:
+    return str(row.get("task_name") or row.get("task") or "unnamed")
+
+
+def _scorers(row: dict[str, Any]) -> Iterator[str]:
+    """Yield the scorers of a sample, without the columns that explain or summarise their scores."""
+    names = [name.removeprefix(SCORE) for name in row if name.startswith(SCORE)]
+    for name in names:
+        explained = any(name.startswith(f"{other}_") for other in (*names, "headline"))
+        if not explained and row[f"{SCORE}{name}"] is not None:
+            yield name
+
+
 def _is_needed(name: str) -> bool:
     """Return whether a column is read; others hold the texts of samples."""
-    known = name in IDS or name in (*DETAILS, *LIMITS, *CONDITIONS, "task", "task_name")
-    return known or name.startswith((SCORE, "model", "task_arg_"))
+    known = (*IDS, *DETAILS, *LIMITS, *CONDITIONS, *SETTINGS, "model", "task", "task_name")
+    return name in known or name.startswith((SCORE, "task_arg_"))
 
 
-def _rows(frame: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows as text, numbers, and None where there is nothing."""
-    for values in zip(*(frame[name].tolist() for name in frame), strict=True):
-        yield {
-            name: None if _is_blank(value) else value
-            for name, value in zip(frame, values, strict=True)
-        }
-
-
-def _is_blank(value: Any) -> bool:
-    return value is None or value == "" or (np.ndim(value) == 0 and value != value)
+def _rows(frame: "pd.DataFrame") -> Iterator[dict[str, Any]]:
+    """Yield the rows as text and numbers, with None where there is nothing."""
+    names = [str(name) for name in frame]
+    blank = np.asarray(frame.isna() | (frame == ""))
+    columns = (frame[name].tolist() for name in names)
+    for row, empty in zip(zip(*columns, strict=True), blank, strict=True):
+        pairs = zip(names, row, empty, strict=True)
+        yield {name: None if missing else value for name, value, missing in pairs}
 
 
 def _log(path: Path, row: dict[str, Any]) -> Log:
-    arguments = {name: row[name] for name in row if name.startswith("task_arg_")}
+    names = (*LIMITS, *CONDITIONS, *(name for name in row if name.startswith("task_arg_")))
     return Log(
         path,
         str(row["model"]),
         [],
-        task=str(row.get("task_name") or row.get("task") or ""),
+        task=_task(row),
         run=str(row["eval_id"]),
-        settings={name: row[name] for name in row if name.startswith("model_")},
-        conditions={name: row.get(name) for name in (*LIMITS, *CONDITIONS)} | arguments,
+        settings={name: _told(row.get(name)) for name in SETTINGS},
+        conditions={name: _told(row.get(name)) for name in (*names, "model_roles")},
     )
+
+
+def _told(value: Any) -> Any:
+    """Return what a cell holds: objects are stored as JSON."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            pass
+    return value
 
 
 def _attempt(row: dict[str, Any], scorer: str, path: Path) -> Attempt:

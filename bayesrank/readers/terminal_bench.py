@@ -22,7 +22,12 @@ TRIAL_START = re.compile(BYTE_ORDER_MARK + rb"\s*\{\s*" + _TRIAL)
 # Its accuracy is the share of resolved trials among all.
 WRONG = ("error", "limit", "unscored")
 FINE = frozenset({"unset", "none"})
-LIMITS = frozenset({"agent_timeout", "test_timeout", "context_length_exceeded"})
+LIMITS = frozenset({
+    "agent_timeout",
+    "test_timeout",
+    "context_length_exceeded",
+    "output_length_exceeded",
+})  # fmt: skip
 
 
 def is_terminal_bench(path: Path) -> bool:

@@ -39,3 +39,31 @@ def test_py_irt_lines():
     data = read_responses(SAMPLES / "py_irt")
     assert (data.systems, data.questions) == (("ann", "bo"), ("q1", "q2", "q3"))
     assert data.outcomes[..., 0].tolist() == [[1, 0, 1], [0, -1, 1]]
+
+
+def test_harbor_jobs_and_trials():
+    trials = read_responses(SAMPLES / "harbor")
+    assert trials.systems == ("terminus-2__large",)
+    outcomes = dict(zip(trials.questions, trials.outcomes[0].tolist(), strict=True))
+    assert outcomes == {"t1": [1, 0], "t2": [0, -1], "t3": [0, -1]}
+    # Its job says the same.
+    job = read_responses(SAMPLES / "harbor" / "job" / "result.json")
+    assert dict(zip(job.questions, job.outcomes[0].tolist(), strict=True)) == outcomes
+    table = read_table(SAMPLES / "harbor")
+    status = dict(zip(table.frame["question"], table.frame["status"], strict=True))
+    assert (status["t2"], status["t3"]) == ("limit", "error")
+
+
+def test_terminal_bench_results():
+    table = read_table(SAMPLES / "terminal_bench")
+    assert table.source == "terminal_bench"
+    assert table.frame["system"].unique().tolist() == ["terminus__org/large"]
+    assert table.frame["outcome"].tolist() == [1, 0, 0, 0]
+    assert table.frame["status"].tolist() == ["", "limit", "error", ""]
+
+
+def test_samples_df_of_inspect():
+    data = read_responses(SAMPLES / "inspect_frames")
+    assert data.systems == ("mockllm/large", "mockllm/small")
+    assert data.questions == ("1", "2")
+    assert data.outcomes.tolist() == [[[1, 0], [0, 0]], [[1, 0], [0, 0]]]
