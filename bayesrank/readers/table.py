@@ -113,13 +113,6 @@ _ROWS = (
         ("task", "scorer", "metric"),
     ),
     Reader(
-        "inspect_frames",
-        "tables of samples_df of inspect_ai",
-        is_inspect_frame,
-        read_inspect_frames,
-        ("task", "scorer"),
-    ),
-    Reader(
         "lm_eval",
         "lm-evaluation-harness samples, one folder per model",
         is_samples_file,
@@ -254,6 +247,13 @@ _ROWS = (
         beside=r".*\.json",
     ),
     Reader("py_irt", "responses of subjects as py-irt takes them, .jsonl", is_py_irt, read_py_irt),
+    Reader(
+        "inspect_frames",
+        "tables of samples_df of inspect_ai",
+        is_inspect_frame,
+        read_inspect_frames,
+        ("task", "scorer"),
+    ),
     Reader(
         "battles",
         "battles of arenas and judges, .csv, .parquet, .jsonl and .json",
