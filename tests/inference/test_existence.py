@@ -7,16 +7,17 @@ import pytest
 
 from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import NoFiniteEstimate
-from bayesrank.inference.fits.existence import (
-    check_fixed_threshold,
-    check_items,
-    check_tie_model,
-    check_wins,
-)
+from bayesrank.inference.fits.existence import check_items, check_tie_model, check_wins
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry, davidson, rao_kupper
 
 NAMES = ["ada", "bob", "cyd", "dan"]
+FIXED = {"method": "rao_kupper", "systems": NAMES[:3]}
+DAVIDSON = {"method": "davidson", "share": 0.5}
+RAO_KUPPER = {"method": "rao_kupper", "share": 1.0}
+TIE_MODELS = pytest.mark.parametrize(
+    "model", [DAVIDSON, RAO_KUPPER], ids=["davidson", "rao_kupper"]
+)
 
 
 def test_a_long_cycle_is_strongly_connected_and_a_path_is_not():
@@ -53,32 +54,32 @@ def test_systems_without_a_common_opponent_are_named():
 
 def test_a_fixed_threshold_needs_only_a_tie():
     wins = np.array([[0, 1], [0, 0]])
-    check_fixed_threshold(wins, 1 - np.eye(2), systems=NAMES[:2])
+    check_wins(wins, 1 - np.eye(2), systems=NAMES[:2], method="rao_kupper")
     with pytest.raises(NoFiniteEstimate, match="'ada' never lost to or tied with any of the"):
-        check_fixed_threshold(wins, np.zeros((2, 2)), systems=NAMES[:2])
+        check_wins(wins, np.zeros((2, 2)), systems=NAMES[:2], method="rao_kupper")
 
 
-@pytest.mark.parametrize("method", ["davidson", "rao_kupper"])
-def test_one_win_and_one_tie_have_no_estimate(method):
+@TIE_MODELS
+def test_one_win_and_one_tie_have_no_estimate(model):
     with pytest.raises(NoFiniteEstimate, match="raising 'ada' above the other systems"):
-        check_tie_model([[0, 1], [0, 0]], [[0, 1], [1, 0]], systems=NAMES[:2], method=method)
+        check_tie_model([[0, 1], [0, 0]], [[0, 1], [1, 0]], systems=NAMES[:2], **model)
 
 
-@pytest.mark.parametrize("method", ["davidson", "rao_kupper"])
-def test_tie_models_need_ties_and_decisions(method):
+@TIE_MODELS
+def test_tie_models_need_ties_and_decisions(model):
     nothing, everything = np.zeros((2, 2)), 1.0 - np.eye(2)
     with pytest.raises(NoFiniteEstimate, match="there are no ties"):
-        check_tie_model(everything, nothing, systems=NAMES[:2], method=method)
+        check_tie_model(everything, nothing, systems=NAMES[:2], **model)
     with pytest.raises(NoFiniteEstimate, match="every comparison is a tie"):
-        check_tie_model(nothing, everything, systems=NAMES[:2], method=method)
+        check_tie_model(nothing, everything, systems=NAMES[:2], **model)
 
 
-@pytest.mark.parametrize("method", ["davidson", "rao_kupper"])
-def test_a_one_sided_pair_is_held_by_its_ties_and_another_pair(method):
+@TIE_MODELS
+def test_a_one_sided_pair_is_held_by_its_ties_and_another_pair(model):
     # ada beat and tied bob; bob and cyd traded wins and ties: the tie strength is bounded by them.
     wins = np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0]])
     ties = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    check_tie_model(wins, ties, systems=NAMES[:3], method=method)
+    check_tie_model(wins, ties, systems=NAMES[:3], **model)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,15 +91,15 @@ def test_checks_agree_with_the_fits_on_small_random_data(seed):
             lambda wins, ties: fit_pairs(bradley_terry(), wins),
         ),
         "rao_kupper_fixed": (
-            lambda wins, ties: check_fixed_threshold(wins, ties, systems=NAMES[:3]),
+            lambda wins, ties: check_wins(wins, ties, **FIXED),
             lambda wins, ties: fit_pairs(rao_kupper(tie_strength=1.5), wins, ties),
         ),
         "davidson": (
-            lambda wins, ties: check_tie_model(wins, ties, systems=NAMES[:3], method="davidson"),
+            lambda wins, ties: check_tie_model(wins, ties, systems=NAMES[:3], **DAVIDSON),
             lambda wins, ties: fit_pairs(davidson(), wins, ties),
         ),
         "rao_kupper": (
-            lambda wins, ties: check_tie_model(wins, ties, systems=NAMES[:3], method="rao_kupper"),
+            lambda wins, ties: check_tie_model(wins, ties, systems=NAMES[:3], **RAO_KUPPER),
             lambda wins, ties: fit_pairs(rao_kupper(), wins, ties),
         ),
     }

@@ -57,7 +57,7 @@ def interchangeable(
     totals : numpy.ndarray of shape (resample, system)
         The statistic that multiplies each system's score.
     pairs : numpy.ndarray of shape (resample, system, system), optional
-        Symmetric counts per pair.
+        Symmetric counts per pair, 0 of a system with itself.
     rows : numpy.ndarray of shape (resample, system, column), optional
         Further statistics of each system, all of which must agree.
 
@@ -76,64 +76,25 @@ def interchangeable(
     slack = _ROUNDING * np.maximum(ordered[:, -1:], -ordered[:, :1])
     if not (ordered[:, 1:] - ordered[:, :-1] <= slack).any():
         return None
-    first = _runs(totals, slack)
+    same = np.abs(totals[:, :, np.newaxis] - totals[:, np.newaxis]) <= slack[:, :, np.newaxis]
     if rows is not None:
-        first = _where_same_rows(first, rows)
+        sums = rows @ _any_weights(rows.shape[-1])
+        same &= _equal(np.broadcast_to(sums[:, :, np.newaxis], same.shape))
     if pairs is not None:
-        uneven = np.flatnonzero(~_even(pairs))
-        if uneven.size:
-            first[uneven] = _where_same_opponents(totals[uneven], pairs[uneven], slack[uneven])
-    return first
+        weights = _any_weights(totals.shape[-1])
+        # What a system met with the weight of another is what that one met with its own.
+        same &= _equal((pairs @ weights)[:, :, np.newaxis] + weights[:, np.newaxis] * pairs)
+    return same.argmax(axis=-1)
 
 
-def _runs(totals: Array, slack: Array) -> NDArray[np.intp]:
-    """Return, for each system, the first of the systems with the same total."""
-    order = np.argsort(totals, axis=-1, kind="stable")
-    ordered = np.take_along_axis(totals, order, axis=-1)
-    position = np.broadcast_to(np.arange(totals.shape[-1]), totals.shape).copy()
-    position[:, 1:][ordered[:, 1:] - ordered[:, :-1] <= slack] = 0
-    leader = np.take_along_axis(order, np.maximum.accumulate(position, axis=-1), axis=-1)
-    first = np.empty_like(order)
-    np.put_along_axis(first, order, leader, axis=-1)
-    return first
+def _any_weights(size: int) -> Array:
+    """Return weights with which sums of counts are equal only where all the counts are."""
+    return np.random.default_rng(0).uniform(1.0, 2.0, size)
 
 
-def _where_same_rows(first: NDArray[np.intp], rows: Array) -> NDArray[np.intp]:
-    """Keep the representatives whose rows agree; the others stand alone."""
-    if (rows == rows[:, :1]).all():
-        return first
-    gaps = np.abs(rows - np.take_along_axis(rows, first[:, :, None], axis=1)).max(axis=-1)
-    alone = gaps > _ROUNDING * np.abs(rows).max(axis=-1)
-    return np.where(alone, np.arange(first.shape[-1]), first)
-
-
-def _even(pairs: Array) -> NDArray[np.bool_]:
-    """Say in which tables all pairs have the same count."""
-    size = pairs.shape[-1]
-    typical = pairs.sum(axis=(-1, -2)) / max(size * (size - 1), 1)
-    off = np.abs(pairs - typical[:, None, None]) <= _ROUNDING * typical[:, None, None]
-    return (off | np.eye(size, dtype=bool)).all(axis=(-1, -2))
-
-
-def _where_same_opponents(totals: Array, pairs: Array, slack: Array) -> NDArray[np.intp]:
-    """Return representatives among systems with equal totals and equal counts per opponent."""
-    size = totals.shape[-1]
-    first = np.broadcast_to(np.arange(size), totals.shape).copy()
-    close = np.abs(totals[:, :, None] - totals[:, None, :]) <= slack[:, :, None]
-    batch, low, high = np.nonzero(close & np.tri(size, k=-1, dtype=bool).T)
-    same = _same_opponents(pairs, batch, low, high)
-    np.minimum.at(first, (batch[same], high[same]), low[same])
-    return np.take_along_axis(first, first, axis=-1)
-
-
-def _same_opponents(
-    pairs: Array, batch: NDArray[np.intp], low: NDArray[np.intp], high: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    gaps = np.abs(pairs[batch, low] - pairs[batch, high])
-    every = np.arange(len(batch))
-    gaps[every, low] = 0.0  # counts against each other are symmetric already
-    gaps[every, high] = 0.0
-    return gaps.max(axis=-1) <= _ROUNDING * np.abs(pairs[batch, low]).max(axis=-1)
+def _equal(sums: Array) -> NDArray[np.bool_]:
+    """Say which sums of shape (resample, system, system) are those of the pair turned around."""
+    return np.abs(sums - sums.transpose(0, 2, 1)) <= _ROUNDING * np.abs(sums)
 
 
 def merge_noise(scores: Array) -> Array:
@@ -163,14 +124,7 @@ def merge_noise(scores: Array) -> Array:
     if not noisy.any():
         return scores
     merged = scores.copy()
-    rows = np.flatnonzero(noisy)
-    order = np.argsort(scores[rows], axis=-1)
-    position = np.arange(scores.shape[-1])
-    starts = np.ones(order.shape, dtype=bool)
-    starts[:, 1:] = gaps[rows] > _RESOLUTION
-    lowest = np.maximum.accumulate(np.where(starts, position, 0), axis=-1)
-    values = np.take_along_axis(ordered[rows], lowest, axis=-1)
-    part = np.empty_like(values)
-    np.put_along_axis(part, order, values, axis=-1)
-    merged[rows] = part
+    for row in np.flatnonzero(noisy):
+        starts = np.append(True, gaps[row] > _RESOLUTION)
+        merged[row, np.argsort(scores[row])] = ordered[row, starts][starts.cumsum() - 1]
     return merged

@@ -7,32 +7,34 @@ exist and need no check.
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.connectivity import (
-    linked_both_ways,
-    reachable,
-    strongly_connected,
-)
+from bayesrank.connectivity import linked_both_ways, reachable, strongly_connected
 from bayesrank.errors import NoFiniteEstimate
 
 REMEDY = 'use backend="map", whose prior keeps every score finite'
 _NAMES_SHOWN = 5
+# Coordinates of a direction, up to 1, that differ by less are equal.
+_LEVEL = 1e-6
 
 
-def check_wins(wins: ArrayLike, *, systems: Sequence[str], method: str) -> None:
-    """Check that Bradley-Terry, Plackett-Luce and Luce-type likelihoods have a finite maximum.
+def check_wins(
+    wins: ArrayLike, ties: ArrayLike = 0.0, *, systems: Sequence[str], method: str
+) -> None:
+    """Check that likelihoods of wins and losses, or Luce-type ones, have a finite maximum.
 
     They do if and only if the graph with an edge from i to j where i beat j is strongly connected:
-    however the systems are split in two, each part beats the other at least once.
+    however the systems are split in two, each part beats the other at least once. A tie counts in
+    both directions where it is an outcome, as in Rao-Kupper with a fixed kappa above 1.
 
     Parameters
     ----------
     wins : array_like of shape (system, opponent)
         ``wins[i, j] > 0``: i beat j.
+    ties : array_like of shape (system, opponent), default 0
+        Symmetric tie counts, where ties are outcomes.
     systems : sequence of str
         Labels, for the message.
     method : str
@@ -41,7 +43,7 @@ def check_wins(wins: ArrayLike, *, systems: Sequence[str], method: str) -> None:
     Raises
     ------
     NoFiniteEstimate
-        If a group of systems never lost to, or never beat, the others.
+        If a group of systems never lost to, or never beat, the others; the message names it.
 
     References
     ----------
@@ -52,109 +54,72 @@ def check_wins(wins: ArrayLike, *, systems: Sequence[str], method: str) -> None:
     --------
     >>> check_wins([[0, 2], [1, 0]], systems=["a", "b"], method="bradley_terry")
     """
-    edges = np.asarray(wins) > 0.0
-    if not strongly_connected(edges):
-        _raise_split(edges, systems, method, beaten="lost to", beats="beat", met="beat or lost to")
-
-
-def check_fixed_threshold(
-    wins: ArrayLike, ties: ArrayLike, *, systems: Sequence[str], method: str = "rao_kupper"
-) -> None:
-    """Check that Rao-Kupper with a fixed kappa above 1 has a finite maximum.
-
-    It does if and only if the graph of wins and ties is strongly connected, a tie counting in both
-    directions.
-
-    Parameters
-    ----------
-    wins, ties : array_like of shape (system, opponent)
-        Win counts, and symmetric tie counts.
-    systems : sequence of str
-        Labels, for the message.
-    method : str, default "rao_kupper"
-        Name of the method, for the message.
-
-    Raises
-    ------
-    NoFiniteEstimate
-        If a group of systems always or never beat the others.
-
-    Examples
-    --------
-    >>> check_fixed_threshold([[0, 0], [0, 0]], [[0, 1], [1, 0]], systems=["a", "b"])
-    """
-    edges = (np.asarray(wins) > 0.0) | (np.asarray(ties) > 0.0)
-    if not strongly_connected(edges):
-        _raise_split(
-            edges,
-            systems,
-            method,
-            beaten="lost to or tied with",
-            beats="beat or tied with",
-            met="met",
-        )
+    tied = np.asarray(ties) > 0.0
+    edges = (np.asarray(wins) > 0.0) | tied
+    if strongly_connected(edges):
+        return
+    top, bottom = _closed_groups(reachable(edges))
+    beaten, beats, met = ("lost to", "beat", "beat or lost to")
+    if tied.ndim:
+        beaten, beats, met = ("lost to or tied with", "beat or tied with", "met")
+    group, verb = (top, beaten) if top.sum() <= bottom.sum() else (bottom, beats)
+    if not (edges[group][:, ~group].any() or edges[~group][:, group].any()):
+        verb = met
+    raise _no_estimate(
+        method,
+        f"{named(systems, group)} never {verb} any of the other {int((~group).sum())} systems",
+    )
 
 
 def check_tie_model(
-    wins: ArrayLike,
-    ties: ArrayLike,
-    *,
-    systems: Sequence[str],
-    method: Literal["davidson", "rao_kupper"],
+    wins: ArrayLike, ties: ArrayLike, *, systems: Sequence[str], method: str, share: float
 ) -> None:
     r"""Check that Davidson or Rao-Kupper with an estimated tie parameter has a finite maximum.
 
     It has one unless the log-likelihood never falls along some direction :math:`(d, e)` of scores
-    and log tie parameter, other than a common shift of the scores: with :math:`g = 1/2` for
-    Davidson and 1 for Rao-Kupper, :math:`d_i \ge d_j` and :math:`e \le g (d_i - d_j)` wherever
-    i beat j, :math:`e \ge g |d_i - d_j|` wherever i and j tied. That is a linear programme, needed
-    only where wins alone do not connect the systems.
+    and log tie parameter, other than a common shift of the scores: with the `share` :math:`g`,
+    :math:`d_i \ge d_j` and :math:`e \le g (d_i - d_j)` wherever i beat j, and
+    :math:`e \ge g |d_i - d_j|` wherever i and j tied. That is a linear programme, needed only where
+    wins alone do not connect the systems.
 
     Parameters
     ----------
-    wins, ties : array_like of shape (system, opponent)
-        Win counts, and symmetric tie counts.
-    systems : sequence of str
-        Labels, for the message.
-    method : {"davidson", "rao_kupper"}
-        Which likelihood.
+    wins, ties, systems, method
+        As in :func:`check_wins`.
+    share : float
+        1/2 for Davidson and 1 for Rao-Kupper.
 
     Raises
     ------
     NoFiniteEstimate
         If there are no ties, nothing but ties, or systems that the data set apart.
-
-    Examples
-    --------
-    >>> check_tie_model([[0, 1], [1, 0]], [[0, 1], [1, 0]], systems=["a", "b"], method="davidson")
     """
     won, tied = np.asarray(wins) > 0.0, np.asarray(ties) > 0.0
     if not tied.any():
-        raise NoFiniteEstimate(
-            f"{method} has no finite maximum-likelihood estimate: there are no ties, so the tie "
-            f"strength runs to the end of its range; use bradley_terry, which needs none"
+        raise _no_estimate(
+            method,
+            "there are no ties, so the tie strength runs to the end of its range",
+            "use bradley_terry, which needs none",
         )
     if strongly_connected(won):
         return  # every d is equal, and then a single tie bounds e from below and a win from above
     if not won.any():
-        raise NoFiniteEstimate(
-            f"{method} has no finite maximum-likelihood estimate: every comparison is a tie, so "
-            f"the tie strength is infinite and the scores are undetermined; {REMEDY}"
+        raise _no_estimate(
+            method,
+            "every comparison is a tie, so the tie strength is infinite and the scores are "
+            "undetermined",
         )
-    check_fixed_threshold(wins, ties, systems=systems, method=method)
-    direction = _rising_direction(won, tied, 0.5 if method == "davidson" else 1.0)
+    check_wins(wins, ties, systems=systems, method=method)
+    direction = _rising_direction(won, tied, share)
     if direction is None:
         return
-    if np.ptp(direction) < 1e-6:
-        raise NoFiniteEstimate(
-            f"{method} has no finite maximum-likelihood estimate: its tie strength is unbounded "
-            f"on these data; {REMEDY}"
-        )
-    top = direction > direction.max() - 1e-6
-    raise NoFiniteEstimate(
-        f"{method} has no finite maximum-likelihood estimate: raising "
-        f"{named(systems, top)} above the other systems, with the tie strength adjusted, never "
-        f"lowers the likelihood; {REMEDY}"
+    if np.ptp(direction) < _LEVEL:
+        raise _no_estimate(method, "its tie strength is unbounded on these data")
+    top = named(systems, direction > direction.max() - _LEVEL)
+    raise _no_estimate(
+        method,
+        f"raising {top} above the other systems, with the tie strength adjusted, never lowers the "
+        "likelihood",
     )
 
 
@@ -205,18 +170,18 @@ def check_items(
     if linked_both_ways(right > 0, wrong > 0):
         return
     keep = (right.sum(axis=0) > 0.0) & (wrong.sum(axis=0) > 0.0)
-    prefix = f"{method} has no finite maximum-likelihood estimate"
     if not keep.any():
-        raise NoFiniteEstimate(
-            f"{prefix}: every question is answered right by all systems or wrong by all; {REMEDY}"
+        raise _no_estimate(
+            method, "every question is answered right by all systems or wrong by all"
         )
     right, wrong = right[:, keep], wrong[:, keep]
     for verdict, missing in (("right", wrong), ("wrong", right)):
         always = missing.sum(axis=1) <= 0.0
         if always.any():
-            raise NoFiniteEstimate(
-                f"{prefix}: {named(systems, always)} answered every question that separates the "
-                f"systems {verdict}; {REMEDY}"
+            raise _no_estimate(
+                method,
+                f"{named(systems, always)} answered every question that separates the systems "
+                f"{verdict}",
             )
     n_systems = len(right)
     edges = np.zeros((n_systems + right.shape[1],) * 2, dtype=bool)
@@ -224,26 +189,15 @@ def check_items(
     edges[n_systems:, :n_systems] = wrong.T > 0.0
     kept = [label for label, stays in zip(questions, keep, strict=True) if stays]
     group = _closed_groups(reachable(edges))[0]
-    raise NoFiniteEstimate(
-        f"{prefix}: {named(systems, group[:n_systems])} answered every question right except "
-        f"among {named(kept, group[n_systems:])}, which no other system ever answered right; "
-        f"{REMEDY}"
+    raise _no_estimate(
+        method,
+        f"{named(systems, group[:n_systems])} answered every question right except among "
+        f"{named(kept, group[n_systems:])}, which no other system ever answered right",
     )
 
 
 def named(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
     """List the chosen labels, at most five of them.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        All labels.
-    chosen : numpy.ndarray of bool
-        Which of them to list.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -254,6 +208,12 @@ def named(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
     if len(names) > _NAMES_SHOWN:
         return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
     return ", ".join(names)
+
+
+def _no_estimate(method: str, reason: str, remedy: str = REMEDY) -> NoFiniteEstimate:
+    return NoFiniteEstimate(
+        f"{method} has no finite maximum-likelihood estimate: {reason}; {remedy}"
+    )
 
 
 def _closed_groups(
@@ -267,26 +227,6 @@ def _closed_groups(
     first = np.argmin(np.where(unreached, sizes, len(sizes) + 1))
     last = np.argmin(np.where(unreaching, sizes, len(sizes) + 1))
     return together[first], together[last]
-
-
-def _raise_split(
-    edges: NDArray[np.bool_],
-    systems: Sequence[str],
-    method: str,
-    *,
-    beaten: str,
-    beats: str,
-    met: str,
-) -> None:
-    """Raise for a graph that is not strongly connected, naming its smaller extreme group."""
-    top, bottom = _closed_groups(reachable(edges))
-    group, verb = (top, beaten) if top.sum() <= bottom.sum() else (bottom, beats)
-    if not (edges[group][:, ~group].any() or edges[~group][:, group].any()):
-        verb = met
-    raise NoFiniteEstimate(
-        f"{method} has no finite maximum-likelihood estimate: {named(systems, group)} never {verb} "
-        f"any of the other {int((~group).sum())} systems; {REMEDY}"
-    )
 
 
 def _rising_direction(
@@ -321,6 +261,6 @@ def _rising_direction(
         bounds=(-1.0, 1.0),
         method="highs",
     )
-    if -solution.fun <= 1e-6:
+    if -solution.fun <= _LEVEL:
         return None
     return solution.x[:size]

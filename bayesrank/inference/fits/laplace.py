@@ -71,21 +71,7 @@ def gaussian_draws(
 
 
 def constrained_steps(information: Array, constraints: Array, gradients: Array) -> Array:
-    """Solve H x = g on the space of linear constraints, for many gradients.
-
-    Parameters
-    ----------
-    information : numpy.ndarray of shape (p, p)
-        H.
-    constraints : numpy.ndarray of shape (p, constraint)
-        As in :func:`gaussian_draws`.
-    gradients : numpy.ndarray of shape (step, p)
-        One g per step.
-
-    Returns
-    -------
-    numpy.ndarray of shape (step, p)
-    """
+    """Solve H x = g on the space of linear constraints, for gradients g of shape (step, p)."""
     matrix = anchored(information, constraints)
     columns = np.linalg.solve(matrix, np.concatenate([gradients.T, constraints], axis=1))
     return _held(columns[:, : len(gradients)], columns[:, len(gradients) :], constraints).T
@@ -110,17 +96,6 @@ def anchored(information: Array, constraints: Array) -> Array:
 
     Adding a multiple of a constraint's outer product leaves the density on the constrained space
     alone; a multiple of the size of the diagonal keeps the matrix well conditioned.
-
-    Parameters
-    ----------
-    information : numpy.ndarray of shape (..., p, p)
-        The precision matrix.
-    constraints : numpy.ndarray of shape (..., p, constraint)
-        The constraints, orthogonal to each other.
-
-    Returns
-    -------
-    numpy.ndarray of shape (..., p, p)
     """
     unit = constraints / np.sqrt((constraints**2).sum(axis=-2, keepdims=True))
     size = np.einsum("...ii->...", information)[..., None, None] / max(information.shape[-1], 1)
@@ -128,18 +103,7 @@ def anchored(information: Array, constraints: Array) -> Array:
 
 
 def zero_sum(p: int, *blocks: slice) -> Array:
-    """Return the constraints that blocks of coordinates sum to zero.
-
-    Parameters
-    ----------
-    p : int
-        Number of coordinates.
-    *blocks : slice
-        Disjoint blocks.
-
-    Returns
-    -------
-    numpy.ndarray of shape (p, block)
+    """Return the constraints that disjoint blocks of p coordinates sum to zero, (p, block).
 
     Examples
     --------

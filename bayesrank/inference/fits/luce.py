@@ -368,7 +368,9 @@ def _first_sets(problem: WinnerSetCounts) -> Array:
     return scores
 
 
-def set_statistics(right: NDArray[np.bool_], counts: NDArray[np.number]) -> tuple[Array, Array]:
+def set_statistics(
+    right: NDArray[np.bool_], counts: Array | NDArray[np.int64]
+) -> tuple[Array, Array]:
     """Summarise winner sets out of one common comparison set.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits import pairs
-from bayesrank.inference.fits.existence import check_fixed_threshold, check_tie_model, check_wins
+from bayesrank.inference.fits.existence import check_tie_model, check_wins
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.luce import (
     fit_bradley_terry_luce,
@@ -170,7 +170,7 @@ def _require_wins(data: Comparisons, ties: TiePolicy, method: str) -> None:
 
 def require_davidson(data: Comparisons, **_: Any) -> None:
     """Raise where the likelihood rises for ever along some direction."""
-    check_tie_model(data.wins, data.ties, systems=data.systems, method="davidson")
+    _require_ties(data, "davidson", 0.5)
 
 
 def require_rao_kupper(
@@ -178,11 +178,14 @@ def require_rao_kupper(
 ) -> None:
     """Raise where the likelihood rises for ever along some direction."""
     if tie_strength is None:
-        check_tie_model(data.wins, data.ties, systems=data.systems, method="rao_kupper")
-    elif tie_strength > 1.0:
-        check_fixed_threshold(data.wins, data.ties, systems=data.systems)
+        _require_ties(data, "rao_kupper", 1.0)
     else:
-        check_wins(data.wins, systems=data.systems, method="rao_kupper")
+        ties = data.ties if tie_strength > 1.0 else 0.0
+        check_wins(data.wins, ties, systems=data.systems, method="rao_kupper")
+
+
+def _require_ties(data: Comparisons, method: str, share: float) -> None:
+    check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=share)
 
 
 def require_plackett_luce(data: Comparisons | Ballots, **_: Any) -> None:
