@@ -200,7 +200,7 @@ def test_questions_answered_alike_are_fitted_as_one_of_their_number(fit):
     [
         (lambda k, n: fit_rasch_mml(k, n, ability_sd=0.0), "ability_sd must be positive"),
         (lambda k, n: fit_irt_2pl_mml(k, n, reg_discrimination=-1.0), "reg_discrimination must be"),
-        (lambda k, n: fit_rasch_mml(k, n).quantile(1.0), "probability must be strictly"),
+        (lambda k, n: fit_rasch_mml(k, n).quantile(1.0), "quantile must be strictly"),
     ],
 )
 def test_impossible_mml_options_are_refused(call, message):

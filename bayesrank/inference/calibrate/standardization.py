@@ -198,12 +198,7 @@ class Spread:
 
     def _over_questions(self, of_trials: Array) -> Array:
         """Return the covariance of the sums of grades and fitted chances over questions."""
-        chances = self.fit.chances
-        sums = self.kept * self.means + (1.0 - self.kept) * chances.chance
-        sums = sums - sums.mean(axis=1, keepdims=True)
-        clusters = self._clusters
-        by_cluster = np.zeros((int(clusters.max()) + 1, len(sums)))
-        np.add.at(by_cluster, clusters, sums.T)
+        chances, by_cluster = self.fit.chances, self._by_cluster
         n = len(by_cluster)
         found = n / max(n - 1, 1) * by_cluster.T @ by_cluster
         # The same by the item model, which is one more unit, and all there is at an end.
@@ -222,9 +217,18 @@ class Spread:
         return found
 
     @cached_property
-    def _clusters(self) -> NDArray[np.intp]:
+    def _filled(self) -> Array:
+        """Mean grades of the cells, their missing parts filled by fitted chances."""
+        return self.kept * self.means + (1.0 - self.kept) * self.fit.chances.chance
+
+    @cached_property
+    def _by_cluster(self) -> Array:
+        """Sums of deviations from the mean over clusters of questions, (cluster, system)."""
         asked = self.fit.data.trials.any(axis=0)
-        return np.unique(clusters_of(self.fit.data)[asked], return_inverse=True)[1]
+        clusters = np.unique(clusters_of(self.fit.data)[asked], return_inverse=True)[1]
+        by_cluster = np.zeros((int(clusters.max()) + 1, len(self.kept)))
+        np.add.at(by_cluster, clusters, (self._filled.T - self._filled.mean(axis=1)))
+        return by_cluster
 
     def _shared_trials(self, of_trials: Array) -> Array:
         """Return the covariance of trials that are the same runs for all systems."""
@@ -234,7 +238,7 @@ class Spread:
         trials = self.fit.grades.trials
         scale = self.kept / np.sqrt(np.maximum(trials * (trials - 1.0), 1.0))
         rows = (scale[..., np.newaxis] * self.fit.grades.deviations).reshape(n_systems, -1)
-        return _shrunk_covariance(rows, np.sqrt(of_trials), trials)
+        return _shrunk_covariance(rows, np.sqrt(of_trials))
 
     def _over_runs(self, of_trials: Array) -> Array:
         """Return the variance of the totals of runs beyond that of independent trials."""
@@ -263,35 +267,19 @@ class Spread:
             return np.maximum(self._n_runs - 1.0, 1.0)
         if self.target == "benchmark" or self.model_based:
             return self.dispersion[1]
-        sums = self.kept * self.means + (1.0 - self.kept) * self.fit.chances.chance
-        return _freedom_of_variance(sums, self._clusters)
+        return _freedom_of_variance(self._by_cluster)
 
     @cached_property
     def effective_trials(self) -> Array:
         """Numbers of independent right or wrong answers that would tell as much."""
-        centre = self._inner_share
+        centre = np.where(self.inside, self.fit.share, self._filled.mean(axis=1))
         number = centre * (1.0 - centre) / np.diag(self.covariance)
         tail = 0.5 + _CI_PROB / 2.0
         freedom = np.clip(self.freedom, 1.0, _UNLIMITED)
         return number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2
 
-    @cached_property
-    def _inner_share(self) -> Array:
-        sums = self.kept * self.means + (1.0 - self.kept) * self.fit.chances.chance
-        return np.where(self.inside, self.fit.share, sums.mean(axis=1))
-
     def correlate(self, normals: Array) -> Array:
-        """Return standard normal draws with the correlations of the errors.
-
-        Parameters
-        ----------
-        normals : numpy.ndarray of shape (draw, system)
-            Independent standard normal draws.
-
-        Returns
-        -------
-        numpy.ndarray of shape (draw, system)
-        """
+        """Give independent normal draws (draw, system) the correlations of the errors."""
         sd = np.sqrt(np.diag(self.covariance))
         root = symmetric_root(self.covariance / np.outer(sd, sd))
         root /= np.sqrt((root**2).sum(axis=1, keepdims=True))
@@ -392,14 +380,12 @@ def _pooled_ratios(
     return shrunk, common, left
 
 
-def _freedom_of_variance(sums: Array, clusters: NDArray[np.intp]) -> Array:
+def _freedom_of_variance(by_cluster: Array) -> Array:
     """Return degrees of freedom of variances over units, beyond what the means tell of them.
 
     Satterthwaite's, from the variance of the squared deviations. The part that is linear in the
     deviations is left out: the variance of shares of right answers follows their mean.
     """
-    by_cluster = np.zeros((int(clusters.max()) + 1, len(sums)))
-    np.add.at(by_cluster, clusters, (sums - sums.mean(axis=1, keepdims=True)).T)
     n = len(by_cluster)
     squares = by_cluster**2
     mean = squares.mean(axis=0)
@@ -410,22 +396,10 @@ def _freedom_of_variance(sums: Array, clusters: NDArray[np.intp]) -> Array:
     return np.where((rest > 1e-12 * mean**2) & (mean > 0.0), freedom, _UNLIMITED)
 
 
-def _shrunk_covariance(rows: Array, sd: Array, trials: Array) -> Array:
+def _shrunk_covariance(rows: Array, sd: Array) -> Array:
     """Return covariances between rows, their correlations shrunk to zero (Schäfer and Strimmer).
 
-    Parameters
-    ----------
-    rows : numpy.ndarray of shape (system, answer)
-        Deviations.
-    sd : numpy.ndarray of shape (system,)
-        Standard deviations that go with the correlations.
-    trials : numpy.ndarray of shape (system, question)
-        Numbers of trials; a cell has one degree of freedom less.
-
-    Returns
-    -------
-    numpy.ndarray of shape (system, system)
-        0 on the diagonal.
+    The diagonal is 0; `rows` are deviations of shape (system, answer).
     """
     size = np.sqrt((rows**2).sum(axis=1))
     rows = rows / np.where(size > 0.0, size, 1.0)[:, np.newaxis]

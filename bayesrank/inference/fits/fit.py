@@ -163,18 +163,16 @@ class Fit:
     def loglik(self) -> Array:
         """Log-likelihood of the data, shape (...).
 
-        Without penalties, and without the constants that no parameter enters (binomial
-        coefficients).
+        Without penalties and binomial coefficients.
         """
         return self.log_likelihood()
 
     @property
     def information(self) -> Array:
-        """Negative Hessian of the penalised objective at the optimum, shape (..., p, p).
+        """Negative Hessian of the penalised objective in the free coordinates, (..., p, p).
 
-        In the free coordinates and without the zero-sum constraint, so it is singular along the
-        directions that the constraint removes. A tie parameter at the edge of its range (no ties
-        at all, or nothing but ties) has an infinite coordinate and a unit diagonal entry.
+        It may be singular along what is held. A tie parameter at the edge of its range (no ties at
+        all, or nothing but ties) has an infinite coordinate and a unit diagonal entry.
         """
         return self.geometry[0]
 
@@ -186,42 +184,18 @@ class Fit:
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw from the Gaussian approximation at the optimum (Laplace).
 
-        Parameters
-        ----------
-        n_draws : int
-            Number of draws per fit.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-            ``score`` of shape (draw, ..., system) and the other parameters, each with a leading
-            draw axis. Positive and bounded parameters are Gaussian on their free scale and
-            transformed back; the constraints hold in every draw.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the information is not positive definite under the constraint, which a converged
-            fit excludes.
+        Returns ``score`` of shape (draw, ..., system) and the other parameters, each with a leading
+        draw axis. Positive and bounded parameters are Gaussian on their free scale and transformed
+        back; the constraints hold in every draw.
         """
         deviations = gaussian_draws(*self.geometry, n_draws, rng)
         drawn = self.unpack(self.displace(self.free, deviations))
         return drawn if self.exchange is None else self.exchange(drawn, rng)
 
     def move(self, gradients: Array) -> dict[str, Array]:
-        """Return the parameters one Newton step away from the optimum, for many gradients.
+        """Return the parameters one Newton step away, for gradients of shape (step, p).
 
-        Parameters
-        ----------
-        gradients : numpy.ndarray of shape (step, p)
-            Of the objective at the optimum of a fit that is not batched, for other data.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-            As :meth:`draw`, one row per gradient.
+        They are those of the objective for other data, at the optimum of a fit that is not batched.
         """
         steps = constrained_steps(*self.geometry, gradients)
         return self.unpack(self.displace(self.free, steps))

@@ -48,7 +48,7 @@ class MarginalFit(Fit):
             If `probability` is not strictly between 0 and 1.
         """
         if not 0.0 < probability < 1.0:
-            raise ValueError(f"probability must be strictly between 0 and 1; got {probability!r}")
+            raise ValueError(f"quantile must be strictly between 0 and 1; got {probability!r}")
         return self.posterior.quantile(np.full((1, len(self.score)), probability))[0]
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:

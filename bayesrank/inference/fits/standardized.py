@@ -114,10 +114,13 @@ class MarginalDifficulties(MarginalLikelihood):
         share = self.totals.sum(axis=1) / self.trials.sum(axis=1)
         return np.append(np.log(share) - np.log1p(-share), np.zeros(1 + self.has_slope))
 
+    def loglik(self, point: Array) -> Array:
+        """Return the marginal log-likelihood at points of shape (point, p)."""
+        return np.array([sum(block.log_integral for block in self.blocks(one)) for one in point])
+
     def level(self, point: Array) -> float:
         """Return the objective at a point of shape (p,)."""
-        log_scale = point[-1]
-        found = sum(block.log_integral for block in self.blocks(point))
+        log_scale, found = point[-1], self.loglik(point[np.newaxis])[0]
         found -= POOLED_DF * (log_scale + 0.5 * np.exp(-2.0 * log_scale))
         if self.has_slope:
             found -= 0.5 * (POOLED_DF + 1.0) * np.log1p(point[-2] ** 2 / POOLED_DF)
@@ -215,8 +218,8 @@ class FittedChances:
 
     Attributes
     ----------
-    optimum : Optimum
-        Abilities, slope and log scale.
+    problem, optimum : MarginalDifficulties and Optimum
+        The objective and its maximum.
     chance : numpy.ndarray of shape (system, question)
         Posterior mean of each chance.
     variance : numpy.ndarray of shape (system, question)
@@ -231,10 +234,9 @@ class FittedChances:
         Posterior covariance of these weighted sums, the abilities known.
     difficulty : numpy.ndarray of shape (question,)
         Posterior mean of each difficulty, less their mean.
-    difficulty_sd : float
-        Standard deviation tau of the difficulties.
     """
 
+    problem: MarginalDifficulties
     optimum: Optimum
     chance: Array
     variance: Array
@@ -244,7 +246,6 @@ class FittedChances:
     slopes: Array
     shared: Array
     difficulty: Array
-    difficulty_sd: float
 
 
 def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
@@ -295,15 +296,6 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
             slopes[abilities, abilities] += (gap * noise[:, part]).sum(axis=1)
     if problem.has_slope:
         difficulty = difficulty + point[-2] * problem.share
-    return FittedChances(
-        optimum,
-        chance,
-        variance,
-        noise,
-        information,
-        likelihood,
-        slopes,
-        shared,
-        difficulty - difficulty.mean(),
-        float(np.exp(point[-1])),
-    )
+    difficulty -= difficulty.mean()
+    moments = (chance, variance, noise, information, likelihood, slopes, shared, difficulty)
+    return FittedChances(problem, optimum, *moments)

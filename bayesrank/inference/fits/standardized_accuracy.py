@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesrank.grades import UnitGrades, require_outcomes_of
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.standardized import FittedChances, MarginalDifficulties, fit_chances
+from bayesrank.inference.fits.standardized import FittedChances, fit_chances
 from bayesrank.priors import Prior
 from bayesrank.responses import Responses
 
@@ -92,28 +92,19 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     filled = ((1.0 - trials / most) * chances.chance).sum(axis=1) / n_questions
     share = n_right / (most[:, 0] * n_questions) + filled
     share = np.where(at_end, n_right / n_trials, share)
-    difficulty = np.full(len(asked), np.nan)
+    score, difficulty = grades.worth(share), np.full(len(asked), np.nan)
     difficulty[asked] = chances.difficulty
-    parameters = {"difficulty": difficulty, "difficulty_sd": np.float64(chances.difficulty_sd)}
-    optimum = chances.optimum
-    score = grades.worth(share)
-    return StandardizedFit(
-        score=score,
-        parameters=parameters,
-        converged=optimum.converged[0],
-        iterations=optimum.iterations[0],
-        gradient_norm=optimum.gradient_norm[0],
-        free=optimum.point[0],
-        unpack=lambda point: {"score": np.broadcast_to(score, (*point.shape[:-1], len(score)))},
-        log_likelihood=lambda: _log_likelihood(chances, totals, trials),
-        curvature=lambda: (chances.information, np.zeros((len(optimum.point[0]), 0))),
+    return StandardizedFit.at(
+        chances.problem,
+        chances.optimum,
+        (),
+        lambda point: {"score": np.broadcast_to(score, (*point.shape[:-1], len(score)))},
+        parameters={
+            "difficulty": difficulty,
+            "difficulty_sd": np.exp(chances.optimum.point[0, -1]),
+        },
         data=data,
         grades=grades,
         chances=chances,
         share=share,
     )
-
-
-def _log_likelihood(chances: FittedChances, totals: Array, trials: Array) -> Array:
-    problem = MarginalDifficulties(totals, trials)
-    return np.array(sum(block.log_integral for block in problem.blocks(chances.optimum.point[0])))

@@ -51,17 +51,7 @@ class WinnerSets:
     joint_factors: tuple[ComplexArray, ComplexArray]
 
     def covariance(self, weights: Array) -> Array:
-        """Return the weighted sum over sizes of the covariance of the inclusion indicators.
-
-        Parameters
-        ----------
-        weights : numpy.ndarray of shape (resample, size)
-            One weight per size.
-
-        Returns
-        -------
-        numpy.ndarray of shape (resample, system, system)
-        """
+        """Return the covariance of the inclusion indicators, summed over sizes with weights."""
         factors, points = self.joint_factors
         batch, _, _, n_systems = factors.shape
         weighted = (factors * (points * weights[:, :, None])[..., None]).reshape(
@@ -85,18 +75,7 @@ def independent_inclusion(scores: Array, sizes: NDArray[np.int64]) -> Array:
 
 
 def winner_sets(scores: Array, sizes: NDArray[np.int64]) -> WinnerSets:
-    """Evaluate winner sets of given sizes.
-
-    Parameters
-    ----------
-    scores : numpy.ndarray of shape (resample, system)
-        Scores theta.
-    sizes : numpy.ndarray of int64 and shape (size,)
-        Set sizes t, each at least 1 and below the number of systems.
-
-    Returns
-    -------
-    WinnerSets
+    """Evaluate winner sets of sizes of at least 1 and below the number of systems.
 
     Examples
     --------
