@@ -49,6 +49,7 @@ ATTRIBUTES = {
     "versions",
     "fingerprint",
     "created_at",
+    "schema_version",
 }
 
 # NUTS has tests of its own, since compiling every model takes long.

@@ -20,6 +20,7 @@ from bayesrank.evaluation.table import (
 )
 from bayesrank.inference.run import N_CHAINS
 from bayesrank.responses import Responses
+from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.tree import data_groups
 from bayesrank.validation import seed_sequence
 
@@ -109,7 +110,9 @@ def evaluation_tree(
         coords={"chain": np.arange(N_CHAINS), "draw": np.arange(draws), **coords},
     )
     groups = {"posterior": posterior, "evaluation": summary}
-    return xr.DataTree.from_dict(groups | data_groups(responses, "counts"))
+    tree = xr.DataTree.from_dict(groups | data_groups(responses, "counts"))
+    tree.attrs["schema_version"] = SCHEMA_VERSION
+    return tree
 
 
 def _draw_probabilities(

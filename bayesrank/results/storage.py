@@ -1,5 +1,6 @@
 """Results on disk: NetCDF files and Zarr stores."""
 
+import io
 import os
 import tempfile
 from pathlib import Path
@@ -7,6 +8,12 @@ from pathlib import Path
 import xarray as xr
 
 _SUFFIXES = (".nc", ".zarr")
+
+# Of the trees that this version writes; those of version 0.1.0 have none.
+SCHEMA_VERSION = "1"
+
+# What HDF5, Zarr and xarray raise for files that are damaged, or of somebody else.
+_DAMAGE = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
 def save(result: xr.DataTree, path: str | os.PathLike[str]) -> Path:
@@ -30,22 +37,30 @@ def save(result: xr.DataTree, path: str | os.PathLike[str]) -> Path:
         If the ending is another one.
     FileNotFoundError
         If the folder does not exist.
+    OSError
+        If the disk is full, or the folder may not be written to; what was there stays.
     """
     target = Path(path)
     check_ending(target)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must be in an existing folder; got {str(path)!r}")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bayesrank-") as folder:
-        draft = Path(folder) / target.name
-        if target.suffix == ".nc":
-            result.to_netcdf(draft, engine="h5netcdf")
-        else:
-            # Consolidated metadata are not part of the Zarr v3 format.
-            result.to_zarr(draft, consolidated=False)
-            if target.is_dir():
-                # A folder cannot be replaced; the old one goes with the temporary folder.
-                os.replace(target, Path(folder) / "replaced")
-        os.replace(draft, target)
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bayesrank-") as folder:
+            draft = Path(folder) / target.name
+            if target.suffix == ".nc":
+                # In memory first: HDF5 brings the process down where it cannot write.
+                content = io.BytesIO()
+                result.to_netcdf(content, engine="h5netcdf")
+                draft.write_bytes(content.getvalue())
+            else:
+                # Consolidated metadata are not part of the Zarr v3 format.
+                result.to_zarr(draft, consolidated=False)
+                if target.is_dir():
+                    # A folder cannot be replaced; the old one goes with the temporary folder.
+                    os.replace(target, Path(folder) / "replaced")
+            os.replace(draft, target)
+    except OSError as error:  # which names the draft
+        raise type(error)(error.errno, error.strerror or str(error), str(target)) from error
     return target
 
 
@@ -81,7 +96,7 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     Raises
     ------
     ValueError
-        If it is no such file.
+        If it is no such file, damaged, or of a later version of bayesrank.
     FileNotFoundError
         If there is none.
     """
@@ -89,10 +104,35 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     if not source.exists():
         raise FileNotFoundError(f"path must exist; got {str(path)!r}")
     try:
-        if source.is_dir():
-            with xr.open_datatree(source, engine="zarr", consolidated=False) as tree:
-                return tree.load()
-        with xr.open_datatree(source, engine="h5netcdf") as tree:
+        tree = _read(source)
+    except PermissionError:
+        raise
+    except _DAMAGE as error:
+        raise ValueError(
+            f"path must hold a NetCDF or Zarr result; got {str(path)!r}, which is damaged or "
+            "something else: compute it again"
+        ) from error
+    version = str(tree.attrs.get("schema_version", SCHEMA_VERSION))
+    if not version.isdecimal() or int(version) > int(SCHEMA_VERSION):
+        raise ValueError(
+            f"path must hold a result of schema version {SCHEMA_VERSION} or earlier; got {version} "
+            f"in {str(path)!r}: update bayesrank"
+        )
+    return tree
+
+
+def _read(source: Path) -> xr.DataTree:
+    if source.is_dir():
+        with xr.open_datatree(source, engine="zarr", consolidated=False) as tree:
             return tree.load()
-    except (OSError, KeyError) as error:
-        raise ValueError(f"path must hold a NetCDF or Zarr result; got {str(path)!r}") from error
+    import h5py
+
+    def look(_: str, node: h5py.Group | h5py.Dataset) -> None:
+        dict(node.attrs)
+
+    # Damage is found here, for h5netcdf would print a second error when it is taken apart.
+    with h5py.File(source, "r") as file:
+        dict(file.attrs)
+        file.visititems(look)
+    with xr.open_datatree(source, engine="h5netcdf") as tree:
+        return tree.load()

@@ -30,6 +30,7 @@ from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.responses import Responses
 from bayesrank.results.evidence import summarize_evidence
+from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
 from bayesrank.views import Ballots, Comparisons
 
@@ -200,6 +201,7 @@ def _attributes(run: Run, estimate: Estimate, preset: str) -> dict[str, str | in
         "random_seed": str(entropy),
         "versions": _versions(),
         "fingerprint": run.data.fingerprint,
+        "schema_version": SCHEMA_VERSION,
         "created_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 

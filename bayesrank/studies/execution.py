@@ -10,9 +10,11 @@ import hashlib
 import json
 import logging
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -158,8 +160,14 @@ def _compute(
 def _read(path: Path | None) -> dict[str, Any] | None:
     if path is None or not path.exists():
         return None
-    with np.load(path, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (BadZipFile, EOFError, OSError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError(
+            f"checkpoint must hold whole results; got {path.name} that is none in {path.parent}: "
+            "remove this file, and its task is computed again"
+        ) from error
 
 
 def _open_checkpoint(folder: Path, described: Mapping[str, Any], size: int) -> list[Path | None]:

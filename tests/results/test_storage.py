@@ -1,6 +1,12 @@
 """Results on disk: nothing is lost, and nothing half-written is ever left."""
 
+import errno
 import os
+import random
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import arviz as az
 import numpy as np
@@ -9,7 +15,7 @@ import pytest
 import xarray as xr
 
 from bayesrank import Responses, leaderboard, rank, superiority
-from bayesrank.results.storage import load, save
+from bayesrank.results.storage import SCHEMA_VERSION, load, save
 
 SYSTEMS = ["Ünïcode-模型", "tab\tand space", "a/b", "😀"]
 
@@ -96,22 +102,23 @@ def test_a_failure_leaves_the_older_result(data, tmp_path, monkeypatch, suffix, 
     save(older, path)
 
     def fail(*args, **options):
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device", "a draft")
 
-    method = "to_netcdf" if suffix == ".nc" else "to_zarr"
+    owner, method = (Path, "write_bytes") if suffix == ".nc" else (xr.DataTree, "to_zarr")
     with monkeypatch.context() as patch:
         if moment == "writing":
-            write = getattr(xr.DataTree, method)
+            write = getattr(owner, method)
 
-            def half_write(tree, draft, **options):
-                write(tree, draft, **options)
+            def half_write(content, draft, **options):
+                write(content, draft, **options)
                 fail()
 
-            patch.setattr(xr.DataTree, method, half_write)
+            patch.setattr(owner, method, half_write)
         else:
             patch.setattr("bayesrank.results.storage.os.replace", fail)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="No space left") as caught:
             save(rank(data, "avg", draws=0), path)
+        assert caught.value.filename == str(path)
     assert os.listdir(tmp_path) == [path.name]
     assert_same(load(path), older)
 
@@ -168,3 +175,67 @@ def test_a_file_can_be_replaced_after_it_was_read(data, tmp_path):
     read = load(path)
     path.unlink()
     assert read["posterior"]["score"].shape == (4, 5, 4)
+
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+@pytest.mark.parametrize("name", ["bayes", "battles", "evaluation"])
+def test_results_of_version_0_1_0_open(name):
+    tree = load(SAMPLES / f"0.1.0-{name}.nc")
+    assert "schema_version" not in tree.attrs
+    if name == "evaluation":
+        assert tree["evaluation"]["estimate"].sizes == {"system": 3, "metric": 1}
+        return
+    board = leaderboard(tree)
+    expected = pd.read_csv(SAMPLES / f"0.1.0-{name}.csv")
+    pd.testing.assert_frame_equal(board[expected.columns], expected, check_dtype=False)
+
+
+def test_a_result_of_a_later_schema_is_refused(data, tmp_path):
+    result = rank(data, "avg", draws=0)
+    assert result.attrs["schema_version"] == SCHEMA_VERSION
+    result.attrs["schema_version"] = str(int(SCHEMA_VERSION) + 1)
+    path = save(result, tmp_path / "result.nc")
+    with pytest.raises(ValueError, match=r"schema version 1 or earlier; got 2 in .*: update"):
+        load(path)
+
+
+def test_damaged_results_are_named(data, tmp_path, capfd):
+    path = save(rank(data, "bayes", draws=20, random_seed=1), tmp_path / "result.nc")
+    whole = path.read_bytes()
+    rng = random.Random(1)  # noqa: S311 - no secret
+    n_named = 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for _ in range(rng.choice([1, 20])):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        path.write_bytes(damaged[: rng.choice([len(damaged), rng.randrange(len(damaged))])])
+        with suppress(ValueError):  # any other error fails
+            load(path)
+            continue
+        n_named += 1
+    assert n_named > 20
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of the size of a file")
+def test_a_full_disk_is_said_and_does_not_end_the_process(tmp_path):
+    code = (
+        "import resource, signal, sys\n"
+        "from bayesrank import rank\n"
+        "from bayesrank.results.storage import save\n"
+        "result = rank([[[1, 0]], [[1, 1]]], 'bayes', draws=2000, random_seed=1)\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
+        "try:\n    save(result, sys.argv[1])\nexcept OSError as error:\n    print(error)\n"
+    )
+    path = tmp_path / "result.nc"
+    path.write_bytes(b"old")
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stdout
+    assert str(path) in done.stdout
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["result.nc"]
