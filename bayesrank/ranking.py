@@ -97,7 +97,7 @@ def rank(
     target : {"benchmark", "population", "battles"}, optional
         What varies: the trials on these questions, or the questions too. By default "benchmark"
         where most observed cells have two trials or more, else "population"; always "battles" for
-        comparisons and ballots. Likelihoods that cannot be calibrated describe the benchmark alone.
+        comparisons and ballots. Likelihoods that cannot be calibrated describe only the benchmark.
     unit : {"trial", "run", "battle", "prompt", "judge"}, optional
         What is independent of what: each trial, the default, or the runs: with "run" all answers of
         trial t of a system may fail together, which widens the intervals where totals of runs vary
@@ -312,7 +312,7 @@ def _plan(
     least = int(backend == "nuts")
     if draws == 0 < least:
         raise ValueError(
-            f"backend must not be 'nuts' for a point estimate, which it has from draws alone; got "
+            f"backend must not be 'nuts' for a point estimate, which it only has from draws; got "
             f"it for {method if isinstance(method, str) else row.name}: use rank(..., draws=1000)"
             + (", or backend='map'" if "map" in row.backends else "")
         )
@@ -382,7 +382,7 @@ def _choose_backend(row: Method, backend: str | None) -> str:
 
 
 def _flat_priors(row: Method, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return flat priors on the other parameters, since mle maximises the likelihood alone."""
+    """Return flat priors on the other parameters, since mle maximises only the likelihood."""
     flat = {name: "flat" for name in row.options if name.endswith("_prior")}
     for name in flat:
         given = options.get(name, "flat")

@@ -44,7 +44,7 @@ def bradley_terry(
         Whether a tie is dropped or counts as half a win for both sides; :func:`davidson` models
         ties.
     centred : bool, default True
-        Whether the scores sum to zero; if not, the prior alone places them.
+        Whether the scores sum to zero; if not, only the prior places them.
     order_effect : bool, default False
         Whether the system named first has an advantage :math:`h` in logits (home advantage,
         position bias), with a Normal(0, 1) prior: :math:`\operatorname{logit} P = \theta_i -
@@ -325,7 +325,7 @@ def _decided(
     total = won + lost
     first, second = np.nonzero(total if order_effect else np.triu(total))
     if isinstance(prior, Flat) and not first.size:
-        raise DataError("comparisons must hold a decisive one for a flat prior; got ties alone")
+        raise DataError("comparisons must hold a decisive one for a flat prior; got only ties")
     return won, total, first, second
 
 

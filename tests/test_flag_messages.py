@@ -212,7 +212,6 @@ def battles(tmp_path: Path) -> Path:
         (("evaluate", "ARCHIVE", "--scale", "0,1", "--metrics", "bayes"), "with --edges E1,..."),
         (("evaluate", "ARCHIVE", "--scale", "0,1", "--metrics", "bayes", "--pairs"),
          "with --edges E1,..."),
-        (("evaluate", "BATTLES"), "`bayesrank rank` reads them"),
         (("plan", "ARCHIVE", "--goal", "top_k"), "--top must be"),
         (("plan", "ARCHIVE", "--error", 2), "--error must be"),
         (("check", "ARCHIVE", "--method", "nonsense"), "`bayesrank methods` lists them"),

@@ -109,7 +109,7 @@ def main() -> None:
     "--draws",
     type=int,
     metavar="N",
-    help="Draws per chain, of 4 chains; 0 for the point estimate alone.  "
+    help="Draws per chain, of 4 chains; 0 for only the point estimate.  "
     "[default: 1000 for nuts, else 500]",
 )
 @seed_option

@@ -113,7 +113,7 @@ class Commands(click.Group):
             is_flag=True,
             expose_value=False,
             callback=_be_quiet,
-            help="Print results, warnings and errors alone: no notes and no progress.",
+            help="Print only results, warnings and errors, without notes and progress.",
         )
         cmd.params.append(quiet)
         super().add_command(cmd, name)

@@ -68,7 +68,7 @@ _ALL = "all"
     "--draws",
     type=int,
     metavar="N",
-    help="Draws per chain, of 4 chains; 0 for the point estimate alone.  [default: 500]",
+    help="Draws per chain, of 4 chains; 0 for only the point estimate.  [default: 500]",
 )
 @seed_option
 @click.option("--list", "listed", is_flag=True, help="Print the categories of the schemes instead.")

@@ -42,7 +42,7 @@ class Run:
     prior : Prior or None
         Prior on the scores, None for the method's default or where there is none.
     draws : int
-        Draws per chain; 0 for the point estimate alone.
+        Draws per chain; 0 for only the point estimate.
     seed : numpy.random.SeedSequence
         Source of all randomness of the run.
     options : mapping

@@ -169,7 +169,7 @@ def forecast(
     spread : numpy.ndarray of shape (pair,)
         Present standard deviations of the differences.
     target : str
-        What varies: trials alone for ``"benchmark"``.
+        What varies: only trials for ``"benchmark"``.
 
     Returns
     -------

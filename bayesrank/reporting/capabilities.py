@@ -85,5 +85,5 @@ def _notes(row: Method, data: Responses | Comparisons) -> list[str]:
         except NoFiniteEstimate:
             notes.append("no finite maximum-likelihood estimate: use the back end map")
     if isinstance(data, Responses) and not has_repeated_trials(data):
-        notes.append("intervals for other questions alone, not for other trials")
+        notes.append("intervals only for other questions, not for other trials")
     return notes

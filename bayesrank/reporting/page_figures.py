@@ -79,7 +79,7 @@ def draw_rank_probabilities(result: "xr.DataTree") -> Figure:
     drawn = to_svg(
         plot_rank_probabilities(result),
         name="rank-probabilities-figure",
-        title="Probability of every rank of every system",
+        title="Rank probabilities of all systems",
         description="A heat map with a row per system and a column per rank.",
         cells=Cells(names, positions, _texts(values), "{row} has rank {column}: {value}"),
     )
@@ -109,7 +109,7 @@ def draw_groups(result: "xr.DataTree") -> Figure:
 
 
 def draw_superiority(result: "xr.DataTree") -> Figure:
-    """Draw who beats whom, with a tooltip per cell."""
+    """Draw the pairwise comparisons, with a tooltip per cell."""
     names = leaderboard(result)["system"].to_list()
     values = result["ranking"].to_dataset()["superiority"].sel(system=names, opponent=names)
     texts = _texts(values.transpose("system", "opponent").values)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 3
 
 _TARGETS = {
-    "benchmark": "these questions are all that counts; chance is in the trials alone",
+    "benchmark": "the ranking is for these questions; only the trials vary",
     "population": "the questions stand for a wider population; chance is in questions and trials",
     "battles": "the battles stand for a wider population of battles",
 }
@@ -93,7 +93,7 @@ def settings(result: "xr.DataTree") -> dict[str, str]:
         "target": f"{run['target']}: {_TARGETS.get(run['target'], 'stated by its maker')}",
         "calibration": run["calibration"],
         "outcomes": scale_text(result),
-        "draws": f"{n_draws:,}" if n_draws > 1 else "none, the point estimate alone",
+        "draws": f"{n_draws:,}" if n_draws > 1 else "none, only the point estimate",
         "random seed": run["random_seed"],
         "fingerprint of the data": run["fingerprint"],
         "computed at": run["created_at"],

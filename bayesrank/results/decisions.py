@@ -31,7 +31,7 @@ def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
     """
     ranking = result["ranking"].to_dataset()
     if "rank_probability" not in ranking:
-        raise ValueError("result must have draws for prob_top_k; got a point estimate alone")
+        raise ValueError("result must have draws for prob_top_k; got only a point estimate")
     if not 1 <= k <= ranking.sizes["position"]:
         raise ValueError(f"k must be from 1 to {ranking.sizes['position']}; got {k}")
     top = ranking["rank_probability"].isel(position=slice(k)).sum("position")
@@ -70,7 +70,7 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> 
 
     ranking = ranking_of(result)
     if "superiority" not in ranking:
-        raise ValueError("result must have draws for decisions; got a point estimate alone")
+        raise ValueError("result must have draws for decisions; got only a point estimate")
     own = float(ranking.attrs["ci_prob"])
     prob = own if ci_prob is None else ci_prob
     names = ranking["system"].values

@@ -122,6 +122,6 @@ def superiority(result: xr.DataTree) -> pd.DataFrame:
     """
     ranking = ranking_of(result)
     if "superiority" not in ranking:
-        raise ValueError("result must have draws for superiority; got a point estimate alone")
+        raise ValueError("result must have draws for superiority; got only a point estimate")
     order = leaderboard(result)["system"].to_list()
     return ranking["superiority"].to_pandas().loc[order, order]

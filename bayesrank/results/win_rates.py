@@ -153,7 +153,7 @@ def pair_likelihood(result: xr.DataTree) -> tuple[PairLikelihood, FloatArray]:
             f"{result.attrs['method']}"
         )
     if "superiority" not in ranking_of(result):
-        raise ValueError("result must have draws for win rates; got a point estimate alone")
+        raise ValueError("result must have draws for win rates; got only a point estimate")
     likelihood = load_function(row.gradient)(**json.loads(result.attrs["options"]))
     if likelihood.start is None:
         return likelihood, np.array([[likelihood.log_tie or 0.0]])

@@ -83,7 +83,7 @@ def score_ranks(
     Parameters
     ----------
     samples : sequence of Responses
-        Of the same systems, questions and number of trials; trials alone may differ.
+        Of the same systems, questions and number of trials; only trials may differ.
     method, random_seed
         As in :func:`score_rank`.
 
@@ -114,7 +114,7 @@ class Batch:
     Parameters
     ----------
     samples : sequence of Responses
-        Of the same systems, questions and number of trials; trials alone may differ.
+        Of the same systems, questions and number of trials; only trials may differ.
     """
 
     def __init__(self, samples: Sequence[Responses]) -> None:

@@ -249,9 +249,13 @@ def _verdict(dataset: xr.Dataset) -> str:
         by_data = (dataset["likelihood_sensitivity"] >= _SENSITIVE).values
         conflict, weak = int((by_prior & by_data).sum()), int((by_prior & ~by_data).sum())
         if conflict:
-            words.append(f"Prior and data pull the scores of {conflict} systems apart.")
+            words.append(f"Prior and data conflict for {_systems(conflict)}.")
         if weak:
-            words.append(f"The data hardly inform the scores of {weak} systems.")
+            words.append(f"The data hardly inform the scores of {_systems(weak)}.")
         if not conflict and not weak:
             words.append("Power-scaling finds no score that depends on the prior.")
     return " ".join(words)
+
+
+def _systems(number: int) -> str:
+    return f"{number} system{'s' * (number != 1)}"

@@ -288,7 +288,7 @@ def test_the_kernel_finds_the_mode_of_the_graph(table, name, options):
         (
             lambda t: models.bradley_terry(Comparisons(np.zeros((4, 4)), TIES), prior="flat"),
             DataError,
-            "comparisons must hold a decisive one for a flat prior; got ties alone",
+            "comparisons must hold a decisive one for a flat prior; got only ties",
         ),
         (
             lambda t: models.davidson(Comparisons(np.zeros((2, 2)))),

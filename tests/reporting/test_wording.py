@@ -56,8 +56,8 @@ def test_a_point_estimate_is_not_sure_of_itself(make_result) -> None:
 def test_settings_leave_out_what_is_none(three: xr.DataTree) -> None:
     facts = settings(three)
     assert "prior" not in facts
-    assert facts["draws"] == "none, the point estimate alone"
-    assert facts["target"].startswith("benchmark: these questions are all that counts")
+    assert facts["draws"] == "none, only the point estimate"
+    assert facts["target"].startswith("benchmark: the ranking is for these questions")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def by_rank(result: "xr.DataTree", needs: Sequence[str] = (), what: str = "") ->
     """
     ranking = ranking_of(result)
     if any(name not in ranking for name in needs):
-        raise ValueError(f"result must have draws to show {what}; got a point estimate alone")
+        raise ValueError(f"result must have draws to show {what}; got only a point estimate")
     # Stable, so that tied systems keep the order that the leaderboard shows them in.
     order = np.argsort(ranking["rank"].values, kind="stable")
     return ranking.isel({dim: order for dim in ("system", "opponent") if dim in ranking.dims})

@@ -1,4 +1,4 @@
-"""Who beats whom as a heat map."""
+"""Pairwise comparisons as a heat map."""
 
 from typing import TYPE_CHECKING
 

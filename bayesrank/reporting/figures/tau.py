@@ -56,7 +56,7 @@ def plot_agreement(
     Raises
     ------
     ValueError
-        If the study has one number of trials alone, or a trial costs nothing.
+        If the study has only one number of trials, or a trial costs nothing.
 
     Examples
     --------
