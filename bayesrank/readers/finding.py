@@ -164,7 +164,8 @@ def _format_of(path: Path, readers: Iterable[Reader], *, raising: bool = False) 
     if path.stat().st_size == 0:
         return "", "empty"
     try:
-        return next((row.name for row in readers if row.recognises(path)), ""), ""
+        likely = (row for row in readers if plain_suffix(path) in row.endings)
+        return next((row.name for row in likely if row.recognises(path)), ""), ""
     except DataError as error:
         if raising:
             raise

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
 from bayesrank.columns import COLUMNS
-from bayesrank.readers.battles import is_battles, read_battle_files
+from bayesrank.readers.battles import FORMATS, is_battles, read_battle_files
 from bayesrank.readers.euroeval import is_euroeval, read_euroeval
 from bayesrank.readers.evalplus import (
     is_bigcodebench,
@@ -39,6 +39,7 @@ from bayesrank.readers.py_irt import is_py_irt, read_py_irt
 from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
+from bayesrank.readers.table_files import LINES, SUFFIXES
 from bayesrank.readers.tau_bench import (
     is_tau2_results,
     is_tau_results,
@@ -78,6 +79,8 @@ class Reader:
         Files to :class:`~bayesrank.battles.Battles`.
     beside : str
         Pattern of the names of files that tools write beside the logs, which are no logs.
+    endings : tuple of str
+        How the names of its files end, before that of a compression; others are not looked into.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Reader:
     read_arrays: ReadArrays | None = None
     read_battles: Callable[[Sequence[Path]], Battles] | None = None
     beside: str = r"(?!)"
+    endings: tuple[str, ...] = (".json",)
 
     def has_beside(self, path: Path, folders: Collection[Path]) -> bool:
         """Return whether a tool writes such a file into the folders of its logs."""
@@ -104,6 +108,7 @@ _ROWS = (
         ("task",),
         choices=(),
         read_arrays=read_npz,
+        endings=(".npz",),
     ),
     Reader(
         "inspect",
@@ -111,6 +116,7 @@ _ROWS = (
         is_inspect_log,
         read_inspect,
         ("task", "scorer", "metric"),
+        endings=(".eval", ".json"),
     ),
     Reader(
         "lm_eval",
@@ -119,6 +125,7 @@ _ROWS = (
         read_lm_eval,
         ("task", "filter", "metric"),
         beside=r"results_.*\.json",
+        endings=LINES,
     ),
     Reader(
         "swebench",
@@ -186,6 +193,7 @@ _ROWS = (
         is_lighteval,
         read_lighteval,
         ("task", "metric"),
+        endings=(".parquet",),
     ),
     Reader(
         "mcpmark",
@@ -208,6 +216,7 @@ _ROWS = (
         is_openai_evals,
         read_openai_evals,
         ("task", "metric"),
+        endings=LINES,
     ),
     Reader(
         "euroeval",
@@ -215,6 +224,7 @@ _ROWS = (
         is_euroeval,
         read_euroeval,
         ("task", "metric"),
+        endings=LINES,
     ),
     Reader(
         "livebench",
@@ -222,12 +232,14 @@ _ROWS = (
         is_livebench,
         read_livebench,
         ("task",),
+        endings=LINES,
     ),
     Reader(
         "mt_bench",
         "MT-bench ratings of single answers, <judge>_single.jsonl",
         is_mt_bench,
         read_mt_bench,
+        endings=LINES,
     ),
     Reader(
         "opencompass",
@@ -245,14 +257,22 @@ _ROWS = (
         read_every_eval_ever,
         ("task", "scorer", "metric"),
         beside=r".*\.json",
+        endings=LINES,
     ),
-    Reader("py_irt", "responses of subjects as py-irt takes them, .jsonl", is_py_irt, read_py_irt),
+    Reader(
+        "py_irt",
+        "responses of subjects as py-irt takes them, .jsonl",
+        is_py_irt,
+        read_py_irt,
+        endings=LINES,
+    ),
     Reader(
         "inspect_frames",
         "tables of samples_df of inspect_ai",
         is_inspect_frame,
         read_inspect_frames,
         ("task", "scorer"),
+        endings=SUFFIXES,
     ),
     Reader(
         "battles",
@@ -261,6 +281,7 @@ _ROWS = (
         None,
         choices=(),
         read_battles=read_battle_files,
+        endings=FORMATS,
     ),
     # Last, since the samples and battles are .csv and .jsonl files too.
     Reader(
@@ -270,6 +291,7 @@ _ROWS = (
         read_long_tables,
         SELECTORS,
         choices=("count_as_wrong", *COLUMNS, "wide"),
+        endings=SUFFIXES,
     ),
 )
 
