@@ -23,7 +23,7 @@ from bayesrank.inference.calibrate.jackknife import (
     question_jackknife,
 )
 from bayesrank.inference.fits import mml
-from bayesrank.inference.fits.dynamic import fit_growth, fit_walk, growth, walk
+from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -78,11 +78,12 @@ def covariance_of_refits(refit, size=1e-4):
     return widened(Contributions.of(np.array(moved)))
 
 
-def over_time(fit, build, last, data, weights, **priors):
+def over_time(build, last, data, weights, **priors):
     """Fit ordered trials, or the final abilities where questions count as often as weights say."""
+    model = build(data.outcomes, TIMES, **priors)
     if weights is None:
-        return fit(data.outcomes, TIMES, **priors)
-    problem, _ = build(data.outcomes, TIMES, **priors)
+        return fit_trials(model)
+    problem, _ = model
     counted = replace(
         problem.likelihood,
         by_trial=np.einsum("lmt,m->lt", data.outcomes, weights)[np.newaxis],
@@ -98,12 +99,12 @@ KERNELS = {
     "rasch": (lambda d, w, p: fit_rasch(*d.binary_counts, w, ability_precision=p), {}),
     "growth": (
         lambda d, w, p: over_time(
-            fit_growth, growth, [1.0, 0.5], d, w, slope_prior=SLOPES, ability_precision=p
+            growth, [1.0, 0.5], d, w, slope_prior=SLOPES, ability_precision=p
         ),
         {},
     ),
     "state_space": (
-        lambda d, w, p: over_time(fit_walk, walk, np.eye(SHAPE[2])[-1], d, w, ability_precision=p),
+        lambda d, w, p: over_time(walk, np.eye(SHAPE[2])[-1], d, w, ability_precision=p),
         {"variant": "state_space"},
     ),
 }
@@ -225,7 +226,7 @@ def test_events_of_a_question_vary_around_their_mean():
 def test_ordered_trials_without_growth_are_those_of_the_rasch_model(paired):
     data = simulate((3, 6, 5), paired=paired)
     times, steep = np.linspace(0.0, 1.0, 5), NormalPrior(0.0, 2e9)
-    stiff = fit_growth(data.outcomes, times, slope_prior=steep)
+    stiff = fit_trials(growth(data.outcomes, times, slope_prior=steep))
     found = [
         covariance_over_trials(mode_of(fit), unit_model(data))
         for fit, unit_model in (
@@ -238,14 +239,14 @@ def test_ordered_trials_without_growth_are_those_of_the_rasch_model(paired):
 
 def test_scores_of_ordered_trials_vary_as_their_covariance_says():
     rng = np.random.default_rng(0)
-    ability, growth, difficulty = rng.normal(size=(3, 20))
-    log_odds = ability[:4, np.newaxis] + np.outer(growth[:4], np.linspace(-0.5, 0.5, 10))
+    ability, slope, difficulty = rng.normal(size=(3, 20))
+    log_odds = ability[:4, np.newaxis] + np.outer(slope[:4], np.linspace(-0.5, 0.5, 10))
     # Chances of the cells are off the model's, as much as its abilities differ.
     log_odds = log_odds[:, np.newaxis] - difficulty[:, np.newaxis] + rng.normal(size=(4, 20, 1))
     scores, found = [], []
     for _ in range(400):
         data = Responses((rng.random((4, 20, 10)) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int))
-        fit = fit_growth(data.outcomes, np.linspace(0.0, 1.0, 10), slope_prior=SLOPES)
+        fit = fit_trials(growth(data.outcomes, np.linspace(0.0, 1.0, 10), slope_prior=SLOPES))
         scores.append(fit.score)
         found.append(covariance_over_trials(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
     expected = np.cov(np.transpose(scores))

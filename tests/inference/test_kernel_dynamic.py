@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize, root
 
 from bayesrank import Responses, rank
-from bayesrank.inference.fits.dynamic import fit_growth, fit_walk, growth
+from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.item_table import dynamic_irt as fit_responses
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -35,11 +35,12 @@ def published(variant, outcomes, *, prior=None, **options):
 def penalised(outcomes, slope_reg=0.01, **options):
     """Fit growth by the kernel, for data that nobody would rank."""
     times = np.linspace(0.0, 1.0, outcomes.shape[-1])
-    return fit_growth(outcomes, times, slope_prior=NormalPrior(0.0, 2 * slope_reg), **options)
+    penalty = NormalPrior(0.0, 2 * slope_reg)
+    return fit_trials(growth(outcomes, times, slope_prior=penalty, **options))
 
 
 def walked(outcomes, **options):
-    return fit_walk(outcomes, np.linspace(0.0, 1.0, outcomes.shape[-1]), **options)
+    return fit_trials(walk(outcomes, np.linspace(0.0, 1.0, outcomes.shape[-1]), **options))
 
 
 FITS = {"growth": penalised, "state_space": walked}

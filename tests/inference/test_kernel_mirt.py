@@ -8,7 +8,7 @@ from bayesrank import Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.jackknife import jackknife_by_refits
 from bayesrank.inference.fits.item_table import mirt as fit_responses
-from bayesrank.inference.fits.mirt import fit_mirt
+from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.models import mirt
 from bayesrank.priors import Empirical, Laplace, Normal
@@ -72,7 +72,7 @@ def test_what_the_kernel_does_not_cover_goes_to_the_graph():
 def test_equal_systems_tie():
     outcomes = simulate().outcomes.copy()
     outcomes[3] = outcomes[5]
-    fit = fit_mirt(*Responses(outcomes).binary_counts)
+    fit = fit_mirt(mirt_problem(*Responses(outcomes).binary_counts))
     assert fit.score[3] == fit.score[5]
 
 

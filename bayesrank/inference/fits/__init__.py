@@ -5,8 +5,8 @@ returns a :class:`~bayesrank.inference.fits.fit.Fit`:
 
 - ``pairs``: every likelihood of comparisons, stated pointwise, and ``pair_counts``, which fits all;
 - winner sets: ``luce``;
-- items: ``rasch``, ``irt`` (2PL and 3PL), ``mml`` (marginal likelihood), ``mirt`` (one table);
-- ordered trials: ``growth``, ``state_space``;
+- items, as rows of ``two_sided``: ``rasch``, ``published_irt`` (2PL and 3PL), ``item_models`` (the
+  defaults), ``mirt`` (one table), ``dynamic`` (ordered trials); ``mml`` (marginal likelihood);
 - ``standardized_accuracy``.
 
 Nothing is imported here: a fit of pairs should not wait for what items need.

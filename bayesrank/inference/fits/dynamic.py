@@ -14,9 +14,7 @@ is subtracted from the log-likelihood. Both are rows of the two-sided engine: a 
 and a quadratic prior on the coordinates of a system.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,14 +25,13 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
 from bayesrank.inference.fits.item_models import Named, NormalPrior, merged_questions
 from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
-from bayesrank.inference.fits.newton import smoothed_log_odds
+from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.rasch import stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided, joined
 from bayesrank.time_axis import ANCHOR, ScoreTarget
 
 Trials = tuple[TwoSided[Rasch], ItemCounts]
-_ALL = slice(None)
 
 
 def growth(
@@ -46,35 +43,7 @@ def growth(
     ability_precision: float = 0.0,
     pooled: bool = False,
 ) -> Trials:
-    """Build the objective that :func:`fit_growth` maximises.
-
-    Parameters
-    ----------
-    outcomes, times, slope_prior, ability_mean, ability_precision, pooled
-        As in :func:`fit_growth`.
-
-    Returns
-    -------
-    tuple of TwoSided and ItemCounts
-        The objective, whose points hold abilities, slopes and minus the difficulties; and the
-        counts per trial and question.
-    """
-    centred = times - times.mean()
-    first = np.array([1.0, centred[0]])
-    precision = ability_precision * np.outer(first, first)
-    precision[1, 1] += slope_prior.precision
-    mean = _by_system(outcomes, ability_mean)
-    slope = np.full_like(mean, slope_prior.mean)
-    systems = Quadratic(precision, np.stack([mean - centred[0] * slope, slope], axis=1))
-    return _trials(outcomes, _lines(times), systems, pooled=pooled)
-
-
-def fit_growth(
-    outcomes: ArrayLike, times: Array, *, score_target: ScoreTarget = "final", **priors: Any
-) -> Fit:
-    r"""Fit the latent growth model.
-
-    At time t, P(l is right on m) = sigma(ability_l + slope_l (t - mean t) - b_m).
+    """Build the objective of latent growth.
 
     Parameters
     ----------
@@ -82,9 +51,6 @@ def fit_growth(
         1 for right, 0 for wrong, negative where a response is missing.
     times : numpy.ndarray of shape (trial,)
         As :func:`~bayesrank.time_axis.check_time_axis` returns them.
-    score_target : {"final", "initial", "mean", "gain"}, default "final"
-        The score: ability at the last trial, at the first, its mean over trials, or the last less
-        the first.
     slope_prior : NormalPrior
         Prior on the slopes; its precision, which is positive, is twice the weight of a penalty on
         their squares.
@@ -98,43 +64,24 @@ def fit_growth(
 
     Returns
     -------
-    Fit
-        Free coordinates: abilities averaged over the trials, slopes, difficulties.
-        ``parameters``: ``ability`` and ``slope`` of shape (..., system), and ``difficulty``, of
-        mean 0, infinite for questions that were left out and NaN for those that nobody was asked.
+    tuple of TwoSided and ItemCounts
+        The objective, whose points hold abilities averaged over the trials, slopes and minus the
+        difficulties; and the counts per question.
 
     References
     ----------
     .. [1] C. Wang and S. W. Nydick. On longitudinal item response theory models: a didactic.
        Journal of Educational and Behavioral Statistics 45 (2020).
        https://doi.org/10.3102/1076998619882026
-
-    Examples
-    --------
-    >>> improving, falling = [[0, 0, 1, 1], [0, 1, 0, 1]], [[1, 1, 0, 0], [1, 1, 0, 1]]
-    >>> times, prior = np.linspace(0.0, 1.0, 4), NormalPrior()
-    >>> fit = fit_growth([improving, falling], times, score_target="gain", slope_prior=prior)
-    >>> bool(fit.score[0] > 0.0 > fit.score[1])
-    True
     """
-    problem, data = growth(outcomes, times, **priors)
-    slope, limit = np.asarray(problem.systems.mean)[:, 1], _limit(data)
-
-    def start(ability: Array) -> Array:
-        return np.stack([ability, np.broadcast_to(slope, ability.shape)], axis=-1)
-
-    def unpack(free: Array) -> Named:
-        n_systems = len(slope)
-        ability, slopes = free[..., :n_systems], free[..., n_systems : 2 * n_systems]
-        return {
-            "score": level * ability + share * slopes,
-            "ability": ability,
-            "slope": slopes,
-            "difficulty": limited(free[..., 2 * n_systems :], limit),
-        }
-
-    level, share = _target(times.size, score_target) @ _lines(times)
-    return _fit(problem, data, start, unpack)
+    centred = times - times.mean()
+    design = np.stack([np.ones_like(centred), centred], axis=1)
+    precision = ability_precision * np.outer(design[0], design[0])
+    precision[1, 1] += slope_prior.precision
+    mean = _by_system(outcomes, ability_mean)
+    slope = np.full_like(mean, slope_prior.mean)
+    systems = Quadratic(precision, np.stack([mean - centred[0] * slope, slope], axis=1))
+    return _trials(outcomes, design, systems, pooled=pooled)
 
 
 def walk(
@@ -145,18 +92,32 @@ def walk(
     ability_mean: ArrayLike = 0.0,
     ability_precision: float = 0.0,
 ) -> Trials:
-    """Build the objective that :func:`fit_walk` maximises.
+    r"""Build the objective of random walks, whose maximum is always finite.
 
     Parameters
     ----------
-    outcomes, times, state_reg, ability_mean, ability_precision
-        As in :func:`fit_walk`.
+    outcomes, times, ability_mean, ability_precision
+        As in :func:`growth`.
+    state_reg : float, default 1.0
+        Weight :math:`\rho` of the sum of squared steps over their times, positive: that of a
+        Gaussian walk of variance :math:`1 / (2 \rho)` over the whole span.
 
     Returns
     -------
     tuple of TwoSided and ItemCounts
         The objective, whose points hold the first states of all systems, their second, ..., and
-        minus the difficulties; and the counts per trial and question.
+        minus the difficulties; and the counts per question.
+
+    Raises
+    ------
+    ValueError
+        If `state_reg` is out of range.
+
+    References
+    ----------
+    .. [1] X. Wang, J. O. Berger and D. S. Burdick. Bayesian analysis of dynamic item response
+       models in educational testing. The Annals of Applied Statistics 7 (2013).
+       https://doi.org/10.1214/12-AOAS608
     """
     if not 0.0 < state_reg < np.inf:
         raise ValueError(f"state_reg must be positive and finite; got {state_reg!r}")
@@ -169,85 +130,71 @@ def walk(
     return _trials(outcomes, None, Quadratic(precision, mean[:, np.newaxis]), pooled=False)
 
 
-def fit_walk(
-    outcomes: ArrayLike, times: Array, *, score_target: ScoreTarget = "final", **priors: Any
-) -> Fit:
-    r"""Fit random walks of ability, P(l is right on m at n) = sigma(theta_ln - b_m).
-
-    The penalty on the steps is that of a Gaussian walk of variance :math:`1 / (2 \rho)` over the
-    whole span, and the one on the first states keeps all finite.
+def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
+    """Fit growth or random walks.
 
     Parameters
     ----------
-    outcomes, times, score_target
-        As in :func:`fit_growth`.
-    state_reg : float, default 1.0
-        Weight :math:`\rho` of the sum of squared steps over their times, positive.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of a normal prior on the (uncentred) abilities at the first trial.
-    ability_precision : float, default 0
-        Precision of that prior; 0 for maximum likelihood.
+    model : tuple of TwoSided and ItemCounts
+        As :func:`growth` and :func:`walk` build it.
+    score_target : {"final", "initial", "mean", "gain"}, default "final"
+        The score: ability at the last trial, at the first, its mean over trials, or the last less
+        the first.
 
     Returns
     -------
     Fit
-        Free coordinates: states, system by system, then difficulties. ``parameters``:
-        ``trajectory``, the states, of shape (..., system, trial), ``ability``, their means over
-        the trials, and ``difficulty`` as in :func:`fit_growth`.
-
-    Raises
-    ------
-    ValueError
-        If `state_reg` is out of range.
-
-    References
-    ----------
-    .. [1] X. Wang, J. O. Berger and D. S. Burdick. Bayesian analysis of dynamic item response
-       models in educational testing. The Annals of Applied Statistics 7 (2013).
-       https://doi.org/10.1214/12-AOAS608
+        Free coordinates: abilities averaged over the trials, slopes, difficulties; or states,
+        system by system, and difficulties. ``parameters``: ``ability``, the mean over the trials;
+        ``slope``, or ``trajectory`` of shape (..., system, trial); and ``difficulty``, of mean 0,
+        infinite for questions that were left out and NaN for those that nobody was asked.
 
     Examples
     --------
     >>> improving, falling = [[0, 0, 1, 1], [0, 1, 0, 1]], [[1, 1, 0, 0], [1, 1, 0, 1]]
-    >>> fit = fit_walk([improving, falling], np.linspace(0.0, 1.0, 4), score_target="gain")
+    >>> model = growth([improving, falling], np.linspace(0.0, 1.0, 4), slope_prior=NormalPrior())
+    >>> fit = fit_trials(model, "gain")
     >>> bool(fit.score[0] > 0.0 > fit.score[1])
     True
     """
-    problem, data = walk(outcomes, times, **priors)
-    n_systems, n_trials, n_questions, _ = problem.likelihood.shape
-    target, limit = _target(n_trials, score_target), _limit(data)
-    size = n_systems * n_trials
+    problem, data = model
+    design = problem.likelihood.design
+    n_systems, width, n_questions, _ = problem.likelihood.shape
+    size, walks = n_systems * width, design is None
+    target = _target(problem.likelihood.by_trial.shape[2], score_target)
+    target = target if design is None else target @ design
+    limit = None if data.limit is None else data.limit.reshape(*data.lead, -1)
+    signs = np.repeat([1.0, -1.0], [size, n_questions])
+    order = np.arange(size + n_questions)
+    if walks:
+        order[:size] = order[:size].reshape(width, n_systems).T.ravel()
 
-    def start(ability: Array) -> Array:
-        return np.repeat(ability[..., np.newaxis], n_trials, axis=-1)
+    def along(rows: Array) -> Array:
+        return (rows * signs)[..., order]
 
     def unpack(free: Array) -> Named:
-        states = free[..., :size].reshape(*free.shape[:-1], n_systems, n_trials)
-        return {
-            "score": states @ target,
-            "ability": states.mean(axis=-1),
-            "trajectory": states,
-            "difficulty": limited(free[..., size:], limit),
-        }
+        lead, of_systems = free.shape[:-1], free[..., :size]
+        if walks:
+            u = of_systems.reshape(*lead, n_systems, width)
+            named = {"ability": u.mean(axis=-1), "trajectory": u}
+        else:
+            u = of_systems.reshape(*lead, width, n_systems).swapaxes(-1, -2)
+            named = {"ability": u[..., 0], "slope": u[..., 1]}
+        difficulty = limited(free[..., size:], limit)
+        return {"score": u @ target, **named, "difficulty": difficulty}
 
-    order = np.arange(size).reshape(n_trials, n_systems).T.ravel()
-    order = np.concatenate([order, np.arange(size, size + n_questions)])
-    return _fit(problem, data, start, unpack, order=order)
+    optimum = _maximum(problem, data)
+    exists = np.ones(problem.size, dtype=bool)
+    if problem.pooled is None and not problem.systems.precision.any(axis=-1).all():
+        exists = linked_both_ways(data.right > 0.0, data.right < data.trials)
+    fit = Fit.at(problem, optimum, data.lead, unpack, exists=exists, along=along)
+    flat = merge_noise(fit.score.reshape(problem.size, -1))
+    return replace(fit, score=flat.reshape(fit.score.shape))
 
 
 def _by_system(outcomes: ArrayLike, values: ArrayLike) -> Array:
     """Return one value per system."""
     return np.broadcast_to(np.asarray(values, dtype=np.float64), np.shape(outcomes)[-3])
-
-
-def _lines(times: Array) -> Array:
-    """Return the design of lines, of which the first coordinate is the mean over trials."""
-    return np.stack([np.ones_like(times), times - times.mean()], axis=1)
-
-
-def _limit(data: ItemCounts) -> Array | None:
-    """Return the difficulties of questions that are left out, of shape (..., question)."""
-    return None if data.limit is None else data.limit.reshape(*data.lead, -1)
 
 
 def _target(n_trials: int, score_target: ScoreTarget) -> Array:
@@ -294,42 +241,23 @@ def _trials(
     return problem, data
 
 
-def _fit(
-    problem: TwoSided[Rasch],
-    data: ItemCounts,
-    start: Callable[[Array], Array],
-    unpack: Callable[[Array], Named],
-    order: NDArray[np.intp] | slice = _ALL,
-) -> Fit:
-    """Maximise an objective of ordered trials from about the Rasch model of its counts."""
-    reduced, place = problem, None
-    if problem.pooled is None:
-        reduced, place = merged_questions(problem)
+def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
+    """Climb from about the Rasch model of the counts, with like questions merged."""
+    reduced, place = (problem, None) if problem.pooled else merged_questions(problem)
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
         -smoothed_log_odds(reduced.likelihood.by_question, reduced.likelihood.asked),
         reduced.hold_v[:, 0, :, 0],
     )
-    optimum = reduced.maximise(joined(start(ability), -difficulty[..., np.newaxis]))
+    u = np.repeat(ability[..., np.newaxis], problem.likelihood.shape[1], axis=-1)
+    if problem.likelihood.design is not None:
+        u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
+    optimum = reduced.maximise(joined(u, -difficulty[..., np.newaxis]))
     u, v = reduced.split(optimum.point)
     same = _alike(problem)
     if same is not None:
         u = np.take_along_axis(u, same[..., np.newaxis], axis=1)
-    if place is not None:
-        v = v[:, place]
-    optimum = replace(optimum, point=joined(u, v))
-    exists = np.ones(problem.size, dtype=bool)
-    if problem.pooled is None and not problem.systems.precision.any(axis=-1).all():
-        exists = linked_both_ways(data.right > 0.0, data.right < data.trials)
-    signs = np.ones(optimum.point.shape[-1])
-    signs[-v.shape[1] :] = -1.0  # difficulties
-
-    def along(rows: Array) -> Array:
-        return (rows * signs)[..., order]
-
-    fit = Fit.at(problem, optimum, data.lead, unpack, exists=exists, along=along)
-    flat = merge_noise(fit.score.reshape(problem.size, -1))
-    return replace(fit, score=flat.reshape(fit.score.shape))
+    return replace(optimum, point=joined(u, v if place is None else v[:, place]))
 
 
 def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:

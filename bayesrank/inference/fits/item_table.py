@@ -11,16 +11,16 @@ from functools import partial
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits.dynamic import fit_growth, fit_walk
+from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.existence import REMEDY, check_items
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
-from bayesrank.inference.fits.mirt import fit_mirt
+from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -182,14 +182,13 @@ def dynamic_irt(
         return None
     given: dict[str, Any] = {
         "times": times,
-        "score_target": score_target,
         "ability_mean": normal[0],
         "ability_precision": normal[1],
     }
     if variant == "growth" and difficulty_prior == HIERARCHICAL:
         if data.shape[2] == 1:
             return rasch(data, prior, difficulty_prior=difficulty_prior)
-        return _fit_pooled_growth(data, slope_prior, given)
+        return _fit_pooled_growth(data, slope_prior, given, score_target)
     if not _is_flat(difficulty_prior):
         return None
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
@@ -199,9 +198,10 @@ def dynamic_irt(
                 "slope_reg must be positive and finite, since a single run of right answers can "
                 f"make free slopes infinite; got {slope_reg!r}"
             )
-        return fit_growth(data.outcomes, slope_prior=NormalPrior(0.0, 2.0 * slope_reg), **given)
+        penalty = NormalPrior(0.0, 2.0 * slope_reg)
+        return fit_trials(growth(data.outcomes, slope_prior=penalty, **given), score_target)
     if variant == "state_space" and state_reg > 0:
-        fit = fit_walk(data.outcomes, state_reg=state_reg, **given)
+        fit = fit_trials(walk(data.outcomes, state_reg=state_reg, **given), score_target)
         return _with_free_variables(fit, _increments)
     return None
 
@@ -228,14 +228,17 @@ def mirt(
     enough = 1 <= n_factors < min(data.shape[:2]) and score in get_args(Score)
     if not enough or loadings[0] != 0.0 or min(normal[1], loadings[1]) == 0.0:
         return None
-    fit_counts = partial(
-        fit_mirt,
-        n_factors=n_factors,
-        ability_mean=normal[0],
-        ability_precision=normal[1],
-        loading_precision=loadings[1],
-        score=score,
-    )
+
+    def fit_counts(right: ArrayLike, trials: ArrayLike) -> Fit:
+        model = mirt_problem(
+            right,
+            trials,
+            n_factors=n_factors,
+            ability_mean=normal[0],
+            ability_precision=normal[1],
+            loading_precision=loadings[1],
+        )
+        return fit_mirt(model, score)
 
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = np.full(right.shape[:2], np.nan)
@@ -339,7 +342,7 @@ def _fit_lines(
 
 
 def _fit_pooled_growth(
-    data: Responses, slope_prior: PriorLike, given: dict[str, Any]
+    data: Responses, slope_prior: PriorLike, given: dict[str, Any], score_target: ScoreTarget
 ) -> Fit | None:
     """Fit growth with normal slopes and hierarchical difficulties."""
     slopes = as_prior(slope_prior).quadratic()
@@ -347,7 +350,8 @@ def _fit_pooled_growth(
         return None
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
     normal = NormalPrior(float(slopes[0]), slopes[1])
-    fit = fit_growth(data.outcomes, slope_prior=normal, pooled=True, **given)
+    model = growth(data.outcomes, slope_prior=normal, pooled=True, **given)
+    fit = fit_trials(model, score_target)
     return _with_free_variables(fit, _contrasts)
 
 

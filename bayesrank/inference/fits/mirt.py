@@ -13,7 +13,6 @@ that it leaves them, and the hierarchical prior on intercepts.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,18 +39,31 @@ def mirt_problem(
     ability_precision: float = 1.0,
     loading_precision: float = 0.3**-2,
 ) -> tuple[TwoSided[Factors], FactorReference]:
-    """Build the objective that :func:`fit_mirt` maximises.
+    """Build the objective of the model of :func:`bayesrank.models.mirt`, for one table.
 
     Parameters
     ----------
-    correct, trials, n_factors, ability_mean, ability_precision, loading_precision
-        As in :func:`fit_mirt`.
+    correct, trials : array_like of shape (system, question)
+        Number right and number of trials, 0 where a cell is missing.
+    n_factors : int, default 2
+        Number of abilities per system, fewer than systems and than questions.
+    ability_mean : array_like, broadcastable to (system,), default 0
+        Means of the normal prior on the abilities; only their differences matter.
+    ability_precision : float, default 1.0
+        Precision of that prior.
+    loading_precision : float, default 1 / 0.3**2
+        Precision of the normal prior on what loadings differ from the reference, positive.
 
     Returns
     -------
     tuple of TwoSided and FactorReference
         The objective, whose points hold the abilities in each factor, the loadings of each factor
         and the intercepts; and where the loadings are, roughly.
+
+    References
+    ----------
+    .. [1] M. D. Reckase. Multidimensional Item Response Theory. Springer (2009).
+       https://doi.org/10.1007/978-0-387-89976-3
     """
     right, total = (np.asarray(table, dtype=np.float64) for table in (correct, trials))
     n_systems, n_questions = right.shape
@@ -79,29 +91,15 @@ def mirt_problem(
     return problem, reference
 
 
-def fit_mirt(
-    correct: ArrayLike,
-    trials: ArrayLike,
-    *,
-    score: Score = "mean_slope",
-    **options: Any,
-) -> Fit:
-    """Fit the multidimensional model of :func:`bayesrank.models.mirt`, for one table.
+def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "mean_slope") -> Fit:
+    """Fit the multidimensional model.
 
     Parameters
     ----------
-    correct, trials : array_like of shape (system, question)
-        Number right and number of trials, 0 where a cell is missing.
+    model : tuple of TwoSided and FactorReference
+        As :func:`mirt_problem` builds it.
     score : {"mean_slope", "norm"}, default "mean_slope"
         As in the factory.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of the normal prior on the abilities; only their differences matter.
-    ability_precision : float, default 1.0
-        Precision of that prior.
-    n_factors : int, default 2
-        Number of abilities per system, fewer than systems and than questions.
-    loading_precision : float, default 1 / 0.3**2
-        Precision of the normal prior on what loadings differ from the reference, positive.
 
     Returns
     -------
@@ -110,18 +108,13 @@ def fit_mirt(
         loadings of the first factor differ from the reference in each direction, of the second,
         ...; intercepts.
 
-    References
-    ----------
-    .. [1] M. D. Reckase. Multidimensional Item Response Theory. Springer (2009).
-       https://doi.org/10.1007/978-0-387-89976-3
-
     Examples
     --------
-    >>> fit = fit_mirt([[3, 2, 3], [2, 2, 1], [0, 1, 0]], [[3, 3, 3]] * 3)
+    >>> fit = fit_mirt(mirt_problem([[3, 2, 3], [2, 2, 1], [0, 1, 0]], [[3, 3, 3]] * 3))
     >>> bool(fit.score[0] > fit.score[1] > fit.score[2])
     True
     """
-    problem, reference = mirt_problem(correct, trials, **options)
+    problem, reference = model
     cells, directions = problem.likelihood, reference.directions
     n_systems, n_factors, n_questions, _ = cells.shape
     n_abilities = n_systems * n_factors
