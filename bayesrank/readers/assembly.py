@@ -1,11 +1,12 @@
 """From runs of systems to one long table: tasks, names, questions and trials."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bayesrank.errors import DataError
-from bayesrank.readers.log import Log
+from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
 from bayesrank.readers.naming import compare_conditions, drop_copies, name_systems
 from bayesrank.readers.selection import Selection, choose_tasks
@@ -26,7 +27,8 @@ def table_of_logs(
     """Put runs of systems into one table.
 
     Further runs of a system are further trials. The task, where there are several, and the group
-    of a question, where its name occurs in several groups, become part of its name.
+    of a question, where its name occurs in several groups, become part of its name. A name that
+    stands for different inputs is a question for each of them.
 
     Parameters
     ----------
@@ -64,12 +66,55 @@ def table_of_logs(
     for log in logs:
         _refuse_repeats(log)
     names, apart = name_systems(logs, selection)
+    logs, renamed = _split_questions(logs)
     frame = _frame(logs, names, paired, details)
     counted = wrong if selection.count_as_wrong is None else selection.count_as_wrong
     table = build_table(frame, source, paired=paired, details=details, wrong=counted)
-    message = "; ".join([table.message, *notes, *apart])
+    message = "; ".join([table.message, *notes, *renamed, *apart])
     cautions = (*table.cautions, *compare_conditions(logs, names))
     return replace(table, message=message, cautions=cautions)
+
+
+def _split_questions(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+    """Give every input that a name stands for a name of its own."""
+    inputs: dict[tuple[str, str, str], list[str]] = {}
+    for log in logs:
+        for each in log.attempts:
+            known = inputs.setdefault((log.task, each.group, each.question), [])
+            if each.content and each.content not in known:
+                known.append(each.content)
+    several = {cell: known for cell, known in inputs.items() if len(known) > 1}
+    if not several:
+        return list(logs), []
+    renamed = [replace(log, attempts=_renamed(log, several)) for log in logs]
+    _, _, example = next(iter(several))
+    names = f"{len(several)} name{'s' * (len(several) != 1)}"
+    note = (
+        f"{names} of questions, such as {example!r}, stand for different inputs and are told apart"
+    )
+    return renamed, [note]
+
+
+def _renamed(log: Log, several: Mapping[tuple[str, str, str], Sequence[str]]) -> list[Attempt]:
+    """Give the inputs of a name numbers; an attempt without one is like most of its log."""
+    places: list[int | None] = []
+    for each in log.attempts:
+        known = several.get((log.task, each.group, each.question), ())
+        if not known:
+            places.append(0)
+        else:
+            places.append(known.index(each.content) if each.content else None)
+    usual = Counter(
+        place
+        for place, each in zip(places, log.attempts, strict=True)
+        if (log.task, each.group, each.question) in several and place is not None
+    )
+    default = usual.most_common(1)[0][0] if usual else 0
+    return [
+        replace(each, question=f"{each.question}#{number + 1}") if number else each
+        for place, each in zip(places, log.attempts, strict=True)
+        for number in [default if place is None else place]
+    ]
 
 
 def _frame(

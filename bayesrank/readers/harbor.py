@@ -57,7 +57,7 @@ def read_harbor(paths: Sequence[Path], selection: Selection) -> LogTable:
         If a choice is left open, or a file is damaged.
     """
     trials = [path for path in paths if starts_like(path, TRIAL_START)]
-    jobs = {path.parents[1] for path in trials}
+    jobs = {path.parent.parent for path in trials}
     found = [_trial(path, selection.metric) for path in trials]
     for path in paths:
         if path not in trials and path.parent not in jobs:

@@ -9,7 +9,7 @@ from typing import Any
 from bayesrank.errors import DataError
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.log import label
+from bayesrank.readers.log import digest, label
 from bayesrank.readers.opening import misfit, open_archive, read_member
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
@@ -59,6 +59,8 @@ class Spec:
         What makes another system of the same model.
     conditions : dict
         How it was measured.
+    scorers : dict
+        Options of its scorers by name.
     """
 
     path: Path
@@ -70,6 +72,7 @@ class Spec:
     n_epochs: int
     settings: dict[str, object]
     conditions: dict[str, object]
+    scorers: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class Sample:
         Message of the error that ended it; empty if none did.
     status : str
         ``error``, ``limit`` or ``refused``, also if it was scored; empty else.
+    content : str
+        Digest of its input.
     """
 
     question: str
@@ -98,6 +103,7 @@ class Sample:
     limit: str = ""
     error: str = ""
     status: str = ""
+    content: str = ""
 
 
 def is_inspect_log(path: Path) -> bool:
@@ -152,10 +158,16 @@ def read_spec(path: Path) -> Spec:
                 **{name: config.get(name) for name in LIMITS},
                 **_roles(spec.get("model_roles") or {}),
                 **{name: spec.get(name) for name in CONDITIONS},
+                "dataset": (spec.get("dataset") or {}).get("name"),
                 "generate_config": plan.get("config"),
                 "steps": [[step.get("solver"), step.get("params")] for step in plan["steps"]]
                 if plan.get("steps")
                 else None,
+            },
+            scorers={
+                # Scores are named without the package of their scorer.
+                str(scorer["name"]).rpartition("/")[2]: scorer.get("options")
+                for scorer in spec.get("scorers") or ()
             },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -210,6 +222,7 @@ def _reduce(sample: Any, path: Path) -> Sample:
             str(limit.get("type", "")),
             str(error.get("message", "")),
             "error" if error else "limit" if limit else "refused" if _refused(sample) else "",
+            digest(sample.get("input")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(

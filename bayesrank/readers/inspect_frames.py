@@ -81,7 +81,7 @@ def _read(path: Path) -> "pd.DataFrame":
             f"paths must be tables with a column model; got none in {path.name}: make it by "
             "samples_df(columns=EvalInfo + EvalTask + EvalModel + SampleSummary)"
         )
-    return frame[[name for name in frame if _is_needed(name)]]
+    return frame.drop(columns=[name for name in frame.columns if not _is_needed(str(name))])
 
 
 def _task(row: dict[str, Any]) -> str:

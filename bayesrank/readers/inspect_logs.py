@@ -95,7 +95,7 @@ def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
             task=spec.task,
             run=spec.run if spec.run != str(spec.path) else "",
             settings=spec.settings,
-            conditions=spec.conditions,
+            conditions=spec.conditions | {"scorer": spec.scorers.get(scorer)},
         )
         for spec, run in runs.values()
     ]
@@ -118,7 +118,8 @@ def _attempts(spec: Spec, run: Run, scorer: str, metric: str | None) -> Iterator
             value = _named_value(value, metric, where)
         outcome = outcome_number(value, where)
         status = sample.status or ("unscored" if isnan(outcome) else "")
-        yield Attempt(question, outcome, epoch - 1, status, details=(sample.limit, sample.error))
+        details = (sample.limit, sample.error)
+        yield Attempt(question, outcome, epoch - 1, status, "", details, sample.content)
 
 
 def _choose_metric(values: list[object], scorer: str, selection: Selection) -> str | None:

@@ -1,23 +1,22 @@
 """Reader of lighteval details, ``details/<model>/<time>/details_<task>_<time>.parquet``."""
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import read_json
-from bayesrank.readers.log import Attempt, Log, label, scored
+from bayesrank.readers.log import Log, label, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import Selection, choose, choose_tasks
-
-if TYPE_CHECKING:
-    import pandas as pd
+from bayesrank.readers.table_files import read_frame
 
 NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\d[^_]*)\.parquet")
 
+DOCUMENT = "doc"
 # The struct of metrics, in the current version and before it.
 METRICS = ("metric", "metrics")
 
@@ -53,15 +52,15 @@ def read_lighteval(paths: Sequence[Path], selection: Selection) -> LogTable:
     names = {path: NAME.fullmatch(path.name) for path in paths}
     tasks = choose_tasks((_task(path) for path in paths), selection.task)
     paths = sorted((path for path in paths if _task(path) in tasks), key=lambda path: path.name)
-    frames = {path: _read(path) for path in paths}
-    known = [name for frame in frames.values() for cell in frame["metric"] for name in cell]
+    found = {path: _read(path) for path in paths}
+    known = (name for own in found.values() for _, metrics in own for name in metrics)
     metric = choose("metric", known, selection.metric)
     logs = []
-    for path, frame in frames.items():
+    for path, own in found.items():
         model, root = _model(path)
         named = names[path]
         time = named["time"] if named else ""
-        attempts = list(_attempts(frame, metric, path))
+        attempts = [scored(each, _plain(metrics.get(metric)), path) for each, metrics in own]
         settings = _settings(root / "results" / model / f"results_{time}.json") if root else {}
         run = f"{time} {_task(path)}" if root else ""
         logs.append(Log(path, model, attempts, task=_task(path), run=run, settings=settings))
@@ -82,30 +81,20 @@ def _model(path: Path) -> tuple[str, Path | None]:
     return path.parent.name, None
 
 
-def _read(path: Path) -> "pd.DataFrame":
-    import pandas as pd  # 0.3 s, only when a log is read
-    from pyarrow import ArrowException
-
-    try:
-        with expects(path, "lighteval details"):
-            frame = pd.read_parquet(path)
-    except (ArrowException, OSError) as error:
-        raise DataError(
-            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
-            "the file may be cut off, copy it again or leave it out"
-        ) from error
-    with expects(path, "lighteval details with a column of metrics"):
-        column = next(name for name in METRICS if name in frame)
-        return frame.rename(columns={column: "metric"})
-
-
-def _attempts(frame: "pd.DataFrame", metric: str, path: Path) -> Iterator[Attempt]:
+def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the documents and their metrics, which are text where structs could not be stored."""
+    frame = read_frame(path, needed=lambda name: name in (DOCUMENT, *METRICS))
     with expects(path, "lighteval details with metrics of every document"):
-        documents = frame["doc"].tolist() if "doc" in frame else [{}] * len(frame)
-        ids = [label(document.get("id") or "") for document in documents]
-        questions = ids if len(set(ids)) == len(ids) else [str(place) for place in range(len(ids))]
-        for question, metrics in zip(questions, frame["metric"].tolist(), strict=True):
-            yield scored(question, _plain(metrics.get(metric)), path)
+        column = next(name for name in METRICS if name in frame)
+        metrics = [dict(_parsed(cell)) for cell in frame[column].tolist()]
+        cells = frame[DOCUMENT].tolist() if DOCUMENT in frame else []
+        ids = [label(_parsed(cell).get("id") or "") for cell in cells]
+        places = [str(place) for place in range(len(metrics))]
+        return list(zip(ids if len(set(ids)) == len(places) else places, metrics, strict=True))
+
+
+def _parsed(cell: Any) -> Any:
+    return ast.literal_eval(cell) if isinstance(cell, str) else cell
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,7 @@
 """What readers find in files: runs of systems, and the attempts in them."""
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +14,9 @@ from bayesrank.outcome_values import outcome_number
 # Why an attempt has no outcome, or how it ended where it has one.
 STATUSES = ("error", "limit", "refused", "unscored", "absent")
 
+
+# Characters of a digest.
+_DIGEST = 16
 
 # Ids that went through a table of floats.
 _WHOLE = re.compile(r"(-?\d+)\.0+")
@@ -35,6 +40,9 @@ class Attempt:
         Subject, topic or category of the question; empty if there is none.
     details : tuple of str
         What else is kept of it.
+    content : str
+        Digest of what was asked, where the log says it: one name that stands for different inputs
+        is several questions.
     """
 
     question: str
@@ -43,6 +51,25 @@ class Attempt:
     status: str = ""
     group: str = ""
     details: tuple[str, ...] = ()
+    content: str = ""
+
+
+def digest(content: object) -> str:
+    """Return a short text that stands for what was asked.
+
+    Parameters
+    ----------
+    content : object
+        Anything that JSON can hold; None is unknown, and has an empty digest.
+
+    Returns
+    -------
+    str
+    """
+    if content is None:
+        return ""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]
 
 
 @dataclass(frozen=True)
@@ -109,6 +136,7 @@ def scored(
     status: str = "",
     group: str = "",
     details: tuple[str, ...] = (),
+    content: str = "",
 ) -> Attempt:
     """Return an attempt with a logged value as its outcome, unscored where it stands for none.
 
@@ -120,7 +148,7 @@ def scored(
         As in :func:`bayesrank.outcome_values.outcome_number`.
     path : pathlib.Path
         The log, for the message.
-    trial, status, group, details
+    trial, status, group, details, content
         As in :class:`Attempt`.
 
     Returns
@@ -134,7 +162,7 @@ def scored(
     """
     outcome = outcome_number(value, f"{question!r} in {path.name}")
     status = status or ("unscored" if isnan(outcome) else "")
-    return Attempt(question, outcome, trial, status, group, details)
+    return Attempt(question, outcome, trial, status, group, details, content)
 
 
 def number_trials(attempts: Iterable[Attempt]) -> list[Attempt]:

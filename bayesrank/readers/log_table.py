@@ -210,14 +210,15 @@ def _count_wrong(
     if "status" not in frame:
         frame = frame.assign(status=np.where(_observed(frame), "", "unscored"))
     if "absent" in wrong:
-        index = pd.MultiIndex.from_product([frame[column].unique() for column in CELL], names=CELL)
-        rows = frame.set_index(CELL).reindex(index).reset_index()
-        rows["status"] = rows["status"].fillna("absent")
-        for column in rows.columns.difference([*COLUMNS, "status"]):
-            known = frame.drop_duplicates("question").set_index("question")["group"]
-            blank = rows["question"].map(known) if column == "group" else ""
-            rows[column] = rows[column].where(rows[column].notna(), blank)
-        frame = rows
+        every = pd.MultiIndex.from_product([frame[column].unique() for column in CELL], names=CELL)
+        cells = every.difference(frame.set_index(CELL).index, sort=False)
+        absent = pd.DataFrame(index=cells).reset_index().assign(outcome=np.nan, status="absent")
+        for column in frame.columns.difference(absent.columns):
+            absent[column] = ""
+        if "group" in frame:
+            groups = dict(zip(frame["question"].tolist(), frame["group"].tolist(), strict=True))
+            absent["group"] = [groups[question] for question in absent["question"].tolist()]
+        frame = pd.concat([frame, absent], ignore_index=True)
     counted = np.asarray(frame["status"].isin(list(wrong))) & ~_observed(frame)
     outcome = np.where(counted, 0.0, frame["outcome"].to_numpy(dtype=np.float64))
     found = Counter(frame["status"].to_numpy()[counted].tolist())

@@ -8,7 +8,7 @@ from pathlib import Path
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, starts_like
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.log import Attempt, Log, label
+from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_name
 from bayesrank.readers.selection import Selection
@@ -70,4 +70,5 @@ def _attempts(path: Path) -> Iterator[Attempt]:
             predicted, group = output["pred"], str(output.get("category") or "")
             outcome = float(predicted == output["answer"]) if predicted else nan
             status = "" if predicted else "unscored"
-            yield Attempt(label(output["question_id"]), outcome, status=status, group=group)
+            question, content = label(output["question_id"]), digest(output.get("question"))
+            yield Attempt(question, outcome, status=status, group=group, content=content)

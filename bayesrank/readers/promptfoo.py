@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
+from bayesrank.readers.log import Attempt, Log, digest, label, number_trials, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import Selection, choose
@@ -100,7 +100,8 @@ def _attempt(result: dict[str, Any], metric: str | None, path: Path) -> Attempt:
     failed = reason == ERROR if reason is not None else not result.get("gradingResult")
     error = str(result.get("error") or "") if failed else ""
     question = label(result["testIdx"] if "testIdx" in result else result["vars"])
+    content = digest(result.get("vars"))
     if error:
-        return Attempt(question, nan, status="error", details=(error,))
+        return Attempt(question, nan, status="error", details=(error,), content=content)
     value = named[name] if name in named else result[name]
-    return scored(question, value, path, details=("",))
+    return scored(question, value, path, details=("",), content=content)

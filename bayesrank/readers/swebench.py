@@ -38,6 +38,9 @@ STATUS = {
 }
 COUNTED = ("error",)
 
+# What the harness writes for every instance that it tries to evaluate.
+TRIED = "run_instance.log"
+
 # sb-cli calls a report <subset>__<split>__<run>.json, and a run is what was submitted.
 SUBMITTED = re.compile(r"swe-bench\w*?(?:-\w+)?__[a-z]+__(?P<system>.+)", re.IGNORECASE)
 # The harness calls it <model>.<run>.json. These are runs that say that they repeat another.
@@ -89,7 +92,7 @@ def read_swebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     instances: dict[Path, list[Path]] = {}
     for path in paths:
         if path not in reports and path not in submissions:
-            instances.setdefault(path.parents[1], []).append(path)
+            instances.setdefault(path.parent.parent, []).append(path)
     for folder, files in instances.items():
         log = _instances(folder, files)
         if (log.name, str(log.settings["run"])) not in known:
@@ -188,7 +191,8 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
             attempts.append(Attempt(name, float(resolved)))
     # The harness writes no report of an instance whose evaluation failed.
     reported = {path.parent for path in paths}
-    failed = (each for each in sorted(folder.iterdir()) if each.is_dir() and each not in reported)
+    tried = (path.parent for path in sorted(folder.glob(f"*/{TRIED}")))
+    failed = (each for each in tried if each not in reported)
     attempts += [Attempt(each.name, nan, status="error") for each in failed]
     # Submissions keep them in <submission>/logs, the harness in <run>/<model>.
     system, run = (

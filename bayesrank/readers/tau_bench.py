@@ -11,7 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.log import Attempt, Log, label
+from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import check_announced, misfit
 from bayesrank.readers.selection import Selection
@@ -79,7 +79,10 @@ def _attempts(path: Path) -> Iterator[Attempt]:
             error = str((run.get("info") or {}).get("error") or "")
             outcome = math.nan if error else _success(run["reward"])
             status, trial = "error" if error else "", int(run.get("trial", 0))
-            yield Attempt(label(run["task_id"]), outcome, trial, status, details=(error,))
+            # Domains number their tasks alike, and no file names its domain.
+            content = digest((run.get("info") or {}).get("task"))
+            question = label(run["task_id"])
+            yield Attempt(question, outcome, trial, status, details=(error,), content=content)
         except (KeyError, TypeError, ValueError, AttributeError) as wrong:
             raise DataError(
                 "paths must hold tau-bench runs with a task_id and a reward; got "

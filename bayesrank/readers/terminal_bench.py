@@ -64,7 +64,7 @@ def read_terminal_bench(paths: Sequence[Path], selection: Selection) -> LogTable
     for path in paths:
         if path not in runs.values() and not runs.keys() & set(path.parents):
             # They lie in <run>/<task>/<trial>.
-            trials.setdefault(path.parents[2], []).append(path)
+            trials.setdefault(path.parent.parent.parent, []).append(path)
     logs = []
     for folder, files in [*((each, [path]) for each, path in runs.items()), *trials.items()]:
         attempts = [attempt for path in files for attempt in _attempts(path)]

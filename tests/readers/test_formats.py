@@ -151,3 +151,15 @@ def test_document_ids_that_repeat_are_places(tmp_path):
     rows = [row | {"doc": {"id": ""}} for row in next(iter(example.files.values()))]
     type(example)("lighteval", {next(iter(example.files)): rows}, {}).write(tmp_path)
     assert read_responses(tmp_path, metric="f1").questions == ("0", "1")
+
+
+def test_numbers_of_tests_that_stand_for_different_variables_are_told_apart(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "promptfoo")
+    for folder, asked in (("one", "2 + 2"), ("two", "3 + 3")):
+        example.write(tmp_path / folder)
+        path = tmp_path / folder / "results.json"
+        changed(path, '"testIdx": 0', f'"vars": {{"q": "{asked}"}}, "testIdx": 0')
+        changed(path, '"testIdx": 1', f'"vars": {{"q": "{asked} + 1"}}, "testIdx": 1')
+    data = read_responses(tmp_path)
+    assert data.questions == ("0", "1", "0#2", "1#2")
+    assert not (data.outcomes == -1).any()

@@ -189,3 +189,13 @@ def test_all_real_logs_together_are_refused(shared):
 def test_logs_that_name_nothing():
     with pytest.raises(DataError, match=r"metric must be named in the logs for task 'x'; got none"):
         choose("metric", [], None, " for task 'x'")
+
+
+def test_absent_outcomes_can_count_as_wrong(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("model,question,score,group\na,p,1,x\na,q,1,y\nb,q,1,y\n")
+    assert read_responses(path).outcomes[..., 0].tolist() == [[1, 1], [-1, 1]]
+    data = read_responses(path, count_as_wrong="absent")
+    assert data.outcomes[..., 0].tolist() == [[1, 1], [0, 1]]
+    assert data.groups == ("x", "y")
+    assert read_table(path, count_as_wrong="absent").message.endswith("1 absent counted as wrong")

@@ -154,7 +154,9 @@ def test_reports_of_instances(tmp_path):
             report = {instance: {"patch_is_None": False, "resolved": each}}
             (folder / "report.json").write_text(json.dumps(report))
     # The evaluation of this one failed.
-    (tmp_path / "logs" / "run_evaluation" / "run1" / "b" / "i3").mkdir()
+    failed = tmp_path / "logs" / "run_evaluation" / "run1" / "b" / "i3"
+    failed.mkdir()
+    (failed / "run_instance.log").write_text("patch does not apply")
     data = read_responses(tmp_path)
     assert data.systems == ("a", "b")
     outcomes = dict(zip(data.questions, data.outcomes[..., 0].T.tolist(), strict=True))

@@ -153,3 +153,20 @@ def test_tau2_broken_results(write_tau2):
     path.write_text(path.read_text()[:-20])
     with pytest.raises(DataError):
         read_responses(path)
+
+
+def test_domains_that_number_their_tasks_alike_are_different_questions(tmp_path):
+    for folder, instruction in (("airline", "cancel a flight"), ("retail", "return a shoe")):
+        asked = {"info": {"task": {"instruction": instruction}}}
+        failed = run(1, 0, 0.0, error="lost", traceback="...")
+        runs = [run(0, 0, float(folder == "retail")) | asked, run(2, 0, 1.0) | asked, failed]
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / NAME).write_text(json.dumps(runs))
+    data = read_responses(tmp_path)
+    assert data.shape == (1, 5, 2)
+    outcomes = dict(zip(data.questions, data.outcomes[0].tolist(), strict=True))
+    assert outcomes["0"] == [0, -1]
+    assert outcomes["0#2"] == [-1, 1]
+    assert "2 names of questions, such as '0', stand for different inputs" in (
+        read_table(tmp_path).message
+    )
