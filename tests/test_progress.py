@@ -1,5 +1,6 @@
 """Progress is shown where people look, and nowhere else."""
 
+import io
 import os
 import pty
 import subprocess
@@ -123,3 +124,20 @@ def test_a_file_gets_the_end_on_request(capsys) -> None:
 
 def test_nothing_to_do_is_shown_nowhere() -> None:
     assert list(track([], name="study", total=0, shown=True)) == []
+
+
+def test_commands_show_what_goes_on_only_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bayesrank.commands import console
+
+    shown = io.StringIO()
+    shown.isatty = lambda: True
+    monkeypatch.setattr(console.sys, "stderr", shown)
+    monkeypatch.setattr(console, "_PATIENCE", 0.05)
+    monkeypatch.setenv("TERM", "xterm")
+    console._LOGGER.setLevel("INFO")
+    with console.progress("a quick step"):
+        pass
+    assert shown.getvalue() == ""
+    with console.progress("a slow step"):
+        time.sleep(0.4)
+    assert "a slow step" in shown.getvalue()

@@ -36,7 +36,6 @@ from bayesrank.commands.evaluation import evaluate, plan
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.flags import (
     MethodCommand,
-    default_backend,
     default_text,
     describe_options,
     method_flags,
@@ -142,13 +141,14 @@ def rank(
     reading = {name: settings.pop(name) for name in READING}
     data = read_data(paths, **reading)
     settings["method"] = settings["method"] or default_method(data)
-    row, preset = find_method(settings["method"])
-    with progress(settings["method"], settings["backend"] or default_backend(row, preset)):
+    with progress(f"Ranking by {settings['method']}"):
         tree = rank_systems(data, **settings, **options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
     print_leaderboard(tree, output_format, top=top, sort=sort, columns=columns)
     if settings["draws"] != 0:
-        note(check_result(tree, data).summary)
+        with progress("Checking the ranking"):
+            report = check_result(tree, data)
+        note(report.summary)
     if output is not None:
         before = _stored_target(output)
         if before not in (None, tree.attrs["target"]):
@@ -271,7 +271,7 @@ def warmup(names: tuple[str, ...]) -> None:
     settings = {"draws": 50, "random_seed": _EXAMPLE_SEED}
     for row in named:
         for backend in row.backends:
-            with progress(row.name, backend):
+            with progress(f"Compiling {row.name} for {backend}"):
                 rank_systems(small, row.name, backend=backend, **settings, **row.example)
             click.echo(f"{row.name} ({backend}) is ready")
 

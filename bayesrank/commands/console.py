@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ENOENT
 from pathlib import Path
+from threading import Timer
 from typing import IO, Any
 
 import click
@@ -93,6 +94,9 @@ _OUTCOMES = (
 )
 
 _RENAMED = "bayesrank.renamed"
+
+# Seconds without a word.
+_PATIENCE = 2.0
 
 _LOGGER = logging.getLogger("bayesrank")
 
@@ -298,18 +302,25 @@ def _print_warning(message: Warning | str, *_: Any) -> None:
 
 
 @contextmanager
-def progress(method: str, backend: str) -> Iterator[None]:
-    """Show on a terminal that sampling goes on, and for how long; anything else is quick."""
-    if backend != "nuts" or not sys.stderr.isatty() or not _LOGGER.isEnabledFor(logging.INFO):
+def progress(doing: str) -> Iterator[None]:
+    """Show on a terminal what goes on and for how long, once that takes a while."""
+    if not sys.stderr.isatty() or not _LOGGER.isEnabledFor(logging.INFO):
         yield
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        display.add_task(f"Sampling {method} with NUTS", total=None)
+    display = Progress(*columns, console=Console(stderr=True), transient=True)
+    display.add_task(doing, total=None)
+    timer = Timer(_PATIENCE, display.start)
+    timer.start()
+    try:
         yield
+    finally:
+        timer.cancel()
+        timer.join()
+        display.stop()
 
 
 def _be_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:

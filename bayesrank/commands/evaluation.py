@@ -15,6 +15,7 @@ from bayesrank.commands.console import (
     format_option,
     inputs_argument,
     note,
+    progress,
     reading_options,
     rename,
     result_option,
@@ -106,13 +107,14 @@ def evaluate(
         return
     names = [name for text in metrics or (DEFAULT_METHOD,) for name in split_calls(text)]
     rename(metric="metrics")
-    if pairs:
-        names = names[:1]
-        table = compare(data, names[0], random_seed=random_seed, **settings)
-    else:
-        table = evaluate_systems(
-            data, names, interval=interval, random_seed=random_seed, **settings
-        )
+    with progress("Evaluating"):
+        if pairs:
+            names = names[:1]
+            table = compare(data, names[0], random_seed=random_seed, **settings)
+        else:
+            table = evaluate_systems(
+                data, names, interval=interval, random_seed=random_seed, **settings
+            )
     note(_say_targets(table.attrs["target"]))
     for_people = output_format in ("table", "markdown")
     print_frame(_best_first(table) if for_people and not pairs else table, output_format)
@@ -226,14 +228,16 @@ def plan(
         _plan_widths(data, width, output_format, error, further, random_seed)
         return
     aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
-    decision = should_stop(data, error=error, **aim)
+    with progress("Planning"):
+        decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
     verdict = _say_whether_to_stop(decision, error, noun)
     say(f"{', '.join(decision.answer)}: {verdict}", err=True)
     if budget is None:
         print_frame(plan_pairs(data, error=error, **forecast, **aim), output_format)
     else:
-        suggested = suggest(data, budget, **aim)
+        with progress("Choosing where to run further trials"):
+            suggested = suggest(data, budget, **aim)
         for_people = output_format in ("table", "markdown") and "question" in suggested
         print_frame(_by_system(suggested) if for_people else suggested, output_format)
 

@@ -117,8 +117,11 @@ def report(
         data = read_data(paths, **reading)
         results = _rank_all(data, calls or {default_method(data): {}}, draws, random_seed)
         for call, options in to_study.items():
-            study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
-    note(f"Wrote {write_report(results, output, title=title, prior_sensitivity=study)}")
+            with progress("Ranking under several priors"):
+                study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
+    with progress("Writing the report"):
+        written = write_report(results, output, title=title, prior_sensitivity=study)
+    note(f"Wrote {written}")
 
 
 @click.command()
@@ -178,14 +181,15 @@ def _check_rankings(
     from bayesrank.ranking import rank
 
     for name in names:
-        row, preset = find_method(name)
         try:
-            with progress(name, default_backend(row, preset)):
+            with progress(f"Ranking by {name}"):
                 result = rank(data, name, random_seed=random_seed)
         except ValueError:  # the table of methods says what it lacks
             yield "the data", check_data(data)
         else:
-            yield name, check(result, data)
+            with progress(f"Checking the ranking by {name}"):
+                report = check(result, data)
+            yield name, report
 
 
 def _print_data(
@@ -320,8 +324,7 @@ def _rank_all(
     results = {}
     for call, options in calls.items():
         name = call.partition("(")[0]
-        row, preset = find_method(name)
-        with progress(name, preset.backend if preset else row.backends[0]):
+        with progress(f"Ranking by {name}"):
             results[call] = rank(data, name, draws=draws, random_seed=random_seed, **options)
     return results
 

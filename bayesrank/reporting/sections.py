@@ -89,7 +89,9 @@ def leaderboard_sections(results: "dict[str, xr.DataTree]") -> list[Section]:
     if has_draws:
         sections += [
             Section("ranks", "Ranks", figures=(draw_rank_sets(main),)),
-            Section("probabilities", "Rank probabilities", figures=(draw_rank_probabilities(main),)),
+            Section(
+                "probabilities", "Rank probabilities", figures=(draw_rank_probabilities(main),)
+            ),
             Section("groups", "Groups", figures=(draw_groups(main),)),
             Section("superiority", "Pairwise comparisons", figures=(draw_superiority(main),)),
         ]
