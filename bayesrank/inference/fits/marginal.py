@@ -16,7 +16,7 @@ References
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Self
@@ -143,13 +143,16 @@ class MarginalItems(MarginalLikelihood):
 
     def level(self, point: Array) -> float:
         """Return the penalised objective at a point of shape (p,)."""
-        penalty = self.slope_penalty * self.weights @ self._log_slopes(point) ** 2
-        return float(self.curves(point).grid[2].sum() - penalty)
+        found = self.curves(point).grid[2].sum()
+        if self.slopes == "each":
+            found -= self.slope_penalty * self.weights @ point[len(self.weights) :] ** 2
+        return float(found)
 
-    def _log_slopes(self, point: Array) -> Array:
-        """Return the log slopes that are penalised, or zeros."""
-        n_questions = len(self.weights)
-        return point[n_questions:] if self.slopes == "each" else np.zeros(n_questions)
+    @cached_property
+    def _weighted(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Counts times weights, and which questions have none."""
+        trials = self.weights * self.trials
+        return self.weights * self.right, trials, ~trials.any(axis=0)
 
     def curves(self, point: Array) -> ItemCurves:
         """Return the items at a point of shape (p,)."""
@@ -163,7 +166,7 @@ class MarginalItems(MarginalLikelihood):
             slope = np.full(n_questions, self.fixed_slope)
             if self.slopes != "fixed":
                 slope[:] = np.exp(point[n_questions:])
-            right, trials = self.weights * self.right, self.weights * self.trials
+            right, trials, _ = self._weighted
             curves = ItemCurves(right, trials, slope, point[:n_questions], near=near)
             self._curves[place] = curves
         return self._curves[place]
@@ -183,9 +186,14 @@ class MarginalItems(MarginalLikelihood):
         )
         pull = curves.right.sum(axis=0) - expected.sum(axis=0)
         leaning = curves.slope * ((weights @ nodes) @ curves.right - nodes @ expected)
-        bend = curves.slope**2 * by_square - leaning
-        gradient, complete = self._complete(pull, leaning, own, curves.slope * by_z, bend)
-        matrix = complete - self._spread(curves, nodes, weights, chance)
+        gradient = np.concatenate([pull, self.contract(leaning)])
+        bend = self.contract(np.diag(curves.slope**2 * by_square - leaning))
+        complete = np.diag(own), self.contract(np.diag(curves.slope * by_z)), self.contract(bend.T)
+        spread = self._spread(curves, nodes, weights, chance)
+        one, mixed, other = (whole - part for whole, part in zip(complete, spread, strict=True))
+        matrix = np.empty((len(point), len(point)))  # np.block takes longer
+        matrix[:n_questions, :n_questions], matrix[n_questions:, n_questions:] = one, other
+        matrix[:n_questions, n_questions:], matrix[n_questions:, :n_questions] = mixed, mixed.T
         if self.slopes == "each":
             penalty = 2.0 * self.slope_penalty * self.weights
             gradient[n_questions:] -= penalty * point[n_questions:]
@@ -193,48 +201,45 @@ class MarginalItems(MarginalLikelihood):
         held = self.held(point, gradient)
         gradient[held], matrix[held], matrix[:, held] = 0.0, 0.0, 0.0
         np.einsum("ii->i", matrix)[held] = 1.0
-        return gradient, matrix, np.where(held, 0.0, np.abs(np.diag(complete)))
+        diagonal = np.concatenate([own, np.diag(complete[2])])
+        return gradient, matrix, np.where(held, 0.0, np.abs(diagonal))
 
     def held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
         """Say which coordinates have no data, or are log slopes that run to minus infinity."""
-        n_questions, unasked = len(self.weights), ~self.trials.any(axis=0)
+        n_questions, unasked = len(self.weights), self._weighted[2]
         held = (point <= _LEAST_LOG_SLOPE) & (gradient <= 0.0)
         held[:n_questions] = unasked
         if self.slopes == "each":
             held[n_questions:] |= unasked
         return held
 
-    def _complete(
-        self, pull: Array, leaning: Array, own: Array, mixed: Array, bend: Array
-    ) -> tuple[Array, Array]:
-        """Return the gradient and the expected complete-data information."""
-        if self.slopes == "fixed":
-            return pull, np.diag(own)
-        if self.slopes == "common":
-            complete = np.diag(np.append(own, bend.sum()))
-            complete[-1, :-1] = complete[:-1, -1] = mixed
-            return np.append(pull, leaning.sum()), complete
-        complete = np.diag(np.concatenate([own, bend]))
-        index = np.arange(len(own))
-        complete[index, len(own) + index] = complete[len(own) + index, index] = mixed
-        return np.concatenate([pull, leaning]), complete
+    def contract(self, values: Array) -> Array:
+        """Turn derivatives in log slopes of all questions (last axis) into those in free ones."""
+        if self.slopes == "each":
+            return values
+        return values.sum(axis=-1, keepdims=True) if self.slopes == "common" else values[..., :0]
 
-    def _spread(self, curves: ItemCurves, nodes: Array, weights: Array, chance: Array) -> Array:
-        """Return the posterior covariance of the complete-data scores, summed over systems."""
+    def _spread(
+        self, curves: ItemCurves, nodes: Array, weights: Array, chance: Array
+    ) -> Iterable[Array]:
+        """Return the posterior covariance of the complete-data scores, summed over systems.
+
+        Of intercepts, of intercepts with log slopes, and of log slopes.
+        """
         same = (curves.trials == curves.trials[:1]).all()
         groups = [slice(None)] if same else [slice(row, row + 1) for row in range(len(weights))]
-        total = np.zeros(())
+        parts = []
         for group in groups:
             some = weights[group]
             near = np.flatnonzero(some.max(axis=0) > _NEGLIGIBLE)
             expected = curves.trials[group][0] * chance[near]
             part = (expected, nodes[near], some[:, near], curves.right[group], curves.slope)
-            total = total + self._group_spread(*part)
-        return total
+            parts.append(self._group_spread(*part))
+        return [sum(blocks[1:], start=blocks[0]) for blocks in zip(*parts, strict=True)]
 
     def _group_spread(
         self, expected: Array, z: Array, weights: Array, right: Array, slope: Array
-    ) -> Array:
+    ) -> tuple[Array, Array, Array]:
         """Return that of systems with the same numbers of trials.
 
         With e the expected numbers right at a node, the scores are k - e for intercepts and
@@ -242,24 +247,18 @@ class MarginalItems(MarginalLikelihood):
         """
         # Squares of these, summed over nodes, are moments of all systems together.
         root = np.sqrt(weights.sum(axis=0))[:, None] * expected
-        if self.slopes == "fixed":
-            mean = weights @ expected
-            return root.T @ root - mean.T @ mean
-
-        def by_slope(values: Array) -> Array:
-            moved = values * slope
-            return moved if self.slopes == "each" else moved.sum(axis=-1, keepdims=True)
-
         powers = np.stack([weights, weights * z, weights * z**2])
         mean, first, second = powers @ expected
         _, mean_z, mean_square = powers.sum(axis=-1, keepdims=True)
-        moved, moved_z, linear = by_slope(root) * z[:, None], by_slope(first), by_slope(right)
+        moved, moved_z, linear, twice = (
+            self.contract(each * slope) for each in (root * z[:, None], first, right, second)
+        )
         own = root.T @ root - mean.T @ mean
         crossed = root.T @ moved - mean.T @ moved_z - (first - mean_z * mean).T @ linear
         squared = moved.T @ moved - moved_z.T @ moved_z
-        both = (by_slope(second) - mean_z * moved_z).T @ linear
+        both = (twice - mean_z * moved_z).T @ linear
         squared += linear.T @ (linear * (mean_square - mean_z**2)) - both - both.T
-        return np.block([[own, crossed], [crossed.T, squared]])
+        return own, crossed, squared
 
     def score_slopes(self, point: Array, *, centred: bool) -> Array:
         r"""Return how much each posterior mean ability rises with the number right in a cell.
@@ -290,18 +289,13 @@ class MarginalItems(MarginalLikelihood):
         variance = (lean @ nodes)[:, None]
         # With the scores k - n p of an intercept, and (k - n p) a z of a log slope.
         by_slope = curves.right * variance - curves.trials * (lean @ (chance * nodes[:, None]))
-        by_slope *= curves.slope
-        if self.slopes == "common":
-            by_slope = by_slope.sum(axis=-1, keepdims=True)
-        by_slope = by_slope[:, : len(point) - n_questions]
+        by_slope = self.contract(by_slope * curves.slope)
         covariance = np.concatenate([-curves.trials * (lean @ chance), by_slope], axis=-1)
-        pull = covariance.T[:, :, None] * curves.slope
-        index = np.arange(n_questions)
-        pull[index, :, index] += 1.0
-        if self.slopes == "each":
-            pull[n_questions + index, :, index] += np.outer(curves.slope, mean)
-        elif self.slopes == "common":
-            pull[-1] += np.outer(mean, curves.slope)
+        by_cell = [
+            np.eye(n_questions)[:, None] * np.ones((n_systems, 1)),
+            self.contract(np.diag(curves.slope)).T[:, None] * mean[:, None],
+        ]
+        pull = covariance.T[:, :, None] * curves.slope + np.concatenate(by_cell)
         gradient, information, _ = self.expand(point)
         pull[self.held(point, gradient)] = 0.0
 
@@ -315,7 +309,7 @@ class MarginalItems(MarginalLikelihood):
         slopes = (of_items @ moved).reshape(n_systems, n_systems, n_questions)
         each = np.arange(n_systems)
         slopes[each, each] += scale * variance * curves.slope
-        return slopes * self.trials.any(axis=0)
+        return slopes * ~self._weighted[2]
 
     def ability_sd(self, point: Array) -> float:
         """Return the standard deviation of the abilities."""
