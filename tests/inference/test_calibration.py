@@ -1,6 +1,7 @@
 """Sandwich calibration against covariances computed by hand, unit by unit."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,8 +9,14 @@ import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning, DataError
-from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration, sandwich_draws
+from bayesrank.inference.calibrate.sandwich import (
+    calibrate,
+    choose_calibration,
+    question_gradients,
+    sandwich_draws,
+)
 from bayesrank.inference.calibrate.set_covariance import adjust, symmetric_root
+from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal
@@ -68,6 +75,13 @@ def bradley_terry_gradient(right, score):
     return gradient
 
 
+def with_prior(variance, freedom, wins, score, bread):
+    """Return a variance with a unit of the information, and the prior's pull of precision 1."""
+    information = np.linalg.pinv(bradley_terry_bread(wins, score, 0.0))
+    seen = (freedom * variance + information) / (freedom + 1)
+    return seen + np.outer(score, score) + bread
+
+
 def spread(rows):
     deviations = rows - rows.mean(axis=0)
     return deviations.T @ deviations
@@ -90,11 +104,15 @@ def test_bradley_terry_has_the_godambe_covariance(target):
     )
     if target == "benchmark":
         variance = n_trials / (n_trials - 1) * sum(spread(rows) for rows in by_trial)
+        freedom = n_questions * (n_trials - 1)
+        variance *= freedom / (freedom - 2)
     else:
         # A t distribution with n - 1 degrees of freedom has the variance (n - 1) / (n - 3).
         variance = n_questions / (n_questions - 3) * spread(by_trial.sum(axis=1))
-    bread = bradley_terry_bread(data.comparisons.wins, fit.score, 1.0)
-    expected = bread @ variance @ bread
+        freedom = n_questions - 1
+    wins = data.comparisons.wins
+    bread = bradley_terry_bread(wins, fit.score, 1.0)
+    expected = bread @ with_prior(variance, freedom, wins, fit.score, bread) @ bread
     drawn = sandwich_draws(run, fit)["score"]
     assert drawn.shape == (4 * DRAWS, 3)
     np.testing.assert_allclose(np.cov(drawn.T), expected, rtol=0.03, atol=0.01 * expected.max())
@@ -129,9 +147,10 @@ def test_the_draws_follow_how_the_estimate_moves_when_a_question_counts_more(met
             for step in (size, -size)
         ]
         moved.append((refits[0] - refits[1]) / (2 * size))
-    expected = 30 / 27 * spread(np.array(moved))
-    covariance = np.cov(sandwich_draws(run, fit)["score"].T)
-    np.testing.assert_allclose(covariance, expected, rtol=0.03, atol=0.01 * expected.max())
+    likelihood = load_function(run.method.gradient)(**options)
+    table = question_gradients(data, partial(likelihood.gradient, fit.free))
+    found = constrained_steps(*fit.geometry, table.deviations)[:, :3]
+    np.testing.assert_allclose(found, moved - np.mean(moved, axis=0), rtol=1e-3, atol=1e-6)
 
 
 def test_unpaired_trials_vary_on_their_own():
@@ -154,7 +173,9 @@ def test_unpaired_trials_vary_on_their_own():
             p = share[system, question]
             variance += p * (1 - p) / 59 * np.outer(slope, slope)
     bread = bradley_terry_bread(data.comparisons.wins, fit.score, 1.0)
-    expected = bread @ variance @ bread
+    wins = data.comparisons.wins
+    # Of hundreds of wins the likelihood's own unit is next to nothing.
+    expected = bread @ with_prior(variance, wins.sum(), wins, fit.score, bread) @ bread
     covariance = np.cov(sandwich_draws(run, fit)["score"].T)
     np.testing.assert_allclose(covariance, expected, rtol=0.1, atol=0.03 * expected.max())
 
@@ -407,14 +428,26 @@ def test_scores_that_no_refit_moves_keep_a_spread(method, target):
 
 
 @pytest.mark.parametrize("n_trials", [1, 3])
+@pytest.mark.parametrize("n_questions", [2, 12])
 @pytest.mark.parametrize("method", ["bradley_terry", "davidson", "rao_kupper"])
-def test_wins_that_never_vary_are_as_uncertain_as_the_same_battles(method, n_trials):
+def test_wins_that_never_vary_are_as_uncertain_as_the_same_battles(method, n_questions, n_trials):
     target = "population" if n_trials == 1 else "benchmark"
-    data = Responses(np.tile([[[1]], [[0]]], (1, 12, n_trials)))
-    responses = sandwich_draws(run := make_run(data, method, target=target), fit_map(run))["score"]
+    data = Responses(np.tile([[[1]], [[0]]], (1, n_questions, n_trials)))
+    run = make_run(data, method, target=target, draws=2_000)
+    responses = sandwich_draws(run, fit_map(run))["score"].std(axis=0)
     battles = fit_map(make_run(data.comparisons, method, target="battles"))
-    expected = battles.draw(4 * DRAWS, np.random.default_rng(0))["score"]
-    np.testing.assert_allclose(responses.std(axis=0), expected.std(axis=0), rtol=0.02)
+    expected = battles.draw(8_000, np.random.default_rng(0))["score"].std(axis=0)
+    assert (responses / expected > 0.9).all()
+    assert (responses / expected < 1.4).all()
+
+
+@pytest.mark.parametrize("n_wins", [9, 10])
+def test_a_single_loss_makes_no_leap(n_wins):
+    # One loss of ten varies over questions; none does not, and is about as uncertain.
+    outcomes = np.zeros((2, 10, 1), dtype=int)
+    outcomes[0, :n_wins], outcomes[1, n_wins:] = 1, 1
+    run = make_run(Responses(outcomes), target="population", draws=2_000)
+    assert 0.3 < sandwich_draws(run, fit_map(run))["score"][:, 0].std() < 0.5
 
 
 def test_systems_that_never_met_are_as_uncertain_as_their_prior():

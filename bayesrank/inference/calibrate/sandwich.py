@@ -6,13 +6,12 @@ and no likelihood of the questions at hand knows of other questions. The estimat
 :math:`H^{-1} J H^{-1}`, with J the variance of the gradient at the estimate over the units that
 really vary: trials, questions, or clusters of questions.
 
-Likelihoods of comparisons are linear in the counts, so that resampled counts give resampled
-gradients :math:`g_b`, and
+One unit of the likelihood's own information stands among the n observed ones. The prior, of
+curvature P, pulls the estimate by :math:`b = P \hat\theta`, more or less: the mean square error of
+the estimate over the posterior of the truth has :math:`b b^\top + P H^{-1} P` beside J. So what no
+unit has shown, as ten wins of ten, or systems that never met, is as uncertain as in the posterior.
 
-.. math:: \theta_b = \hat\theta + H^{-1} (g_b - g)
-
-are draws with that covariance, the small-sample corrections of the resampling included. For
-likelihoods of responses the covariance comes from
+For likelihoods of responses the covariance comes from
 :mod:`bayesrank.inference.calibrate.influence`, or from estimates that leave out one cluster of
 questions, or some trials, at a time, and the draws are given it.
 
@@ -20,7 +19,10 @@ References
 ----------
 .. [1] C. Varin, N. Reid and D. Firth. An overview of composite likelihood methods. Statistica
    Sinica 21 (2011). https://www.jstor.org/stable/24309261
-.. [2] B. Shaby. The open-faced sandwich adjustment for MCMC using estimating functions. Journal of
+.. [2] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
+   additive model components. Scandinavian Journal of Statistics 39 (2012).
+   https://doi.org/10.1111/j.1467-9469.2011.00760.x
+.. [3] B. Shaby. The open-faced sandwich adjustment for MCMC using estimating functions. Journal of
    Computational and Graphical Statistics 23 (2014).
    https://doi.org/10.1080/10618600.2013.842174
 """
@@ -59,6 +61,8 @@ from bayesrank.inference.calibrate.set_covariance import (
 )
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored
+from bayesrank.inference.fits.pair_counts import pair_counts
+from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import (
     FEW_UNITS,
@@ -84,9 +88,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Calibration = Literal["sandwich", "none"]
-
-# Share of the variance that the curvature stands for, below which a variance is a rounding error.
-_NO_VARIATION = 1e-9
 
 
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
@@ -199,45 +200,45 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         else:
             drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
-    likelihood = load_function(run.method.gradient)(**run.options)
-    gradient = partial(likelihood.gradient, fit.free)
-
-    if not isinstance(run.data, Responses | Comparisons):
-        raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
-    if run.target == "population" and isinstance(run.data, Responses):
-        variance = _widened(_question_gradients(run.data, gradient))
-        deviations = draw_gaussian(variance, run.size, rng)
-    elif isinstance(run.data, Responses) and run.data.paired:
-        variance = _trial_gradients(run.data, gradient).covariance
-        deviations = draw_gaussian(variance, run.size, rng)
-    elif isinstance(run.data, Battles):
-        variance = unit_variance(run.data, run.unit, likelihood, fit.free)
-        deviations = draw_gaussian(variance, run.size, rng)
-    else:
-        batches = resample(
-            run.data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng
-        )
-        counts = (part[np.newaxis] for part in point_arguments(run.data, "pairs"))
-        deviations = np.concatenate([gradient(*batch) for batch in batches]) - gradient(*counts)
-        variance = covariance_of(deviations)
-    return fit.move(deviations + _unseen_gradients(run, fit, variance, rng))
+    return fit.move(draw_gaussian(_gradient_covariance(run, fit), run.size, rng))
 
 
-def _unseen_gradients(run: Run, fit: Fit, variance: Array, rng: np.random.Generator) -> Array:
-    """Draw gradients in the directions in which no unit has shown any variation.
+def _gradient_covariance(run: Run, fit: Fit) -> Array:
+    """Return the covariance of the gradient of paired comparisons at the optimum.
 
-    Such a direction is unknown rather than certain: ten wins on ten questions vary as the
-    likelihood says of ten battles, and systems that never met as their prior.
+    That of the units, one unit of the likelihood's own information among them, and that of the
+    prior. It adds the square of its pull on the estimate, and what is left open of that pull.
     """
-    root = np.linalg.cholesky(anchored(*fit.geometry))
-    half = np.linalg.solve(root, variance)
-    shares, directions = np.linalg.eigh(np.linalg.solve(root, half.T))
-    unseen = directions[:, shares < _NO_VARIATION]
-    # Projected, since which directions span a space is a matter of rounding.
-    return rng.standard_normal((run.size, len(root))) @ unseen @ unseen.T @ root.T
+    if run.method.gradient is None or not isinstance(run.data, Responses | Comparisons):
+        raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
+    likelihood = load_function(run.method.gradient)(**run.options)
+    wins, ties = point_arguments(run.data, "pairs")
+    own = pair_counts(likelihood, wins, ties).information(fit.free[np.newaxis])[0]
+    prior = fit.information - own
+    pull = likelihood.gradient(fit.free, wins[np.newaxis], ties[np.newaxis])[0]
+    variance, freedom = _gradient_units(run, likelihood, fit.free)
+    variance = (freedom * variance + own) / (freedom + 1.0)
+    open_pull = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
+    return variance + np.outer(pull, pull) + open_pull
 
 
-def _question_gradients(data: Responses, gradient: Callable[..., Array]) -> Contributions:
+def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array) -> tuple[Array, float]:
+    """Return the covariance of the gradient over units, and its degrees of freedom."""
+    data, gradient = cast("Responses | Comparisons", run.data), partial(likelihood.gradient, point)
+    if isinstance(data, Battles):
+        return unit_variance(data, run.unit, likelihood, point), data.units[run.unit] - 1.0
+    if isinstance(data, Responses) and (data.paired or run.target == "population"):
+        units = question_gradients if run.target == "population" else _trial_gradients
+        table = units(data, gradient)
+        return table.widening * table.covariance, table.freedom
+    rng = np.random.default_rng(run.seed)
+    batches = resample(data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng)
+    wins, ties = point_arguments(data, "pairs")
+    found = covariance_of(np.concatenate([gradient(*batch) for batch in batches]))
+    return found, float(wins.sum() + ties.sum() / 2.0)
+
+
+def question_gradients(data: Responses, gradient: Callable[..., Array]) -> Contributions:
     """Return what clusters of questions add to the gradient."""
     by_cluster = sums_over_clusters(np.stack(question_pairs(data), axis=1), data)
     return Contributions.of(gradient(*by_cluster.swapaxes(0, 1)))
