@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
 from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
@@ -40,8 +41,41 @@ _STEP = 1e-4
 # Move of a mean over questions, for a second difference.
 _SHIFT = 1e-3
 
+# Part of a standard deviation over which a curvature is taken.
+_TENTH = 0.1
+
 # Doubles of one block of directions: 32 MB.
 _BLOCK_SIZE = 2**22
+
+
+@dataclass(frozen=True)
+class PriorPart:
+    """What scores owe to their prior.
+
+    Attributes
+    ----------
+    posterior : numpy.ndarray of shape (system, system)
+        Covariance of the scores by the curvature of the objective.
+    pull : numpy.ndarray of shape (system,)
+        How far the prior moves the estimates.
+    share : numpy.ndarray of shape (system,)
+        Share of the prior in the information on each score.
+    """
+
+    posterior: Array
+    pull: Array
+    share: Array
+
+    def covariance(self, table: Contributions) -> Array:
+        """Return the covariance of the scores over the units of a table.
+
+        One unit of the posterior stands among them, and beside them what the prior leaves open:
+        the mean square error of the estimates over the posterior of the truth.
+        """
+        units = table.freedom + 1.0
+        seen = (table.freedom * table.widening * table.covariance + self.posterior) / units
+        root = symmetric_root(self.posterior)  # with the sums that the scores are held to
+        return seen + np.outer(self.pull, self.pull) + root * self.share**2 @ root
 
 
 @dataclass(frozen=True)
@@ -66,15 +100,20 @@ class Mode:
     unpack: Callable[[Array], Named]
 
     @cached_property
-    def directions(self) -> Array:
-        """Where the optimum moves as the weight of each score does, of shape (system, p)."""
+    def gradients(self) -> Array:
+        """How the scores rise with the free coordinates, of shape (system, p)."""
         size = len(self.point)
         step = max(1, _BLOCK_SIZE // max(size, 1))
-        gradients = [
+        parts = [
             (self._scores(self.point + moves) - self._scores(self.point - moves)) / (2 * _STEP)
             for moves in _blocks(_STEP * np.eye(size), step)
         ]
-        steps = constrained_steps(self.information, self.constraints, np.concatenate(gradients).T)
+        return np.concatenate(parts).T
+
+    @cached_property
+    def directions(self) -> Array:
+        """Where the optimum moves as the weight of each score does, of shape (system, p)."""
+        steps = constrained_steps(self.information, self.constraints, self.gradients)
         if not np.isfinite(steps).all():
             raise DataError(
                 "calibration must be 'none' for these data; got 'sandwich', for which the fit has "
@@ -116,6 +155,26 @@ class Mode:
             rise = ends[0] - ends[1]
             parts.append(rise * (length / (2 * _STEP)).reshape(-1, *(1,) * (rise.ndim - 1)))
         return np.concatenate(parts)
+
+    def prior(self, model: UnitModel, *, same_questions: bool) -> PriorPart:
+        """Return what the scores owe to the priors, those of the questions only if these stay."""
+        posterior = self.directions @ self.gradients.T
+        size = model.data.outcomes.size if model.data.scores is None else model.data.trials.size
+
+        def total(named: Named) -> Array:
+            return model.by_question(named).sum(axis=1)
+
+        pull = self.slopes(total, size, same_questions=same_questions)
+        # The likelihood's information along each direction, over a tenth of a standard deviation.
+        spread = np.sqrt(np.maximum(np.diag(posterior), 1e-300))[:, np.newaxis]
+        moves = _TENTH / spread * self.directions
+        step = max(1, _BLOCK_SIZE // max(size, len(self.point)))
+        ends = [
+            total(self.unpack(self.point + block)) + total(self.unpack(self.point - block))
+            for block in _blocks(moves, step)
+        ]
+        bend = 2.0 * total(self.unpack(self.point[np.newaxis])) - np.concatenate(ends)
+        return PriorPart(posterior, pull, np.clip(1.0 - bend / _TENTH**2, 0.0, 1.0))
 
     def _question_parameters(self) -> dict[str, Array]:
         named = self.unpack(self.point[np.newaxis])

@@ -89,7 +89,7 @@ def jackknife_of_many(
     if not np.isfinite(deviations).all():
         return None
     copies = np.full(len(deviations), (large - 1) / len(deviations))
-    return Contributions(deviations, copies, np.inf)
+    return Contributions(deviations, copies, n - 1.0)
 
 
 def jackknife_by_refits(
@@ -146,7 +146,9 @@ def _trial_jackknife(
         return None
     scores = scores * widening_for_single_trials(data)
     found = Contributions.of(scores, np.repeat(np.arange(n_divisions), n_parts), left_out=True)
-    return replace(found, copies=found.copies / n_divisions)
+    # Divisions of the same trials know no more than these.
+    freedom = min(found.freedom, float(np.maximum(data.trials - 1, 0).sum()))
+    return replace(found, copies=found.copies / n_divisions, freedom=freedom)
 
 
 def _counts_of_parts(

@@ -42,6 +42,7 @@ from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.battle_units import unit_variance
 from bayesrank.inference.calibrate.influence import (
     Mode,
+    PriorPart,
     answer_contributions,
     question_contributions,
     trial_contributions,
@@ -55,9 +56,7 @@ from bayesrank.inference.calibrate.set_covariance import (
     adjust,
     covariance_of,
     draw_gaussian,
-    has_no_level,
     hold_level,
-    redraw,
 )
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored
@@ -194,11 +193,12 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
     rng = np.random.default_rng(run.seed)
     if run.method.data == "responses":
         drawn = fit.draw(run.size, rng)
-        covariance = _kernel_covariance(run, fit)
+        covariance = score_covariance(run, fit)
         if fit.refit is None:
-            drawn["score"] = _spread(run, drawn["score"][np.newaxis], covariance)[0]
+            drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
         else:
-            drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
+            # The curvature may hold still what fits to other data do not.
+            drawn["score"] = fit.score + draw_gaussian(covariance, run.size, rng)
         return drawn
     return fit.move(draw_gaussian(_gradient_covariance(run, fit), run.size, rng))
 
@@ -316,7 +316,7 @@ def calibrate(
             stacklevel=2,
         )
         return estimate
-    draws = _spread(run, estimate.draws, covariance)
+    draws = adjust(estimate.draws, covariance)
     if isinstance(data, Comparisons):
         # Comparisons tell of contrasts alone: no other data would move the common level.
         draws = hold_level(draws)
@@ -336,7 +336,7 @@ def _mode_covariance(
     except NoFiniteEstimate:
         return None
     if kernel is not None and bool(kernel.converged):
-        return _kernel_covariance(run, kernel)
+        return score_covariance(run, kernel)
     fit = find_mode()
     if not fit.converged:
         return None
@@ -346,19 +346,29 @@ def _mode_covariance(
     return _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
 
 
-def _widened(table: Contributions) -> Array:
-    return table.widening * table.covariance
-
-
-def _kernel_covariance(run: Run, fit: Fit) -> Array:
+def score_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses."""
-    if (table := _jackknife(run, fit)) is not None:
-        return _widened(table)
-    if run.backend == "mml":
-        slopes = cast("MarginalFit", fit).slopes()
-        return answer_contributions(slopes, cast("Responses", run.data)).covariance
+    from bayesrank.inference.fits.mml import MarginalFit  # loads what few methods need
+
+    table = _jackknife(run, fit)
+    if isinstance(fit, MarginalFit):
+        if table is None:
+            table = answer_contributions(fit.slopes(), cast("Responses", run.data))
+        return marginal_prior(fit).covariance(table)
     information, constraints = fit.curvature()
-    return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack))
+    return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack), table)
+
+
+def marginal_prior(fit: "MarginalFit") -> PriorPart:
+    """Return what posterior means of abilities owe to their normal distribution."""
+    variance = fit.score_sd() ** 2
+    mean, sd = (
+        fit.parameters.get(f"ability_{name}", one) for name, one in (("mean", 0.0), ("sd", 1.0))
+    )
+    share = np.divide(
+        variance, np.square(sd), out=np.ones_like(variance), where=np.asarray(sd) > 0.0
+    )
+    return PriorPart(np.diag(variance), share * (fit.score - mean), share)
 
 
 def _jackknife(run: Run, fit: Fit | None) -> Contributions | None:
@@ -384,30 +394,13 @@ def _has_many_maxima(run: Run) -> bool:
     return bool(cast("Responses", run.data).trials.max() < 2)
 
 
-def _responses_covariance(run: Run, mode: Mode) -> Array:
+def _responses_covariance(run: Run, mode: Mode, table: Contributions | None = None) -> Array:
     model = load_function(run.method.gradient or "")(run.data, **run.options)
-    if run.target == "population":
-        return _widened(question_contributions(mode, model))
-    return trial_contributions(mode, model).covariance
-
-
-def _spread(run: Run, draws: Array, covariance: Array) -> Array:
-    """Give draws a covariance, or one half-way between that and theirs, scaled to its size.
-
-    Where answers decide how much a question counts, what few questions or trials tell of the
-    spread of one system is off by a quarter and more. Posteriors have the wrong size, but all of
-    them about the same, unless there is one for each maximum.
-    """
-    if not run.method.weighs_questions:
-        if "mml" in run.method.backends and has_no_level(covariance):
-            # With the mean of the abilities fixed, their estimates have that mean whatever the
-            # answers, but posteriors that do not know of each other have one that varies.
-            draws = hold_level(draws)
-    elif not _has_many_maxima(run):
-        posterior = covariance_of(draws.reshape(-1, draws.shape[-1]))
-        size = np.mean(np.diag(covariance) / np.diag(posterior))
-        covariance = (covariance + size * posterior) / 2.0
-    return adjust(draws, covariance)
+    if table is None:
+        units = question_contributions if run.target == "population" else trial_contributions
+        table = units(mode, model)
+    same_questions = run.target != "population"
+    return mode.prior(model, same_questions=same_questions).covariance(table)
 
 
 def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:

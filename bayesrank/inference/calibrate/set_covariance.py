@@ -9,11 +9,6 @@ Array = NDArray[np.float64]
 _NO_SPREAD = 1e-12
 
 
-def has_no_level(covariance: Array) -> bool:
-    """Return whether scores never rise or fall together, but for rounding."""
-    return bool(covariance.sum() <= _NO_SPREAD * np.trace(covariance))
-
-
 def hold_level(draws: Array) -> Array:
     """Shift all systems of a draw together, so that their mean is the same in every draw."""
     level = draws.mean(axis=-1, keepdims=True)
@@ -51,18 +46,6 @@ def adjust(draws: Array, covariance: Array) -> Array:
     now = symmetric_root(axes.T @ covariance_of(flat) @ axes)
     moved = along @ np.linalg.solve(now, symmetric_root(axes.T @ covariance @ axes))
     return mean + deviations + (moved - along) @ axes.T
-
-
-def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generator) -> Array:
-    """Draw scores anew where a covariance lets them vary.
-
-    Unlike an affine map of the draws, this needs no spread of theirs: the curvature may hold still
-    what other fits do not. Where those do not vary either, as with systems that are always right,
-    the draws are all that is known.
-    """
-    axes, deviations = _axes(covariance), draws - score
-    held = deviations - deviations @ axes @ axes.T
-    return score + held + draw_gaussian(covariance, len(draws), rng)
 
 
 def draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:

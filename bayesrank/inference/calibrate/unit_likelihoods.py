@@ -207,7 +207,7 @@ def irt_3pl(
     def log_odds(named: Named) -> Array:
         known = _lines(named)
         chance = np.asarray(named["guessing"][:, np.newaxis] if guessing is None else guessing)
-        with np.errstate(divide="ignore"):  # a guessing probability of 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # no guessing; left-out questions
             return np.logaddexp(np.log(chance), known) - np.log1p(-chance)
 
     return CellModel(data, log_odds, _LOG_SLOPE if centred else _DIFFICULTY)
