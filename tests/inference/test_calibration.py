@@ -423,7 +423,7 @@ def test_scores_that_no_refit_moves_keep_a_spread(method, target):
         warnings.simplefilter("ignore", CalibrationWarning)  # four questions
         result = rank(alike, method, target=target, calibration="sandwich", random_seed=0)
     score = result["posterior"]["score"].transpose("chain", "draw", "system").values
-    assert np.diff(score, axis=-1).std(axis=(0, 1)).min() > 0.1
+    assert np.diff(score, axis=-1).std(axis=(0, 1)).min() > 0.15
     assert (result["ranking"]["tie_group"] == 1).all()
 
 

@@ -456,7 +456,7 @@ def test_published_item_models_vary_over_questions_as_fits_without_one(preset):
     expected = widened(Contributions.of(scores, left_out=True))
     draws = result["posterior"]["score"].values.reshape(-1, 6)
     np.testing.assert_allclose(draws.mean(axis=0), result["ranking"]["score"], atol=0.1)
-    np.testing.assert_allclose(np.cov(draws.T), expected, atol=0.12 * np.trace(expected))
+    np.testing.assert_allclose(np.cov(draws.T), expected, atol=0.05 * np.trace(expected))
 
 
 def test_published_item_models_need_two_trials_on_a_benchmark():
@@ -556,7 +556,9 @@ def test_nuts_of_the_marginal_rasch_model_varies_as_its_marginal_likelihood():
     fit = mml.fit_rasch_mml(*data.binary_counts, **options)
     expected = widened(question_jackknife(fit.without, data))
     # Priors of the questions draw the scores together a little.
-    ratio = np.trace(np.cov(drawn.T)) / np.trace(expected)
+    # Where all of them lie on the scale only the prior tells.
+    contrasts = drawn - drawn.mean(axis=1, keepdims=True)
+    ratio = np.trace(np.cov(contrasts.T)) / np.trace(expected)
     assert 0.7 < ratio < 1.1
 
 

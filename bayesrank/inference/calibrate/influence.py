@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
 from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
@@ -44,6 +43,9 @@ _SHIFT = 1e-3
 # Part of a standard deviation over which a curvature is taken.
 _TENTH = 0.1
 
+# Share of the largest variance below which a direction has none.
+_FLAT = 1e-12
+
 # Doubles of one block of directions: 32 MB.
 _BLOCK_SIZE = 2**22
 
@@ -58,13 +60,13 @@ class PriorPart:
         Covariance of the scores by the curvature of the objective.
     pull : numpy.ndarray of shape (system,)
         How far the prior moves the estimates.
-    share : numpy.ndarray of shape (system,)
-        Share of the prior in the information on each score.
+    left_open : numpy.ndarray of shape (system, system)
+        Covariance of what the prior alone tells of the scores.
     """
 
     posterior: Array
     pull: Array
-    share: Array
+    left_open: Array
 
     def covariance(self, table: Contributions) -> Array:
         """Return the covariance of the scores over the units of a table.
@@ -74,8 +76,7 @@ class PriorPart:
         """
         units = table.freedom + 1.0
         seen = (table.freedom * table.widening * table.covariance + self.posterior) / units
-        root = symmetric_root(self.posterior)  # with the sums that the scores are held to
-        return seen + np.outer(self.pull, self.pull) + root * self.share**2 @ root
+        return seen + np.outer(self.pull, self.pull) + self.left_open
 
 
 @dataclass(frozen=True)
@@ -165,16 +166,22 @@ class Mode:
             return model.by_question(named).sum(axis=1)
 
         pull = self.slopes(total, size, same_questions=same_questions)
-        # The likelihood's information along each direction, over a tenth of a standard deviation.
-        spread = np.sqrt(np.maximum(np.diag(posterior), 1e-300))[:, np.newaxis]
-        moves = _TENTH / spread * self.directions
+        # The share of the prior in the information along each axis of the posterior, from the
+        # likelihood over a tenth of a standard deviation.
+        variances, axes = np.linalg.eigh(posterior)
+        axes, variances = (
+            axes[:, variances > _FLAT * variances[-1]],
+            variances[variances > _FLAT * variances[-1]],
+        )
+        moves = _TENTH / np.sqrt(variances)[:, np.newaxis] * (axes.T @ self.directions)
         step = max(1, _BLOCK_SIZE // max(size, len(self.point)))
         ends = [
             total(self.unpack(self.point + block)) + total(self.unpack(self.point - block))
             for block in _blocks(moves, step)
         ]
         bend = 2.0 * total(self.unpack(self.point[np.newaxis])) - np.concatenate(ends)
-        return PriorPart(posterior, pull, np.clip(1.0 - bend / _TENTH**2, 0.0, 1.0))
+        share = np.clip(1.0 - bend / _TENTH**2, 0.0, 1.0)
+        return PriorPart(posterior, pull, axes * (share**2 * variances) @ axes.T)
 
     def _question_parameters(self) -> dict[str, Array]:
         named = self.unpack(self.point[np.newaxis])

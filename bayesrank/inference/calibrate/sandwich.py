@@ -57,6 +57,7 @@ from bayesrank.inference.calibrate.set_covariance import (
     covariance_of,
     draw_gaussian,
     hold_level,
+    redraw,
 )
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored
@@ -197,8 +198,7 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         if fit.refit is None:
             drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
         else:
-            # The curvature may hold still what fits to other data do not.
-            drawn["score"] = fit.score + draw_gaussian(covariance, run.size, rng)
+            drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
     return fit.move(draw_gaussian(_gradient_covariance(run, fit), run.size, rng))
 
@@ -355,6 +355,9 @@ def score_covariance(run: Run, fit: Fit) -> Array:
         if table is None:
             table = answer_contributions(fit.slopes(), cast("Responses", run.data))
         return marginal_prior(fit).covariance(table)
+    if fit.refit is not None and table is not None:
+        # Far from a parabola, so that its curvature says nothing of posterior and prior.
+        return table.widening * table.covariance
     information, constraints = fit.curvature()
     return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack), table)
 
@@ -368,7 +371,8 @@ def marginal_prior(fit: "MarginalFit") -> PriorPart:
     share = np.divide(
         variance, np.square(sd), out=np.ones_like(variance), where=np.asarray(sd) > 0.0
     )
-    return PriorPart(np.diag(variance), share * (fit.score - mean), share)
+    pull, left_open = share * (fit.score - mean), np.diag(share**2 * variance)
+    return PriorPart(np.diag(variance), pull, left_open)
 
 
 def _jackknife(run: Run, fit: Fit | None) -> Contributions | None:

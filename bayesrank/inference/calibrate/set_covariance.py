@@ -48,6 +48,18 @@ def adjust(draws: Array, covariance: Array) -> Array:
     return mean + deviations + (moved - along) @ axes.T
 
 
+def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generator) -> Array:
+    """Draw scores anew where a covariance lets them vary.
+
+    Unlike an affine map of the draws, this needs no spread of theirs: the curvature may hold still
+    what other fits do not. Where those do not vary either, as with systems that are always right,
+    the draws are all that is known.
+    """
+    axes, deviations = _axes(covariance), draws - score
+    held = deviations - deviations @ axes @ axes.T
+    return score + held + draw_gaussian(covariance, len(draws), rng)
+
+
 def draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
     """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
     return rng.standard_normal((size, len(variance))) @ symmetric_root(variance)
