@@ -193,29 +193,6 @@ def _compare_weighted_complete_binary(
     return np.maximum(wins, 0.0, out=wins), np.maximum(ties, 0.0, out=ties)
 
 
-def compare_each_trial(
-    levels: NDArray[np.int8],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return who beat and who tied whom in each trial.
-
-    Parameters
-    ----------
-    levels : numpy.ndarray of int8 and shape (system, trial)
-        Higher is better, negative is missing.
-
-    Returns
-    -------
-    wins, ties : numpy.ndarray of shape (trial, system, opponent)
-        0 or 1; zero diagonals.
-    """
-    one, other = levels.T[:, :, np.newaxis], levels.T[:, np.newaxis]
-    both = (one >= 0) & (other >= 0)
-    wins, ties = (one > other) & both, (one == other) & both
-    diagonal = np.arange(len(levels))
-    ties[:, diagonal, diagonal] = False
-    return wins.astype(np.float64), ties.astype(np.float64)
-
-
 def compare_cells(
     counts: NDArray[np.int64] | NDArray[np.float64], trials: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -138,17 +138,6 @@ def test_complete_data_compare_every_trial(outcomes):
         np.testing.assert_allclose(data.compare(pairing).totals, expected, rtol=1e-12)
 
 
-@given(LEVELS)
-def test_each_trial_adds_up_to_all(levels):
-    one_question = levels.reshape(len(levels), -1)
-    wins, ties = counting.compare_each_trial(one_question)
-    assert wins.shape == (one_question.shape[1], len(levels), len(levels))
-    assert set(np.unique([wins, ties])) <= {0.0, 1.0}
-    expected_wins, expected_ties = count_trials(levels)
-    np.testing.assert_array_equal(wins.sum(axis=0), expected_wins)
-    np.testing.assert_array_equal(ties.sum(axis=0), expected_ties)
-
-
 # All pairs of trials
 
 

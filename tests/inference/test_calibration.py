@@ -1,7 +1,6 @@
 """Sandwich calibration against covariances computed by hand, unit by unit."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +8,10 @@ import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning, DataError
+from bayesrank.inference.calibrate.pair_units import question_gradients, trial_gradients
 from bayesrank.inference.calibrate.sandwich import (
     calibrate,
     choose_calibration,
-    question_gradients,
     sandwich_draws,
 )
 from bayesrank.inference.calibrate.set_covariance import adjust, symmetric_root
@@ -148,9 +147,46 @@ def test_the_draws_follow_how_the_estimate_moves_when_a_question_counts_more(met
         ]
         moved.append((refits[0] - refits[1]) / (2 * size))
     likelihood = load_function(run.method.gradient)(**options)
-    table = question_gradients(data, partial(likelihood.gradient, fit.free))
+    table = question_gradients(data, likelihood, fit.free)
     found = constrained_steps(*fit.geometry, table.deviations)[:, :3]
     np.testing.assert_allclose(found, moved - np.mean(moved, axis=0), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "method", ["bradley_terry", "davidson", "rao_kupper", "thurstone_mosteller"]
+)
+@pytest.mark.parametrize("ties", ["ignore", "half"])
+def test_gradients_of_trials_are_those_of_their_pairs(method, ties):
+    outcomes = np.random.default_rng(0).integers(-1, 3, (5, 6, 3))
+    data = Responses(outcomes, weights=[0.0, 0.5, 1.0])
+    options = {"ties": ties} if "ties" in METHODS[method].options else {}
+    likelihood = load_function(METHODS[method].gradient)(**options)
+    point = np.append(np.linspace(-1.0, 1.0, 5), 0.4)[: 5 + (likelihood.start is not None)]
+    expected = likelihood.gradient(
+        point,
+        *map(
+            np.array,
+            zip(
+                *(
+                    (one.wins, one.ties)
+                    for one in (
+                        Responses(
+                            outcomes[:, [m], [n]][..., np.newaxis], weights=[0.0, 0.5, 1.0]
+                        ).comparisons
+                        for m in range(6)
+                        for n in range(3)
+                    )
+                ),
+                strict=True,
+            ),
+        ),
+    )
+    table = trial_gradients(data, likelihood, point)
+    seen = (outcomes >= 0).any(axis=0).ravel()
+    assert len(table.deviations) == seen.sum()
+    by_question = expected.reshape(6, 3, -1).sum(axis=1)
+    table = question_gradients(data, likelihood, point)
+    np.testing.assert_allclose(table.deviations, by_question - by_question.mean(axis=0), atol=1e-12)
 
 
 def test_unpaired_trials_vary_on_their_own():

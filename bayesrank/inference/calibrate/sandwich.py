@@ -30,14 +30,12 @@ References
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.counting import compare_each_trial
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.battle_units import unit_variance
 from bayesrank.inference.calibrate.influence import (
@@ -52,6 +50,7 @@ from bayesrank.inference.calibrate.jackknife import (
     jackknife_of_many,
     question_jackknife,
 )
+from bayesrank.inference.calibrate.pair_units import question_gradients, trial_gradients
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
     covariance_of,
@@ -66,15 +65,11 @@ from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import (
     FEW_UNITS,
-    sums_over_clusters,
     warn_of_few_groups,
 )
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import (
-    question_pairs,
-    require_two_trials,
     resample,
-    widening_for_single_trials,
 )
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
@@ -224,36 +219,18 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
 
 def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array) -> tuple[Array, float]:
     """Return the covariance of the gradient over units, and its degrees of freedom."""
-    data, gradient = cast("Responses | Comparisons", run.data), partial(likelihood.gradient, point)
+    data = cast("Responses | Comparisons", run.data)
     if isinstance(data, Battles):
         return unit_variance(data, run.unit, likelihood, point), data.units[run.unit] - 1.0
     if isinstance(data, Responses) and (data.paired or run.target == "population"):
-        units = question_gradients if run.target == "population" else _trial_gradients
-        table = units(data, gradient)
+        units = question_gradients if run.target == "population" else trial_gradients
+        table = units(data, likelihood, point)
         return table.widening * table.covariance, table.freedom
     rng = np.random.default_rng(run.seed)
     batches = resample(data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng)
     wins, ties = point_arguments(data, "pairs")
-    found = covariance_of(np.concatenate([gradient(*batch) for batch in batches]))
-    return found, float(wins.sum() + ties.sum() / 2.0)
-
-
-def question_gradients(data: Responses, gradient: Callable[..., Array]) -> Contributions:
-    """Return what clusters of questions add to the gradient."""
-    by_cluster = sums_over_clusters(np.stack(question_pairs(data), axis=1), data)
-    return Contributions.of(gradient(*by_cluster.swapaxes(0, 1)))
-
-
-def _trial_gradients(data: Responses, gradient: Callable[..., Array]) -> Contributions:
-    """Return what the trials of each question add to the gradient."""
-    require_two_trials(data)
-    widening = np.sqrt((widening_for_single_trials(data) ** 2).mean())
-    rows, strata = [], []
-    for m in np.flatnonzero(data.trials.any(axis=0)):
-        levels = data.levels[:, m, (data.levels[:, m] >= 0).any(axis=0)]
-        rows.append(widening * gradient(*compare_each_trial(levels)))
-        strata.append(np.full(len(rows[-1]), m))
-    return Contributions.of(np.concatenate(rows), np.concatenate(strata))
+    found = np.concatenate([likelihood.gradient(point, *batch) for batch in batches])
+    return covariance_of(found), float(wins.sum() + ties.sum() / 2.0)
 
 
 def calibrate(

@@ -1,0 +1,87 @@
+"""Contributions of trials and questions to the gradient of paired comparisons of responses."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.counting import compare_cells, count_categories
+from bayesrank.inference.fits.pairs import PairLikelihood
+from bayesrank.inference.resample.clusters import sums_over_clusters
+from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.weights import (
+    BATCH_SIZE,
+    require_two_trials,
+    widening_for_single_trials,
+)
+from bayesrank.responses import Responses
+
+Array = NDArray[np.float64]
+
+
+def question_gradients(data: Responses, likelihood: PairLikelihood, point: Array) -> Contributions:
+    """Return what clusters of questions add to the gradient.
+
+    Parameters
+    ----------
+    data : Responses
+        What was fitted.
+    likelihood : PairLikelihood
+        Of one pair.
+    point : numpy.ndarray of shape (p,)
+        The scores, then the tie parameter where it is estimated.
+
+    Returns
+    -------
+    Contributions
+        With columns for the coordinates of the point.
+    """
+    if data.paired:
+        by_trial = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
+        rows = by_trial.reshape(data.shape[1], data.shape[2], -1).sum(axis=1)
+    else:
+        counts = count_categories(data.levels, int(data.levels.max(initial=1)) + 1)
+        by_question = counts.swapaxes(0, 1)[:, :, np.newaxis]
+        step = max(1, BATCH_SIZE // len(data.systems) ** 2)
+        blocks = np.split(by_question, range(step, len(by_question), step))
+        rows = np.concatenate([likelihood.gradient(point, *compare_cells(b)) for b in blocks])
+    return Contributions.of(sums_over_clusters(rows, data))
+
+
+def trial_gradients(data: Responses, likelihood: PairLikelihood, point: Array) -> Contributions:
+    """Return what the trials of each question, shared by all systems, add to the gradient.
+
+    Parameters and result are those of :func:`question_gradients`.
+    """
+    require_two_trials(data)
+    levels = data.levels.reshape(len(data.systems), -1)
+    rows = np.sqrt((widening_for_single_trials(data) ** 2).mean()) * _event_gradients(
+        levels, likelihood, point
+    )
+    (observed,) = np.nonzero((levels >= 0).any(axis=0))
+    return Contributions.of(rows[observed], observed // data.shape[2])
+
+
+def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point: Array) -> Array:
+    """Return the gradient of each trial of all systems, of shape (trial, p).
+
+    Who is at a level has beaten who is below it, has lost to who is above, and tied with the
+    others at it: products with tables of the slopes of single results, instead of all pairs.
+    """
+    size = len(levels)
+    one, none = np.ones((size, size)), np.zeros((size, size))
+    arguments = likelihood.arguments(point[np.newaxis], size)
+    won = likelihood.derivatives(*likelihood.sides(one, none), *arguments)
+    rows = np.zeros((levels.shape[1], len(point)))
+    for level in range(int(levels.max(initial=0)) + 1):
+        at, below = (levels == level).astype(float), (levels >= 0) & (levels < level)
+        rows[:, :size] += (at * (won[0][0] @ below) - below * (won[0][0].T @ at)).T
+        tables = [(won, below)]
+        if at.sum(axis=0).max(initial=0.0) > 1.0:
+            tied = likelihood.derivatives(*likelihood.sides(none, one), *arguments)
+            slope = tied[0][0] - tied[0][0].T
+            rows[:, :size] += (at * (slope @ at)).T
+            tables.append((tied, at))
+        if likelihood.start is not None and not likelihood.held(point[np.newaxis])[0]:
+            for table, others in tables:
+                slope = np.where(np.eye(size, dtype=bool), 0.0, table[2][0])
+                rows[:, size] += (at * (slope @ others)).sum(axis=0)
+    return rows
