@@ -341,7 +341,7 @@ def score_covariance(run: Run, fit: Fit) -> Array:
 
 def marginal_prior(fit: "MarginalFit") -> PriorPart:
     """Return what posterior means of abilities owe to their normal distribution."""
-    variance = fit.score_sd() ** 2
+    variance = fit.posterior.sd() ** 2
     mean, sd = (
         fit.parameters.get(f"ability_{name}", one) for name, one in (("mean", 0.0), ("sd", 1.0))
     )
