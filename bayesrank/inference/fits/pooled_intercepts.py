@@ -51,17 +51,17 @@ class PooledPrior(NamedTuple):
         PooledPrior
         """
         n = intercept.shape[-1]
-        mean = intercept.mean(axis=-1)
-        deviation = intercept - mean[..., np.newaxis]
-        freedom = POOLED_DF + n - 1.0
-        squares = POOLED_DF + (deviation**2).sum(axis=-1)
-        precision = freedom / squares
+        mean = intercept.sum(axis=-1) / n
         above, of_mean = mean - level, level_sd**-2 / n
-        slope = precision[..., np.newaxis] * deviation + of_mean * above[..., np.newaxis]
-        return cls(
-            value=-0.5 * (above / level_sd) ** 2 - 0.5 * freedom * np.log(squares),
-            gradient=-slope,
-            precision=precision,
-            columns=np.stack([np.ones_like(deviation), deviation], axis=-1),
-            shares=np.stack([(of_mean - precision) / n, -2.0 * precision**2 / freedom], axis=-1),
-        )
+        columns, shares = np.empty((*intercept.shape, 2)), np.empty((*mean.shape, 2))
+        columns[..., 0] = 1.0
+        columns[..., 1] = deviation = intercept - mean[..., np.newaxis]
+        freedom = POOLED_DF + n - 1.0
+        squares = POOLED_DF + (deviation * deviation).sum(axis=-1)
+        precision = freedom / squares
+        shares[..., 0] = (of_mean - precision) / n
+        shares[..., 1] = precision * precision * (-2.0 / freedom)
+        gradient = deviation * -precision[..., np.newaxis]
+        gradient -= (of_mean * above)[..., np.newaxis]
+        value = above * above * (-0.5 / level_sd**2) - 0.5 * freedom * np.log(squares)
+        return cls(value, gradient, precision, columns, shares)
