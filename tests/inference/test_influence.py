@@ -27,7 +27,7 @@ from bayesrank.inference.fits import mml
 from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
-from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.rasch import fit_rasch, rasch_items
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.inference.resample.clusters import clusters_of
@@ -89,10 +89,21 @@ def over_time(build, last, data, weights, **priors):
     model = build(data.outcomes, TIMES, **priors)
     if weights is None:
         return fit_trials(model)
-    problem, _ = model
+    return refitted(model[0], data.outcomes, weights, last)
+
+
+def rasch(data, weights, precision):
+    """Fit the Rasch model, where questions count as often as weights say."""
+    if weights is None:
+        return fit_rasch(*data.binary_counts, ability_precision=precision)
+    problem, _ = rasch_items(*data.binary_counts, ability_precision=precision)
+    return refitted(problem, data.binary_counts[0][..., np.newaxis], weights, np.ones(1))
+
+
+def refitted(problem, right, weights, last):
     counted = replace(
         problem.likelihood,
-        by_trial=np.einsum("lmt,m->lt", data.outcomes, weights)[np.newaxis],
+        by_trial=np.einsum("lmt,m->lt", right, weights)[np.newaxis],
         by_question=problem.likelihood.by_question * weights,
         trials=problem.likelihood.trials * weights,
     )
@@ -102,7 +113,7 @@ def over_time(build, last, data, weights, **priors):
 
 
 KERNELS = {
-    "rasch": (lambda d, w, p: fit_rasch(*d.binary_counts, w, ability_precision=p), {}),
+    "rasch": (rasch, {}),
     "growth": (
         lambda d, w, p: over_time(
             growth, [1.0, 0.5], d, w, slope_prior=SLOPES, ability_precision=p

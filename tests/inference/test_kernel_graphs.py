@@ -25,7 +25,7 @@ from bayesrank.inference.fits.pairs import (
     thurstone_mosteller,
 )
 from bayesrank.inference.fits.published_irt import published_items
-from bayesrank.inference.fits.rasch import rasch_problem
+from bayesrank.inference.fits.rasch import rasch_items
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
@@ -66,7 +66,7 @@ def with_log(name: str) -> Callable[[Named], list[Array]]:
 
 
 def items(named: Named) -> list[Array]:
-    return [named["score"], named["difficulty"]]
+    return [named["score"], -named["difficulty"]]
 
 
 def logistic_items(named: Named) -> list[Array]:
@@ -131,8 +131,8 @@ def counts(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, 
     )
 
 
-def published(*data: Any, **options: Any) -> Any:
-    return published_items(*data, **options)[0]
+def first_of(build: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *data, **options: build(*data, **options)[0]
 
 
 def trials(problem: Callable[..., Any], **options: Any) -> Callable[[Responses, float], Any]:
@@ -170,18 +170,18 @@ CASES = {
     ),
     "bradley_terry_luce": Case("bradley_terry_luce", {}, choices, scores),
     "davidson_luce": Case("davidson_luce", {}, winner_sets, scores),
-    "rasch": Case("rasch", {"difficulty_prior": "flat"}, counts(rasch_problem), items),
-    "irt_2pl": Case("irt_2pl", PUBLISHED, counts(published), logistic_items),
+    "rasch": Case("rasch", {"difficulty_prior": "flat"}, counts(first_of(rasch_items)), items),
+    "irt_2pl": Case("irt_2pl", PUBLISHED, counts(first_of(published_items)), logistic_items),
     "irt_3pl": Case(
         "irt_3pl",
         {**PUBLISHED, "guessing_prior": "flat"},
-        counts(published, guessing=Guessing(None)),
+        counts(first_of(published_items), guessing=Guessing(None)),
         guessing_items,
     ),
     "irt_3pl_fixed": Case(
         "irt_3pl",
         {**PUBLISHED, "guessing": 0.2, "guessing_prior": "flat"},
-        counts(published, guessing=Guessing(0.2)),
+        counts(first_of(published_items), guessing=Guessing(0.2)),
         logistic_items,
     ),
     "growth": Case(

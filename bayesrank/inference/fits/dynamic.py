@@ -17,18 +17,15 @@ and a quadratic prior on the coordinates of a system.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bayesrank.connectivity import linked_both_ways
-from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
-from bayesrank.inference.fits.item_models import Named, NormalPrior, merged_questions
+from bayesrank.inference.fits.item_models import Named, NormalPrior
 from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
-from bayesrank.inference.fits.newton import Optimum, smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.rasch import stretched
-from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided, joined
+from bayesrank.inference.fits.rasch import fit_difficulties, of_difficulties
+from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.time_axis import ANCHOR, ScoreTarget
 
 Trials = tuple[TwoSided[Rasch], ItemCounts]
@@ -163,14 +160,9 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
     size, walks = n_systems * width, design is None
     target = _target(problem.likelihood.by_trial.shape[2], score_target)
     target = target if design is None else target @ design
-    limit = None if data.limit is None else data.limit.reshape(*data.lead, -1)
-    signs = np.repeat([1.0, -1.0], [size, n_questions])
     order = np.arange(size + n_questions)
     if walks:
         order[:size] = order[:size].reshape(width, n_systems).T.ravel()
-
-    def along(rows: Array) -> Array:
-        return (rows * signs)[..., order]
 
     def unpack(free: Array) -> Named:
         lead, of_systems = free.shape[:-1], free[..., :size]
@@ -180,16 +172,10 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
         else:
             u = of_systems.reshape(*lead, width, n_systems).swapaxes(-1, -2)
             named = {"ability": u[..., 0], "slope": u[..., 1]}
-        difficulty = limited(free[..., size:], limit)
+        difficulty = limited(free[..., size:], data.limit)
         return {"score": u @ target, **named, "difficulty": difficulty}
 
-    optimum = _maximum(problem, data)
-    exists = np.ones(problem.size, dtype=bool)
-    if problem.pooled is None and not problem.systems.precision.any(axis=-1).all():
-        exists = linked_both_ways(data.right > 0.0, data.right < data.trials)
-    fit = Fit.at(problem, optimum, data.lead, unpack, exists=exists, along=along)
-    flat = merge_noise(fit.score.reshape(problem.size, -1))
-    return replace(fit, score=flat.reshape(fit.score.shape))
+    return fit_difficulties(problem, data, unpack, order)
 
 
 def _by_system(outcomes: ArrayLike, values: ArrayLike) -> Array:
@@ -210,7 +196,7 @@ def _trials(
     """Build an objective of ordered trials, whose questions differ in difficulty alone."""
     values = np.asarray(outcomes)
     right, observed = values > 0, values >= 0
-    data = item_counts(right.sum(axis=-1), observed.sum(axis=-1), None, drop=not pooled)
+    data = item_counts(right.sum(axis=-1), observed.sum(axis=-1), drop=not pooled)
     n_systems, n_questions, n_trials = values.shape[-3:]
     by_trial = (right & ~data.left_out.reshape(*data.lead, 1, n_questions, 1)).sum(axis=-2)
     kept = (~data.left_out).astype(np.float64)[:, np.newaxis, np.newaxis]
@@ -226,46 +212,5 @@ def _trials(
         design,
     )
     if pooled:  # questions that nobody was asked are where their prior is
-        data = replace(data, weights=np.ones_like(data.weights), limit=None)
-    # Where no question is kept any level will do.
-    held = np.where(data.left_out.all(axis=-1, keepdims=True), 1.0, data.weights)
-    problem = TwoSided(
-        likelihood,
-        systems,
-        Quadratic(np.zeros((1, 1))),
-        Pooled() if pooled else None,
-        np.zeros((0, n_systems, len(systems.precision))),
-        held[:, np.newaxis, :, np.newaxis],
-        len(data.right),
-    )
-    return problem, data
-
-
-def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
-    """Climb from about the Rasch model of the counts, with like questions merged."""
-    reduced, place = (problem, None) if problem.pooled else merged_questions(problem)
-    ability, difficulty = stretched(
-        smoothed_log_odds(data.by_system, data.played),
-        -smoothed_log_odds(reduced.likelihood.by_question, reduced.likelihood.asked),
-        reduced.hold_v[:, 0, :, 0],
-    )
-    u = np.repeat(ability[..., np.newaxis], problem.likelihood.shape[1], axis=-1)
-    if problem.likelihood.design is not None:
-        u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
-    optimum = reduced.maximise(joined(u, -difficulty[..., np.newaxis]))
-    u, v = reduced.split(optimum.point)
-    same = _alike(problem)
-    if same is not None:
-        u = np.take_along_axis(u, same[..., np.newaxis], axis=1)
-    return replace(optimum, point=joined(u, v if place is None else v[:, place]))
-
-
-def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
-    """Return, for each system, the first system that the data cannot tell from it."""
-    answers, prior = problem.likelihood, problem.systems
-    sums = answers.by_trial if answers.design is None else answers.by_trial @ answers.design
-    sums = sums + np.broadcast_to(prior.mean, sums.shape[1:]) @ prior.precision
-    rows = sums
-    if answers.trials.shape[1] > 1:
-        rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)
-    return interchangeable(sums.sum(axis=-1), rows=rows)
+        data = replace(data, limit=None)
+    return of_difficulties(likelihood, systems, data, Pooled() if pooled else None), data

@@ -1,20 +1,18 @@
 """Item response models as rows of one engine: their designs, priors and what they hold."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines, Rasch
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.fits.newton import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.rasch import stretched
+from bayesrank.inference.fits.starts import smoothed_log_odds, stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.priors import LEVEL_SD
 
@@ -71,7 +69,7 @@ def pooled_items(
         The objective, whose points hold abilities, intercepts, log discriminations where they
         differ and guessing logits where they are estimated; and the data.
     """
-    data = item_counts(correct, trials, None, drop=False)
+    data = item_counts(correct, trials, drop=False)
     n_systems, n_questions = data.right.shape[1:]
     mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
     priors = [NormalPrior(0.0, 0.0)]
@@ -162,42 +160,3 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
         named["guessing_logit"] = others[1]
         named["guessing"] = guessing.upper * logistic(others[1])
     return named
-
-
-def merged_questions(
-    problem: TwoSided[Rasch],
-) -> tuple[TwoSided[Rasch], NDArray[np.intp] | None]:
-    """Merge the questions of one complete table that have the same number right.
-
-    Their difficulties are equal where these have no prior.
-
-    Parameters
-    ----------
-    problem : TwoSided of Rasch
-        Such a problem, with as many answers to each question but those that are left out.
-
-    Returns
-    -------
-    problem : TwoSided of Rasch
-        The problem of the merged questions, without those that are left out; the same one where
-        there is nothing to merge, answers are missing, or there are several resamples.
-    place : numpy.ndarray of intp and shape (question,), or None
-        Where each question is among the merged ones, any for those that are left out; None where
-        the problem is the same.
-    """
-    answers = problem.likelihood
-    kept = np.flatnonzero(answers.asked[0])
-    complete = (answers.trials[..., kept] == answers.trials.max()).all()
-    if problem.size != 1 or not kept.size or not complete:
-        return problem, None
-    right, found, counts = np.unique(
-        answers.by_question[0, kept], return_inverse=True, return_counts=True
-    )
-    place = np.zeros(answers.asked.size, dtype=np.intp)
-    if right.size == place.size:
-        return problem, None
-    place[kept] = found
-    trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
-    merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
-    held = np.bincount(found, problem.hold_v[0, 0, kept, 0]).reshape(1, 1, -1, 1)
-    return replace(problem, likelihood=merged, hold_v=held), place

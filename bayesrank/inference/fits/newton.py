@@ -38,8 +38,6 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.arrow import solve_or_nan
-
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 # Whether to leave saddle points: always, not where the data do not say which way, or never.
@@ -219,7 +217,6 @@ def maximise(
     problem: ConcaveProblem,
     start: Array,
     *,
-    constraint: Callable[[Array], Array] | None = None,
     error_tolerance: float = ERROR_TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Optimum:
@@ -231,9 +228,6 @@ def maximise(
         The batch.
     start : numpy.ndarray of shape (resample, p)
         Where to begin.
-    constraint : callable, optional
-        Returns, at a point, a vector of shape (resample, p) whose product with the point the
-        steps leave alone; the gradient along it need not vanish.
     error_tolerance : float, default 1e-13
         Error that the last step may leave; larger for a mere start.
     max_iterations : int, default 100
@@ -243,8 +237,7 @@ def maximise(
     -------
     Optimum
     """
-    found = _in_pieces(problem, start, _TrustRegion, max_iterations, error_tolerance)
-    return _optimum(problem, found, constraint)
+    return _in_pieces(problem, start, _TrustRegion, max_iterations, error_tolerance)
 
 
 def maximise_nonconcave(
@@ -275,50 +268,10 @@ def maximise_nonconcave(
     -------
     Optimum
     """
-    found = _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
-    optimum = _optimum(problem, found)
+    optimum = _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
     if escape != "never":
         _leave_saddles(problem, optimum, max_iterations, escape)
     return optimum
-
-
-def _optimum(
-    problem: Problem,
-    found: tuple[Array, NDArray[np.bool_], NDArray[np.int64]],
-    constraint: Callable[[Array], Array] | None = None,
-) -> Optimum:
-    """Describe where iterations ended."""
-    point, settled, iterations = found
-    gradient = problem.gradient(point)
-    scale = problem.scale(point) if callable(problem.scale) else problem.scale
-    scale = np.where(scale > 0.0, scale, 1.0)
-    gradient_norm = np.abs(gradient).max(axis=-1) / scale
-    if constraint is not None and gradient_norm.max(initial=0.0) > GRADIENT_TOLERANCE:
-        gradient_norm = np.abs(along(gradient, constraint(point))).max(axis=-1) / scale
-    converged = settled & (gradient_norm <= GRADIENT_TOLERANCE)
-    return Optimum(point, converged, iterations, gradient_norm)
-
-
-def along(gradient: Array, constraint: Array) -> Array:
-    """Return the part of a gradient that a linear constraint leaves to act on.
-
-    Parameters
-    ----------
-    gradient, constraint : numpy.ndarray of shape (resample, p)
-        The gradient, and the vector whose product with the point is held.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, p)
-
-    Examples
-    --------
-    >>> along(np.array([[3.0, 1.0]]), np.array([[1.0, 1.0]]))
-    array([[ 1., -1.]])
-    """
-    lengths = np.maximum((constraint**2).sum(axis=-1, keepdims=True), 1e-300)
-    share = (gradient * constraint).sum(axis=-1, keepdims=True) / lengths
-    return gradient - share * constraint
 
 
 def _in_pieces(
@@ -327,18 +280,24 @@ def _in_pieces(
     safeguard: Callable[[Any, Array], "_TrustRegion | _LevenbergMarquardt"],
     max_iterations: int,
     error_tolerance: float,
-) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
-    """Return points, whether their last step was small, and iterations."""
+) -> Optimum:
+    """Maximise as many objectives at a time as fit into the cache."""
     size = max(1, CACHE_CELLS // problem.cells)
     if len(start) <= size:
-        return _iterate(problem, start, safeguard, max_iterations, error_tolerance)
-    parts = []
-    for first in range(0, len(start), size):
-        cut = np.arange(first, min(first + size, len(start)))
-        piece = problem.take(cut)
-        parts.append(_iterate(piece, start[cut], safeguard, max_iterations, error_tolerance))
-    point, settled, iterations = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return point, settled, iterations
+        found = _iterate(problem, start, safeguard, max_iterations, error_tolerance)
+    else:
+        cuts = np.split(np.arange(len(start)), np.arange(size, len(start), size))
+        parts = [
+            _iterate(problem.take(cut), start[cut], safeguard, max_iterations, error_tolerance)
+            for cut in cuts
+        ]
+        found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    point, settled, iterations = found
+    scale = problem.scale(point)
+    gradient_norm = np.abs(problem.gradient(point)).max(axis=-1) / np.where(scale > 0, scale, 1.0)
+    return Optimum(
+        point, settled & (gradient_norm <= GRADIENT_TOLERANCE), iterations, gradient_norm
+    )
 
 
 def _iterate(
@@ -597,26 +556,6 @@ def axes_of(space: Array) -> Array:
     return axes[same.argmax(axis=1) == np.arange(len(axes))]
 
 
-def smoothed_log_odds(successes: Array, trials: Array) -> Array:
-    """Return finite log-odds to begin iterations with, half a success and a failure added.
-
-    Parameters
-    ----------
-    successes, trials : numpy.ndarray
-        Counts.
-
-    Returns
-    -------
-    numpy.ndarray
-
-    Examples
-    --------
-    >>> smoothed_log_odds(np.array([0.0, 2.0]), np.array([4.0, 4.0])).round(3)
-    array([-2.197,  0.   ])
-    """
-    return np.log((successes + 0.5) / (trials - successes + 0.5))
-
-
 def step_length(reach: Array) -> Array:
     """Return the share of a Newton step that is certain to increase the objective.
 
@@ -637,37 +576,3 @@ def step_length(reach: Array) -> Array:
     """
     far = np.maximum(reach, 1.0)
     return np.where(reach <= 1.0, 1.0, np.log1p(far) / far)
-
-
-def solve_zero_sum(matrix: Array, gradient: Array, size: int, precision: Array) -> Array:
-    """Solve for Newton steps whose first `size` coordinates are determined up to a common shift.
-
-    Parameters
-    ----------
-    matrix : numpy.ndarray of shape (resample, p, p)
-        Negative Hessians; overwritten.
-    gradient : numpy.ndarray of shape (resample, p)
-        Gradients, without a part along the shift.
-    size : int
-        Number of coordinates that shift together.
-    precision : numpy.ndarray of shape (resample,)
-        Prior precision of those coordinates; where it is positive nothing needs fixing.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, p)
-        Steps, up to that shift; NaN where the matrix is singular.
-    """
-    diagonal = np.einsum("bii->bi", matrix)
-    # A parameter without data has a zero row, which must not stop the whole batch.
-    diagonal += diagonal <= 0.0
-    free = precision == 0.0
-    if free.any():
-        # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
-        # diagonal keeps parameters of little information from drowning in the others.
-        weights = diagonal[:, :size].copy()
-        scaled = weights / weights.sum(axis=-1, keepdims=True)
-        if len(free) > 1:
-            scaled *= free[:, None]
-        matrix[:, :size, :size] += weights[:, :, None] * scaled[:, None, :]
-    return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]

@@ -31,10 +31,10 @@ from bayesrank.inference.fits.newton import (
     axes_of,
     choose_alike,
     maximise_nonconcave,
-    smoothed_log_odds,
 )
 from bayesrank.inference.fits.penalty import Array, checked_precision
 from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.starts import smoothed_log_odds
 from bayesrank.inference.fits.symmetry import Exchangeable
 from bayesrank.inference.fits.two_sided import Bordered, Expansion, Quadratic, TwoSided
 
@@ -263,7 +263,7 @@ def published_items(
         )
     if guessing.fixed is None and reg_guessing == 0.0:
         raise ValueError("reg_guessing must be positive where guessing is estimated; got 0")
-    data = item_counts(correct, trials, None, drop=True)
+    data = item_counts(correct, trials, drop=True)
     n_systems, n_questions = data.right.shape[1:]
     precisions = [0.0, 2.0 * reg_discrimination]
     if guessing.fixed is None:
@@ -361,8 +361,7 @@ def fit_published_items(
     optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
     exists = problem.has_prior or linked_both_ways(data.right > 0.0, data.right < data.trials)
-    limit = None if data.limit is None else data.limit.reshape(*data.lead, -1)
-    unpack = partial(_unpack, shape, guessing, limit=limit)
+    unpack = partial(_unpack, shape, guessing, limit=data.limit)
     alike = Exchangeable.of(data.right, data.trials)
     mean = alike.mean(point)
     mean[:, : shape[0]] = merge_noise(mean[:, : shape[0]])

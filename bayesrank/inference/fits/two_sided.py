@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.arrow import solve_or_nan
+from bayesrank.inference.fits.linear_systems import solve_or_nan
 from bayesrank.inference.fits.newton import (
     FiniteMaximum,
     Optimum,

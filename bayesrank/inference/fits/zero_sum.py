@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored, zero_sum
-from bayesrank.inference.fits.newton import maximise, smoothed_log_odds, solve_zero_sum
+from bayesrank.inference.fits.linear_systems import solve_or_nan
+from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.penalty import Array, checked_precision, flattened
+from bayesrank.inference.fits.starts import smoothed_log_odds
 
 # Share of the count scale below which a curvature is none.
 _FLAT = 1e-12
@@ -184,3 +186,37 @@ def first_scores(points: Array, played: Array) -> Array:
 def centred(scores: Array) -> Array:
     """Return scores less their mean."""
     return scores - scores.sum(axis=-1, keepdims=True) / scores.shape[-1]
+
+
+def solve_zero_sum(matrix: Array, gradient: Array, size: int, precision: Array) -> Array:
+    """Solve for Newton steps whose first `size` coordinates are determined up to a common shift.
+
+    Parameters
+    ----------
+    matrix : numpy.ndarray of shape (resample, p, p)
+        Negative Hessians; overwritten.
+    gradient : numpy.ndarray of shape (resample, p)
+        Gradients, without a part along the shift.
+    size : int
+        Number of coordinates that shift together.
+    precision : numpy.ndarray of shape (resample,)
+        Prior precision of those coordinates; where it is positive nothing needs fixing.
+
+    Returns
+    -------
+    numpy.ndarray of shape (resample, p)
+        Steps, up to that shift; NaN where the matrix is singular.
+    """
+    diagonal = np.einsum("bii->bi", matrix)
+    # A parameter without data has a zero row, which must not stop the whole batch.
+    diagonal += diagonal <= 0.0
+    free = precision == 0.0
+    if free.any():
+        # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
+        # diagonal keeps parameters of little information from drowning in the others.
+        weights = diagonal[:, :size].copy()
+        scaled = weights / weights.sum(axis=-1, keepdims=True)
+        if len(free) > 1:
+            scaled *= free[:, None]
+        matrix[:, :size, :size] += weights[:, :, None] * scaled[:, None, :]
+    return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]
