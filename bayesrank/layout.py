@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from bayesrank.printable import printable
+
 _GAP = "  "
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 # Cells that names and sentences keep before a column that can be spared is left out.
@@ -149,7 +151,7 @@ def fit_width(columns: Sequence[Column], width: int, *, shorten_names: bool = Tr
     >>> [column.header for column in fit_width(table, 10)]
     ['system']
     """
-    kept = list(columns)
+    kept = [each._replace(cells=list(map(printable, each.cells))) for each in columns]
     if shorten_names and _total(each.width for each in kept) > width:
         kept = [_wrap_header(each) if each.align_right else each for each in kept]
     while (most := max((column.spare for column in kept), default=0)) and width < _total(

@@ -23,6 +23,7 @@ from click.shell_completion import CompletionItem
 from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
 from bayesrank.commands.flags import Numbers
 from bayesrank.errors import InputError
+from bayesrank.printable import printable
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -105,6 +106,9 @@ class Failure(click.ClickException):
     """An error that the user can repair: one line on stderr and exit code 2."""
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class Commands(click.Group):
@@ -266,6 +270,7 @@ def note(text: str) -> None:
 def say(text: str, *, err: bool = False) -> None:
     """Print a sentence, in lines of whole words where a terminal shows it."""
     stream = sys.stderr if err else sys.stdout
+    text = printable(text, kept="\n")
     if is_terminal(stream):
         from bayesrank.layout import wrap_words
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesrank.commands.console import is_terminal, note, say
+from bayesrank.printable import cell_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,4 +144,10 @@ def _print_for_programs(
     if output_format == "json":
         click.echo(to_json(frame))
     else:
-        click.echo(frame.to_csv(index=False), nl=False)
+        texts = frame.select_dtypes(exclude="number").columns
+        safe = frame.assign(**{name: [_cell(value) for value in frame[name]] for name in texts})
+        click.echo(safe.to_csv(index=False), nl=False)
+
+
+def _cell(value: object) -> object:
+    return cell_text(value) if isinstance(value, str) else value

@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
 from bayesrank.layout import Column
+from bayesrank.printable import printable
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -103,6 +104,9 @@ def _styler(columns: list[Column]) -> "Styler":
     import pandas as pd
 
     # Two columns may have one name, such as the ranks of a method under two back ends.
-    frame = pd.DataFrame(dict(enumerate(column.cells for column in columns)), dtype=object)
+    frame = pd.DataFrame(
+        {place: [*map(printable, column.cells)] for place, column in enumerate(columns)},
+        dtype=object,
+    )
     frame.columns = pd.Index([column.header for column in columns])
     return frame.style.hide(axis=0)

@@ -6,12 +6,14 @@ programs (JSON, CSV), every column is there in full precision.
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesrank.layout import Column
+from bayesrank.printable import printable
 from bayesrank.results.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
@@ -344,7 +346,12 @@ def to_markdown(columns: list[Column]) -> str:
         ["---:" if column.align_right else "---" for column in columns],
         *zip(*(column.cells for column in columns), strict=True),
     ]
-    return "\n".join(f"| {' | '.join(cell.replace('|', r'\|') for cell in row)} |" for row in rows)
+    return "\n".join(f"| {' | '.join(map(_markdown_cell, row))} |" for row in rows)
+
+
+def _markdown_cell(text: str) -> str:
+    """Return text that ends no cell and starts no HTML or code."""
+    return re.sub(r"([|`])", r"\\\1", printable(text)).replace("<", "&lt;")
 
 
 def to_json(frame: "pd.DataFrame") -> str:
@@ -375,7 +382,11 @@ def to_json(frame: "pd.DataFrame") -> str:
         {name: _finite_or_none(value) for name, value in row.items()}
         for row in frame.to_dict(orient="records")
     ]
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
+    # JSON itself writes out the control characters of ASCII alone.
+    return "".join(
+        each if each == "\n" or printable(each) == each else f"\\u{ord(each):04x}" for each in text
+    )
 
 
 def _finite_or_none(value: object) -> object:

@@ -1,0 +1,71 @@
+"""Text that does nothing where it is shown: no control of a terminal, no formula of a sheet."""
+
+import re
+import unicodedata
+
+# Besides control characters, surrogates and separators of lines: what reorders text.
+_REORDERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HARMFUL = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+# What makes a spreadsheet take a cell for a formula.
+_FORMULA = re.compile(r"[=+\-@]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
+
+
+def printable(text: str, *, kept: str = "") -> str:
+    r"""Return text in which characters that control how it is shown are written out.
+
+    Parameters
+    ----------
+    text : str
+        Text, such as the name of a system.
+    kept : str, default ""
+        Such characters that are meant.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(printable("red \x1b[31m"))
+    red \x1b[31m
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character in kept or not _is_harmful(character) else _written(character)
+        for character in text
+    )
+
+
+def cell_text(text: str) -> str:
+    """Return the cell of a CSV file that no spreadsheet takes for a formula.
+
+    Parameters
+    ----------
+    text : str
+        Text.
+
+    Returns
+    -------
+    str
+        With an apostrophe before what begins like a formula and is no number.
+
+    Examples
+    --------
+    >>> [cell_text(text) for text in ("=1+1", "-0.5", "gpt-4")]
+    ["'=1+1", '-0.5', 'gpt-4']
+    """
+    shown = printable(text)
+    formula = _FORMULA.match(shown.lstrip()) and not _NUMBER.fullmatch(shown)
+    return f"'{shown}" if formula else shown
+
+
+def _is_harmful(character: str) -> bool:
+    return unicodedata.category(character) in _HARMFUL or character in _REORDERING
+
+
+def _written(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
