@@ -32,6 +32,7 @@ from bayesrank.commands.console import (
     say,
     seed_option,
 )
+from bayesrank.commands.convert import convert
 from bayesrank.commands.evaluation import evaluate, plan
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.flags import (
@@ -282,6 +283,7 @@ main.add_command(rubric)
 main.add_command(report)
 main.add_command(study)
 main.add_command(check)
+main.add_command(convert)
 main.add_command(cite)
 main.add_command(completion)
 

@@ -6,7 +6,9 @@ Imports sit inside the functions that need them, as in :mod:`bayesrank.commands.
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from bayesrank.views import Comparisons
 
 _CANNOT_RUN = 3
+
+# Groups that are named.
+_SHOWN = 10
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -166,11 +171,39 @@ def check(
         return
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or list(METHODS.values())
+    files = _files(paths, reading, output_format)
     data = read_data(paths, **reading)
     reports = dict(_check_rankings(data, named or [default_method(data)], random_seed))
-    can_run = _print_data(data, rows, reports, output_format)
+    can_run = _print_data(data, rows, reports, output_format, files)
     if named and not can_run:
         click.get_current_context().exit(_CANNOT_RUN)
+
+
+def _files(
+    paths: tuple[str, ...], reading: dict[str, Any], output_format: str
+) -> list[dict[str, Any]]:
+    """Return what each file holds by itself, and print it where there are several."""
+    from bayesrank.layout import Column
+    from bayesrank.readers.file_summaries import summarize_files
+
+    if "-" in paths:  # which can be read once
+        return []
+    found = summarize_files(paths, **reading)
+    if output_format == "table" and len(found) > 1:
+        problems = [for_shell(each.problem) for each in found]
+        print_columns(
+            [
+                Column("file", [f"{each.path.parent.name}/{each.path.name}" for each in found]),
+                Column("systems", [", ".join(each.systems) for each in found]),
+                Column("questions", [str(each.n_questions) for each in found], True),
+                Column("trials", [str(each.n_trials) for each in found], True),
+                Column("groups", [str(each.n_groups) for each in found], True),
+                Column("missing", [str(each.n_missing) for each in found], True),
+                *[Column("left out, why", problems, text="sentence")] * any(problems),
+            ]
+        )
+        click.echo()
+    return [{**asdict(each), "path": str(each.path)} for each in found]
 
 
 def _check_rankings(
@@ -197,6 +230,7 @@ def _print_data(
     rows: "list[Method]",
     reports: "dict[str, Report]",
     output_format: str,
+    files: list[dict[str, Any]],
 ) -> bool:
     """Print what was read, what the checks found and what can run; return whether all can."""
     from bayesrank.layout import Column
@@ -214,7 +248,7 @@ def _print_data(
             }
             for each in found
         }
-        _print_reports(reports, output_format, data=facts, methods=methods)
+        _print_reports(reports, output_format, data=facts, methods=methods, files=files)
     else:
         columns = [
             Column("what was read", list(facts)),
@@ -247,6 +281,11 @@ def _facts(data: "Responses") -> dict[str, str]:
     if lacking:
         system, count = next(iter(lacking.items()))
         facts["most is missing of"] = f"{system} ({count:,} outcomes)"
+    if data.groups is not None:
+        sizes = Counter(data.groups)
+        named = ", ".join(f"{name} ({number:,})" for name, number in sizes.most_common(_SHOWN))
+        more = f" and {len(sizes) - _SHOWN} more" if len(sizes) > _SHOWN else ""
+        facts["groups, and their questions"] = f"{len(sizes)}: {named}{more}"
     return facts
 
 

@@ -1,0 +1,37 @@
+"""The command ``bayesrank convert``.
+
+Imports sit inside the function, as in :mod:`bayesrank.commands.cli`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bayesrank.commands.console import check_folder, inputs_argument, note, reading_options
+
+
+def _check_table_path(ctx: click.Context, param: click.Parameter, path: Path) -> Path | None:
+    from bayesrank.readers.writing import check_table_ending
+
+    check_table_ending(path)
+    return check_folder(ctx, param, path)
+
+
+@click.command()
+@inputs_argument
+@click.argument(
+    "output", metavar="OUTPUT", type=click.Path(path_type=Path), callback=_check_table_path
+)
+@reading_options
+def convert(paths: tuple[str, ...], output: Path, **reading: Any) -> None:
+    """Write evaluation logs as one long table, which all commands read.
+
+    INPUT is as for `bayesrank rank`. OUTPUT ends in .csv, .tsv, .jsonl, .parquet or .feather, text
+    perhaps in .gz, .bz2, .xz or .zst; there is one row per outcome, and missing ones are blank.
+    """
+    from bayesrank.readers import read_responses
+    from bayesrank.readers.writing import write_table
+
+    data = read_responses(paths, **reading)
+    note(f"Wrote {write_table(data, output)}")
