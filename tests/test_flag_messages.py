@@ -268,3 +268,9 @@ def test_commands_name_what_they_are_given() -> None:
     flags = flags_of(main.commands["cite"].params)
     assert flags["method"].name == "METHOD"
     assert flags_of([click.Argument(["paths"], metavar="[INPUT]...")])["data"].name == "INPUT"
+
+
+def test_values_of_python_have_the_words_of_files():
+    assert in_flags("scale must be numbers; got None", {}) == "scale must be numbers; got none"
+    assert in_flags("resolved must be 0 or 1; got True in a", {}).endswith("; got true in a")
+    assert in_flags("name must be short; got Nonesuch", {}).endswith("; got Nonesuch")

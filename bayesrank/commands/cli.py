@@ -128,11 +128,12 @@ def rank(
 ) -> None:
     """Rank the systems in evaluation logs and print the leaderboard.
 
-    INPUT is one or more files or folders, all in one format: NumPy archives (.npz), long tables
-    (.csv, .parquet, .jsonl), Inspect logs (.eval, .json), samples of lm-evaluation-harness, run
-    reports of SWE-bench, HELM runs, tau-bench and tau2-bench results, samples of Every Eval Ever,
-    responses for py-irt, or battles with a winner. What was read, and what is missing in it, is
-    said on stderr.
+    INPUT is one or more files or folders, all in one format: NumPy archives (.npz), tables (.csv,
+    .parquet, .jsonl and more), battles, or results of Inspect, lm-evaluation-harness, SWE-bench,
+    SWE-bench Pro, HELM, EvalPlus, BigCodeBench, LiveCodeBench, Terminal-Bench, Harbor, tau-bench,
+    tau2-bench, lighteval, OpenCompass, promptfoo, OpenAI evals, MMLU-Pro, EuroEval, LiveBench,
+    MT-bench, MCPMark, Every Eval Ever and py-irt. What was read, and what is missing in it, is said
+    on stderr.
     """
     from bayesrank.checking import check as check_result
     from bayesrank.ranking import rank as rank_systems

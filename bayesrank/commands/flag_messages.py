@@ -33,6 +33,8 @@ _PARTS = re.compile(
     """,
     re.VERBOSE,
 )
+# Values of Python that have another word in files and on the command line.
+_GOT = re.compile(r"; got (?:None|True|False)\b")
 _SUBJECT = re.compile(r"^[\w, ]+?(?= (?:of \S+ )?must )")
 
 
@@ -98,6 +100,7 @@ def in_flags(text: str, flags: Mapping[str, Flag]) -> str:
     >>> in_flags("prior must be None for backend='mle', which has none; got 2: use x=1", flags)
     '--prior must be left out for --backend mle, which has none; got 2: use x=1'
     """
+    text = _GOT.sub(lambda found: found[0].lower(), text)
     subject = _SUBJECT.match(text)
     if subject is not None:
         named = _name_subject(subject[0], flags)

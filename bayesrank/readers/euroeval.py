@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,16 +51,17 @@ def read_euroeval(paths: Sequence[Path], selection: Selection) -> LogTable:
     """
     records = [(path, record) for path in paths for record in parse_json_lines(path)]
     tasks = choose_tasks((_task(path, record) for path, record in records), selection.task)
+    records = [(path, record) for path, record in records if _task(path, record) in tasks]
     logs: dict[tuple[Path, str, str, str], Log] = {}
     for path, record in records:
         task, model = _task(path, record), str(record["model"])
-        if task not in tasks:
-            continue
         conditions = {name: record.get(name) for name in CONDITIONS}
         log = Log(path, model, [], task=task, conditions=conditions)
         log = logs.setdefault((path, model, task, str(conditions)), log)
         log.attempts.extend(_attempts(path, record, selection.metric))
-    return table_of_logs(list(logs.values()), "euroeval", selection)
+    table = table_of_logs(list(logs.values()), "euroeval", selection, paired=True)
+    first = next(name for path, record in records for name in _scores(path, record)[0])
+    return replace(table, message=f"{table.message}; metric {selection.metric or first}")
 
 
 def _task(path: Path, record: dict[str, Any]) -> str:
@@ -69,11 +71,22 @@ def _task(path: Path, record: dict[str, Any]) -> str:
 
 
 def _attempts(path: Path, record: dict[str, Any], metric: str | None) -> Iterator[Attempt]:
+    samples = _scores(path, record)
+    names = list(samples[0])
+    chosen = choose("metric", names, metric or names[0])
+    with expects(path, "results of EuroEval with one score of each metric"):
+        for trial, sample in enumerate(samples):
+            yield scored(str(record["dataset"]), sample[chosen], path, trial=trial)
+
+
+def _scores(path: Path, record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the scores of every bootstrapped sample by their metrics."""
     with expects(path, "results of EuroEval with raw scores"):
         raw = record["results"]["raw"]
         samples = raw["test"] if isinstance(raw, dict) else raw
-        names = [name.removeprefix("test_") for name in samples[0]]
-        chosen = choose("metric", names, metric or names[0])
-        for trial, sample in enumerate(samples):
-            values = {name.removeprefix("test_"): value for name, value in sample.items()}
-            yield scored(str(record["dataset"]), values[chosen], path, trial=trial)
+        named = [
+            {name.removeprefix("test_"): value for name, value in sample.items()}
+            for sample in samples
+        ]
+        _ = named[0]
+        return named

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
         If a choice is left open, a metric is lower for better systems, or a file is damaged.
     """
     runs = [_describe(path) for path in paths]
-    tasks = choose_tasks((run.task for run in runs), selection.task)
+    tasks = _choose_tasks(runs, selection.task)
     runs = sorted((run for run in runs if run.task in tasks), key=lambda run: run.time)
     lines = {run: list(_read_lines(run)) for run in runs}
     where = f" for task {tasks[0]!r}" if len(tasks) == 1 else ""
@@ -120,7 +120,23 @@ def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
         )
         for run in runs
     ]
-    return table_of_logs(logs, "lm_eval", selection)
+    return table_of_logs(logs, "lm_eval", replace(selection, task="*"))
+
+
+def _choose_tasks(runs: list[Run], chosen: str | None) -> list[str]:
+    """Return the tasks that were chosen, by a name, a pattern, or a group of the harness."""
+    known = [run.task for run in runs]
+    groups: dict[str, list[str]] = {}
+    for run in runs:
+        groups |= run.results.get("group_subtasks") or {}
+    members, left = set(), [chosen]
+    while left and chosen not in known:
+        name = left.pop()
+        if name in groups and name not in members:
+            left += groups[name]
+        members.add(name)
+    found = [task for task in dict.fromkeys(known) if task in members]
+    return found or choose_tasks(known, chosen)
 
 
 def _describe(path: Path) -> Run:

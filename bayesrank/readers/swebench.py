@@ -13,6 +13,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import plain_name
 from bayesrank.readers.selection import Selection
 
 # A report of a run is an object of counts (..._instances) and lists (..._ids), that of an instance
@@ -124,12 +125,13 @@ def _runs(paths: Sequence[Path]) -> Iterator[Log]:
 
 def _split_name(path: Path) -> tuple[str, str]:
     """Return the system and the run that a name may be made of."""
-    submitted = SUBMITTED.fullmatch(path.stem)
+    stem = Path(plain_name(path)).stem
+    submitted = SUBMITTED.fullmatch(stem)
     if submitted:
         return submitted["system"], ""
-    head, dot, run = path.stem.rpartition(".")
+    head, dot, run = stem.rpartition(".")
     if not dot or VERSION.match(f"{head[-1:]}.{run}"):
-        return path.stem, ""
+        return stem, ""
     return head, run
 
 

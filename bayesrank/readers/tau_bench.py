@@ -13,7 +13,7 @@ from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import check_announced, misfit
+from bayesrank.readers.opening import check_announced, misfit, plain_name
 from bayesrank.readers.selection import Selection
 
 TAU_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"task_id"\s*:')
@@ -66,9 +66,10 @@ def read_tau_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """
     logs = []
     for path in paths:
-        named = TAU_NAME.fullmatch(path.stem)
+        stem = Path(plain_name(path)).stem
+        named = TAU_NAME.fullmatch(stem)
         conditions = {"user": named["user"]} if named else {}
-        system = named["system"] if named else path.stem
+        system = named["system"] if named else stem
         logs.append(Log(path, system, list(_attempts(path)), conditions=conditions))
     return table_of_logs(logs, "tau_bench", selection, details=("error",), wrong=("error",))
 

@@ -163,3 +163,26 @@ def test_numbers_of_tests_that_stand_for_different_variables_are_told_apart(tmp_
     data = read_responses(tmp_path)
     assert data.questions == ("0", "1", "0#2", "1#2")
     assert not (data.outcomes == -1).any()
+
+
+def test_revisions_of_a_model_are_systems_of_lighteval(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "lighteval")
+    name, rows = next(iter(example.files.items()))
+    for day, revision in ((1, "step1000"), (2, "step143000")):
+        time = f"2026-01-0{day}T00"
+        type(example)("lighteval", {name.replace("2026-01-01T00", time): rows}, {}).write(tmp_path)
+        results = tmp_path / "results" / "org" / "m" / f"results_{time}.json"
+        results.parent.mkdir(parents=True, exist_ok=True)
+        config = {"model_name": "org/m", "revision": revision}
+        results.write_text(json.dumps({"config_general": {"model_config": config}}))
+    systems = read_responses(tmp_path, metric="f1").systems
+    assert systems == ("org/m (revision=step1000)", "org/m (revision=step143000)")
+
+
+def test_metrics_that_were_stored_as_text(tmp_path):
+    name = "details_gsm8k|0_2026-01-01T00.parquet"
+    rows = [{"doc": "{'id': 'q1'}", "metric": "{'em': 1.0}"}]
+    rows += [{"doc": "{'id': 'q2'}", "metric": "{'em': 0.0}"}]
+    type(EXAMPLES[0])("lighteval", {name: rows}, {}).write(tmp_path)
+    data = read_responses(tmp_path)
+    assert (data.questions, data.outcomes.ravel().tolist()) == (("q1", "q2"), [1, 0])

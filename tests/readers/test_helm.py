@@ -153,3 +153,16 @@ def test_files_of_the_summarizer_are_no_runs(write_run):
     for name in ("display_predictions.json", "display_requests.json"):
         (run / name).write_text(json.dumps(shown))
     assert read_responses(run).outcomes.tolist() == [[[1]]]
+
+
+def test_several_scenarios_are_groups_and_their_adapters_no_systems(write_run, tmp_path):
+    for model in ("a", "b"):
+        for subject in ("law", "math"):
+            name = f"mmlu:subject={subject},model={model}"
+            run = write_run(name, [instance("id1", {"em": 1.0})])
+            adapter = {"model": model, "instructions": f"On {subject}."}
+            spec = {"name": name, "adapter_spec": adapter}
+            (run / "run_spec.json").write_text(json.dumps(spec))
+    data = read_responses(tmp_path, task="mmlu:*")
+    assert data.systems == ("a", "b")
+    assert data.groups == ("mmlu:subject=law", "mmlu:subject=math")

@@ -222,3 +222,14 @@ def test_real_samples_need_the_documented_choices(shared):
         read_responses(folder, task="tiny_mc")
     means = read_responses(folder, task="tiny_gen", filter="take_first").grades.mean(axis=1)
     assert means.tolist() == [1.0, 0.5, 0.125]
+
+
+def test_a_group_of_the_harness_names_its_subtasks(write_samples, tmp_path):
+    groups = {"mmlu": ["mmlu_stem"], "mmlu_stem": ["mmlu_law", "mmlu_virology"]}
+    results = {"group_subtasks": groups, "model_name": "m"}
+    for task in ("mmlu_law", "mmlu_virology", "gsm8k"):
+        write_samples("m", {"h": 1.0}, task=task, results=results)
+    assert read_responses(tmp_path, task="mmlu").groups == ("mmlu_law", "mmlu_virology")
+    assert read_responses(tmp_path, task="gsm8k").groups is None
+    with pytest.raises(DataError, match=r"task must name one of gsm8k, mmlu_law, .* got 'arc'"):
+        read_responses(tmp_path, task="arc")
