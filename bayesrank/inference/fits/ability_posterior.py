@@ -201,17 +201,7 @@ class AbilityPosterior:
         return np.sqrt((deviations**2 * weights).sum(axis=(-1, -2)))
 
     def quantile(self, probability: Array) -> Array:
-        """Return quantiles.
-
-        Parameters
-        ----------
-        probability : numpy.ndarray of shape (draw, system)
-            Probabilities between 0 and 1.
-
-        Returns
-        -------
-        numpy.ndarray of shape (draw, system)
-        """
+        """Return quantiles at probabilities between 0 and 1, both of shape (draw, system)."""
         wanted = np.asarray(probability, dtype=np.float64)
         passed = (self.cumulative[None, :, :] <= wanted[:, :, None]).sum(axis=-1)
         panel = np.clip(passed - 1, 0, self.density.shape[1] - 1)

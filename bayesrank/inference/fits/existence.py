@@ -35,10 +35,8 @@ def check_wins(
         ``wins[i, j] > 0``: i beat j.
     ties : array_like of shape (system, opponent), default 0
         Symmetric tie counts, where ties are outcomes.
-    systems : sequence of str
-        Labels, for the message.
-    method : str
-        Name of the method, for the message.
+    systems, method : sequence of str, and str
+        Labels and the name of the method, for the message.
 
     Raises
     ------
@@ -143,10 +141,8 @@ def check_items(
     ----------
     correct, trials : array_like of shape (system, question)
         Number right out of the number of trials.
-    systems, questions : sequence of str
-        Labels, for the message.
-    method : str
-        Name of the method, for the message.
+    systems, questions, method : sequence of str, and str
+        Labels and the name of the method, for the message.
 
     Raises
     ------

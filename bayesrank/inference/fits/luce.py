@@ -76,10 +76,8 @@ def log_sets(score: Array, shares: Array, n_sets: Array, sizes: NDArray[np.int64
     Parameters
     ----------
     score : numpy.ndarray of shape (point, system)
-    shares : numpy.ndarray of shape (point or 1, unit, system)
-        S: the sum of 1 / |U| over the winner sets that contain the system.
-    n_sets : numpy.ndarray of shape (point or 1, unit, size)
-        Number of winner sets of each size in `sizes`.
+    shares, n_sets : numpy.ndarray of shapes (point or 1, unit, system) and (point or 1, unit, size)
+        S, and the number of winner sets of each size in `sizes`.
     sizes : numpy.ndarray of int64 and shape (size,)
     """
     log_normaliser = winner_sets(score, sizes).log_normaliser
@@ -163,24 +161,7 @@ def set_choices(
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
 ) -> SetChoices:
-    """Build the Bradley-Terry-Luce log-posterior under a normal prior.
-
-    Parameters
-    ----------
-    won, lost : array_like of shape (event, system)
-        1 for the systems in the winner set, and in the loser set, of each event; a system in
-        neither took no part. Events without winners or without losers carry no information.
-    weights : array_like of shape (..., event), optional
-        Multiplicity of each event; leading axes are resamples. 1 by default.
-    prior_mean : array_like, broadcastable to (..., system), default 0
-        Means of a normal prior on the zero-sum scores.
-    prior_precision : array_like, broadcastable to (...), default 0
-        Precision of that prior; 0 gives the maximum-likelihood estimate.
-
-    Returns
-    -------
-    SetChoices
-    """
+    """Build the Bradley-Terry-Luce log-posterior; see :func:`fit_bradley_terry_luce`."""
     winners, losers = np.asarray(won, dtype=np.float64), np.asarray(lost, dtype=np.float64)
     counts = np.ones(len(winners)) if weights is None else np.asarray(weights, np.float64)
     prior = NormalScores.of(prior_mean, prior_precision, counts.shape[:-1], winners.shape[-1])
@@ -198,8 +179,15 @@ def fit_bradley_terry_luce(
 
     Parameters
     ----------
-    won, lost, weights, **prior
-        As in :func:`set_choices`.
+    won, lost : array_like of shape (event, system)
+        1 for the systems in the winner set, and in the loser set, of each event; a system in
+        neither took no part. Events without winners or without losers carry no information.
+    weights : array_like of shape (..., event), optional
+        Multiplicity of each event; leading axes are resamples. 1 by default.
+    **prior
+        ``prior_mean``, of shape (..., system), and ``prior_precision``, of shape (...), of a normal
+        prior on the zero-sum scores; a precision of 0, the default, gives the
+        maximum-likelihood estimate.
 
     Returns
     -------
@@ -297,23 +285,7 @@ def winner_set_counts(
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
 ) -> WinnerSetCounts:
-    """Build the Davidson-Luce log-posterior under a normal prior, given the sizes.
-
-    Parameters
-    ----------
-    shares : array_like of shape (..., system)
-        The sum of 1 / |U| over the winner sets U that contain the system.
-    n_sets : array_like of shape (..., system - 1)
-        Number of winner sets of size 1, 2, ...; a set of all systems says nothing.
-    prior_mean : array_like, broadcastable to (..., system), default 0
-        Means of a normal prior on the zero-sum scores.
-    prior_precision : array_like, broadcastable to (...), default 0
-        Precision of that prior; 0 gives the maximum-likelihood estimate.
-
-    Returns
-    -------
-    WinnerSetCounts
-    """
+    """Build the Davidson-Luce log-posterior given the sizes; see :func:`fit_davidson_luce`."""
     totals, counts = np.asarray(shares, dtype=np.float64), np.asarray(n_sets, dtype=np.float64)
     prior = NormalScores.of(prior_mean, prior_precision, totals.shape[:-1], totals.shape[-1])
     totals, counts = totals.reshape(-1, prior.mean.shape[-1]), counts.reshape(len(prior.mean), -1)
@@ -326,8 +298,12 @@ def fit_davidson_luce(shares: ArrayLike, n_sets: ArrayLike, **prior: Any) -> Fit
 
     Parameters
     ----------
-    shares, n_sets, **prior
-        As in :func:`winner_set_counts`.
+    shares : array_like of shape (..., system)
+        The sum of 1 / |U| over the winner sets U that contain the system.
+    n_sets : array_like of shape (..., system - 1)
+        Number of winner sets of size 1, 2, ...; a set of all systems says nothing.
+    **prior
+        As in :func:`fit_bradley_terry_luce`.
 
     Returns
     -------

@@ -41,22 +41,13 @@ class MarginalFit(Fit):
     afresh: Callable[[NDArray[np.bool_]], Array]
 
     def quantile(self, probability: float) -> Array:
-        """Return a posterior quantile of every ability, of shape (system,).
-
-        Raises
-        ------
-        ValueError
-            If `probability` is not strictly between 0 and 1.
-        """
+        """Return a posterior quantile of every ability, of shape (system,)."""
         if not 0.0 < probability < 1.0:
             raise ValueError(f"quantile must be strictly between 0 and 1; got {probability!r}")
         return self.posterior.quantile(np.full((1, len(self.score)), probability))[0]
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw item parameters from their Gaussian approximation, abilities from their posteriors.
-
-        As :meth:`Fit.draw`. Abilities are drawn with the items at their estimates.
-        """
+        """Draw items from their Gaussian approximation, abilities given the items' estimates."""
         return super().draw(n_draws, rng) | {"score": self.posterior.draw(n_draws, rng)}
 
 

@@ -249,18 +249,7 @@ class FittedChances:
 
 
 def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
-    """Fit abilities with difficulties integrated out.
-
-    Parameters
-    ----------
-    totals, trials : numpy.ndarray of shape (system, question)
-        As in :class:`MarginalDifficulties`.
-    missing : numpy.ndarray of shape (system, question)
-        Share of each cell that is missing, from 0 to 1.
-
-    Returns
-    -------
-    FittedChances
+    """Fit abilities with difficulties integrated out; `missing` is the share of each cell that is.
 
     Examples
     --------

@@ -169,17 +169,7 @@ def fit_scores(
 
 
 def first_scores(points: Array, played: Array) -> Array:
-    """Return zero-sum scores to begin with: smoothed log-odds of a point.
-
-    Parameters
-    ----------
-    points, played : numpy.ndarray of shape (resample, system)
-        Points won and comparisons played by each system.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, system)
-    """
+    """Return zero-sum scores to begin with: smoothed log-odds of a point, of all comparisons."""
     return centred(smoothed_log_odds(points, played))
 
 
