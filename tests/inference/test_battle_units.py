@@ -1,0 +1,156 @@
+"""Intervals over prompts and judges: what units add to the gradient, and resamples of them."""
+
+import numpy as np
+import pytest
+
+from bayesrank import Battles, Comparisons, rank
+from bayesrank.inference.calibrate.battle_units import unit_variance
+from bayesrank.inference.fits import pairs
+from bayesrank.inference.resample.battle_units import draw_units
+
+NAMES = np.array(list("abcd"))
+
+
+def a_log(n=240, n_judges=8, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(4, size=n)
+    second = (first + 1 + rng.integers(3, size=n)) % 4
+    winner = rng.choice(["first", "first", "second", "tie"], size=n)
+    judge = rng.integers(n_judges, size=n)
+    columns = {"judge": judge, "prompt": np.arange(n) // 2} | columns
+    return Battles(NAMES[first], NAMES[second], winner, systems=NAMES, **columns)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "point"),
+    [
+        (pairs.bradley_terry(), [0.4, 0.1, -0.2, -0.3]),
+        (pairs.bradley_terry(ties="half"), [0.4, 0.1, -0.2, -0.3]),
+        (pairs.thurstone_mosteller(), [0.4, 0.1, -0.2, -0.3]),
+        (pairs.davidson(), [0.4, 0.1, -0.2, -0.3, -0.7]),
+        (pairs.rao_kupper(), [0.4, 0.1, -0.2, -0.3, 0.5]),
+        (pairs.rao_kupper(tie_strength=1.6), [0.4, 0.1, -0.2, -0.3]),
+    ],
+)
+@pytest.mark.parametrize("unit", ["judge", "prompt", "battle"])
+def test_the_variance_is_that_of_the_gradients_of_units(likelihood, point, unit):
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 240)
+    data, point = a_log(weight=weight), np.array(point)
+    codes = data.unit_codes(unit)
+    parts = [data.take(np.flatnonzero(codes == code)) for code in np.unique(codes)]
+    wins, ties = (np.stack([getattr(part, name) for part in parts]) for name in ("wins", "ties"))
+    gradients = likelihood.gradient(point, wins, ties)
+    n = len(parts)
+    widening = 1 + 2 / (n - 3)
+    expected = widening * n * np.cov(gradients, rowvar=False)
+    np.testing.assert_allclose(
+        unit_variance(data, unit, likelihood, point), expected, atol=1e-9 * np.abs(expected).max()
+    )
+
+
+def test_the_spread_of_scores_is_the_sandwich():
+    data = a_log(2400, n_judges=40)
+    result = rank(data, "davidson", unit="judge", draws=5000, random_seed=1)
+    assert result.attrs["unit"] == "judge"
+    assert result.attrs["calibration"] == "sandwich"
+    fit = pairs.davidson()
+    score = result["ranking"]["score"].values
+    point = np.append(score, np.log(result["point_estimate"]["tie_strength"]))
+    meat = unit_variance(data, "judge", fit, point)
+    step = 1e-5
+    moved = point + step * np.eye(5)
+    backwards = point - step * np.eye(5)
+    tables = data.wins[np.newaxis], data.ties[np.newaxis]
+    slopes = [fit.gradient(at, *tables)[0] for at in (*moved, *backwards)]
+    hessian = (np.array(slopes[5:]) - np.array(slopes[:5])) / (2 * step)
+    bread = np.linalg.pinv(hessian + np.diag([1.0] * 4 + [0.25]))  # with the priors
+    contrast = np.eye(4) - 0.25
+    expected = contrast @ (bread @ meat @ bread)[:4, :4] @ contrast
+    found = np.cov(result["posterior"]["score"].values.reshape(-1, 4), rowvar=False)
+    np.testing.assert_allclose(found, expected, atol=0.04 * np.abs(expected).max())
+
+
+def test_the_coarsest_unit_is_the_default_and_is_printed(run, tmp_path):
+    data = a_log()
+    assert rank(data, draws=50).attrs["unit"] == "judge"
+    path = tmp_path / "log.csv"
+    rows = [
+        f"{NAMES[i]},{NAMES[j]},{['model_b', 'tie', 'model_a'][o + 1]},u{u}"
+        for i, j, o, u in zip(data.first, data.second, data.outcome, data.judge.codes, strict=True)
+    ]
+    path.write_text("\n".join(["model_a,model_b,winner,judge", *rows]))
+    assert "target battles, unit judge" in run("rank", path).stdout.splitlines()[0]
+    by_battle = run("rank", path, "--unit", "battle").stdout.splitlines()[0]
+    assert "unit" not in by_battle
+    assert (
+        "unit must be one of judge, battle" in run("rank", path, "--unit", "prompt", code=2).stderr
+    )
+
+
+def test_swapped_games_are_one_unit():
+    """Two games of a judge that always agree with each other tell as much as one."""
+    rng = np.random.default_rng(3)
+    n = 400
+    first = rng.integers(4, size=n)
+    second = (first + 1 + rng.integers(3, size=n)) % 4
+    won = rng.random(n) < 0.6
+    single = Battles(NAMES[first], NAMES[second], won * 1, systems=NAMES)
+    both = Battles(
+        np.concatenate([NAMES[first], NAMES[second]]),
+        np.concatenate([NAMES[second], NAMES[first]]),
+        np.concatenate([won, ~won]) * 1,
+        systems=NAMES,
+        vote=np.tile(np.arange(n), 2),
+    )
+    spread = [
+        rank(each, "bradley_terry", backend="mle", draws=4000, random_seed=1)["posterior"]["score"]
+        .values.std((0, 1))
+        .mean()
+        for each in (single, both)
+    ]
+    assert spread[1] == pytest.approx(spread[0], rel=0.05)
+
+
+def test_resamples_of_units_are_counts_of_their_battles():
+    data = a_log(weight=np.random.default_rng(1).choice([0.5, 1.0, 2.0], 240))
+    rng = np.random.default_rng(0)
+    for smooth in (True, False):
+        draw, _ = draw_units(data, "pairs", "judge", smooth=smooth, rng=rng)
+        wins, ties = draw(3000)
+        scale = np.maximum(data.wins, 1.0)
+        np.testing.assert_allclose(wins.mean(axis=0) / scale, data.wins / scale, atol=0.05)
+        np.testing.assert_array_equal(ties, ties.swapaxes(1, 2))
+        # A judge is in or out as a whole.
+        total = wins.sum(axis=(1, 2)) + ties.sum(axis=(1, 2)) / 2
+        by_judge = np.bincount(data.judge.codes, data.weight)
+        if not smooth:
+            np.testing.assert_allclose(total.var() / (8 * by_judge.var()), 1.0, atol=0.1)
+
+
+def test_one_unit_is_refused():
+    with pytest.raises(ValueError, match="battles must have two judges or more"):
+        rank(a_log(n_judges=1), "win_rate", unit="judge")
+
+
+def test_counts_alone_have_the_unit_battle():
+    data = Comparisons([[0, 9], [3, 0]])
+    assert rank(data, draws=50).attrs["unit"] == "battle"
+    with pytest.raises(ValueError, match="unit must be 'battle' for comparisons; got 'judge'"):
+        rank(data, unit="judge")
+
+
+def test_nuts_draws_get_the_spread_over_judges():
+    rng = np.random.default_rng(5)
+    judge = np.repeat(np.arange(30), 40)
+    taste = rng.normal(size=(30, 4))
+    first = rng.integers(4, size=1200)
+    second = (first + 1 + rng.integers(3, size=1200)) % 4
+    ahead = taste[judge, first] - taste[judge, second] + rng.logistic(size=1200)
+    data = Battles(NAMES[first], NAMES[second], (ahead > 0) * 1, systems=NAMES, judge=judge)
+    spreads = [
+        rank(data, "davidson", backend=backend, draws=500, random_seed=1)["posterior"][
+            "score"
+        ].values.std((0, 1))
+        for backend in ("map", "nuts")
+    ]
+    np.testing.assert_allclose(spreads[1], spreads[0], rtol=0.06)
