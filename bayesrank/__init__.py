@@ -11,6 +11,7 @@ from bayesrank.ranking import point_estimate, rank
 from bayesrank.readers import read_battles, read_data, read_responses
 from bayesrank.responses import Responses
 from bayesrank.results.leaderboard import leaderboard, superiority
+from bayesrank.results.rating_scale import rescale
 from bayesrank.views import Ballots, Comparisons
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "read_battles",
     "read_data",
     "read_responses",
+    "rescale",
     "studies",
     "superiority",
 ]

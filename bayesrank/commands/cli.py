@@ -18,6 +18,7 @@ from bayesrank.catalog import (
     default_method,
     find_method,
 )
+from bayesrank.commands.arena import arena_options, as_arenas_print
 from bayesrank.commands.console import (
     READING,
     Commands,
@@ -96,6 +97,7 @@ def main() -> None:
     "battles each vote, prompt or judge.  [default: trial; for battles the coarsest there is]",
 )
 @reading_options
+@arena_options
 @click.option(
     "--lcb",
     type=float,
@@ -124,6 +126,8 @@ def rank(
     top: int | None,
     output: Path | None,
     options: dict[str, Any],
+    anchor: str | None,
+    min_votes: int | None,
     **settings: Any,
 ) -> None:
     """Rank the systems in evaluation logs and print the leaderboard.
@@ -141,12 +145,15 @@ def rank(
     from bayesrank.results.storage import save
 
     reading = {name: settings.pop(name) for name in READING}
+    # The scale of the outcomes, or that of the scores.
+    scale = reading.pop("scale") if reading["scale"] == "elo" else None
     data = read_data(paths, **reading)
     settings["method"] = settings["method"] or default_method(data)
     with progress(f"Ranking by {settings['method']}"):
         tree = rank_systems(data, **settings, **options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
-    print_leaderboard(tree, output_format, top=top, sort=sort, columns=columns)
+    shown = as_arenas_print(tree, scale, anchor, min_votes)
+    print_leaderboard(shown, output_format, top=top, sort=sort, columns=columns)
     if settings["draws"] != 0:
         with progress("Checking the ranking"):
             report = check_result(tree, data)
@@ -208,15 +215,25 @@ def methods(name: str | None, presets: bool) -> None:
 
 @main.command()
 @click.argument("result", type=click.Path(path_type=Path))
+@click.option("--scale", type=click.Choice(["elo"]), help="Print scores on the scale of Elo.")
+@arena_options
 @format_option("latex")
 @leaderboard_options
 def show(
-    result: Path, output_format: str, columns: str | None, sort: str | None, top: int | None
+    result: Path,
+    scale: str | None,
+    anchor: str | None,
+    min_votes: int | None,
+    output_format: str,
+    columns: str | None,
+    sort: str | None,
+    top: int | None,
 ) -> None:
     """Print the leaderboard of a saved RESULT."""
     from bayesrank.results.storage import load
 
-    print_leaderboard(load(result), output_format, top=top, sort=sort, columns=columns)
+    tree = as_arenas_print(load(result), scale, anchor, min_votes)
+    print_leaderboard(tree, output_format, top=top, sort=sort, columns=columns)
 
 
 @main.command()

@@ -21,7 +21,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
-from bayesrank.commands.flags import Numbers
+from bayesrank.commands.flags import Numbers, ScaleOrElo
 from bayesrank.errors import InputError
 from bayesrank.printable import printable
 
@@ -80,7 +80,7 @@ _OUTCOMES = (
         "scale",
         "LOW,HIGH",
         "Outcomes are scores, such as ratings and percentages: the lowest and the highest there "
-        "can be, such as 1,10 or 0,100.",
+        "can be, such as 1,10 or 0,100. Or `elo`, for rank: print scores in logits on that scale.",
     ),
     (
         "weights",
@@ -220,7 +220,8 @@ def _check_result_path(
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what to read and how, by the keywords of ``read_responses``."""
     for name, metavar, text in reversed(_OUTCOMES):
-        command = click.option(f"--{name}", type=Numbers(), metavar=metavar, help=text)(command)
+        kind = ScaleOrElo() if name == "scale" else Numbers()
+        command = click.option(f"--{name}", type=kind, metavar=metavar, help=text)(command)
     for name, metavar, text in reversed(_CHOICES):
         command = click.option(f"--{name}", metavar=metavar, callback=_words, help=text)(command)
     command = click.option(

@@ -319,6 +319,14 @@ class Numbers(click.ParamType):
             self.fail(f"{value!r} is not numbers separated by commas.", param, ctx)
 
 
+class ScaleOrElo(Numbers):
+    """The lowest and the highest outcome, or the word "elo"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the numbers, or the word."""
+        return value if value == "elo" else super().convert(value, param, ctx)
+
+
 class _Either(click.ParamType):
     """The first of several types that a value has."""
 

@@ -114,6 +114,8 @@ def notes(result: "xr.DataTree") -> list[str]:
     if towards is not None:
         said.append(shrunk_note(towards))
     ranking = result["ranking"].to_dataset()
+    if "preliminary" in ranking and ranking["preliminary"].values.any():
+        said.append(f"preliminary: fewer than {ranking.attrs['min_votes']:,} votes.")
     if "few" in ranking and ranking["few"].values.any():
         said.append(few_note(ranking.attrs["least_outcomes"]))
     return said

@@ -145,6 +145,7 @@ def frame_columns(
             frame["rank_lower"].to_list(),
             name="rank_lower",
         ),
+        *_arena_column(frame),
         Column(
             "Pr(best)",
             [probability_text(each) for each in frame["prob_best"]],
@@ -260,13 +261,16 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
             )
         )
     if "n_outcomes" in frame:
-        few = frame["few"] if "few" in frame else np.zeros(len(frame), dtype=bool)
+        few, early = (
+            frame[name] if name in frame else np.zeros(len(frame), dtype=bool)
+            for name in ("few", "preliminary")
+        )
         columns.append(
             Column(
                 "n",
                 [
-                    f"{_count(n)}{' few' * bool(mark)}"
-                    for n, mark in zip(frame["n_outcomes"], few, strict=True)
+                    f"{_count(n)}{_mark(bool(little), bool(early))}"
+                    for n, little, early in zip(frame["n_outcomes"], few, early, strict=True)
                 ],
                 True,
                 "Number of outcomes, or of battles; few where that is little evidence.",
@@ -287,6 +291,19 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
             )
         )
     return columns
+
+
+def _arena_column(frame: "pd.DataFrame") -> list[Column]:
+    if "arena_rank" not in frame:
+        return []
+    meaning = (
+        "Place as arenas print it: one more than the number of systems whose interval is above."
+    )
+    return [Column("arena rank", *_ranks(frame["arena_rank"]), meaning, spare=1, name="arena_rank")]
+
+
+def _mark(few: bool, preliminary: bool) -> str:
+    return " preliminary" if preliminary else " few" * few
 
 
 def _group_column(groups: Iterable[str], prob: str) -> Column:

@@ -8,7 +8,16 @@ from bayesrank.results.evidence import shrunk_towards
 from bayesrank.results.stored import ranking_of
 
 # Those that a point estimate has alone.
-POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")
+POINT_COLUMNS = (
+    "rank",
+    "system",
+    "score",
+    "observed_mean",
+    "n_outcomes",
+    "n_questions",
+    "few",
+    "preliminary",
+)
 
 COLUMNS = (
     *POINT_COLUMNS,
@@ -18,6 +27,7 @@ COLUMNS = (
     "lcb_rank",
     "rank_lower",
     "rank_upper",
+    "arena_rank",
     "prob_best",
     "expected_rank",
     "group",
@@ -56,10 +66,12 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
         One row per system. ``rank`` is by the point estimate ``score``, equals sharing the best
         position; ``observed_mean`` is the mean grade of the outcomes as they are (of battles the
         win rate), ``n_outcomes`` and ``n_questions`` (not of battles) how many there are, and
-        ``few`` whether that is little, see :mod:`bayesrank.results.evidence`; ``score_lower`` and
+        ``few`` whether that is little, see :mod:`bayesrank.results.evidence` (``preliminary`` where
+        :func:`bayesrank.results.rating_scale.mark_preliminary` has marked it); ``score_lower`` and
         ``score_upper`` bound the credible interval; ``lcb`` is the lower credible bound and
         ``lcb_rank`` the conservative rank by it; ``rank_lower`` and ``rank_upper`` bound the rank
-        of each system by itself; ``prob_best`` is the probability of being first and
+        of each system by itself; ``arena_rank``, of battles, is one more than the number of systems
+        whose interval lies above; ``prob_best`` is the probability of being first and
         ``expected_rank`` the posterior mean of the rank; ``group`` has letters: two systems share
         one if and only if their order is not resolved when all pairs are decided at once;
         ``separated_from_next`` says by the same decisions whether the system is resolved from the

@@ -30,6 +30,7 @@ from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.responses import Responses
 from bayesrank.results.evidence import summarize_evidence
+from bayesrank.results.rating_scale import arena_rank
 from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
 from bayesrank.views import Ballots, Comparisons
@@ -75,6 +76,9 @@ def build_tree(
         summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
         resolution = summarize_resolution(estimate.score, flat, systems, ci_prob=ci_prob)
         ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
+        if isinstance(run.data, Comparisons):
+            ends = ranking["score_lower"].values, ranking["score_upper"].values
+            ranking["arena_rank"] = ("system", arena_rank(*ends))
     # Ranks do not depend on units, so scores are converted last.
     in_units = {
         name: ("system", run.in_units(ranking[name].values)) for name in _SCORES if name in ranking

@@ -154,6 +154,10 @@ def pair_likelihood(result: xr.DataTree) -> tuple[PairLikelihood, FloatArray]:
         )
     if "superiority" not in ranking_of(result):
         raise ValueError("result must have draws for win rates; got only a point estimate")
+    if "score_scale" in result.attrs:
+        raise ValueError(
+            "result must be on the scale of its model for win rates; got one that rescale changed"
+        )
     likelihood = load_function(row.gradient)(**json.loads(result.attrs["options"]))
     if likelihood.start is None:
         return likelihood, np.array([[likelihood.log_tie or 0.0]])

@@ -1,0 +1,134 @@
+"""Leaderboards as arenas print them: on the scale of Elo, anchored, with a mark for few votes."""
+
+import math
+
+import numpy as np
+import xarray as xr
+
+from bayesrank.results.stored import ranking_of
+
+# Points per logit: a difference of 400 is worth odds of ten to one.
+ELO_PER_LOGIT = 400.0 / math.log(10.0)
+_ELO_MEAN = 1000.0
+
+# Families of models whose scores are logits.
+_LOGITS = frozenset({"paired", "luce"})
+_SCORES = ("score", "score_lower", "score_upper", "lcb")
+
+
+def rescale(
+    result: xr.DataTree, scale: str | None = None, *, anchor: tuple[str, float] | None = None
+) -> xr.DataTree:
+    """Put the scores of a result on the scale of Elo, and one of them at a value.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+    scale : {"elo"}, optional
+        400 / log(10) points per logit, for models whose scores are logits, so that a difference of
+        400 is worth odds of ten to one; without an `anchor` the mean of all systems is 1000. By
+        default scores keep their scale.
+    anchor : (str, float), optional
+        A system and its score. All scores are shifted alike: their intervals stay those of the
+        distance to the mean of all systems, that of the anchor included.
+
+    Returns
+    -------
+    xarray.DataTree
+        A copy with other scores, intervals and bounds; ranks and probabilities are the same.
+
+    Raises
+    ------
+    ValueError
+        If the scale is unknown or not one of the method, or there is no such system.
+
+    Examples
+    --------
+    >>> from bayesrank import Comparisons, rank
+    >>> result = rank(Comparisons([[0, 10], [1, 0]], systems=["a", "b"]), "bradley_terry", draws=0,
+    ...     backend="mle")
+    >>> rescale(result, "elo", anchor=("b", 1200))["ranking"]["score"].values.round(6)
+    array([1600., 1200.])
+    """
+    family = result.attrs["family"]
+    if scale not in (None, "elo"):
+        raise ValueError(f"scale must be 'elo' or None; got {scale!r}")
+    if "score_scale" in result.attrs:
+        raise ValueError("result must be as rank() returned it; got one on another scale")
+    if scale == "elo" and family not in _LOGITS:
+        raise ValueError(
+            f"scale must be None for {result.attrs['method']}, whose scores are no logits; got "
+            "'elo': rank by davidson or bradley_terry"
+        )
+    ranking = ranking_of(result)
+    factor = ELO_PER_LOGIT if scale == "elo" else 1.0
+    shift = _ELO_MEAN - factor * float(ranking["score"].mean()) if scale == "elo" else 0.0
+    if anchor is not None:
+        name, value = anchor
+        names = ranking["system"].values.astype(str).tolist()
+        if name not in names:
+            raise ValueError(f"anchor must be one of the systems; got {name!r}")
+        if not math.isfinite(value):
+            raise ValueError(f"anchor must have a finite score; got {value!r}")
+        shift = value - factor * float(ranking["score"].values[names.index(name)])
+    moved = {name: factor * ranking[name] + shift for name in _SCORES if name in ranking}
+    posterior = result["posterior"].to_dataset()
+    scaled = result.copy()
+    scaled["ranking"] = xr.DataTree(ranking.assign(moved))
+    score = factor * posterior["score"] + shift
+    scaled["posterior"] = xr.DataTree(posterior.assign(score=score))
+    scaled.attrs["score_scale"] = scale or "anchored"
+    return scaled
+
+
+def mark_preliminary(result: xr.DataTree, min_votes: int) -> xr.DataTree:
+    """Mark the systems with few votes as preliminary.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+    min_votes : int
+        Systems with fewer battles (or outcomes) are preliminary.
+
+    Returns
+    -------
+    xarray.DataTree
+        A copy whose ranking, and leaderboard, has ``preliminary``.
+
+    Raises
+    ------
+    ValueError
+        If the number is negative.
+    """
+    if min_votes < 0:
+        raise ValueError(f"min_votes must be at least 0; got {min_votes!r}")
+    ranking = ranking_of(result)
+    marked = result.copy()
+    few = ranking["n_outcomes"] < min_votes
+    marked["ranking"] = xr.DataTree(
+        ranking.assign(preliminary=few).assign_attrs(min_votes=int(min_votes))
+    )
+    return marked
+
+
+def arena_rank(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Rank systems by how many are significantly better, as arenas do.
+
+    Parameters
+    ----------
+    lower, upper : numpy.ndarray of shape (system,)
+        Ends of the intervals of the scores.
+
+    Returns
+    -------
+    numpy.ndarray of int64 and shape (system,)
+        One more than the number of systems whose interval is above that of the system.
+
+    Examples
+    --------
+    >>> arena_rank(np.array([1.0, 0.5, -1.0]), np.array([2.0, 1.5, 0.0]))
+    array([1, 1, 3])
+    """
+    return 1 + (lower[np.newaxis] > upper[:, np.newaxis]).sum(axis=1)
