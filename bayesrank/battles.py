@@ -14,6 +14,7 @@ from bayesrank.battle_tables import read_table
 from bayesrank.counting import compare_cells, compare_trials_by_question, count_categories
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.style import design_matrix
 from bayesrank.validation import check_choice, frozen, numeric
 from bayesrank.views import Comparisons
 from bayesrank.winners import (
@@ -294,6 +295,18 @@ class Battles(Comparisons):
             return len(self.first) if self.vote is None else len(self.vote.names)
         return round(self.weight.sum())
 
+    def design(self, formula: str | None) -> NDArray[np.float64]:
+        """Return covariates, of shape (battle, covariate); see `style.design_matrix`.
+
+        Parameters
+        ----------
+        formula : str or None
+            Names of covariates joined by ``+``, 1 for the position; None for no covariate.
+        """
+        if formula is None:
+            return np.zeros((len(self.first), 0))
+        return design_matrix(formula, self.covariates, len(self.first))
+
     @cached_property
     def units(self) -> Mapping[str, int]:
         """Number of units by kind, the coarsest first: what intervals may take as independent."""
@@ -357,6 +370,17 @@ class Battles(Comparisons):
             if getattr(self, name) is not None:
                 yield name, getattr(self, name).codes
         yield from self.covariates.items()
+
+
+def with_covariates(data: Comparisons) -> Battles:
+    """Return battles, whose rows a model with covariates needs, or raise DataError."""
+    if isinstance(data, Battles):
+        return data
+    raise DataError(
+        "covariates must be None for counts of comparisons, which have none; got a formula",
+        in_python="rank Battles",
+        in_shell="rank a log with one battle per row",
+    )
 
 
 def _labels(values: Any, name: str, n_battles: int) -> Labels | None:

@@ -10,6 +10,7 @@ from pytensor.tensor.special import log_softmax
 from bayesrank.errors import DataError
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal, MultinomialReal
+from bayesrank.models.paired_data import Observed
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
 from bayesrank.options import AtLeastOne
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
@@ -27,6 +28,8 @@ def bradley_terry(
     ties: Literal["ignore", "half"] = "ignore",
     centred: bool = True,
     order_effect: bool = False,
+    covariates: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build the Bradley-Terry model of decisive comparisons.
 
@@ -49,6 +52,12 @@ def bradley_terry(
         Whether the system named first has an advantage :math:`h` in logits (home advantage,
         position bias), with a Normal(0, 1) prior: :math:`\operatorname{logit} P = \theta_i -
         \theta_j + h`. Needs comparisons that know who was named first.
+    covariates : str, optional
+        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
+        of differences between the two answers, and 1 for the advantage of being shown first. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
 
     Returns
     -------
@@ -76,19 +85,15 @@ def bradley_terry(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    won, total, first, second = _decided(comparisons, prior, ties, order_effect=order_effect)
-    with pm.Model(coords=_coords(comparisons, first, second)) as model:
+    observed, won, total = _decided(
+        comparisons, prior, ties, order_effect=order_effect, covariates=covariates
+    )
+    with pm.Model(coords=observed.coords) as model:
         score = zero_sum_score("score", prior) if centred else _uncentred_score(prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
         advantage = pm.Normal("order_effect", 0.0, 1.0) if order_effect else 0.0
-        left, right = pm.Data("first", first, dims="pair"), pm.Data("second", second, dims="pair")
-        BinomialReal(
-            "wins",
-            n=total[first, second],
-            logit_p=score[left] - score[right] + advantage,
-            observed=won[first, second],
-            dims="pair",
-        )
+        logit_p = observed.ahead(score, covariate_prior) + advantage
+        BinomialReal("wins", n=total, logit_p=logit_p, observed=won, dims=observed.dim)
     return model
 
 
@@ -98,6 +103,8 @@ def thurstone_mosteller(
     *,
     prior: PriorLike = Normal(0.0, 1.0),
     ties: Literal["ignore", "half"] = "ignore",
+    covariates: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build the Thurstone-Mosteller model (Case V) of decisive comparisons.
 
@@ -115,6 +122,12 @@ def thurstone_mosteller(
         score of 1 is worth about 1.7 logits.
     ties : {"ignore", "half"}, default "ignore"
         Whether a tie is dropped or counts as half a win for both sides.
+    covariates : str, optional
+        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
+        of differences between the two answers, and 1 for the advantage of being shown first. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
 
     Returns
     -------
@@ -143,19 +156,12 @@ def thurstone_mosteller(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    won, total, first, second = _decided(comparisons, prior, ties)
-    with pm.Model(coords=_coords(comparisons, first, second)) as model:
-        score = zero_sum_score("score", prior)
-        left, right = pm.Data("first", first, dims="pair"), pm.Data("second", second, dims="pair")
-        ahead = score[left] - score[right]
-        BinomialReal(
-            "wins",
-            n=total[first, second],
-            # Log-odds, since a probability next to 1 would be 1.
-            logit_p=_log_normal_cdf(ahead) - _log_normal_cdf(-ahead),
-            observed=won[first, second],
-            dims="pair",
-        )
+    observed, won, total = _decided(comparisons, prior, ties, covariates=covariates)
+    with pm.Model(coords=observed.coords) as model:
+        ahead = observed.ahead(zero_sum_score("score", prior), covariate_prior)
+        # Log-odds, since a probability next to 1 would be 1.
+        logit_p = _log_normal_cdf(ahead) - _log_normal_cdf(-ahead)
+        BinomialReal("wins", n=total, logit_p=logit_p, observed=won, dims=observed.dim)
     return model
 
 
@@ -165,6 +171,8 @@ def davidson(
     *,
     prior: PriorLike = Normal(0.0, 1.0),
     tie_prior: PriorLike = "normal(0, 2)",
+    covariates: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build Davidson's model of comparisons with ties.
 
@@ -180,6 +188,12 @@ def davidson(
         Prior on the scores, which sum to zero, in logits.
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of :math:`\nu`.
+    covariates : str, optional
+        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
+        of differences between the two answers, and 1 for the advantage of being shown first. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
 
     Returns
     -------
@@ -206,22 +220,19 @@ def davidson(
     ['score', 'log_tie_strength']
     """
     prior = as_prior(prior).resolve(comparisons)
-    first, second = comparisons.pairs
-    if not first.size:
-        raise DataError("comparisons must hold one at least; got none")
-    coords = _coords(comparisons, first, second) | {"result": _RESULTS}
-    with pm.Model(coords=coords) as model:
+    observed = _met(comparisons, covariates)
+    with pm.Model(coords=observed.coords | {"result": _RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
         log_tie = free_variable("log_tie_strength", as_prior(tie_prior))
         pm.Deterministic("tie_strength", pt.exp(log_tie))
-        left, right = pm.Data("first", first, dims="pair"), pm.Data("second", second, dims="pair")
-        tied = log_tie + (score[left] + score[right]) / 2
+        half = observed.ahead(score, covariate_prior) / 2
+        each = pt.stack([half, -half, pt.zeros_like(half) + log_tie], axis=-1)
         MultinomialReal(
             "results",
-            log_p=log_softmax(pt.stack([score[left], score[right], tied], axis=-1), axis=-1),
-            observed=_results(comparisons, first, second),
-            dims=("pair", "result"),
+            log_p=log_softmax(each, axis=-1),
+            observed=observed.results,
+            dims=(observed.dim, "result"),
         )
     return model
 
@@ -233,6 +244,8 @@ def rao_kupper(
     prior: PriorLike = Normal(0.0, 1.0),
     tie_strength: AtLeastOne | None = None,
     threshold_prior: PriorLike = "normal(0, 2)",
+    covariates: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build the Rao-Kupper model of comparisons with ties.
 
@@ -253,6 +266,12 @@ def rao_kupper(
         The threshold :math:`\kappa`, at least 1; estimated by default.
     threshold_prior : prior or float, default "normal(0, 2)"
         Prior on :math:`\log\kappa`, of which the positive half is taken; its location must be 0.
+    covariates : str, optional
+        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
+        of differences between the two answers, and 1 for the advantage of being shown first. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
 
     Returns
     -------
@@ -282,13 +301,10 @@ def rao_kupper(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    first, second = comparisons.pairs
-    if not first.size:
-        raise DataError("comparisons must hold one at least; got none")
+    observed = _met(comparisons, covariates)
     if tie_strength is not None:
         _check_tie_strength(tie_strength, comparisons)
-    coords = _coords(comparisons, first, second) | {"result": _RESULTS}
-    with pm.Model(coords=coords) as model:
+    with pm.Model(coords=observed.coords | {"result": _RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
         if tie_strength is None:
@@ -296,37 +312,48 @@ def rao_kupper(
         else:
             threshold = pt.log(pm.Data("fixed_tie_strength", np.float64(tie_strength)))
         pm.Deterministic("tie_strength", pt.exp(threshold))
-        left, right = pm.Data("first", first, dims="pair"), pm.Data("second", second, dims="pair")
-        ahead = score[left] - score[right]
+        ahead = observed.ahead(score, covariate_prior)
         win, loss = -pt.softplus(threshold - ahead), -pt.softplus(threshold + ahead)
         # The logarithm of kappa squared less 1.
         tie = win + loss + 2 * threshold + pt.log1mexp(-2 * threshold)
         MultinomialReal(
             "results",
             log_p=pt.stack([win, loss, tie], axis=-1),
-            observed=_results(comparisons, first, second),
-            dims=("pair", "result"),
+            observed=observed.results,
+            dims=(observed.dim, "result"),
         )
     return model
 
 
+def _met(comparisons: Comparisons, covariates: str | None) -> Observed:
+    """Return the results of pairs, or of battles, of which there must be some."""
+    observed = Observed.of(comparisons, covariates)
+    if not observed.first.size:
+        raise DataError("comparisons must hold one at least; got none")
+    return observed
+
+
 def _decided(
-    comparisons: Comparisons, prior: Prior, ties: str, *, order_effect: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return wins and decisive comparisons, and the systems of each pair that has some."""
-    won, lost = _ordered(comparisons) if order_effect else (comparisons.wins, comparisons.wins.T)
+    comparisons: Comparisons,
+    prior: Prior,
+    ties: str,
+    *,
+    order_effect: bool = False,
+    covariates: str | None = None,
+) -> tuple[Observed, np.ndarray, np.ndarray]:
+    """Return what is observed, its wins and its decisive comparisons."""
+    if order_effect and covariates is not None:
+        raise ValueError(
+            f"order_effect must be False for covariates, where it is the term 1; got {covariates!r}"
+        )
+    observed = _ordered(comparisons) if order_effect else Observed.of(comparisons, covariates)
+    won, lost, tied = observed.results.T
     if ties == "half":
-        shared = comparisons.ties / 2
-        if order_effect:
-            # Ties that do not say who was named first are split between the two orders.
-            known = comparisons.first_ties
-            shared = shared / 2 if known is None else known / 2
-        won, lost = won + shared, lost + shared
-    total = won + lost
-    first, second = np.nonzero(total if order_effect else np.triu(total))
-    if isinstance(prior, Flat) and not first.size:
+        won, lost = won + tied / 2, lost + tied / 2
+    decided = won + lost > 0
+    if isinstance(prior, Flat) and not decided.any():
         raise DataError("comparisons must hold a decisive one for a flat prior; got only ties")
-    return won, total, first, second
+    return observed.keep(decided), won[decided], (won + lost)[decided]
 
 
 def _log_normal_cdf(x: Any) -> Any:
@@ -334,12 +361,6 @@ def _log_normal_cdf(x: Any) -> Any:
     # Neither branch overflows where it is not taken, nor bends where they meet.
     low, high = pt.minimum(x, 1.0) * 0.5**0.5, pt.maximum(x, -1.0) * 0.5**0.5
     return pt.switch(x < 0.0, pt.log(pt.erfcx(-low) / 2) - low**2, pt.log1p(-pt.erfc(high) / 2))
-
-
-def _results(comparisons: Comparisons, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return wins, losses and ties of each pair, of shape (pair, result)."""
-    wins, ties = comparisons.wins, comparisons.ties
-    return np.stack([wins[first, second], wins[second, first], ties[first, second]], axis=-1)
 
 
 def _check_tie_strength(tie_strength: float, comparisons: Comparisons) -> None:
@@ -362,8 +383,8 @@ def _uncentred_score(prior: Prior) -> Any:
     return pm.Deterministic("score", contrast + shift, dims="system")
 
 
-def _ordered(comparisons: Comparisons) -> tuple[np.ndarray, np.ndarray]:
-    """Return wins and losses of each system against each other when it was named first."""
+def _ordered(comparisons: Comparisons) -> Observed:
+    """Return the results of each system against each other when it was named first."""
     if comparisons.first_wins is None or comparisons.second_wins is None:
         raise DataError(
             "comparisons must know who was named first for order_effect=True; got counts without "
@@ -371,12 +392,10 @@ def _ordered(comparisons: Comparisons) -> tuple[np.ndarray, np.ndarray]:
             in_python="build them with Comparisons.from_battles",
             in_shell="rank battles, which name one system first",
         )
-    return comparisons.first_wins, comparisons.second_wins.T
-
-
-def _coords(
-    comparisons: Comparisons, first: np.ndarray, second: np.ndarray
-) -> dict[str, list[str]]:
-    names = comparisons.systems
-    pairs = [f"{names[i]} | {names[j]}" for i, j in zip(first, second, strict=True)]
-    return {"system": list(names), "pair": pairs}
+    known = comparisons.first_ties
+    # Ties that do not say who was named first are split between the two orders.
+    tied = comparisons.ties / 2 if known is None else known
+    sides = np.stack([comparisons.first_wins, comparisons.second_wins.T, tied], axis=-1)
+    first, second = np.nonzero(sides.sum(axis=-1))
+    results = sides[first, second]
+    return Observed(comparisons.systems, first, second, results, np.zeros((len(first), 0)))

@@ -20,6 +20,7 @@ _DIMS = {
     "coordinate": ("system",),
     "deviation": ("direction",),
     "difficulty": ("question",),
+    "effect": ("covariate",),
     "discrimination": ("question",),
     "guessing": ("question",),
     "guessing_logit": ("question",),
@@ -50,6 +51,8 @@ def label_parameters(
     values: Mapping[str, Any],
     data: Responses | Comparisons | Ballots,
     leading: tuple[str, ...] = (),
+    *,
+    covariates: tuple[str, ...] = (),
 ) -> xr.Dataset:
     """Label arrays of parameters.
 
@@ -61,6 +64,8 @@ def label_parameters(
         Gives the labels of systems and questions.
     leading : tuple of str
         Dims before those of the parameter, such as ``("chain", "draw")``.
+    covariates : tuple of str
+        Names of the covariates of battles.
 
     Returns
     -------
@@ -73,7 +78,11 @@ def label_parameters(
         name: (_dims(name, np.ndim(v), leading), np.asarray(v)) for name, v in values.items()
     }
     sizes = {dim: n for dims, v in variables.values() for dim, n in zip(dims, v.shape, strict=True)}
-    labels = {"system": data.systems, "question": getattr(data, "questions", ())}
+    labels = {
+        "system": data.systems,
+        "question": getattr(data, "questions", ()),
+        "covariate": covariates,
+    }
     coords: dict[str, Any] = {
         dim: label_index(dim, names) for dim, names in labels.items() if dim in sizes
     }

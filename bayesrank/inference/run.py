@@ -13,6 +13,7 @@ from bayesrank.errors import DataError
 from bayesrank.method import Method, load_function
 from bayesrank.priors import Flat, Prior
 from bayesrank.responses import Responses
+from bayesrank.style import read_terms
 from bayesrank.views import Ballots, Comparisons, Events
 
 if TYPE_CHECKING:
@@ -74,6 +75,12 @@ class Run:
     def sampler_options(self) -> Mapping[str, Any]:
         """Options of the method, with its prior where it has one."""
         return self.options if self.prior is None else {**self.options, "prior": self.prior}
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Names of the covariates of battles that the method is given."""
+        formula = self.options.get("covariates")
+        return () if formula is None else read_terms(formula)
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:

@@ -302,7 +302,6 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             f"paths must hold outcomes of questions; got {logs.reader.name} in "
             f"{logs.files[0].name}",
             in_python="read them with read_battles",
-            in_shell="`bayesrank rank` reads them",
         )
     with _patiently(logs):
         table = logs.reader.read(logs.files, selection)

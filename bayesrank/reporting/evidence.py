@@ -109,7 +109,7 @@ def notes(result: "xr.DataTree") -> list[str]:
     list of str
         That scores are shrunk, and what the mark ``few`` means, where it is so.
     """
-    said = []
+    said = effect_notes(result)
     towards = shrunk_towards(result)
     if towards is not None:
         said.append(shrunk_note(towards))
@@ -136,6 +136,36 @@ def legend(columns: "Sequence[Column]") -> str:
     """
     said = {each.header.replace("\n", " "): _LEGEND.get(each.name) for each in columns}
     return "; ".join(f"{header}: {meaning}" for header, meaning in said.items() if meaning)
+
+
+def effect_notes(result: "xr.DataTree") -> list[str]:
+    """Say what the covariates of battles are worth, a line for each.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    list of str
+        With the interval where there are draws; none for a result without covariates.
+    """
+    point = result["point_estimate"].to_dataset() if "point_estimate" in result else {}
+    if "effect" not in point:
+        return []
+    ranking = result["ranking"]
+    said = []
+    for name in point["effect"]["covariate"].values.astype(str):
+        text = f"{name}: {float(point['effect'].sel(covariate=name)):+.3f}"
+        if "score_lower" in ranking:
+            prob = float(ranking.attrs["ci_prob"])
+            drawn = result["posterior"]["effect"].sel(covariate=name).values
+            low, high = np.quantile(drawn, (0.5 - prob / 2, 0.5 + prob / 2))
+            text = f"{text} [{low:+.3f}, {high:+.3f}]"
+        what = "of the answer shown first" if name == "position" else "per standard deviation"
+        said.append(f"effect of {text} {what}")
+    return said
 
 
 def leader_notes(result: "xr.DataTree") -> list[str]:

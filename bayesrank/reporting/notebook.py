@@ -11,7 +11,7 @@ from bayesrank.reporting.data_summary import summarize_responses
 from bayesrank.reporting.evidence import shrunk_note
 from bayesrank.reporting.styled import to_html
 from bayesrank.reporting.tables import finding_columns, frame_columns
-from bayesrank.results.leaderboard import COLUMNS, POINT_COLUMNS
+from bayesrank.results.leaderboard import POINT_COLUMNS, ordered_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,9 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
     """
     names = tuple(frame.columns)
     # Battles have no questions, and older results no numbers of outcomes.
-    known = [each for each in COLUMNS if each in names or each not in POINT_COLUMNS]
-    without_draws = [each for each in known if each in POINT_COLUMNS]
+    columns = ordered_columns(names)
+    known = [each for each in columns if each in names or each not in POINT_COLUMNS]
+    without_draws = [each for each in known if each in (*POINT_COLUMNS, "preliminary")]
     whole = {"rank", "system", "score"} <= set(names) and list(names) in (known, without_draws)
     stated = list(names) == without_draws or {"ci_prob", "lcb"} <= set(frame.attrs)
     if not whole or not stated or not 0 < len(frame) <= _MOST_ROWS:

@@ -1,5 +1,7 @@
 """The tables that people read, from a result tree."""
 
+from collections.abc import Container
+
 import pandas as pd
 import xarray as xr
 
@@ -8,16 +10,7 @@ from bayesrank.results.evidence import shrunk_towards
 from bayesrank.results.stored import ranking_of
 
 # Those that a point estimate has alone.
-POINT_COLUMNS = (
-    "rank",
-    "system",
-    "score",
-    "observed_mean",
-    "n_outcomes",
-    "n_questions",
-    "few",
-    "preliminary",
-)
+POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")
 
 COLUMNS = (
     *POINT_COLUMNS,
@@ -27,12 +20,14 @@ COLUMNS = (
     "lcb_rank",
     "rank_lower",
     "rank_upper",
-    "arena_rank",
     "prob_best",
     "expected_rank",
     "group",
     "separated_from_next",
 )
+
+# Columns that some results have, and behind which one.
+_MORE = {"few": "preliminary", "rank_upper": "arena_rank"}
 
 _STATED = ("ci_prob", "lcb")
 
@@ -92,7 +87,7 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     1     2  system 2  0.333333           3  True
     """
     ranking = ranking_of(result)
-    columns = [name for name in COLUMNS if name == "system" or name in ranking]
+    columns = [name for name in ordered_columns(ranking) if name == "system" or name in ranking]
     table = pd.DataFrame({name: ranking[name].values for name in columns})
     table["system"] = table["system"].astype(str)
     # Equals stand by how much is known of them, then in the order of the data.
@@ -104,6 +99,26 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     if towards is not None:
         board.attrs["shrunk_towards"] = towards
     return board
+
+
+def ordered_columns(present: Container[str]) -> list[str]:
+    """Return the columns of a leaderboard in order, with those of the others that are present.
+
+    Parameters
+    ----------
+    present : container of str
+        Columns of a leaderboard, or variables of a ranking.
+
+    Returns
+    -------
+    list of str
+    """
+    ordered = []
+    for name in COLUMNS:
+        ordered.append(name)
+        if name in _MORE and _MORE[name] in present:
+            ordered.append(_MORE[name])
+    return ordered
 
 
 def superiority(result: xr.DataTree) -> pd.DataFrame:

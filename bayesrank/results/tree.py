@@ -98,7 +98,9 @@ def build_tree(
     point = estimate.point
     if point:
         labelled = isinstance(point, xr.Dataset)
-        groups["point_estimate"] = point if labelled else label_parameters(point, run.data)
+        groups["point_estimate"] = (
+            point if labelled else label_parameters(point, run.data, covariates=run.covariates)
+        )
     groups |= data_groups(run.data, run.method.data)
     for name, group in estimate.groups.items():
         further = group() if callable(group) else group

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import Battles
+from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.battle_units import unit_variance
 from bayesrank.inference.calibrate.influence import (
@@ -61,7 +61,9 @@ from bayesrank.inference.calibrate.set_covariance import (
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored
 from bayesrank.inference.fits.pair_counts import pair_counts
+from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
+from bayesrank.inference.fits.zero_sum import ZeroSumScores
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import (
     FEW_UNITS,
@@ -207,21 +209,31 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     if run.method.gradient is None or not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     likelihood = load_function(run.method.gradient)(**run.options)
-    wins, ties = point_arguments(run.data, "pairs")
-    own = pair_counts(likelihood, wins, ties).information(fit.free[np.newaxis])[0]
+    problem = _problem(run, likelihood)
+    own = problem.information(fit.free[np.newaxis])[0]
     prior = fit.information - own
-    pull = likelihood.gradient(fit.free, wins[np.newaxis], ties[np.newaxis])[0]
+    pull = problem.gradient(fit.free[np.newaxis])[0]
     variance, freedom = _gradient_units(run, likelihood, fit.free)
     variance = (freedom * variance + own) / (freedom + 1.0)
     open_pull = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
     return variance + np.outer(pull, pull) + open_pull
 
 
+def _problem(run: Run, likelihood: PairLikelihood) -> ZeroSumScores:
+    """Return the log-likelihood of the data, without priors."""
+    formula = run.options.get("covariates")
+    if formula is None:
+        return pair_counts(likelihood, *point_arguments(run.data, "pairs"))
+    battles = with_covariates(cast("Comparisons", run.data))
+    return pair_rows(likelihood, battles, battles.design(formula))
+
+
 def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array) -> tuple[Array, float]:
     """Return the covariance of the gradient over units, and its degrees of freedom."""
     data = cast("Responses | Comparisons", run.data)
     if isinstance(data, Battles):
-        return unit_variance(data, run.unit, likelihood, point), data.units[run.unit] - 1.0
+        rows = pair_rows(likelihood, data, data.design(run.options.get("covariates")))
+        return unit_variance(rows, run.unit, point), data.units[run.unit] - 1.0
     if isinstance(data, Responses) and (data.paired or run.target == "population"):
         units = question_gradients if run.target == "population" else trial_gradients
         table = units(data, likelihood, point)

@@ -209,17 +209,17 @@ def fit_pairs(
         tables = tables + _IRRATIONAL[0] * problem.won + _IRRATIONAL[1] * problem.tied
     return fit_scores(
         problem,
-        _start(problem),
+        start_of(problem),
         np.shape(wins)[:-2],
         totals=totals,
         pairs=tables,
         exists=problem.exists,
         unpack=partial(_unpack, size=problem.size, log_tie=likelihood.log_tie),
-        displace=np.add if likelihood.lowest_tie != 0.0 else _displace_threshold,
+        displace=np.add if likelihood.lowest_tie != 0.0 else displace_threshold,
     )
 
 
-def _start(problem: PairCounts) -> Array:
+def start_of(problem: PairCounts) -> Array:
     """Return where to begin, of shape (resample, p)."""
     likelihood, points, played = problem.likelihood, problem.points, problem.played
     ties = 2.0 * problem.tied.sum(axis=-1)
@@ -261,7 +261,7 @@ def _unpack(free: Array, *, size: int, log_tie: float | None) -> dict[str, Array
     return named
 
 
-def _displace_threshold(free: Array, deviations: Array) -> Array:
+def displace_threshold(free: Array, deviations: Array) -> Array:
     """Move log kappa in proportion, which agrees to first order and keeps kappa above 1."""
     moved = free + deviations
     inside = inner_threshold(free[..., -1])

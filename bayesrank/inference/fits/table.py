@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import with_covariates
 from bayesrank.inference.fits import pairs
 from bayesrank.inference.fits.existence import check_tie_model, check_wins
 from bayesrank.inference.fits.fit import Fit
@@ -23,6 +24,7 @@ from bayesrank.inference.fits.luce import (
     with_set_sizes,
 )
 from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pair_rows import fit_pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy
 from bayesrank.options import AtLeastOne, Count, Rows
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
@@ -39,19 +41,20 @@ def bradley_terry(
     ties: TiePolicy = "ignore",
     centred: bool = True,
     order_effect: bool = False,
+    **covariates: Any,
 ) -> Fit | None:
     """Fit Bradley-Terry with a normal or flat prior on centred scores, without order effect."""
     # Without a prior nothing places the scores, so they are centred all the same.
     if order_effect or not (centred or isinstance(prior, Flat)):
         return None
-    return _fit_pairs(pairs.bradley_terry(ties=ties), data, prior)
+    return _fit_pairs(pairs.bradley_terry(ties=ties), data, prior, **covariates)
 
 
 def davidson(
-    data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)"
+    data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)", **covariates: Any
 ) -> Fit | None:
     """Fit Davidson's model with normal or flat priors."""
-    return _fit_pairs(pairs.davidson(), data, prior, tie_prior)
+    return _fit_pairs(pairs.davidson(), data, prior, tie_prior, **covariates)
 
 
 def rao_kupper(
@@ -60,37 +63,48 @@ def rao_kupper(
     *,
     tie_strength: AtLeastOne | None = None,
     threshold_prior: PriorLike = "normal(0, 2)",
+    **covariates: Any,
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
     threshold = as_prior(threshold_prior).quadratic()
     if threshold is None or threshold[0] != 0.0:
         return None
-    return _fit_pairs(pairs.rao_kupper(tie_strength=tie_strength), data, prior, threshold_prior)
+    likelihood = pairs.rao_kupper(tie_strength=tie_strength)
+    return _fit_pairs(likelihood, data, prior, threshold_prior, **covariates)
 
 
 def _fit_pairs(
-    likelihood: PairLikelihood, data: Comparisons, prior: Prior, tie_prior: PriorLike = "flat"
+    likelihood: PairLikelihood,
+    data: Comparisons,
+    prior: Prior,
+    tie_prior: PriorLike = "flat",
+    *,
+    covariates: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
     """Fit a likelihood of comparisons with normal or flat priors."""
     quadratic, tie_quadratic = prior.quadratic(), as_prior(tie_prior).quadratic()
-    if quadratic is None or tie_quadratic is None:
+    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
+    if quadratic is None or tie_quadratic is None or effects is None:
         return None
-    return fit_pairs(
-        likelihood,
-        data.wins,
-        data.ties,
-        prior_mean=quadratic[0],
-        prior_precision=quadratic[1],
-        tie_mean=float(tie_quadratic[0]),
-        tie_precision=tie_quadratic[1],
-    )
+    priors = {
+        "prior_mean": quadratic[0],
+        "prior_precision": quadratic[1],
+        "tie_mean": float(tie_quadratic[0]),
+        "tie_precision": tie_quadratic[1],
+    }
+    if covariates is None:
+        return fit_pairs(likelihood, data.wins, data.ties, **priors)
+    battles = with_covariates(data)
+    priors |= {"effect_mean": float(effects[0]), "effect_precision": effects[1]}
+    return fit_pair_rows(likelihood, battles, battles.design(covariates), **priors)
 
 
 def thurstone_mosteller(
-    data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore"
+    data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore", **covariates: Any
 ) -> Fit | None:
     """Fit Thurstone-Mosteller with a normal or flat prior."""
-    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior)
+    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior, **covariates)
 
 
 def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:

@@ -1,0 +1,96 @@
+"""What the models of paired comparisons observe: pairs, or single battles with covariates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from bayesrank.battles import with_covariates
+from bayesrank.models.score_priors import free_variable
+from bayesrank.priors import PriorLike, as_prior
+from bayesrank.style import read_terms
+from bayesrank.views import Comparisons
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Results of pairs, or of battles.
+
+    Attributes
+    ----------
+    systems : tuple of str
+        Labels.
+    first, second : numpy.ndarray of int and shape (pair,)
+        The systems.
+    results : numpy.ndarray of shape (pair, 3)
+        Wins, losses and ties of the first.
+    design : numpy.ndarray of shape (pair, covariate)
+        Covariates, of battles alone.
+    terms : tuple of str
+        Their names; none for pairs.
+    """
+
+    systems: tuple[str, ...]
+    first: NDArray[np.integer[Any]]
+    second: NDArray[np.integer[Any]]
+    results: Array
+    design: Array
+    terms: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, comparisons: Comparisons, covariates: str | None) -> "Observed":
+        """Take the pairs that met, or where there are covariates every battle.
+
+        Raises
+        ------
+        DataError
+            If there are covariates, but the comparisons are counts.
+        """
+        if covariates is None:
+            first, second = comparisons.pairs
+            wins, ties = comparisons.wins, comparisons.ties
+            sides = wins[first, second], wins[second, first], ties[first, second]
+            empty = np.zeros((len(first), 0))
+            return cls(comparisons.systems, first, second, np.stack(sides, axis=-1), empty)
+        battles = with_covariates(comparisons)
+        signs = np.sign(battles.outcome)[:, np.newaxis] == np.array([1, -1, 0])
+        results = signs * (1.0 if battles.weight is None else battles.weight[:, np.newaxis])
+        design = battles.design(covariates)
+        sides = battles.first, battles.second
+        return cls(battles.systems, *sides, results, design, read_terms(covariates))
+
+    @property
+    def dim(self) -> str:
+        """What a row is."""
+        return "battle" if self.terms else "pair"
+
+    @property
+    def coords(self) -> dict[str, Any]:
+        """Labels of the rows, of the systems and of the covariates."""
+        names = self.systems
+        if self.terms:
+            rows: Any = np.arange(1, len(self.first) + 1)
+            return {"system": list(names), "battle": rows, "covariate": list(self.terms)}
+        pairs = zip(self.first, self.second, strict=True)
+        return {"system": list(names), "pair": [f"{names[i]} | {names[j]}" for i, j in pairs]}
+
+    def keep(self, rows: NDArray[np.bool_]) -> "Observed":
+        """Return some of the rows."""
+        kept = (part[rows] for part in (self.first, self.second, self.results, self.design))
+        return Observed(self.systems, *kept, self.terms)
+
+    def ahead(self, score: Any, covariate_prior: PriorLike) -> Any:
+        """Return how far the first systems are ahead, covariates included, inside a model."""
+        left = pm.Data("first", self.first, dims=self.dim)
+        right = pm.Data("second", self.second, dims=self.dim)
+        gap = score[left] - score[right]
+        if not self.terms:
+            return gap
+        prior = as_prior(covariate_prior, "covariate_prior")
+        effect = free_variable("effect", prior, dims="covariate")
+        return gap + pt.dot(pm.Data("design", self.design, dims=("battle", "covariate")), effect)

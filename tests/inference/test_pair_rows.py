@@ -1,0 +1,254 @@
+"""Paired comparisons battle by battle, with covariates."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from bayesrank import METHODS, Battles, Comparisons, rank
+from bayesrank.errors import DataError
+from bayesrank.inference.fits import pairs, table
+from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pair_rows import fit_pair_rows, pair_rows
+from bayesrank.method import load_function
+from bayesrank.priors import Flat, Normal
+from bayesrank.style import design_matrix, read_terms
+
+NAMES = np.array(list("abcd"))
+SCORE = np.array([0.6, 0.2, -0.2, -0.6])
+EFFECT = np.array([0.2, 0.6, -0.3])
+FORMULA = "1 + length + bold"
+METHODS_OF_PAIRS = ("bradley_terry", "davidson", "rao_kupper", "thurstone_mosteller")
+LIKELIHOODS = {
+    "bradley_terry": pairs.bradley_terry(),
+    "half": pairs.bradley_terry(ties="half"),
+    "davidson": pairs.davidson(),
+    "rao_kupper": pairs.rao_kupper(),
+    "fixed": pairs.rao_kupper(tie_strength=1.4),
+    "thurstone_mosteller": pairs.thurstone_mosteller(),
+}
+
+
+def a_log(n=1500, seed=0, n_judges=50, taste=0.0):
+    """Draw battles by Davidson's model with covariates."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(4, size=n)
+    second = (first + 1 + rng.integers(3, size=n)) % 4
+    judge = rng.integers(n_judges, size=n)
+    x = rng.normal(size=(n, 2)) * [200.0, 0.5]
+    scaled = np.column_stack([np.ones(n), x / [200.0, 0.5]])
+    of_judge = taste * rng.normal(size=(n_judges, 3))
+    d = SCORE[first] - SCORE[second] + (scaled * (EFFECT + of_judge[judge])).sum(axis=1)
+    odds = np.stack([np.exp(d / 2), np.exp(-d / 2), np.full(n, 0.7)])
+    drawn = (rng.random(n) > np.cumsum(odds / odds.sum(axis=0), axis=0)).sum(axis=0)
+    return Battles(
+        NAMES[first],
+        NAMES[second],
+        np.array(["first", "second", "tie"])[drawn],
+        systems=NAMES,
+        covariates={"length": x[:, 0], "bold": x[:, 1]},
+        judge=judge,
+        weight=rng.choice([1.0, 2.0], n),
+    )
+
+
+@pytest.fixture(scope="module")
+def data():
+    return a_log()
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("precision", [0.0, 1.0])
+def test_without_covariates_the_fit_is_that_of_the_counts(data, name, precision):
+    likelihood = LIKELIHOODS[name]
+    priors = {"prior_precision": precision, "tie_precision": precision / 4}
+    one = fit_pair_rows(likelihood, data, data.design(None), **priors)
+    other = fit_pairs(likelihood, data.wins, data.ties, **priors)
+    assert one.converged
+    np.testing.assert_allclose(one.score, other.score, atol=1e-10)
+    np.testing.assert_allclose(one.information, other.information, rtol=1e-7, atol=1e-7)
+    assert one.loglik == pytest.approx(other.loglik)
+    if "tie_strength" in other.parameters:
+        strengths = (fit.parameters["tie_strength"] for fit in (one, other))
+        np.testing.assert_allclose(*strengths, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_derivatives_are_those_of_the_value(data, name):
+    problem = pair_rows(
+        LIKELIHOODS[name],
+        data,
+        data.design(FORMULA),
+        prior_precision=1.0,
+        effect_precision=2.0,
+        effect_mean=0.1,
+        tie_precision=0.5,
+        tie_mean=0.2,
+    )
+    rng = np.random.default_rng(1)
+    p = 7 + problem.has_tie
+    point = 0.3 * rng.normal(size=(1, p))
+    point[0, -1] = 0.5
+    steps = 1e-4 * np.eye(p)[:, np.newaxis]
+    slopes = [(problem.value(point + s) - problem.value(point - s)) / 2e-4 for s in steps]
+    np.testing.assert_allclose(problem.gradient(point)[0], slopes, rtol=1e-5, atol=1e-3)
+    bends = [(problem.gradient(point - s) - problem.gradient(point + s))[0] / 2e-4 for s in steps]
+    np.testing.assert_allclose(problem.information(point)[0], bends, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS_OF_PAIRS)
+@pytest.mark.parametrize("prior", [Normal(0.0, 0.7), Flat()])
+def test_the_kernel_finds_the_optimum_of_the_graph(data, method, prior):
+    from bayesrank.inference.graph.fit import fit
+
+    flat = isinstance(prior, Flat)
+    options = {"covariates": FORMULA, "covariate_prior": "flat" if flat else "normal(0.1, 0.5)"}
+    for name in ("tie_prior", "threshold_prior"):
+        if name in METHODS[method].options:
+            options[name] = "flat" if flat else "normal(0, 2)"
+    found = getattr(table, method)(data, prior, **options)
+    model = load_function(METHODS[method].function)(data, prior=prior, **options)
+    graph = fit(model, "mle" if flat else "map")
+    assert found.converged
+    np.testing.assert_allclose(found.score, graph.point["score"], atol=1e-8)
+    np.testing.assert_allclose(found.parameters["effect"], graph.point["effect"], atol=1e-8)
+    assert graph.point["effect"]["covariate"].values.tolist() == ["position", "length", "bold"]
+
+
+def test_bradley_terry_is_a_logistic_regression(data):
+    x = data.design(FORMULA)
+    sides = np.zeros((len(x), 4))
+    rows = np.arange(len(x))
+    sides[rows, data.first], sides[rows, data.second] = 1.0, -1.0
+    decided = data.outcome != 0
+    matrix = np.hstack([sides[:, 1:], x])[decided]  # the first system is the reference
+    won, weight = data.outcome[decided] > 0, data.weight[decided]
+
+    def loss(beta):
+        d = matrix @ beta
+        slope = weight * (expit(d) - won)
+        return (weight * (np.logaddexp(0.0, d) - won * d)).sum(), matrix.T @ slope
+
+    beta = minimize(loss, np.zeros(6), jac=True, method="BFGS", options={"gtol": 1e-9}).x
+    result = rank(data, "bradley_terry", backend="mle", covariates=FORMULA, draws=0)
+    score = result["ranking"]["score"].values
+    np.testing.assert_allclose(score[1:] - score[0], beta[:3], atol=1e-6)
+    np.testing.assert_allclose(result["point_estimate"]["effect"], beta[3:], atol=1e-6)
+
+
+def test_position_is_the_order_effect(data):
+    flat = {"prior": "flat"}
+    one = rank(data, "bradley_terry", backend="map", covariates="1", draws=0, **flat)
+    other = rank(data, "bradley_terry", backend="map", order_effect=True, draws=0, **flat)
+    np.testing.assert_allclose(one["ranking"]["score"], other["ranking"]["score"], atol=1e-7)
+    effect = float(one["point_estimate"]["effect"][0])
+    assert effect == pytest.approx(float(other["point_estimate"]["order_effect"]), abs=1e-7)
+
+
+def test_the_spread_over_judges_is_the_clustered_sandwich(data):
+    result = rank(
+        data, "bradley_terry", backend="mle", covariates=FORMULA, draws=5000, random_seed=1
+    )
+    assert result.attrs["unit"] == "judge"
+    fit = fit_pair_rows(pairs.bradley_terry(), data, data.design(FORMULA))
+    sides = np.zeros((len(data.first), 4))
+    rows = np.arange(len(sides))
+    sides[rows, data.first], sides[rows, data.second] = 1.0, -1.0
+    matrix = np.hstack([sides, data.design(FORMULA)])
+    d = matrix @ fit.free
+    residual = data.weight * np.where(data.outcome == 0, 0.0, (data.outcome > 0) - expit(d))
+    by_judge = np.zeros((50, 7))
+    np.add.at(by_judge, data.judge.codes, residual[:, np.newaxis] * matrix)
+    decided = data.weight * (data.outcome != 0) * expit(d) * expit(-d)
+    bread = np.linalg.pinv((decided[:, np.newaxis] * matrix).T @ matrix)
+    widened = 50 / 49 * (1 + 2 / 47)
+    expected = widened * bread @ by_judge.T @ by_judge @ bread
+    for name, block in (("score", slice(0, 4)), ("effect", slice(4, 7))):
+        drawn = result["posterior"][name].values
+        found = np.cov(drawn.reshape(-1, drawn.shape[-1]), rowvar=False)
+        scale = np.abs(expected[block, block]).max()
+        np.testing.assert_allclose(found, expected[block, block], atol=0.04 * scale)
+
+
+def test_effects_are_recovered_and_scores_are_those_without_style():
+    data = a_log(20_000, seed=4, taste=0.3)
+    result = rank(data, "davidson", covariates=FORMULA, random_seed=1)
+    effect = result["posterior"]["effect"].values
+    low, high = np.quantile(effect.reshape(-1, 3), (0.005, 0.995), axis=0)
+    assert ((low < EFFECT) & (high > EFFECT)).all()
+    assert np.abs(result["ranking"]["score"].values - SCORE).max() < 0.12
+    by_battle = rank(data, "davidson", covariates=FORMULA, unit="battle", random_seed=1)
+    spreads = [each["posterior"]["effect"].values.std((0, 1)) for each in (result, by_battle)]
+    assert (spreads[0] > 1.5 * spreads[1]).all()
+
+
+def test_ties_at_their_ends_are_held():
+    data = a_log(400)
+    without = data.take(np.flatnonzero(data.outcome != 0))
+    for name in ("davidson", "rao_kupper"):
+        fit = fit_pair_rows(LIKELIHOODS[name], without, without.design(FORMULA))
+        assert fit.converged
+        other = fit_pair_rows(LIKELIHOODS["bradley_terry"], without, without.design(FORMULA))
+        np.testing.assert_allclose(fit.score, other.score, atol=1e-8)
+        np.testing.assert_allclose(fit.parameters["effect"], other.parameters["effect"], atol=1e-8)
+
+
+def test_separated_covariates_have_no_finite_estimate():
+    data = Battles(
+        ["a", "b"] * 6,
+        ["b", "a"] * 6,
+        ["first", "second"] * 3 + ["second", "first"] * 3,
+        covariates={"length": [1.0, -1.0] * 3 + [-1.0, 1.0] * 3},
+    )
+    likelihood = pairs.bradley_terry()
+    assert not fit_pair_rows(likelihood, data, data.design("length")).converged
+    priors = {"effect_precision": 1.0, "prior_precision": 1.0}
+    assert fit_pair_rows(likelihood, data, data.design("length"), **priors).converged
+
+
+@pytest.mark.parametrize("formula", ["", "length +", "length + length", "1 + 1"])
+def test_formulas_of_another_form_are_refused(formula):
+    with pytest.raises(ValueError, match="covariates must be names of covariates joined by"):
+        read_terms(formula)
+
+
+def test_unknown_and_constant_covariates_are_refused(data):
+    with pytest.raises(DataError, match="covariates must be among 1, length, bold; got 'markdown'"):
+        rank(data, "davidson", covariates="markdown", draws=0)
+    with pytest.raises(DataError, match="covariates must vary over battles"):
+        design_matrix("length", {"length": np.ones(3)}, 3)
+    counts = Comparisons(data.wins, data.ties)
+    for call in (
+        table.davidson,
+        lambda *a, **k: load_function(METHODS["davidson"].function)(a[0], **k),
+    ):
+        with pytest.raises(DataError, match="covariates must be None for counts"):
+            call(counts, Normal(0.0, 1.0), covariates="1")
+    with pytest.raises(ValueError, match="order_effect must be False for covariates"):
+        rank(data, "bradley_terry", backend="map", covariates="1", order_effect=True, draws=0)
+
+
+def test_nuts_agrees_with_the_mode(data):
+    result = rank(data, "davidson", backend="nuts", covariates=FORMULA, draws=300, unit="battle")
+    mode = rank(data, "davidson", covariates=FORMULA, draws=500, unit="battle")
+    for name in ("score", "effect"):
+        one, other = (each["posterior"][name].values for each in (result, mode))
+        np.testing.assert_allclose(one.mean((0, 1)), other.mean((0, 1)), atol=0.02)
+        np.testing.assert_allclose(one.std((0, 1)), other.std((0, 1)), rtol=0.15)
+
+
+def test_the_command_line_prints_the_effects(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["model_a,model_b,winner,length_a,length_b"]
+    for _ in range(300):
+        i, j = rng.permutation(3)[:2]
+        lengths = rng.integers(50, 500, 2)
+        ahead = rng.random() < expit(0.005 * (lengths[0] - lengths[1]))
+        rows.append(f"m{i},m{j},{'ab'[1 - int(ahead)]},{lengths[0]},{lengths[1]}")
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(rows))
+    for method in METHODS_OF_PAIRS:
+        shown = run("rank", path, "--method", method, "--covariates", "1 + length").stdout
+        effect = next(line for line in shown.splitlines() if line.startswith("effect of length: +"))
+        assert effect.endswith("per standard deviation")
+        assert "effect of position: " in shown
