@@ -8,17 +8,17 @@ A battle of i and j with covariates x has the likelihood of the pair
 One pass over the rows gives its derivatives; sums over pairs give those of the scores.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.newton import maximise, solve_zero_sum
+from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.pair_counts import displace_threshold, pair_counts, start_of
 from bayesrank.inference.fits.pairs import Array, PairLikelihood
 from bayesrank.inference.fits.penalty import checked_precision
@@ -78,10 +78,6 @@ class PairRows(ZeroSumScores):
     def scale(self, point: Array) -> Array:
         """Return the number of battles, plus the prior's precision."""
         return self.data.totals.sum(axis=-1).max() + self.prior.precision
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the problem of some resamples."""
-        return replace(self, prior=self.prior.take(index))
 
     def rows(self, point: Array, start: int = 0) -> tuple[Array, ...]:
         """Return the derivatives of a block of battles at a point of shape (p,).
@@ -183,8 +179,7 @@ class PairRows(ZeroSumScores):
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
-        gradient, information = self.expand(point)
-        step = solve_zero_sum(information(), gradient, self.size, self.prior.precision)
+        step = super().newton(point)
         if self.has_tie and self.likelihood.lowest_tie == 0.0 and step[0, -1] < 0.0:
             step *= min(1.0, 0.5 * point[0, -1] / -step[0, -1])
         if not np.abs(step).max() > _SHORT:
