@@ -30,13 +30,19 @@ class Run:
 
     def add(self, spec: Spec, samples: Iterable[Sample]) -> None:
         """Add a log; what a later attempt scored again replaces what an earlier one had."""
-        found = []
+        found: dict[tuple[str, int], str] = {}
         for sample in samples:
             cell = (sample.question, sample.epoch)
-            found.append(sample.question)
+            if cell in found:
+                raise DataError(
+                    f"paths must name every sample of an epoch once; got {sample.question!r} twice "
+                    f"in epoch {sample.epoch} of {spec.path.name}: give samples of different "
+                    "subjects different ids"
+                )
+            found[cell] = sample.question
             if sample.values or cell not in self.samples:
                 self.samples[cell] = sample
-        self.questions = list(dict.fromkeys([*self.questions, *spec.questions, *found]))
+        self.questions = list(dict.fromkeys([*self.questions, *spec.questions, *found.values()]))
         epochs = [epoch for _, epoch in self.samples]
         self.n_epochs = max(self.n_epochs, spec.n_epochs, *epochs)
 

@@ -10,20 +10,23 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import read_json
 from bayesrank.readers.log import Log, label, scored
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, plain_suffix
 from bayesrank.readers.selection import Selection, choose, choose_tasks
-from bayesrank.readers.table_files import read_frame
+from bayesrank.readers.table_files import column_names, read_frame
 
 NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\d[^_]*)\.parquet")
 
 DOCUMENT = "doc"
+COLUMNS = {DOCUMENT, "metric", "model_response"}
 # The struct of metrics, in the current version and before it.
 METRICS = ("metric", "metrics")
 
 
 def is_lighteval(path: Path) -> bool:
-    """Return whether a file is named as lighteval names details."""
-    return NAME.fullmatch(path.name) is not None
+    """Return whether a file is named as lighteval names details, or has their columns."""
+    if NAME.fullmatch(path.name) is not None:
+        return True
+    return plain_suffix(path) == ".parquet" and set(column_names(path)) >= COLUMNS
 
 
 def read_lighteval(paths: Sequence[Path], selection: Selection) -> LogTable:

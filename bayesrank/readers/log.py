@@ -183,5 +183,5 @@ def number_trials(attempts: Iterable[Attempt]) -> list[Attempt]:
         cell = (attempt.group, attempt.question)
         trial = seen.get(cell, 0)
         seen[cell] = trial + 1
-        numbered.append(replace(attempt, trial=trial))
+        numbered.append(attempt if attempt.trial == trial else replace(attempt, trial=trial))
     return numbered

@@ -186,3 +186,22 @@ def test_metrics_that_were_stored_as_text(tmp_path):
     type(EXAMPLES[0])("lighteval", {name: rows}, {}).write(tmp_path)
     data = read_responses(tmp_path)
     assert (data.questions, data.outcomes.ravel().tolist()) == (("q1", "q2"), [1, 0])
+
+
+def test_details_under_another_name(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "lighteval")
+    rows = next(iter(example.files.values()))
+    type(example)("lighteval", {"m/gsm8k.parquet": rows}, {}).write(tmp_path)
+    assert means(read_responses(tmp_path, metric="extractive_match")) == {"m": [1.0, 0.0]}
+
+
+def test_columns_of_one_provider_and_prompt_are_systems(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "promptfoo")
+    example.write(tmp_path)
+    path = tmp_path / "results.json"
+    text = path.read_text().replace("openai:b", "openai:a")
+    first, second, third = text.partition("HTTP 503")
+    before, mark, after = first.rpartition('"promptIdx": 0')
+    third = third.replace('"promptIdx": 0', '"promptIdx": 1')
+    path.write_text(before + mark.replace("0", "1") + after + second + third)
+    assert read_responses(path).systems == ("openai:a (promptIdx=0)", "openai:a (promptIdx=1)")

@@ -447,3 +447,9 @@ def test_large_log_is_never_in_memory_as_a_whole(write_eval, inspect_log, suffix
     tracemalloc.stop()
     assert data.shape == (1, 400, 1)
     assert peak < 4_000_000
+
+
+def test_sample_that_occurs_twice_in_an_epoch(write_eval, inspect_log):
+    path = write_eval("log.json", inspect_log("m", [("s1", 1, "C"), ("s1", 1, "I")]))
+    with pytest.raises(DataError, match=r"once; got 's1' twice in epoch 1 of log\.json: give"):
+        read_responses(path)
