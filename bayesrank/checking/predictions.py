@@ -16,8 +16,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.catalog import METHODS
+from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
+from bayesrank.results.win_rates import point_tie, win_chances
 
 Array = NDArray[np.float64]
 
@@ -108,7 +110,7 @@ def accuracy_by_difficulty(
     Discrepancy
     """
     correct, trials = data.binary_counts
-    chance = _logistic(log_odds)
+    chance = logistic(log_odds)
     if chance.ndim == 4:
         weight = data.observed / np.maximum(trials, 1)[..., np.newaxis]
         spread = (trials * (weight * chance * (1 - chance)).sum(axis=-1)).astype(float)
@@ -146,7 +148,7 @@ def win_matrix(log_odds: Array, data: Responses, rng: np.random.Generator) -> Di
     Discrepancy
     """
     observed = data.observed.astype(float)
-    chance = np.nan_to_num(_logistic(log_odds), nan=0.5)
+    chance = np.nan_to_num(logistic(log_odds), nan=0.5)
     if chance.ndim == 3:
         chance = chance[..., np.newaxis]
     kept = np.isfinite(log_odds).reshape(*log_odds.shape[:3], -1).all(axis=(0, 1, 3))
@@ -190,12 +192,9 @@ def pair_misfit(result: xr.DataTree) -> PairMisfit | None:
     score = result["ranking"].to_dataset()["score"].sel(system=names).values
     gap = score[:, np.newaxis] - score
     decisive = wins + wins.T
-    shift = 0.0
-    if result.attrs["method"] == "rao_kupper":
-        shift = np.log(_threshold(result, options))
-    # With thresholds, a win is one of the decisive outcomes: sigma(d - s) and sigma(-d - s).
-    won, lost = _logistic(gap - shift), _logistic(-gap - shift)
-    expected = won / (won + lost)
+    likelihood = load_function(METHODS[result.attrs["method"]].gradient or "")(**options)
+    rate, tied = win_chances(likelihood, gap, point_tie(result, likelihood))
+    expected = (rate - tied / 2) / (1 - tied)
     first, second = np.nonzero(np.triu(decisive, 1) > 0)
     if not len(first):
         return None
@@ -216,16 +215,6 @@ def pair_misfit(result: xr.DataTree) -> PairMisfit | None:
     return PairMisfit(
         float(np.sqrt(max(excess, 0.0))), str(names[i]), str(names[j]), share[worst], p[worst]
     )
-
-
-def _logistic(x: Array) -> Array:
-    return 0.5 + 0.5 * np.tanh(0.5 * x)
-
-
-def _threshold(result: xr.DataTree, options: Mapping[str, float]) -> float:
-    if options.get("tie_strength"):
-        return float(options["tie_strength"])
-    return float(result["point_estimate"].to_dataset()["tie_strength"])
 
 
 def _wins(right: Array, observed: Array) -> Array:

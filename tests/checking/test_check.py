@@ -6,9 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.special import ndtr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.checking import Finding, Report, check
+from bayesrank.checking.predictions import pair_misfit
 from bayesrank.checking.verdicts import TOPICS
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning
 
@@ -193,6 +195,16 @@ def test_ties_of_rao_kupper_are_part_of_its_win_rates():
     assert report.verdict("fit") == "good", str(report)
     # The published threshold leaves less room for ties than there are.
     assert check(rank(data, "rao_kupper", random_seed=0)).verdict("fit") == "bad"
+
+
+def test_win_rates_are_those_of_the_likelihood_of_the_result():
+    score = np.linspace(-1.5, 1.5, 5)
+    wins = np.round(5000 * ndtr(score[:, np.newaxis] - score)) * (1 - np.eye(5))
+    result = rank(Comparisons(wins), "thurstone_mosteller", draws=10, random_seed=0)
+    assert pair_misfit(result).share < 0.002
+    # A logistic model has other rates between those of the ends.
+    logistic = rank(Comparisons(wins), "bradley_terry", draws=10, random_seed=0)
+    assert pair_misfit(logistic).share > 0.005
 
 
 def test_a_model_that_holds_fits_with_one_answer_to_each_of_many_questions():

@@ -18,7 +18,7 @@ References
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal, Self
 
 import numpy as np
@@ -235,7 +235,7 @@ class MarginalItems(MarginalLikelihood):
             expected = curves.trials[group][0] * chance[near]
             part = (expected, nodes[near], some[:, near], curves.right[group], curves.slope)
             parts.append(self._group_spread(*part))
-        return [sum(blocks[1:], start=blocks[0]) for blocks in zip(*parts, strict=True)]
+        return [reduce(np.add, blocks) for blocks in zip(*parts, strict=True)]
 
     def _group_spread(
         self, expected: Array, z: Array, weights: Array, right: Array, slope: Array
