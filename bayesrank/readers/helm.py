@@ -13,7 +13,7 @@ from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import misfit
+from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 STATS_START = re.compile(
@@ -131,7 +131,7 @@ def _describe(path: Path) -> Run:
 
 def _read_stats(path: Path) -> Iterator[Stat]:
     for _, instance in stream_json(path):
-        try:
+        with expects(path, "HELM instances with an instance_id, a train_trial_index and stats"):
             perturbation = instance.get("perturbation") or {}
             for stat in instance["stats"]:
                 name = stat["name"]
@@ -143,11 +143,6 @@ def _read_stats(path: Path) -> Iterator[Stat]:
                     str(name["name"]),
                     _mean(stat),
                 )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(
-                "paths must hold HELM instances with an instance_id, a train_trial_index and "
-                f"stats; got {misfit(error)} in {path.parent.name}/{path.name}: leave the run out"
-            ) from error
 
 
 def _named(perturbation: dict[str, Any]) -> list[str]:

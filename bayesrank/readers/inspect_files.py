@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import digest, label
-from bayesrank.readers.opening import misfit, open_archive, read_member
+from bayesrank.readers.opening import expects, open_archive, read_member
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
 LOG_START = re.compile(
@@ -142,7 +141,7 @@ def read_spec(path: Path) -> Spec:
             if key == "samples" or {"eval", "plan"} <= header.keys():
                 break
             header[key] = value
-    try:
+    with expects(path, "inspect logs that name their model and task"):
         spec, plan = header["eval"], header.get("plan") or {}
         config = spec.get("config") or {}
         return Spec(
@@ -170,11 +169,6 @@ def read_spec(path: Path) -> Spec:
                 for scorer in spec.get("scorers") or ()
             },
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(
-            f"paths must be inspect logs that name their model and task; got {path.name} without: "
-            "leave it out"
-        ) from error
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
@@ -207,7 +201,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
 
 
 def _reduce(sample: Any, path: Path) -> Sample:
-    try:
+    with expects(path, "inspect samples with an id, an epoch from 1 and scores with a value"):
         question, epoch = label(sample["id"]), int(sample["epoch"])
         if epoch < 1:
             raise ValueError(f"epoch {epoch}")
@@ -224,11 +218,6 @@ def _reduce(sample: Any, path: Path) -> Sample:
             "error" if error else "limit" if limit else "refused" if _refused(sample) else "",
             digest(sample.get("input")),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(
-            "paths must hold inspect samples with an id, an epoch from 1 and scores with a value; "
-            f"got {misfit(error)} in {path.name}: leave the log out"
-        ) from error
 
 
 def _roles(roles: dict[str, Any]) -> dict[str, Any]:

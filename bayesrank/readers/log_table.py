@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-# Remedies where two systems have one name.
-RENAME_ONE = {
-    "in_python": "read them apart with read_table, rename one system, and join the frames with "
-    "Responses.from_long",
-    "in_shell": "name them apart, or as one long table with a name for each system",
-}
-
 CELL = ["system", "question", "trial"]
 COLUMNS = [*CELL, "outcome"]
 

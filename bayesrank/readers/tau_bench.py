@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import check_announced, misfit, plain_name
+from bayesrank.readers.opening import check_announced, expects, plain_name
 from bayesrank.readers.selection import Selection
 
 TAU_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"task_id"\s*:')
@@ -76,7 +75,7 @@ def read_tau_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 def _attempts(path: Path) -> Iterator[Attempt]:
     for _, run in stream_json(path):
-        try:
+        with expects(path, "tau-bench runs with a task_id and a reward"):
             error = str((run.get("info") or {}).get("error") or "")
             outcome = math.nan if error else _success(run["reward"])
             status, trial = "error" if error else "", int(run.get("trial", 0))
@@ -84,11 +83,6 @@ def _attempts(path: Path) -> Iterator[Attempt]:
             content = digest((run.get("info") or {}).get("task"))
             question = label(run["task_id"])
             yield Attempt(question, outcome, trial, status, details=(error,), content=content)
-        except (KeyError, TypeError, ValueError, AttributeError) as wrong:
-            raise DataError(
-                "paths must hold tau-bench runs with a task_id and a reward; got "
-                f"{misfit(wrong)} in {path.name}: leave it out"
-            ) from wrong
 
 
 @dataclass
@@ -175,7 +169,7 @@ def read_tau2_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
 def _read_results(path: Path) -> Results:
     """Read a file, and the simulations beside it where it holds only their index."""
     results, has_index = Results(path), False
-    try:
+    with expects(path, "tau2-bench simulations with a task_id, a trial and a reward"):
         for key, value in stream_json(path, {"tasks", "simulations", "simulation_index"}):
             if key == "info":
                 results.info = dict(value)
@@ -187,13 +181,6 @@ def _read_results(path: Path) -> Results:
         if not has_index and (path.parent / "simulations").is_dir():
             for file in sorted((path.parent / "simulations").glob("*.json")):
                 results.simulations.append(_simulation(read_json(file)))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(
-            "paths must hold tau2-bench simulations with a task_id, a trial and a reward; got "
-            f"{misfit(error)} in {path.name}: leave it out"
-        ) from error
     return results
 
 
