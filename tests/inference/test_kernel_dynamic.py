@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, root
 
-from bayesrank import Responses, rank
+from bayesrank import Responses
 from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.item_table import dynamic_irt as fit_responses
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.graph.fit import fit as fit_graph
-from bayesrank.models import dynamic_irt
-from bayesrank.priors import Empirical, Flat, Laplace, Normal
+from bayesrank.priors import Flat, Normal
 from bayesrank.results.ranks import rank_scores
 
 # Finite differences stop the peer of the oracle about this far from its optimum, in logits and,
@@ -59,6 +57,10 @@ def simulate(shape, seed=0, missing=0.0):
 COMPLETE = simulate((4, 6, 5), seed=1)
 RAGGED = simulate((4, 6, 5), seed=29, missing=0.3)
 DATA = {"complete": COMPLETE, "ragged": RAGGED}
+MISSED = COMPLETE.copy()
+MISSED[2, :, 3] = -1
+# With more questions than states the other side is eliminated.
+MANY = simulate((3, 40, 3), seed=6, missing=0.1)
 
 
 def objective_of(
@@ -123,47 +125,26 @@ def optimise(variant, outcomes, **options):
     return zero.x, n_states
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        *[(data, options) for data in DATA for options in OPTIONS],
+        ("many questions", "plain"),
+        ("a run missed", "plain"),
+    ],
+)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_fit_is_where_a_general_optimiser_ends(variant, data, options):
-    outcomes = DATA[data]
+    outcomes = (DATA | {"many questions": MANY, "a run missed": MISSED})[data]
+    mixed = (outcomes == 1).any(axis=(0, 2)) & (outcomes == 0).any(axis=(0, 2))
     fit = published(variant, outcomes, **OPTIONS[options])
-    free, n_states = optimise(variant, outcomes, **OPTIONS[options])
+    free, n_states = optimise(variant, outcomes[:, mixed], **OPTIONS[options])
     assert fit.converged
     # The gradient is below 1e-10 there, and the least curvature, that of the penalty of a slope, is
     # 0.02.
     np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=1e-8)
-    np.testing.assert_allclose(fit.parameters["difficulty"][:-1], free[n_states:], atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"score_target": "gain", "slope_prior": "normal(0.5, 0.3)"},
-        {"score_target": "mean", "prior": Normal(1.0, 0.5)},
-        {"score_target": "initial", "time_points": UNEVEN},
-        {"prior": Empirical(np.arange(24).reshape(6, 4, 1) % 3 % 2)},
-    ],
-    ids=["default", "gain", "mean", "initial", "empirical"],
-)
-def test_the_optimum_and_the_draws_are_those_of_the_graph(options):
-    # A question, a trial of a system and single answers are missing.
-    outcomes = simulate((6, 14, 5), seed=3)
-    outcomes[0, 1], outcomes[:, 2], outcomes[2, :, 0], outcomes[:, 3] = -1, -1, -1, 1
-    data, given = Responses(outcomes), {"assume_time_axis": True, **options}
-    graph = fit_graph(dynamic_irt(data, **given), "map")
-    kernel = fit_responses(data, given.pop("prior", Normal(0.0, 1.0)), **given)
-    assert kernel is not None
-    assert bool(kernel.converged)
-    np.testing.assert_allclose(kernel.score, graph.point["score"], atol=1e-10)
-    drawn, expected = kernel.draw(8000, np.random.default_rng(0)), graph.draws(draws=2000)
-    assert set(drawn) == set(graph.point.data_vars)
-    for name, values in kernel.parameters.items():
-        np.testing.assert_allclose(values, graph.point[name], atol=1e-9, err_msg=name)
-        spread = expected[name].std(("chain", "draw"))
-        np.testing.assert_allclose(drawn[name].std(axis=0), spread, rtol=0.06, err_msg=name)
+    difficulty = fit.parameters["difficulty"][mixed]
+    np.testing.assert_allclose(difficulty[:-1], free[n_states:], atol=1e-8)
 
 
 def test_a_single_trial_is_the_rasch_model():
@@ -256,26 +237,6 @@ def test_a_batch_has_the_fits_of_its_rows(variant, priors):
         np.testing.assert_allclose(batch.information[row, 0], one.information, atol=1e-9)
         for name, values in one.parameters.items():
             np.testing.assert_allclose(batch.parameters[name][row, 0], values, atol=1e-11)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_many_questions_with_gaps_are_as_good_as_few(variant):
-    # More questions than states: the other side is eliminated.
-    outcomes = simulate((3, 40, 3), seed=6, missing=0.1)
-    kept = (outcomes == 1).any(axis=(0, 2)) & (outcomes == 0).any(axis=(0, 2))
-    fit = published(variant, outcomes)
-    free, n_states = optimise(variant, outcomes[:, kept])
-    assert fit.converged
-    np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=1e-8)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_trial_that_a_system_missed_can_be_left_out_of_its_path(variant):
-    outcomes = COMPLETE.copy()
-    outcomes[2, :, 3] = -1
-    fit = published(variant, outcomes)
-    free, n_states = optimise(variant, outcomes)
-    np.testing.assert_allclose(fit.free[:n_states], free[:n_states], atol=1e-8)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -385,16 +346,6 @@ def test_draws_have_the_curvature_of_the_fit_and_centred_difficulties(variant):
 def test_options_out_of_range_are_refused(variant, options, message):
     with pytest.raises(ValueError, match=message):
         published(variant, COMPLETE, **options)
-
-
-def test_what_the_kernel_does_not_cover_goes_to_the_graph():
-    data, normal, on = Responses(RAGGED), Normal(0.0, 1.0), {"assume_time_axis": True}
-    assert fit_responses(data, Laplace(0.0, 1.0), **on) is None
-    assert fit_responses(data, normal, slope_prior="laplace(0, 1)", **on) is None
-    assert fit_responses(data, normal, slope_prior="flat", **on) is None
-    assert fit_responses(data, normal, difficulty_prior="normal(0, 2)", **on) is None
-    with pytest.raises(ValueError, match="assume_time_axis"):
-        rank(data, "dynamic_irt", backend="map", prior="normal(0, 1)")
 
 
 @pytest.mark.parametrize(
