@@ -90,6 +90,8 @@ class Slopes(NamedTuple):
     ----------
     pull, weight : numpy.ndarray
         The first, and minus the second, by the log-odds.
+    value : numpy.ndarray
+        The log-likelihoods themselves; empty unless asked for.
     by_guess, mixed, sharp : numpy.ndarray
         The first by the chance of guessing, minus the second by both, and minus the second by the
         chance of guessing; empty without guessing.
@@ -97,6 +99,7 @@ class Slopes(NamedTuple):
 
     pull: Array
     weight: Array
+    value: Array = _NONE
     by_guess: Array = _NONE
     mixed: Array = _NONE
     sharp: Array = _NONE
@@ -108,6 +111,8 @@ def slopes(
     x: Array,
     guess: Array | float | None = None,
     exact: NDArray[np.bool_] | None = None,
+    *,
+    with_value: bool = False,
 ) -> Slopes:
     """Return the derivatives of :func:`loglik`.
 
@@ -118,24 +123,34 @@ def slopes(
     exact : numpy.ndarray of bool, optional
         Where the second derivatives are of the counts observed; elsewhere they are of their
         expectations. Everywhere by default.
+    with_value : bool, default False
+        Whether :func:`loglik` is wanted too, which then costs little.
 
     Returns
     -------
     Slopes
     """
-    chance = logistic(x)
+    odds = np.exp(-np.abs(x))
+    chance = np.where(x > 0.0, 1.0, odds) / (1.0 + odds)
     wrong = 1.0 - chance
     spread = chance * wrong
+    value = np.maximum(x, 0.0) + np.log1p(odds) if with_value else _NONE
     if guess is None:
-        return Slopes(right - trials * chance, trials * spread)
+        if with_value:
+            value = right * x - trials * value
+        return Slopes(right - trials * chance, trials * spread, value)
     total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
-    ratio, missed = right / total, (trials - right) / (1.0 - guess)
+    ratio, not_right = right / total, trials - right
+    if with_value:
+        value = right * np.log(total) + not_right * (np.log1p(-guess) - value)
+    missed = not_right / (1.0 - guess)
     pull, by_guess = chance * (ratio - trials), wrong * ratio - missed
     if exact is not None:
         ratio, missed = np.where(exact, ratio, trials), np.where(exact, missed, trials * wrong)
     share = ratio / total
     weight = spread * (trials - share * guess)
-    return Slopes(pull, weight, by_guess, spread * share, wrong**2 * share + missed / (1.0 - guess))
+    sharp = wrong * wrong * share + missed / (1.0 - guess)
+    return Slopes(pull, weight, value, by_guess, spread * share, sharp)
 
 
 @dataclass(frozen=True)
@@ -213,10 +228,24 @@ class Rasch:
         linear = (self.by_trial * states).sum(axis=(1, 2)) + (self.by_question * easy).sum(axis=1)
         return linear - total.sum(axis=(1, 2, 3))
 
-    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+    def expand(
+        self,
+        u: Array,
+        v: Array,
+        exact: NDArray[np.bool_] | None = None,
+        *,
+        with_value: bool = False,
+    ) -> Expansion:
         """Return the gradient and the negative Hessian, which no answers enter."""
-        weight = _odds(-self._states(u), -v[..., 0])
-        share = weight + 1.0
+        states, easy = self._states(u), v[..., 0]
+        weight = _odds(-states, -easy)
+        share, value = weight + 1.0, None
+        if with_value:
+            total = share / weight
+            np.log(total, out=total)
+            total *= self.trials
+            value = (self.by_trial * states).sum(axis=(1, 2)) - total.sum(axis=(1, 2, 3))
+            value += (self.by_question * easy).sum(axis=1)
         np.reciprocal(share, out=share)
         weight *= share
         share *= self.trials
@@ -226,7 +255,7 @@ class Rasch:
         vv = _over_trials(weight)[..., np.newaxis, np.newaxis]
         of_systems = self._of_systems(by_trial, _over_questions(weight))
         uv = weight if self.design is None else self.design.T @ weight
-        return Expansion(*of_systems, by_question[..., np.newaxis], vv, uv[..., np.newaxis])
+        return Expansion(*of_systems, by_question[..., np.newaxis], vv, uv[..., np.newaxis], value)
 
     def _states(self, u: Array) -> Array:
         """Return abilities in every trial, of shape (resample, system, trial)."""
@@ -294,39 +323,49 @@ class Lines:
         *_, x, guess = self.log_odds(u, v)
         return loglik(self.right, self.trials, x, guess).sum(axis=(1, 2))
 
-    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+    def expand(
+        self,
+        u: Array,
+        v: Array,
+        exact: NDArray[np.bool_] | None = None,
+        *,
+        with_value: bool = False,
+    ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
         slope, lean, x, guess = self.log_odds(u, v)
         by_cell = None if exact is None else exact[:, np.newaxis]
-        found = slopes(self.right, self.trials, x, guess, by_cell)
+        found = slopes(self.right, self.trials, x, guess, by_cell, with_value=with_value)
         (n_systems, _, n_questions, kinds), batch = self.shape, len(u)
         gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
         uv = np.empty((batch, n_systems, 1, n_questions, kinds))
-        weight, curved = found.weight, found.pull if by_cell is None else found.pull * by_cell
-        stretch = 1.0 + slope if self.offset else np.ones_like(slope)
-        bend = weight * lean - curved
-        mixed = stretch * weight * lean - (stretch - 1.0) * curved
-        gv[..., 0] = (stretch * found.pull).sum(axis=1)
-        gv[..., 1] = (found.pull * lean).sum(axis=1)
-        vv[..., 0, 0] = (stretch**2 * weight).sum(axis=1)
-        vv[..., 0, 1] = vv[..., 1, 0] = mixed.sum(axis=1)
-        vv[..., 1, 1] = (bend * lean).sum(axis=1)
-        uv[:, :, 0, :, 0] = weight * slope * stretch
+        pull, weight = found.pull, found.weight
+        curved = pull if by_cell is None else pull * by_cell
+        leaning = weight * lean
+        stretch = 1.0 + slope[:, 0] if self.offset else np.ones_like(slope[:, 0])
+        bend = leaning - curved
+        gv[..., 0] = stretch * _over_trials(pull)
+        gv[..., 1] = _over_trials(pull * lean)
+        vv[..., 0, 0] = stretch * stretch * _over_trials(weight)
+        mixed = stretch * _over_trials(leaning) - (stretch - 1.0) * _over_trials(curved)
+        vv[..., 0, 1] = vv[..., 1, 0] = mixed
+        vv[..., 1, 1] = _over_trials(bend * lean)
+        uv[:, :, 0, :, 0] = weight * (slope * stretch[:, np.newaxis])
         uv[:, :, 0, :, 1] = bend * slope
         if self.guessing.fixed is None:
             share = logistic(v[..., -1])
             first = self.guessing.upper * share * (1.0 - share)
             second = first * (1.0 - 2.0 * share)
-            by_guess = found.by_guess.sum(axis=1)
+            by_guess = _over_trials(found.by_guess)
             curved = by_guess if exact is None else by_guess * exact
             gv[..., 2] = first * by_guess
-            for row, beside in enumerate((stretch, lean)):
-                mixed = first * (found.mixed * beside).sum(axis=1)
-                vv[..., row, 2] = vv[..., 2, row] = mixed
-            vv[..., 2, 2] = first**2 * found.sharp.sum(axis=1) - second * curved
-            uv[:, :, 0, :, 2] = found.mixed * slope * first[:, np.newaxis]
-        gu, uu = (found.pull * slope).sum(axis=-1), (weight * slope**2).sum(axis=-1)
-        return Expansion(gu[..., np.newaxis], uu[..., np.newaxis, np.newaxis], gv, vv, uv)
+            vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * _over_trials(found.mixed)
+            vv[..., 1, 2] = vv[..., 2, 1] = first * _over_trials(found.mixed * lean)
+            vv[..., 2, 2] = first * first * _over_trials(found.sharp) - second * curved
+            uv[:, :, 0, :, 2] = found.mixed * (slope * first[:, np.newaxis])
+        gu = pull @ slope.swapaxes(1, 2)
+        uu = (weight @ (slope * slope).swapaxes(1, 2))[..., np.newaxis]
+        value = found.value.sum(axis=(1, 2)) if with_value else None
+        return Expansion(gu, uu, gv, vv, uv, value)
 
     def log_odds(self, u: Array, v: Array) -> tuple[Array, Array, Array, Array | float | None]:
         """Return discriminations, derivatives by their logarithms, log-odds, chances of guessing.
@@ -383,9 +422,16 @@ class Factors:
         """Return the log-likelihood, of shape (resample,)."""
         return loglik(self.right, self.trials, _inner(u, v)).sum(axis=(1, 2))
 
-    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
+    def expand(
+        self,
+        u: Array,
+        v: Array,
+        exact: NDArray[np.bool_] | None = None,
+        *,
+        with_value: bool = False,
+    ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
-        found = slopes(self.right, self.trials, _inner(u, v))
+        found = slopes(self.right, self.trials, _inner(u, v), with_value=with_value)
         pull, weight = found.pull, found.weight
         batch, n_systems, a = u.shape
         n_questions, b = v.shape[1:]
@@ -402,6 +448,7 @@ class Factors:
             pull.swapaxes(1, 2) @ lines,
             vv.reshape(batch, n_questions, b, b),
             uv,
+            found.value.sum(axis=(1, 2)) if with_value else None,
         )
 
 

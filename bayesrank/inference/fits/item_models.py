@@ -1,10 +1,11 @@
 """Item response models as rows of one engine: their designs, priors and what they hold."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
@@ -133,13 +134,22 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     level = ability.mean(axis=-1, keepdims=True)
     means = np.broadcast_to(problem.questions.mean, (difficulty.shape[-1], kinds)).T[1:]
     others = [np.broadcast_to(mean, difficulty.shape) for mean in means]
-    rows, guessing = data.trials, None
+    rows, guessing, place, reduced = data.trials, None, None, problem
     if isinstance(problem.likelihood, Lines):
         others[0] = np.zeros_like(difficulty)
         # Only where questions differ in more than difficulty does it matter which were right.
         rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
-    start = np.concatenate([ability - level, level - difficulty, *others], axis=-1)
-    optimum = problem.maximise(start)
+    else:
+        reduced, place = merged_questions(problem)
+    start = [ability - level, level - difficulty, *others]
+    if place is None:
+        optimum = problem.maximise(np.concatenate(start, axis=-1))
+    else:
+        merged = np.empty((1, reduced.likelihood.shape[2]))
+        merged[:, place] = start[1]
+        optimum = reduced.maximise(np.concatenate([start[0], merged], axis=-1))
+        points = np.split(optimum.point, [n_systems], axis=-1)
+        optimum = replace(optimum, point=np.concatenate([points[0], points[1][:, place]], axis=-1))
     point, mean = optimum.point, np.asarray(problem.systems.mean)[:, 0]
     totals = data.by_system + problem.systems.precision[0, 0] * mean
     point[:, :n_systems] = settle_ties(point[:, :n_systems], totals, rows=rows)
@@ -160,3 +170,46 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
         named["guessing_logit"] = others[1]
         named["guessing"] = guessing.upper * logistic(others[1])
     return named
+
+
+def merged_questions(
+    problem: TwoSided[Rasch],
+) -> tuple[TwoSided[Rasch], NDArray[np.intp] | None]:
+    """Merge the questions of one complete table that have the same number right.
+
+    Their difficulties are equal, since a prior treats them alike.
+
+    Parameters
+    ----------
+    problem : TwoSided of Rasch
+        Such a problem, with as many answers to each question but those that are left out.
+
+    Returns
+    -------
+    problem : TwoSided of Rasch
+        The problem of the merged questions, without those that are left out; the same one where
+        few are alike, answers are missing, or there are several resamples.
+    place : numpy.ndarray of intp and shape (question,), or None
+        Where each question is among the merged ones, any for those that are left out; None where
+        the problem is the same.
+    """
+    answers = problem.likelihood
+    kept = np.flatnonzero(answers.asked[0])
+    complete = (answers.trials[..., kept] == answers.trials.max()).all()
+    if problem.size != 1 or not kept.size or not complete:
+        return problem, None
+    ordered = np.sort(answers.by_question[0, kept])
+    n_distinct, n_questions = 1 + np.count_nonzero(np.diff(ordered)), answers.asked.size
+    if 2 * n_distinct > n_questions or (problem.pooled and kept.size < n_questions):
+        return problem, None
+    right, found, counts = np.unique(
+        answers.by_question[0, kept], return_inverse=True, return_counts=True
+    )
+    place = np.zeros(n_questions, dtype=np.intp)
+    place[kept] = found
+    trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
+    merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
+    held = [np.bincount(found, row) for row in problem.hold_v[0, :, kept, 0].T]
+    hold_v = np.reshape(held, (1, -1, n_distinct, 1))
+    pooled = problem.pooled and replace(problem.pooled, counts=counts)
+    return replace(problem, likelihood=merged, hold_v=hold_v, pooled=pooled), place

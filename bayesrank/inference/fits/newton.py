@@ -316,7 +316,7 @@ def _iterate(
     guard = safeguard(problem, point)
     for iteration in range(1, max_iterations + 1):
         point, moved, whole, gained = guard.step(problem, point)
-        last = (moved <= _LAST_STEP) | (moved**3 <= error_tolerance * before**2)
+        last = (moved <= _LAST_STEP) | (moved * moved * moved <= error_tolerance * before * before)
         # The step after a shortened one says nothing about the rate of convergence.
         before = moved
         if whole is not None and gained is not None:

@@ -10,7 +10,7 @@ from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
-from bayesrank.inference.fits.item_models import Named
+from bayesrank.inference.fits.item_models import Named, merged_questions
 from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.penalty import Array, checked_precision
@@ -173,52 +173,14 @@ def fit_difficulties(
         return (rows * signs)[..., order]
 
     fit = Fit.at(problem, optimum, data.lead, unpack, exists=exists, along=along)
-    flat = merge_noise(fit.score.reshape(problem.size, -1))
-    return replace(fit, score=flat.reshape(fit.score.shape))
-
-
-def merged_questions(
-    problem: TwoSided[Rasch],
-) -> tuple[TwoSided[Rasch], NDArray[np.intp] | None]:
-    """Merge the questions of one complete table that have the same number right.
-
-    Their difficulties are equal where these have no prior.
-
-    Parameters
-    ----------
-    problem : TwoSided of Rasch
-        Such a problem, with as many answers to each question but those that are left out.
-
-    Returns
-    -------
-    problem : TwoSided of Rasch
-        The problem of the merged questions, without those that are left out; the same one where
-        there is nothing to merge, answers are missing, or there are several resamples.
-    place : numpy.ndarray of intp and shape (question,), or None
-        Where each question is among the merged ones, any for those that are left out; None where
-        the problem is the same.
-    """
-    answers = problem.likelihood
-    kept = np.flatnonzero(answers.asked[0])
-    complete = (answers.trials[..., kept] == answers.trials.max()).all()
-    if problem.size != 1 or not kept.size or not complete:
-        return problem, None
-    right, found, counts = np.unique(
-        answers.by_question[0, kept], return_inverse=True, return_counts=True
-    )
-    place = np.zeros(answers.asked.size, dtype=np.intp)
-    if right.size == place.size:
-        return problem, None
-    place[kept] = found
-    trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
-    merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
-    held = np.bincount(found, problem.hold_v[0, 0, kept, 0]).reshape(1, 1, -1, 1)
-    return replace(problem, likelihood=merged, hold_v=held), place
+    flat = fit.score.reshape(problem.size, -1)
+    merged = merge_noise(flat)
+    return fit if merged is flat else replace(fit, score=merged.reshape(fit.score.shape))
 
 
 def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     """Climb from about the Rasch model of the counts, with like questions merged."""
-    reduced, place = (problem, None) if problem.pooled else merged_questions(problem)
+    reduced, place = merged_questions(problem)
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
         -smoothed_log_odds(reduced.likelihood.by_question, reduced.likelihood.asked),

@@ -43,7 +43,7 @@ class Expansion:
     uv : numpy.ndarray of shape (resample, system, a, question, b)
         Its border.
     value : numpy.ndarray of shape (resample,), optional
-        The log-likelihood, where it comes with them at little cost.
+        The objective itself.
     """
 
     gu: Array
@@ -85,8 +85,15 @@ class Cells(Protocol):
         """Return the log-likelihood, of shape (resample,)."""
         ...
 
-    def expand(self, u: Array, v: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
-        """Return the gradient and the negative Hessian.
+    def expand(
+        self,
+        u: Array,
+        v: Array,
+        exact: NDArray[np.bool_] | None = None,
+        *,
+        with_value: bool = False,
+    ) -> Expansion:
+        """Return the gradient and the negative Hessian, and where it is asked for the value.
 
         `exact`, of shape (resample, question), says for which questions the observed answers
         enter the Hessian; those of the others are their expectations.
@@ -117,8 +124,15 @@ class Quadratic:
     precision: Array
     mean: Array | float = 0.0
 
+    @cached_property
+    def flat(self) -> bool:
+        """Whether there is no prior."""
+        return not self.precision.any()
+
     def value(self, x: Array) -> Array:
         """Return the log-density up to a constant, of shape (resample,)."""
+        if self.flat:
+            return np.zeros(len(x))
         gap = x - self.mean
         return -0.5 * ((gap @ self.precision) * gap).sum(axis=(-1, -2))
 
@@ -140,15 +154,18 @@ class Pooled:
         Which coordinate.
     level, level_sd : float
         Prior mean and standard deviation of the mean.
+    counts : numpy.ndarray of shape (question,), optional
+        How many like questions each stands for.
     """
 
     column: int = 0
     level: float = 0.0
     level_sd: float = LEVEL_SD
+    counts: Array | None = None
 
     def at(self, v: Array) -> PooledPrior:
         """Expand the log-density at coordinates of the questions."""
-        return PooledPrior.at(v[..., self.column], self.level, self.level_sd)
+        return PooledPrior.at(v[..., self.column], self.level, self.level_sd, self.counts)
 
 
 @dataclass(frozen=True)
@@ -241,14 +258,18 @@ class Bordered:
             found = solved[..., -1:] - solved[..., :-1] @ x
             return (found if unroot is None else unroot(found))[..., 0]
 
-        each = np.arange(m)
-        whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
-        whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
+        diagonal = np.einsum("bii->bi", complement[:, :, :-1])
+        if j == 1:
+            diagonal[:, :kept] += others[..., 0, 0]
+        else:
+            each = np.arange(m)
+            whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
+            whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
         flat = beside.reshape(batch, extra, kept)
-        complement[:, kept:, :kept] += flat
-        complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
-        at = kept + np.arange(extra)
-        complement[:, at, at] += self.corner
+        if flat.any():
+            complement[:, kept:, :kept] += flat
+            complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
+        diagonal[:, kept:] += self.corner
         complement[:, :kept, -1] += other_side.reshape(batch, kept)
         return back, complement
 
@@ -444,43 +465,54 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
     ) -> tuple[Expansion, tuple[Array, Array] | None]:
         """Return the objective in blocks, and what couples questions: columns and signs."""
         u, v = self.split(point)
-        found, low = self.likelihood.expand(u, v, exact), None
-        found.gu += self.systems.gradient(u)
-        found.gv += self.questions.gradient(v)
-        found.uu += self.systems.precision
-        found.vv += self.questions.precision
+        with_value = exact is None and len(point) == 1 and not self.concave
+        found, low = self.likelihood.expand(u, v, exact, with_value=with_value), None
+        sides = (self.systems, u, found.gu, found.uu), (self.questions, v, found.gv, found.vv)
+        for prior, x, gradient, blocks in sides:
+            if not prior.flat:
+                gradient += prior.gradient(x)
+                blocks += prior.precision
         if found.value is not None:
             found.value = found.value + self.systems.value(u) + self.questions.value(v)
         if self.pooled is not None:
-            k, prior = self.pooled.column, self.pooled.at(v)
-            found.gv[..., k] += prior.gradient
-            found.vv[..., k, k] += prior.precision[:, np.newaxis]
-            columns = prior.columns * np.sqrt(np.abs(prior.shares))[:, np.newaxis]
-            low = columns, np.where(prior.shares > 0.0, 1.0, -1.0)
+            k, pooled = self.pooled.column, self.pooled.at(v)
+            found.gv[..., k] += pooled.gradient
+            found.vv[..., k, k] += pooled.precision
+            columns = pooled.columns * np.sqrt(np.abs(pooled.shares))[:, np.newaxis]
+            low = columns, np.where(pooled.shares > 0.0, 1.0, -1.0)
             if found.value is not None:
-                found.value = found.value + prior.value
+                found.value = found.value + pooled.value
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
         for blocks in (found.uu, found.vv):
             diagonal = np.einsum("bnkk->bnk", blocks)
-            diagonal += diagonal == 0.0
+            if not diagonal.all():
+                diagonal += diagonal == 0.0
         return found, low
 
     def _bordered(
         self, point: Array, found: Expansion, low: tuple[Array, Array] | None
     ) -> Bordered:
         """Return the matrix of a Newton step, bordered by what is held."""
-        batch, n_systems, a = found.gu.shape
-        n_questions, b = found.gv.shape[1:]
-        n_low, n_u = 0 if low is None else 2, len(self.hold_u)
-        extra = n_low + n_u + self.hold_v.shape[1]
-        on_u, corner = np.zeros((batch, extra, n_systems, a)), np.zeros((batch, extra))
-        on_v = np.zeros((batch, extra, n_questions, b))
+        on_u, on_v, corner = self._borders
         if low is not None and self.pooled is not None:
+            on_v, corner = on_v.copy(), corner.copy()
             on_v[:, :2, :, self.pooled.column] = low[0].swapaxes(1, 2)
             corner[:, :2] = -low[1]
+        return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
+
+    @cached_property
+    def _borders(self) -> tuple[Array, Array, Array]:
+        """What borders all matrices, after room for what couples questions; and their corner."""
+        n_systems, a, n_questions, b = self.likelihood.shape
+        batch, n_low, n_u = self.size, 0 if self.pooled is None else 2, len(self.hold_u)
+        extra = n_low + n_u + self.hold_v.shape[1]
+        on_u, on_v = (
+            np.zeros((batch, extra, n_systems, a)),
+            np.zeros((batch, extra, n_questions, b)),
+        )
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
-        return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
+        return on_u, on_v, np.zeros((batch, extra))
 
 
 Unroot = Callable[[Array], Array]
@@ -493,12 +525,12 @@ def _roots(blocks: Array, columns: Array) -> tuple[Array, Unroot | None]:
     are solved, and there is no R.
     """
     k = blocks.shape[-1]
+    if k == 1 and blocks.min() > 0.0:
+        roots = 1.0 / np.sqrt(blocks)
+        return columns * roots, lambda found: found * roots
     with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
         if k == 1:
-            roots = 1.0 / np.sqrt(blocks)
-            if not np.isfinite(roots).all():
-                return columns / blocks, None
-            return columns * roots, lambda found: found * roots
+            return columns / blocks, None
         if 2 * k < columns.shape[-1]:
             try:
                 roots = np.linalg.inv(np.linalg.cholesky(blocks))
@@ -510,10 +542,12 @@ def _roots(blocks: Array, columns: Array) -> tuple[Array, Unroot | None]:
 
 def _chain_roots(blocks: Array, columns: Array) -> tuple[Array, Unroot] | None:
     """Do what :func:`_roots` does for the blocks of chains, which are tridiagonal; else None."""
+    if blocks.shape[-1] < 3:
+        return None
     diagonal = np.einsum("bnkk->kbn", blocks)[..., np.newaxis]
     beside = np.einsum("bnkk->kbn", blocks[:, :, 1:, :-1])[..., np.newaxis]
     far = np.count_nonzero(blocks) - np.count_nonzero(diagonal) - 2 * np.count_nonzero(beside)
-    if len(diagonal) < 3 or far:
+    if far:
         return None
     pivots = diagonal.copy()
     for t in range(1, len(pivots)):
