@@ -13,13 +13,10 @@ from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import Selection, choose
 
-# A job may repeat the results of its trials behind its statistics.
-JOB_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?s:(?!"task_name"\s*:).)*?"stats"\s*:\s*\{(?s:.*?)"evals"\s*:'
-)
+JOB_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"evals"\s*:)(?=(?s:.*?)"stats"\s*:)')
 TRIAL_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:(?!"stats"\s*:).)*?"task_name"\s*:)'
-    rb'(?=(?s:.*?)"trial_name"\s*:)(?=(?s:.*?)"(?:agent_info|verifier_result)"\s*:)'
+    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"trial_name"\s*:)(?=(?s:.*?)"task_name"\s*:)'
+    rb'(?=(?s:.*?)"(?:agent_info|verifier_result)"\s*:)'
 )
 
 # Harbor's mean counts a trial without a reward as 0.
@@ -29,7 +26,7 @@ TIMEOUT = "Timeout"
 
 def is_harbor(path: Path) -> bool:
     """Return whether a file starts like the result of a job or of a trial."""
-    return starts_like(path, TRIAL_START) or starts_like(path, JOB_START)
+    return starts_like(path, JOB_START) or starts_like(path, TRIAL_START)
 
 
 def read_harbor(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -56,7 +53,8 @@ def read_harbor(paths: Sequence[Path], selection: Selection) -> LogTable:
     DataError
         If a choice is left open, or a file is damaged.
     """
-    trials = [path for path in paths if starts_like(path, TRIAL_START)]
+    # A job may repeat the results of its trials behind its statistics.
+    trials = [path for path in paths if not starts_like(path, JOB_START)]
     jobs = {path.parent.parent for path in trials}
     found = [_trial(path, selection.metric) for path in trials]
     for path in paths:

@@ -14,10 +14,12 @@ from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_suffix
 from bayesrank.readers.selection import Selection, choose, choose_tasks
-from bayesrank.readers.table_files import SUFFIXES, column_names, read_frame
+from bayesrank.readers.table_files import column_names, read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ENDINGS = (".csv", ".parquet", ".feather")
 
 # What identifies the evaluation, the sample and its repeat; sample_id is another one in every row.
 IDS = {"eval_id", "sample_id", "id", "epoch"}
@@ -27,7 +29,7 @@ DETAILS = ("limit", "error")
 
 def is_inspect_frame(path: Path) -> bool:
     """Return whether a table has the ids of samples_df, and scores."""
-    if plain_suffix(path) not in SUFFIXES:
+    if plain_suffix(path) not in ENDINGS:
         return False
     names = column_names(path)
     return set(names) >= IDS and any(name.startswith(SCORE) for name in names)

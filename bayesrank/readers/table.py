@@ -21,6 +21,7 @@ from bayesrank.readers.every_eval_ever import is_every_eval_ever, read_every_eva
 from bayesrank.readers.harbor import is_harbor, read_harbor
 from bayesrank.readers.helm import is_instance_stats, read_helm
 from bayesrank.readers.inspect_files import is_inspect_log
+from bayesrank.readers.inspect_frames import ENDINGS as FRAMES
 from bayesrank.readers.inspect_frames import is_inspect_frame, read_inspect_frames
 from bayesrank.readers.inspect_logs import read_inspect
 from bayesrank.readers.judgments import is_livebench, is_mt_bench, read_livebench, read_mt_bench
@@ -272,7 +273,7 @@ _ROWS = (
         is_inspect_frame,
         read_inspect_frames,
         ("task", "scorer"),
-        endings=SUFFIXES,
+        endings=FRAMES,
     ),
     Reader(
         "battles",
