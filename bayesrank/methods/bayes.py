@@ -145,11 +145,11 @@ def bayes_draws(
     if weights is None:
         return question_mean(draw_worths(shapes, category_weights, size, rng))
     mean = shapes @ category_weights / shapes.sum(axis=-1)
-    worths = np.broadcast_to(mean, (size, *mean.shape))
     unseen = ~np.any(counts, axis=-1)
-    if unseen.any():
-        worths = worths.copy()
-        worths[:, unseen] = draw_worths(shapes[unseen], category_weights, size, rng)
+    if not unseen.any():
+        return question_mean(mean, weights)
+    worths = np.tile(mean, (size, 1, 1))
+    worths[:, unseen] = draw_worths(shapes[unseen], category_weights, size, rng)
     return question_mean(worths, weights)
 
 

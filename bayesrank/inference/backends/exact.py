@@ -136,7 +136,10 @@ def _with_earlier(run: Run, arguments: tuple[Any, ...], prior_weight: float) -> 
 def _draw_chain(
     run: Run, arguments: tuple[Any, ...], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    step = max(1, _BATCH_SIZE // arguments[0].size)
+    per_draw = arguments[0].size
+    if run.target == "population" and isinstance(run.data, Responses) and run.data.trials.all():
+        per_draw = sum(run.data.shape)  # weights of questions, and scores
+    step = max(1, _BATCH_SIZE // per_draw)
     sizes = [min(step, run.draws - start) for start in range(0, run.draws, step)]
     return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 

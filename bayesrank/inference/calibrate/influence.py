@@ -162,25 +162,21 @@ class Mode:
         posterior = self.directions @ self.gradients.T
         size = model.data.outcomes.size if model.data.scores is None else model.data.trials.size
 
-        def total(named: Named) -> Array:
-            return model.by_question(named).sum(axis=1)
-
-        pull = self.slopes(total, size, same_questions=same_questions)
+        at = self.unpack(self.point[np.newaxis])
+        leaning = model.leaning(at)
+        pull = self.slopes(leaning, size, same_questions=same_questions).sum(axis=1)
         # The share of the prior in the information along each axis of the posterior, from the
         # likelihood over a tenth of a standard deviation.
         variances, axes = np.linalg.eigh(posterior)
-        axes, variances = (
-            axes[:, variances > _FLAT * variances[-1]],
-            variances[variances > _FLAT * variances[-1]],
-        )
+        spread = variances > _FLAT * variances[-1]
+        axes, variances = axes[:, spread], variances[spread]
         moves = _TENTH / np.sqrt(variances)[:, np.newaxis] * (axes.T @ self.directions)
         step = max(1, _BLOCK_SIZE // max(size, len(self.point)))
-        ends = [
-            total(self.unpack(self.point + block)) + total(self.unpack(self.point - block))
+        bend = [
+            model.bend(at, self.unpack(self.point + block), self.unpack(self.point - block))
             for block in _blocks(moves, step)
         ]
-        bend = 2.0 * total(self.unpack(self.point[np.newaxis])) - np.concatenate(ends)
-        share = np.clip(1.0 - bend / _TENTH**2, 0.0, 1.0)
+        share = np.clip(1.0 - np.concatenate(bend) / _TENTH**2, 0.0, 1.0)
         return PriorPart(posterior, pull, axes * (share**2 * variances) @ axes.T)
 
     def _question_parameters(self) -> dict[str, Array]:
@@ -209,7 +205,7 @@ def question_contributions(mode: Mode, model: UnitModel) -> Contributions:
     data = model.data
     size = data.trials.size * (data.shape[2] if _by_trial(mode, model) else 1)
     at_mode = mode.unpack(mode.point[np.newaxis])
-    moved = mode.slopes(model.by_question, size, same_questions=False).T
+    moved = mode.slopes(model.leaning(at_mode), size, same_questions=False).T
     moved = moved + model.direct(at_mode)
     if model.scaling is not None:
         moved += np.outer(model.scaling.shares(at_mode), _response_to_scaling(mode, model, size))

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import softplus
+from bayesrank.inference.fits.log_odds import logistic, softplus
 from bayesrank.responses import Responses
 from bayesrank.time_axis import check_time_axis
 
@@ -34,6 +34,14 @@ class UnitModel(Protocol):
 
     def by_question(self, named: Named) -> Array:
         """Return log-likelihoods of all answers to a question, of shape (point, question)."""
+        ...
+
+    def leaning(self, at: Named) -> Callable[[Named], Array]:
+        """Return a function whose slopes at a point are those of :meth:`by_question`."""
+        ...
+
+    def bend(self, at: Named, up: Named, down: Named) -> Array:
+        """Return minus second derivatives of the log-likelihood between two points, (point,)."""
         ...
 
     def by_trial(self, named: Named) -> Array | None:
@@ -112,14 +120,33 @@ class CellModel:
     def by_question(self, named: Named) -> Array:
         """Return log-likelihoods of all answers to a question, of shape (point, question)."""
         logit = self.log_odds(named)
-        if logit.ndim == 4:
-            right, seen = self.data.outcomes == 1, self.data.observed
-            return (right * logit - seen * softplus(logit)).sum(axis=(1, 3))
-        correct, trials = self.data.binary_counts
-        return (correct * logit - trials * softplus(logit)).sum(axis=1)
+        right, trials = self._counts(logit.ndim - 1)
+        return (right * logit - trials * softplus(logit)).sum(axis=(1, 3)[: logit.ndim - 2])
+
+    def leaning(self, at: Named) -> Callable[[Named], Array]:
+        """Return log-odds weighted by residuals, whose slopes take no logarithms."""
+        logit = self.log_odds(at)[0]
+        right, trials = self._counts(logit.ndim)
+        residual = right - trials * logistic(logit)
+        axes = "lm,plm->pm" if logit.ndim == 2 else "lmn,plmn->pm"
+        return lambda named: np.einsum(axes, residual, self.log_odds(named))
+
+    def bend(self, at: Named, up: Named, down: Named) -> Array:
+        """Return expected minus second derivatives along half the way between two points."""
+        logit = self.log_odds(at)[0]
+        chance = logistic(logit)
+        noise = (self._counts(logit.ndim)[1] * chance * (1.0 - chance)).ravel()
+        rise = (self.log_odds(up) - self.log_odds(down)).reshape(-1, noise.size) / 2.0
+        return np.einsum("pi,i,pi->p", rise, noise, rise)
 
     def by_trial(self, named: Named) -> None:
         """Return None: cells are enough."""
+
+    def _counts(self, ndim: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return right answers and trials by cell, or by trial where log-odds change with it."""
+        if ndim == 2:
+            return self.data.binary_counts
+        return self.data.outcomes == 1, self.data.observed
 
     def direct(self, named: Named) -> Array:
         """Return what a question adds to scores that are means over questions themselves."""
@@ -161,6 +188,15 @@ class EventModel:
     def by_question(self, named: Named) -> Array:
         """Return log-likelihoods of all events of a question, of shape (point, question)."""
         return self.by_trial(named).sum(axis=-1)
+
+    def leaning(self, at: Named) -> Callable[[Named], Array]:
+        """Return the log-likelihoods themselves."""
+        return self.by_question
+
+    def bend(self, at: Named, up: Named, down: Named) -> Array:
+        """Return minus second differences of the log-likelihood."""
+        ends = self.by_question(up) + self.by_question(down)
+        return (2.0 * self.by_question(at) - ends).sum(axis=1)
 
     def log_odds(self, named: Named) -> None:
         """Return None: systems of an event are not independent."""
