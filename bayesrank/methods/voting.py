@@ -5,7 +5,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.methods.preferences import exact_weights, pairwise_votes, preference_counts
+from bayesrank.methods.preferences import (
+    exact_weights,
+    pairwise_votes,
+    preference_counts,
+    rounded_grades,
+)
+from bayesrank.results.ranks import average_rank
 
 FloatArray = NDArray[np.float64]
 
@@ -49,6 +55,9 @@ def borda(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     n_systems, n_questions = values.shape[-2:]
     w = exact_weights(weights, n_questions)
     observed = ~np.isnan(values)
+    if observed.all() and values.ndim == 2 and w.ndim <= 2:
+        # Sums over questions of points that all resamples share, exact in any order.
+        return w @ (average_rank(rounded_grades(values), axis=0, tol=0.0) - 1.0).T
     if observed.all():
         return pairwise_votes(values, weights).sum(axis=-1)
     n_observed = observed.sum(axis=-2)

@@ -23,7 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.inference.calibrate.unit_likelihoods import QUESTION_PARAMETERS, Named, UnitModel
+from bayesrank.inference.calibrate.unit_likelihoods import (
+    QUESTION_PARAMETERS,
+    CellModel,
+    Named,
+    UnitModel,
+)
 from bayesrank.inference.fits.laplace import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
@@ -208,24 +213,11 @@ def question_contributions(mode: Mode, model: UnitModel) -> Contributions:
     moved = mode.slopes(model.leaning(at_mode), size, same_questions=False).T
     moved = moved + model.direct(at_mode)
     if model.scaling is not None:
-        moved += np.outer(model.scaling.shares(at_mode), _response_to_scaling(mode, model, size))
+        # How scores follow when the mean that is held is another.
+        pull = cast("CellModel", model).pull(at_mode, _SHIFT)
+        followed = mode.slopes(pull, size, same_questions=True)
+        moved += np.outer(model.scaling.shares(at_mode), followed)
     return Contributions.of(sums_over_clusters(moved, data))
-
-
-def _response_to_scaling(mode: Mode, model: UnitModel, size: int) -> Array:
-    """Return how scores follow when the mean that is held is another, of shape (system,)."""
-    scaling = model.scaling
-    if scaling is None:
-        return np.zeros(1)
-
-    def pull(named: Named) -> Array:
-        up, down = (
-            model.by_question(scaling.lowered(named, side * _SHIFT)).sum(axis=1)
-            for side in (1.0, -1.0)
-        )
-        return (up - down) / (2 * _SHIFT)
-
-    return mode.slopes(pull, size, same_questions=True)
 
 
 def trial_contributions(mode: Mode, model: UnitModel) -> Contributions:

@@ -125,19 +125,39 @@ class CellModel:
 
     def leaning(self, at: Named) -> Callable[[Named], Array]:
         """Return log-odds weighted by residuals, whose slopes take no logarithms."""
-        logit = self.log_odds(at)[0]
-        right, trials = self._counts(logit.ndim)
-        residual = right - trials * logistic(logit)
-        axes = "lm,plm->pm" if logit.ndim == 2 else "lmn,plmn->pm"
+        residual, _ = self._moments(at)
+        axes = "lm,plm->pm" if residual.ndim == 2 else "lmn,plmn->pm"
         return lambda named: np.einsum(axes, residual, self.log_odds(named))
 
     def bend(self, at: Named, up: Named, down: Named) -> Array:
         """Return expected minus second derivatives along half the way between two points."""
-        logit = self.log_odds(at)[0]
-        chance = logistic(logit)
-        noise = (self._counts(logit.ndim)[1] * chance * (1.0 - chance)).ravel()
+        noise = self._moments(at)[1].ravel()
         rise = (self.log_odds(up) - self.log_odds(down)).reshape(-1, noise.size) / 2.0
         return np.einsum("pi,i,pi->p", rise, noise, rise)
+
+    def pull(self, at: Named, amount: float) -> Callable[[Named], Array]:
+        """Return a function with the slopes of what lowering the scaled mean adds, (point,)."""
+        scaling = self.scaling
+        residual, noise = self._moments(at)
+        if scaling is None:
+            return lambda named: np.zeros(len(named["score"]))
+
+        def rise(named: Named) -> Array:
+            ends = (scaling.lowered(named, side * amount) for side in (1.0, -1.0))
+            up, down = (self.log_odds(end).reshape(-1, residual.size) for end in ends)
+            return (up - down) / (2.0 * amount)
+
+        bent = noise.ravel() * rise(at)[0]
+        return lambda named: (
+            rise(named) @ residual.ravel() - self.log_odds(named).reshape(-1, residual.size) @ bent
+        )
+
+    def _moments(self, at: Named) -> tuple[Array, Array]:
+        """Return residuals and variances of the numbers right at a point, by cell or by trial."""
+        logit = self.log_odds(at)[0]
+        right, trials = self._counts(logit.ndim)
+        chance = logistic(logit)
+        return right - trials * chance, trials * chance * (1.0 - chance)
 
     def by_trial(self, named: Named) -> None:
         """Return None: cells are enough."""
