@@ -16,7 +16,7 @@ _LEAST_NUMBER = 0.005
 
 
 def plot_rank_probabilities(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figure":
-    """Draw the probability of every rank of every system, systems sorted by rank.
+    """Draw the rank probabilities of all systems, sorted by rank.
 
     Parameters
     ----------
