@@ -44,6 +44,11 @@ class Column(NamedTuple):
         Style of each cell on a terminal, as Rich names them.
     name : str, default ""
         What it shows of a frame: the name of a column there.
+    bars : sequence of (float, float, float), optional
+        Low end, middle and high end of an interval that a page draws below each cell, as shares of
+        the range of all.
+    best : {"ascending", "descending"}, default "ascending"
+        In which order the best come first.
     """
 
     header: str
@@ -55,6 +60,8 @@ class Column(NamedTuple):
     text: str = "name"
     styles: Sequence[str] | None = None
     name: str = ""
+    bars: Sequence[tuple[float, float, float]] | None = None
+    best: str = "ascending"
 
     @property
     def width(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bayesrank.layout import Column
 from bayesrank.reporting.citations import bibtex, reference_link, reference_text
 from bayesrank.reporting.data_summary import summarize_result
-from bayesrank.reporting.evidence import notes
+from bayesrank.reporting.evidence import legend, notes, run_line, said_elsewhere
 from bayesrank.reporting.page_figures import (
     Figure,
     draw_agreement,
@@ -81,7 +81,7 @@ def leaderboard_sections(results: "dict[str, xr.DataTree]") -> list[Section]:
         Section(
             "leaderboard",
             f"Leaderboard by {name}",
-            (_how_to_read(main), *notes(main)),
+            (f"{run_line(main)}.", _how_to_read(main), *notes(main), *_definitions(main)),
             tables=(_leaderboard_table(main, "leaderboard-table", name),),
         ),
         Section("forest", "Scores", figures=(draw_forest(main),)),
@@ -267,7 +267,9 @@ def _how_to_read(result: "xr.DataTree") -> str:
 
 def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Table:
     """Return the leaderboard, by the conservative rank where there is one, with downloads."""
-    columns, frame = leaderboard_columns(result), leaderboard(result)
+    said = said_elsewhere(result)
+    columns = [each for each in leaderboard_columns(result) if each.header not in said]
+    frame = leaderboard(result)
     caption = f"Leaderboard by {name}"
     if "lcb_rank" in frame:
         ranking = ranking_of(result).sel(system=frame["system"].to_list())
@@ -296,7 +298,14 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
 
 def _reorder(column: Column, order: "list[int]") -> Column:
     keys = None if column.keys is None else [column.keys[i] for i in order]
-    return column._replace(cells=[column.cells[i] for i in order], keys=keys)
+    bars = None if column.bars is None else [column.bars[i] for i in order]
+    return column._replace(cells=[column.cells[i] for i in order], keys=keys, bars=bars)
+
+
+def _definitions(result: "xr.DataTree") -> list[str]:
+    """Say what the columns of uncertainty are, for print and for those who cannot hover."""
+    said = legend(leaderboard_columns(result))
+    return [f"{said[0].upper()}{said[1:]}."] if said else []
 
 
 def _downloads(result: "xr.DataTree") -> dict[str, str]:

@@ -96,6 +96,8 @@ def to_html(columns: list[Column], *, name: str, caption: str, sortable: bool = 
         heading=next((i for i, column in enumerate(columns) if not column.align_right), -1),
         numeric=[column.align_right for column in columns],
         keys=[column.cells if column.keys is None else column.keys for column in columns],
+        bars=[column.bars for column in columns],
+        best=[column.best for column in columns],
     )
 
 

@@ -92,6 +92,7 @@ def frame_columns(
         *_rounded(frame["score"], decimals),
         "Point estimate; higher is better.",
         name="score",
+        best="descending",
     )
     evidence = _evidence_columns(frame, decimals, score)
     columns = [
@@ -121,6 +122,8 @@ def frame_columns(
             f"The score is in this interval with a probability of {prob}.",
             frame["score_lower"].to_list(),
             name="score_lower",
+            bars=_bars(frame["score_lower"], frame["score"], frame["score_upper"]),
+            best="descending",
         ),
         *evidence,
         Column(
@@ -129,6 +132,7 @@ def frame_columns(
             f"Lower credible bound: the score is below it with a probability of {tail}.",
             spare=4,
             name="lcb",
+            best="descending",
         ),
         Column(
             "lcb rank",
@@ -144,6 +148,7 @@ def frame_columns(
             f"The place of this system is in this range with a probability of {prob}.",
             frame["rank_lower"].to_list(),
             name="rank_lower",
+            bars=_bars(frame["rank_lower"], frame["rank"], frame["rank_upper"]),
         ),
         *_arena_column(frame),
         Column(
@@ -154,6 +159,7 @@ def frame_columns(
             frame["prob_best"].to_list(),
             spare=1,
             name="prob_best",
+            best="descending",
         ),
         *([_group_column(frame["group"], prob)] if "group" in frame else []),
     ]
@@ -239,6 +245,17 @@ def _number_cells(name: str, values: "pd.Series[Any]", decimals: int) -> list[st
     return [f"{each:.{_DECIMALS if name in _STATISTICS else decimals}f}" for each in values]
 
 
+def _bars(
+    lower: "pd.Series[Any]", middle: "pd.Series[Any]", upper: "pd.Series[Any]"
+) -> list[tuple[float, float, float]] | None:
+    """Return intervals as shares of the range of all; None where there is no range."""
+    ends = np.stack([lower, middle, upper], axis=1).astype(np.float64)
+    low, high = np.nanmin(ends), np.nanmax(ends)
+    if not np.isfinite(ends).all() or not low < high:
+        return None
+    return [(a, b, c) for a, b, c in ((ends - low) / (high - low)).tolist()]
+
+
 def _intervals(lower: Iterable[float], upper: Iterable[float], decimals: int) -> list[str]:
     ends = zip(lower, upper, strict=True)
     return [f"[{low:.{decimals}f}, {high:.{decimals}f}]" for low, high in ends]
@@ -258,6 +275,7 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
                 "wins with ties as half.",
                 spare=2 if cells == score.cells else 0,  # then it says nothing else
                 name="observed_mean",
+                best="descending",
             )
         )
     if "n_outcomes" in frame:
@@ -276,6 +294,7 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
                 "Number of outcomes, or of battles; few where that is little evidence.",
                 frame["n_outcomes"].to_list(),
                 name="n_outcomes",
+                best="descending",
             )
         )
     if "n_questions" in frame:
@@ -288,6 +307,7 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
                 frame["n_questions"].to_list(),
                 spare=3,
                 name="n_questions",
+                best="descending",
             )
         )
     return columns

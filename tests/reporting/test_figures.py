@@ -19,6 +19,7 @@ from bayesrank.reporting.figures import (
     plot_superiority,
     save_figure,
 )
+from bayesrank.reporting.figures.labels import rank_labels
 
 
 def tick_labels(figure: Figure) -> list[str]:
@@ -190,3 +191,11 @@ def test_figures_do_not_import_pyplot() -> None:
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_ranks_stay_behind_names_from_right_to_left() -> None:
+    names = ["\u0646\u0645\u0648\u0630\u062c", "short"]
+    ranking = xr.Dataset({"rank": ("system", [1, 2])}, {"system": names})
+    first, second = rank_labels(ranking)
+    assert first == f"\u200e{names[0]}\u200e  1"
+    assert second == "short  2"

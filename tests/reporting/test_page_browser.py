@@ -139,12 +139,39 @@ def test_headers_sort_the_table(opened: Any) -> None:
     score = next(i for i in range(10) if header(opened, i).text.startswith("score"))
     header(opened, score).click()
     values = [float(value) for value in column(opened, score)]
-    assert values == sorted(values)
+    assert values == sorted(values, reverse=True)
     assert len(values) == N_SYSTEMS
     header(opened, score).click()
-    assert [float(value) for value in column(opened, score)] == sorted(values, reverse=True)
+    assert [float(value) for value in column(opened, score)] == sorted(values)
     heading = header(opened, score).find_element("xpath", "..")
-    assert heading.get_attribute("aria-sort") == "descending"
+    assert heading.get_attribute("aria-sort") == "ascending"
+
+
+def test_the_first_click_sorts_the_best_first(opened: Any) -> None:
+    for header, expected in (("Pr(best)", "descending"), ("lcb rank", "ascending")):
+        (button,) = (
+            each for each in opened.find_elements("css selector", HEADERS) if header in each.text
+        )
+        button.click()
+        heading = button.find_element("xpath", "..")
+        assert heading.get_attribute("aria-sort") == expected
+
+
+def test_rows_can_be_filtered_by_name(opened: Any) -> None:
+    (search,) = opened.find_elements("css selector", "#leaderboard .filter input")
+    search.send_keys("DATE-07")
+    shown = opened.find_elements("css selector", "#leaderboard-table tbody tr:not([hidden])")
+    assert [row.find_element("css selector", "th").text[-2:] for row in shown] == ["07"]
+
+
+def test_two_systems_can_be_compared(opened: Any) -> None:
+    first, second = opened.find_elements("css selector", "#superiority select")
+    first.send_keys("organisation/a-model-with-a-very-long-name-and-a-date-59")
+    second.send_keys("organisation/a-model-with-a-very-long-name-and-a-date-00")
+    said = opened.find_element("css selector", "#superiority output").text
+    assert said.endswith(
+        "date-59 is better than organisation/a-model-with-a-very-long-name-and-a-date-00: >0.99"
+    )
 
 
 def test_the_keyboard_sorts_and_explains(opened: Any) -> None:

@@ -40,7 +40,7 @@ def test_html_escapes_what_it_shows() -> None:
     table = to_html(COLUMNS, name="ranks", caption="A < B")
     assert "<caption>A &lt; B</caption>" in table
     assert 'data-tip="Place; &lt;b&gt;best&lt;/b&gt; first."' in table
-    assert "d&lt;e&gt;&#34;f&#34;</th>" in table
+    assert "<bdi>d&lt;e&gt;&#34;f&#34;</bdi></th>" in table
 
 
 def test_html_says_what_heads_columns_and_rows_and_what_they_sort_by() -> None:

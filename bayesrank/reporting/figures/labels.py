@@ -1,5 +1,6 @@
 """What stands beside rows and points: systems in order, their names, and names kept apart."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from bayesrank.results.stored import ranking_of
 if TYPE_CHECKING:
     import xarray as xr
 
+_LEFT_TO_RIGHT = "\N{LEFT-TO-RIGHT MARK}"
 _FIGURE_SPACE = "\N{FIGURE SPACE}"  # as wide as a digit
 
 
@@ -60,9 +62,16 @@ def rank_labels(ranking: "xr.Dataset") -> list[str]:
     width = max(map(len, ranks))
     names = shorten_apart([str(name) for name in ranking["system"].values])
     return [
-        f"{name}  {rank.rjust(width, _FIGURE_SPACE)}"
+        f"{_left_to_right(name)}  {rank.rjust(width, _FIGURE_SPACE)}"
         for name, rank in zip(names, ranks, strict=True)
     ]
+
+
+def _left_to_right(name: str) -> str:
+    """Keep what follows a name in a script from right to left behind it."""
+    if any(unicodedata.bidirectional(each) in ("R", "AL") for each in name):
+        return f"{_LEFT_TO_RIGHT}{name}{_LEFT_TO_RIGHT}"
+    return name
 
 
 def spread_apart(positions: ArrayLike, gap: float) -> NDArray[np.float64]:

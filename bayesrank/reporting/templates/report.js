@@ -14,7 +14,9 @@
   };
 
   const sortBy = (table, position, heading) => {
-    const ascending = heading.getAttribute("aria-sort") !== "ascending";
+    const sorted = heading.getAttribute("aria-sort");
+    // The best first, and the other way round at the next click.
+    const ascending = sorted ? sorted !== "ascending" : heading.dataset.best === "ascending";
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row) => [row.cells[position].dataset.key, row]);
     // Sorting is stable, so that equals keep the order of the last sort.
@@ -60,6 +62,59 @@
         });
       }
     });
+  }
+
+  // Long tables can be filtered by the name of the system.
+  const SHORT = 8;
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const rows = [...table.tBodies[0].rows];
+    if (rows.length < SHORT) {
+      continue;
+    }
+    const label = document.createElement("label");
+    label.className = "filter";
+    const input = document.createElement("input");
+    input.type = "search";
+    label.append("Filter by name: ", input);
+    table.parentElement.before(label);
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLowerCase();
+      for (const row of rows) {
+        const name = row.querySelector("th").textContent.toLowerCase();
+        row.hidden = !name.includes(wanted);
+      }
+    });
+  }
+
+  // Two systems side by side, from the probabilities that the heat map shows.
+  const matrix = document.querySelector("#superiority svg[data-cells]");
+  if (matrix) {
+    const { rows, columns, values, sentence } = JSON.parse(matrix.dataset.cells);
+    const answer = document.createElement("output");
+    const choices = ["Compare ", " with "].map((text, place) => {
+      const label = document.createElement("label");
+      label.className = "filter";
+      const select = document.createElement("select");
+      rows.forEach((name, number) => select.add(new Option(name, number)));
+      select.selectedIndex = Math.min(place, rows.length - 1);
+      label.append(text, select);
+      return { label, select };
+    });
+    const compareSystems = () => {
+      const [row, other] = choices.map(({ select }) => select.selectedIndex);
+      const column = columns.indexOf(rows[other]);
+      const value = values[row]?.[column];
+      const words = { row: rows[row], column: rows[other], value };
+      answer.textContent =
+        row === other || value === undefined
+          ? "Choose two systems."
+          : sentence.replace(/\{(\w+)\}/g, (_, name) => words[name]);
+    };
+    for (const { select } of choices) {
+      select.addEventListener("change", compareSystems);
+    }
+    compareSystems();
+    document.querySelector("#superiority h2").after(...choices.map(({ label }) => label), answer);
   }
 
   const cellText = (image) => {
