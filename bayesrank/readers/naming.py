@@ -44,7 +44,7 @@ _LONGEST = 40
 _DIGEST = 8
 
 # How file managers and people name copies.
-_COPY = re.compile(r"(?:[ _-]*\(\d+\)|[ _-]copy(?:[ _-]?\d+)?)+$", re.IGNORECASE)
+_COPY = re.compile(r"^copy of |(?:[ _-]*\(\d+\)|[ _-]copy(?:[ _-]?\d+)?)+$", re.IGNORECASE)
 
 type Fields = dict[str, str]
 
@@ -132,6 +132,30 @@ def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
     return list(said.values())
 
 
+def leave_out_copies(paths: Sequence[Path]) -> tuple[list[Path], str]:
+    """Leave out files that a file manager has copied beside the original, such as ``a (1).json``.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Logs.
+
+    Returns
+    -------
+    paths : list of pathlib.Path
+        Without those whose bytes are the same as those of the file without the mark of a copy.
+    note : str
+        How many were left out, to end a message; empty if none was.
+    """
+    known = set(paths)
+    kept, copies = [], []
+    for path in paths:
+        original = path.with_name(_unmarked(path))
+        copied = original != path and original in known and _read(original) == _read(path)
+        (copies if copied else kept).append(path)
+    return kept, f"; {_counted(copies)}" if copies else ""
+
+
 def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     """Leave out logs that are copies of others.
 
@@ -153,11 +177,11 @@ def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
         If a run occurs twice with other outcomes.
     """
     alike: dict[tuple[str, ...], list[Log]] = {}
-    copies = []
+    copies: list[Path] = []
     for log in logs:
         known = alike.setdefault(_identity(log), [])
         if any(_is_copy(log, other) for other in known):
-            copies.append(log.path.name)
+            copies.append(log.path)
             continue
         if log.run and known:
             raise DataError(
@@ -166,13 +190,21 @@ def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
             )
         known.append(log)
     kept = [log for log in logs if any(log is other for other in alike[_identity(log)])]
+    return kept, [_counted(copies)] if copies else []
+
+
+def _counted(copies: Sequence[Path]) -> str:
     plural = "copies" if len(copies) > 1 else "copy"
-    return kept, [f"{len(copies)} {plural} of a log left out ({copies[0]})"] if copies else []
+    return f"{len(copies)} {plural} of a log left out ({copies[0].name})"
+
+
+def _unmarked(path: Path) -> str:
+    return _COPY.sub("", path.stem) + path.suffix
 
 
 def _identity(log: Log) -> tuple[str, ...]:
-    file = _COPY.sub("", log.path.stem) + log.path.suffix
-    return log.name, log.task, log.run or f"file {file}", json.dumps(_fields(log), sort_keys=True)
+    run = log.run or f"file {_unmarked(log.path)}"
+    return log.name, log.task, run, json.dumps(_fields(log), sort_keys=True)
 
 
 def _is_copy(log: Log, other: Log) -> bool:

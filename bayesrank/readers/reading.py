@@ -16,6 +16,7 @@ from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.files import PathLike
 from bayesrank.readers.finding import Logs, find_logs
 from bayesrank.readers.log_table import LogTable, describe, refuse_negative
+from bayesrank.readers.naming import leave_out_copies
 from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import CHOICES, Selection, select
 from bayesrank.responses import Responses
@@ -304,8 +305,9 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             in_python="read them with read_battles",
         )
     with _patiently(logs):
-        table = logs.reader.read(logs.files, selection)
-    return replace(table, message=table.message + logs.message)
+        files, copies = leave_out_copies(logs.files)
+        table = logs.reader.read(files, selection)
+    return replace(table, message=table.message + copies + logs.message)
 
 
 @contextmanager

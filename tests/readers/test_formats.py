@@ -205,3 +205,16 @@ def test_columns_of_one_provider_and_prompt_are_systems(tmp_path):
     third = third.replace('"promptIdx": 0', '"promptIdx": 1')
     path.write_text(before + mark.replace("0", "1") + after + second + third)
     assert read_responses(path).systems == ("openai:a (promptIdx=0)", "openai:a (promptIdx=1)")
+
+
+@pytest.mark.parametrize("copy", ["{} (1)", "{} copy", "Copy of {}", "{}-copy2"])
+def test_copies_beside_a_file_count_once_and_other_files_do_not(tmp_path, copy):
+    example = next(each for each in EXAMPLES if each.format == "bigcodebench")
+    example.write(tmp_path)
+    (path,) = tmp_path.iterdir()
+    other = path.with_stem(copy.format(path.stem))
+    other.write_bytes(path.read_bytes())
+    assert read_responses(tmp_path).shape == (1, 2, 1)
+    assert "1 copy of a log left out" in read_table(tmp_path).message
+    other.write_text(other.read_text().replace("timeout", "pass"))
+    assert len(read_responses(tmp_path).systems) == 2
