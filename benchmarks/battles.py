@@ -1,0 +1,119 @@
+"""Arenas: from the votes in a file to a leaderboard, with peers where they are installed.
+
+    python -m benchmarks.battles [--battles N] [--peers PYTHON]
+
+Writes N votes of 500 systems by as many judges as a fifth of them to Parquet and measures reading,
+point estimates, intervals over judges and style control with ten covariates. `--peers` names
+another Python with evalica, choix and arena-rank, which fits the same votes after reading.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesrank import Battles, rank, read_battles
+
+N_SYSTEMS = 500
+N_COVARIATES = 10
+FORMULA = " + ".join(["1", *(f"x{k}" for k in range(N_COVARIATES))])
+
+# What peers do with the votes after they have read them: {name: seconds} as JSON on stdout.
+PEERS = """
+import json, sys, time
+import numpy as np, pandas as pd
+frame = pd.read_parquet(sys.argv[1], columns=["model_a", "model_b", "winner"])
+found = {}
+def clock(name, call):
+    try:
+        call(); start = time.perf_counter(); call(); found[name] = time.perf_counter() - start
+    except Exception as error:
+        found[name] = repr(error)[:200]
+from evalica import Winner, bradley_terry, newman
+words = {"model_a": Winner.X, "model_b": Winner.Y, "tie": Winner.Draw}
+votes = [words[word] for word in frame["winner"]]
+left, right = frame["model_a"].tolist(), frame["model_b"].tolist()
+clock("evalica bradley_terry", lambda: bradley_terry(left, right, votes))
+clock("evalica newman", lambda: newman(left, right, votes))
+from arena_rank.models.bradley_terry import BradleyTerry
+from arena_rank.utils.data_utils import PairDataset
+def arena():
+    data = PairDataset.from_pandas(frame, competitor_cols=["model_a", "model_b"],
+        outcome_col="winner", outcome_map={"model_a": 1.0, "model_b": 0.0, "tie": 0.5})
+    BradleyTerry(n_competitors=len(data.competitors)).compute_ratings_and_cis(data)
+clock("arena-rank ratings and intervals", arena)
+print(json.dumps(found))
+"""
+
+
+def write_votes(path: Path, n: int) -> None:
+    """Draw votes by Davidson's model with covariates and write them."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"model-{k}" for k in range(N_SYSTEMS)])
+    score = rng.normal(size=N_SYSTEMS)
+    first = rng.integers(N_SYSTEMS, size=n)
+    second = (first + 1 + rng.integers(N_SYSTEMS - 1, size=n)) % N_SYSTEMS
+    x = rng.normal(size=(n, N_COVARIATES))
+    d = score[first] - score[second] + 0.1 * x[:, 0] + 0.05
+    odds = np.stack([np.exp(d / 2), np.exp(-d / 2), np.full(n, 0.7)])
+    drawn = (rng.random(n) > np.cumsum(odds / odds.sum(axis=0), axis=0)).sum(axis=0)
+    columns: dict[str, Any] = {
+        "model_a": names[first],
+        "model_b": names[second],
+        "winner": np.array(["model_a", "model_b", "tie"])[drawn],
+        "judge": rng.integers(max(n // 5, 1), size=n).astype(str),
+        "tstamp": 1.7e9 + np.sort(rng.random(n)) * 1e7,
+    }
+    for k in range(N_COVARIATES):
+        columns |= {f"x{k}_a": x[:, k], f"x{k}_b": np.zeros(n)}
+    pd.DataFrame(columns).to_parquet(path, row_group_size=1 << 20)
+
+
+def clock(name: str, call: Callable[[], Any]) -> Any:
+    """Run something once, and print how long it took and the most memory so far."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = call()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"{name:<58}{wall:8.2f} s{cpu:8.2f} s{memory:8.2f} GB", flush=True)
+    return result
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--battles", type=int, default=1_000_000)
+    parser.add_argument("--peers", help="a Python with evalica and arena-rank")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "votes.parquet"
+        write_votes(path, arguments.battles)
+        rank(Battles(["a", "b"], ["b", "a"], ["a", "tie"]), draws=10)  # imports
+        print(f"{arguments.battles:,} battles{'':<46}{'wall':>10}{'processor':>10}{'memory':>10}")
+        data = clock("read", lambda: read_battles(path))
+        clock("davidson, estimate", lambda: rank(data, "davidson", draws=0))
+        clock("bradley_terry, estimate", lambda: rank(data, "bradley_terry", draws=0))
+        for unit in ("battle", "judge"):
+            name = f"davidson, posterior and leaderboard, unit {unit}"
+            clock(name, lambda unit=unit: rank(data, "davidson", unit=unit))
+        clock("elo, estimate", lambda: rank(data, "elo", draws=0))
+        name = "davidson, ten covariates and position, unit judge"
+        clock(name, lambda: rank(data, "davidson", covariates=FORMULA))
+        if arguments.peers:
+            command = [arguments.peers, "-c", PEERS, str(path)]
+            found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            for peer, seconds in json.loads(found.splitlines()[-1]).items():
+                shown = f"{seconds:8.2f} s" if isinstance(seconds, float) else f"  {seconds}"
+                print(f"{peer:<58}{shown}")
+
+
+if __name__ == "__main__":
+    main()
