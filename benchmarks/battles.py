@@ -89,7 +89,7 @@ def clock(name: str, call: Callable[[], Any]) -> Any:
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Arenas: from votes to a leaderboard.")
     parser.add_argument("--battles", type=int, default=1_000_000)
     parser.add_argument("--peers", help="a Python with evalica and arena-rank")
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 """What the models of paired comparisons observe: pairs, or single battles with covariates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,8 +81,13 @@ class Observed:
 
     def keep(self, rows: NDArray[np.bool_]) -> "Observed":
         """Return some of the rows."""
-        kept = (part[rows] for part in (self.first, self.second, self.results, self.design))
-        return Observed(self.systems, *kept, self.terms)
+        return replace(
+            self,
+            first=self.first[rows],
+            second=self.second[rows],
+            results=self.results[rows],
+            design=self.design[rows],
+        )
 
     def ahead(self, score: Any, covariate_prior: PriorLike) -> Any:
         """Return how far the first systems are ahead, covariates included, inside a model."""

@@ -219,25 +219,30 @@ def plan(
     if goal == "width" and (budget is not None or k is not None):
         raise click.UsageError("--budget and --top go with other goals than width")
     data = _read(paths, settings)
-    noun, forecast = "trials", {"further": further}
-    if isinstance(data, Comparisons):
-        if width is not None or further is not None:
-            raise click.UsageError("--goal width and --further go with outcomes of questions")
-        plan_pairs, suggest, noun, forecast = plan_battles, suggest_battles, "battles", {}
-    if width is not None:
+    of_battles = isinstance(data, Comparisons)
+    if of_battles and (width is not None or further is not None):
+        raise click.UsageError("--goal width and --further go with outcomes of questions")
+    if width is not None and not isinstance(data, Comparisons):
         _plan_widths(data, width, output_format, error, further, random_seed)
         return
     aim: dict[str, Any] = {"goal": goal, "k": k, "random_seed": random_seed}
     with progress("Planning"):
         decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
-    verdict = _say_whether_to_stop(decision, error, noun)
+    verdict = _say_whether_to_stop(decision, error, "battles" if of_battles else "trials")
     say(f"{', '.join(decision.answer)}: {verdict}", err=True)
     if budget is None:
-        print_frame(plan_pairs(data, error=error, **forecast, **aim), output_format)
+        if isinstance(data, Comparisons):
+            table = plan_battles(data, error=error, **aim)
+        else:
+            table = plan_pairs(data, error=error, further=further, **aim)
+        print_frame(table, output_format)
     else:
         with progress("Choosing where to run further trials"):
-            suggested = suggest(data, budget, **aim)
+            if isinstance(data, Comparisons):
+                suggested = suggest_battles(data, budget, **aim)
+            else:
+                suggested = suggest(data, budget, **aim)
         for_people = output_format in ("table", "markdown") and "question" in suggested
         print_frame(_by_system(suggested) if for_people else suggested, output_format)
 

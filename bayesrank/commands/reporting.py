@@ -371,8 +371,11 @@ def _rank_all(
 def _study_priors(
     data: "Responses | Comparisons", name: str, options: dict[str, Any], random_seed: int | None
 ) -> "xr.Dataset":
+    from bayesrank.responses import Responses
     from bayesrank.studies import prior_sensitivity
 
+    if not isinstance(data, Responses):
+        raise click.UsageError("--prior-sensitivity goes with outcomes of questions")
     # ArviZ logs where to read about what the verdict says in words.
     logging.getLogger("arviz_stats").setLevel(logging.ERROR)
     return prior_sensitivity(data, name, random_seed=random_seed or 0, **options)

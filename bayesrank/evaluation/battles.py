@@ -92,7 +92,7 @@ def evaluate_battles(
         tables.append(table.assign(metric=label, observed_mean=observed, place=range(len(table))))
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
     columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
-    stacked = stacked[columns].reset_index(drop=True)
+    stacked = stacked.reindex(columns=columns).reset_index(drop=True)
     stacked.attrs.update(unit=unit, target=dict.fromkeys(labels, "battles"))
     return stacked
 

@@ -75,7 +75,7 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
     rows = pd.concat(tables, ignore_index=True)
     if "weight" in rows:
         rows["weight"] = rows["weight"].fillna(1.0)
-    return Battles(**battle_arguments(rows.drop(columns=set(rows.columns) - common)))
+    return Battles(**battle_arguments(rows.drop(columns=list(set(rows.columns) - common))))
 
 
 def _parse(path: Path) -> "pd.DataFrame":

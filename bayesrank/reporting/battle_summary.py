@@ -57,5 +57,5 @@ def _facts_of_rows(data: Battles) -> dict[str, str]:
     return facts
 
 
-def _share(number: float, total: float) -> str:
+def _share(number: float | np.integer, total: float) -> str:
     return f"{number:,.10g} of {total:,.10g} ({100 * number / max(total, 1):.1f} %)"

@@ -80,8 +80,10 @@ def _notes(row: Method, data: Responses | Comparisons) -> list[str]:
         notes.append(f"needs {', '.join(flags)}")
     if row.existence is not None:
         try:
-            as_pairs = row.data == "comparisons" and isinstance(data, Responses)
-            load_function(row.existence)(data.comparisons if as_pairs else data)
+            given = data
+            if row.data == "comparisons" and isinstance(data, Responses):
+                given = data.comparisons
+            load_function(row.existence)(given)
         except NoFiniteEstimate:
             notes.append("no finite maximum-likelihood estimate: use the back end map")
     if isinstance(data, Responses) and not has_repeated_trials(data):

@@ -160,7 +160,7 @@ def effect_notes(result: "xr.DataTree") -> list[str]:
         text = f"{name}: {float(point['effect'].sel(covariate=name)):+.3f}"
         if "score_lower" in ranking:
             prob = float(ranking.attrs["ci_prob"])
-            drawn = result["posterior"]["effect"].sel(covariate=name).values
+            drawn = np.asarray(result["posterior"]["effect"].sel(covariate=name))
             low, high = np.quantile(drawn, (0.5 - prob / 2, 0.5 + prob / 2))
             text = f"{text} [{low:+.3f}, {high:+.3f}]"
         what = "of the answer shown first" if name == "position" else "per standard deviation"

@@ -171,7 +171,7 @@ def point_tie(result: xr.DataTree, likelihood: PairLikelihood) -> FloatArray:
     if likelihood.start is None:
         return np.array([likelihood.log_tie or 0.0])
     with np.errstate(divide="ignore"):
-        return np.log(result["point_estimate"]["tie_strength"].values.reshape(1))
+        return np.log(np.asarray(result["point_estimate"]["tie_strength"])).reshape(1)
 
 
 def _ordered(result: xr.DataTree) -> tuple[NDArray[np.str_], NDArray[np.intp], FloatArray]:

@@ -1,6 +1,7 @@
 """Stability of rankings by the number of votes: how many it takes to find the final order."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,7 @@ def battle_stability(
 
 
 def _agreement(
-    parts: list[Battles], method: str, options: dict[str, object], final: np.ndarray
+    parts: list[Battles], method: str, options: dict[str, Any], final: np.ndarray
 ) -> tuple[float, ...]:
     """Return mean, spread and range of tau, the share with the same best, and failures."""
     taus, same = [], []
