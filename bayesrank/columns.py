@@ -231,12 +231,13 @@ def _only(
     if not present:
         if name in OPTIONAL:
             return ()
+        wide = ", or pass wide=True for one column per system" if name == "system" else ""
         remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
         raise DataError(
             f"{source.argument} must have a column for the {name}, called "
             f"{', '.join(NAMES[name][:3])} or the like; got "
             f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}: "
-            f"{remedy or f'name it by {name}=...'}"
+            f"{remedy or f'name it by {name}=...{wide}'}"
         )
     first, *others = present
     if field_name(first) != name:

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 # Where a table keeps what its rows cannot say: pandas.DataFrame.attrs[ATTRIBUTE].
 ATTRIBUTE = "bayesrank"
 
-# A table of so many cells fits into memory; a larger one must have one row for a hundred cells.
-CELLS = 10_000_000
-CELLS_PER_ROW = 100
-
 
 def read_long(
     frame: "pd.DataFrame",
@@ -79,12 +75,6 @@ def arrange(
         labels.append(found.tolist())
     shape = tuple(map(len, labels))
     n_cells = math.prod(shape)
-    if n_cells > max(CELLS, CELLS_PER_ROW * len(table)):
-        raise DataError(
-            "frame must have an outcome for one cell in a hundred; got "
-            f"{len(table)} rows for {shape[0]} systems, {shape[1]} questions and {shape[2]} "
-            "trials: check which columns name the system, the question and the trial"
-        )
     place = np.ravel_multi_index(tuple(index), shape)
     cells = np.full(n_cells, np.nan)
     cells[place] = table["outcome"].to_numpy()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 CELL = ["system", "question", "trial"]
 
+# A table of so many cells fits into memory; a larger one must have one row for a hundred cells.
+CELLS = 10_000_000
+CELLS_PER_ROW = 100
+
 # Groups with this name are meant by whoever gave it to the column.
 _MEANT = ("group", "benchmark")
 
@@ -169,12 +173,14 @@ def number_trials(
         order = _order(table)
         if files is None:
             _refuse_some_repeats(table, order)
-        return replace(read, frame=table.assign(trial=order), numbered=True)
+        numbered = replace(read, frame=table.assign(trial=order), numbered=True)
+        repeated_cells(numbered.frame, source)
+        return numbered
     numbers = _as_numbers(table["trial"].cat.categories.tolist())
     if numbers is not None:
         table = table.assign(trial=numbers[table["trial"].cat.codes.to_numpy()])
-    repeated = np.asarray(table.duplicated(CELL))
-    if repeated.any():
+    repeated = repeated_cells(table, source)
+    if repeated is not None:
         within = None if files is None else table.assign(file=files).duplicated(["file", *CELL])
         if within is None or read.paired or np.asarray(within).any():
             raise _repeated(table, repeated if within is None or read.paired else within, source)
@@ -182,6 +188,43 @@ def number_trials(
     if (numbers is None or read.paired) and not _shared(table):
         return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
     return replace(read, frame=table, numbered=numbers is not None)
+
+
+def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] | None:
+    """Return which rows repeat a system, question and trial, None if no row does.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With columns system, question and trial.
+    source : Source
+        For messages.
+
+    Returns
+    -------
+    numpy.ndarray of bool and shape (row,), or None
+
+    Raises
+    ------
+    DataError
+        If the table fills so few of its cells that an array of them takes too much memory.
+    """
+    place, n_cells = 0, 1
+    sizes = []
+    for name in CELL:
+        codes, found = table[name].factorize()
+        place, n_cells = place * len(found) + codes.astype(np.int64), n_cells * len(found)
+        sizes.append(len(found))
+        if n_cells > max(CELLS, CELLS_PER_ROW * len(table)):
+            counted = ", ".join(f"{n} {each}s" for n, each in zip(sizes, CELL, strict=False))
+            raise DataError(
+                f"{source.argument} must have an outcome for one cell in a hundred; got "
+                f"{len(table)} rows for {counted}: check which columns name the system, the "
+                "question and the trial"
+            )
+    filled = np.zeros(n_cells, dtype=bool)
+    filled[place] = True
+    return None if filled.sum() == len(table) else np.asarray(table.duplicated(CELL))
 
 
 def _labels(

@@ -5,9 +5,10 @@ and ranking by a NumPy method must not wait for PyMC or for Matplotlib.
 """
 
 import warnings
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,10 +44,14 @@ from bayesrank.commands.flags import (
     method_flags,
     own_flags,
 )
+from bayesrank.commands.groups import group_options, print_groups, rank_or_weigh, say_weights
 from bayesrank.commands.printing import leaderboard_options, print_columns, print_leaderboard
 from bayesrank.commands.reporting import check, cite, completion, report
 from bayesrank.commands.rubrics import rubric
 from bayesrank.commands.studies import study
+
+if TYPE_CHECKING:
+    from bayesrank.by_group import GroupWeights
 
 _EXAMPLE_SEED = 1
 
@@ -98,6 +103,7 @@ def main() -> None:
 )
 @reading_options
 @arena_options
+@group_options
 @click.option(
     "--lcb",
     type=float,
@@ -128,6 +134,8 @@ def rank(
     options: dict[str, Any],
     anchor: str | None,
     min_votes: int | None,
+    by_group: bool,
+    group_weights: "GroupWeights | None",
     **settings: Any,
 ) -> None:
     """Rank the systems in evaluation logs and print the leaderboard.
@@ -140,7 +148,6 @@ def rank(
     on stderr.
     """
     from bayesrank.checking import check as check_result
-    from bayesrank.ranking import rank as rank_systems
     from bayesrank.readers import read_data
     from bayesrank.results.storage import save
 
@@ -149,12 +156,16 @@ def rank(
     scale = reading.pop("scale") if reading["scale"] == "elo" else None
     data = read_data(paths, **reading)
     settings["method"] = settings["method"] or default_method(data)
+    say_weights(data, group_weights)
     with progress(f"Ranking by {settings['method']}"):
-        tree = rank_systems(data, **settings, **options)
+        tree = rank_or_weigh(data, group_weights, settings | options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
+    show = partial(print_leaderboard, output_format=output_format, top=top, sort=sort)
     shown = as_arenas_print(tree, scale, anchor, min_votes)
-    print_leaderboard(shown, output_format, top=top, sort=sort, columns=columns)
-    if settings["draws"] != 0:
+    show(shown, columns=columns)
+    if by_group:
+        print_groups(data, partial(show, columns=columns), settings | options)
+    if settings["draws"] != 0 and group_weights is None:
         with progress("Checking the ranking"):
             report = check_result(tree, data)
         note(report.summary)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.columns import Source
 from bayesrank.errors import DataError
 from bayesrank.readers.log import STATUSES
+from bayesrank.standard_table import repeated_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,15 +140,18 @@ def build_table(
     frame, n_wrong = _count_wrong(frame, wrong)
     _check_outcomes(frame)
     observed = _observed(frame)
-    answered = np.asarray(frame["question"].isin(list(set(frame["question"].to_numpy()[observed]))))
+    answered = _marked(frame["question"], observed)
+    n_asked = _distinct(frame["question"])
     columns = [*COLUMNS, *(name for name in ("group", "status") if name in frame), *details]
-    kept = frame.take(np.flatnonzero(answered)).reset_index(drop=True).reindex(columns=columns)
+    if not answered.all():
+        frame = frame.take(np.flatnonzero(answered)).reset_index(drop=True)
+    kept = frame.reindex(columns=columns)
     shape = tuple(_distinct(kept[column]) for column in CELL)
     missing = _missing_by_status(kept, math.prod(shape))
     message = describe(shape, sum(missing.values()), missing)
     if any(n_wrong.values()):
         message += f"; {_listed(n_wrong)} counted as wrong"
-    n_unanswered = _distinct(frame["question"]) - shape[1]
+    n_unanswered = n_asked - shape[1]
     if n_unanswered:
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"
     n_missing = sum(missing.values())
@@ -252,7 +257,15 @@ def _count(number: int, noun: str) -> str:
 
 
 def _distinct(column: Any) -> int:
-    return len(set(column.tolist()))
+    return int(column.nunique())
+
+
+def _marked(column: Any, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows have a label that some of the chosen rows have."""
+    codes, found = column.factorize()
+    marked = np.zeros(len(found), dtype=bool)
+    marked[codes[rows]] = True
+    return marked[codes]
 
 
 def _observed(frame: "pd.DataFrame") -> NDArray[np.bool_]:
@@ -260,8 +273,8 @@ def _observed(frame: "pd.DataFrame") -> NDArray[np.bool_]:
 
 
 def _check_cells(frame: "pd.DataFrame") -> None:
-    repeated = np.asarray(frame.duplicated(CELL))
-    if repeated.any():
+    repeated = repeated_cells(frame, Source("paths"))
+    if repeated is not None:
         cell = frame.iloc[repeated.argmax()]
         raise DataError(
             "paths must hold one outcome per system, question and trial; got more for "
@@ -276,9 +289,9 @@ def _check_outcomes(frame: "pd.DataFrame") -> None:
         raise DataError(
             f"paths must hold at least one outcome; got {_count(len(frame), 'row')} without any"
         )
-    systems = frame["system"].to_numpy()
-    silent = ~np.asarray(frame["system"].isin(list(set(systems[known]))))
+    silent = ~_marked(frame["system"], known)
     if silent.any():
+        systems = frame["system"].to_numpy()
         raise DataError(
             "paths must hold an outcome of every system; got none for "
             f"{systems[silent.argmax()]!r}: leave out its logs, or count what it lacks as wrong "

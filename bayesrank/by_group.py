@@ -1,0 +1,222 @@
+"""Rankings of groups of questions, and one ranking in which groups have chosen weights."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesrank.errors import DataError
+from bayesrank.method import Method
+from bayesrank.ranking import rank
+from bayesrank.responses import Responses
+from bayesrank.validation import checked_seed
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+type GroupWeights = str | Mapping[str, float]
+
+
+def rank_by_group(
+    data: Responses,
+    method: str | Method | None = None,
+    *,
+    random_seed: int | None = None,
+    **settings: Any,
+) -> "dict[str, xr.DataTree]":
+    """Rank the systems on each group of questions by itself.
+
+    Parameters
+    ----------
+    data : Responses
+        Outcomes, whose questions have groups.
+    method, random_seed, **settings
+        As in :func:`bayesrank.rank`. Groups have seeds of their own.
+
+    Returns
+    -------
+    dict of str to xarray.DataTree
+        What :func:`bayesrank.rank` returns, by group in the order of the questions; a group has the
+        systems with an outcome in it.
+
+    Raises
+    ------
+    DataError
+        If questions have no groups.
+
+    Examples
+    --------
+    >>> data = Responses([[1, 0, 1], [1, 1, 0]], systems=["a", "b"], groups=["x", "x", "y"])
+    >>> trees = rank_by_group(data, "avg", draws=0)
+    >>> {name: tree["ranking"]["score"].values.tolist() for name, tree in trees.items()}
+    {'x': [0.5, 1.0], 'y': [1.0, 0.0]}
+    """
+    names = list(_sizes(data))
+    seeds: list[int | None] = [None] * len(names)
+    if random_seed is not None:
+        states = np.random.SeedSequence(checked_seed(random_seed)).generate_state(len(names))
+        seeds = states.tolist()
+    trees = {}
+    for name, seed in zip(names, seeds, strict=True):
+        part = data.select(groups=[name])
+        seen = [
+            system for system, row in zip(part.systems, part.observed, strict=True) if row.any()
+        ]
+        trees[name] = rank(part.select(systems=seen), method, random_seed=seed, **settings)
+    return trees
+
+
+def rank_weighted(
+    data: Responses,
+    method: str | Method | None = None,
+    *,
+    group_weights: GroupWeights,
+    ci_prob: float = 0.95,
+    lcb: float = 0.05,
+    **settings: Any,
+) -> "xr.DataTree":
+    r"""Rank systems by the weighted mean of their scores on groups of questions.
+
+    The score of a system is :math:`\sum_g w_g s_g` of its scores :math:`s_g` on each group, which
+    are drawn independently. So benchmarks of different sizes can count alike.
+
+    Parameters
+    ----------
+    data : Responses
+        Outcomes, whose questions have groups; every system has outcomes in all groups that have a
+        weight.
+    group_weights : "equal", "size" or mapping of str to float
+        Weights of the groups, which are made to sum to one: all alike, the numbers of their
+        questions, or a number for each.
+    method, ci_prob, lcb, **settings
+        As in :func:`bayesrank.rank`.
+
+    Returns
+    -------
+    xarray.DataTree
+        As of :func:`bayesrank.rank`, with the weights as the attribute ``group_weights``; observed
+        means have the same weights.
+
+    Raises
+    ------
+    DataError
+        If questions have no groups, a weight is not a positive number or of no group, or a system
+        lacks a group.
+
+    Examples
+    --------
+    >>> data = Responses([[1, 0, 1], [1, 1, 0]], systems=["a", "b"], groups=["x", "x", "y"])
+    >>> tree = rank_weighted(data, "avg", group_weights="equal", draws=0)
+    >>> tree["ranking"]["score"].values.tolist()
+    [0.75, 0.5]
+    """
+    shares = group_shares(data, group_weights)
+    kept = data.select(groups=list(shares))
+    trees = rank_by_group(kept, method, ci_prob=ci_prob, lcb=lcb, **settings)
+    for name, tree in trees.items():
+        lacking = sorted(set(kept.systems) - set(map(str, tree["ranking"]["system"].values)))
+        if lacking:
+            raise DataError(
+                f"group_weights must be of groups that every system has outcomes in; got none of "
+                f"{lacking[0]!r} in {name!r}: leave the group or the system out"
+            )
+    return _combined(kept, trees, shares, ci_prob=ci_prob, lcb=lcb)
+
+
+def group_shares(data: Responses, group_weights: GroupWeights) -> dict[str, float]:
+    """Return the weight of each group, which sum to one.
+
+    Parameters
+    ----------
+    data, group_weights
+        As in :func:`rank_weighted`.
+
+    Returns
+    -------
+    dict of str to float
+
+    Raises
+    ------
+    DataError
+        As :func:`rank_weighted`.
+
+    Examples
+    --------
+    >>> group_shares(Responses([[1, 0, 1, 1]], groups=["x", "x", "x", "y"]), "size")
+    {'x': 0.75, 'y': 0.25}
+    """
+    sizes = _sizes(data)
+    if isinstance(group_weights, str):
+        if group_weights not in ("equal", "size"):
+            raise DataError(
+                f"group_weights must be equal, size, or a number for each group; got "
+                f"{group_weights!r}"
+            )
+        weights: dict[str, float] = {
+            name: 1.0 if group_weights == "equal" else float(n) for name, n in sizes.items()
+        }
+    else:
+        unknown = [name for name in group_weights if name not in sizes]
+        if unknown:
+            raise DataError(
+                f"group_weights must be of the groups {', '.join(sizes)}; got {unknown[0]!r}"
+            )
+        weights = {name: float(group_weights[name]) for name in sizes if name in group_weights}
+        if not weights or not all(math.isfinite(w) and w > 0.0 for w in weights.values()):
+            raise DataError(f"group_weights must be positive numbers; got {dict(group_weights)!r}")
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def _sizes(data: Responses) -> Counter[str]:
+    if data.groups is None:
+        raise DataError(
+            "groups must be given for rankings by group; got questions without any: name the "
+            "column of a table by group=..."
+        )
+    return Counter(data.groups)
+
+
+def _combined(
+    data: Responses,
+    trees: "Mapping[str, xr.DataTree]",
+    shares: Mapping[str, float],
+    *,
+    ci_prob: float,
+    lcb: float,
+) -> "xr.DataTree":
+    """Put the results of groups into one."""
+    import xarray as xr
+
+    from bayesrank.results.evidence import summarize_evidence
+    from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
+    from bayesrank.results.tree import data_groups
+
+    def weighted(group: str, variable: str) -> "xr.DataArray":
+        parts = [
+            share * trees[name][group].to_dataset()[variable].sel(system=list(data.systems))
+            for name, share in shares.items()
+        ]
+        return sum(parts[1:], parts[0])
+
+    systems = data.systems
+    score = weighted("ranking", "score").values
+    ranking = summarize_point(score, systems)
+    posterior = weighted("posterior", "score").transpose("chain", "draw", "system")
+    if posterior.sizes["draw"] > 1:
+        flat = posterior.values.reshape(-1, len(systems))
+        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
+        resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob)
+        ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
+    evidence = summarize_evidence(data, ci_prob=ci_prob)
+    evidence["observed_mean"] = ("system", weighted("ranking", "observed_mean").values)
+    ranking = ranking.assign(evidence.data_vars).assign_attrs(evidence.attrs)
+    groups = {"posterior": posterior.to_dataset(name="score"), "ranking": ranking}
+    tree = xr.DataTree.from_dict(groups | data_groups(data, "counts"))
+    first = next(iter(trees.values()))
+    tree.attrs.update(first.attrs)
+    tree.attrs.update(fingerprint=data.fingerprint, group_weights=json.dumps(dict(shares)))
+    return tree

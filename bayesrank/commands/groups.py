@@ -1,0 +1,95 @@
+"""Options of ``bayesrank rank`` for groups of questions."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bayesrank.commands.console import note, say
+from bayesrank.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrank.by_group import GroupWeights
+
+# Groups that are named.
+_SHOWN = 10
+
+
+def group_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how groups count, and whether each is ranked."""
+    command = click.option(
+        "--group-weights",
+        metavar="equal|size|NAME=W,...",
+        callback=_parse,
+        help="Rank by the weighted mean of the scores on groups of questions.  "
+        "[default: every question counts the same]",
+    )(command)
+    return click.option(
+        "--by-group", is_flag=True, help="Print a leaderboard of each group of questions as well."
+    )(command)
+
+
+def say_weights(data: Any, weights: "GroupWeights | None") -> None:
+    """Say how groups weigh, where there are several."""
+    from bayesrank.by_group import group_shares
+
+    sizes = Counter(getattr(data, "groups", None) or ())
+    if weights is None or not sizes:
+        if len(sizes) > 1:
+            note(f"Groups: {_listed(sizes)}; every question counts the same (--group-weights).")
+        return
+    shares = group_shares(data, weights)
+    note(f"Groups weigh {_listed({name: f'{share:.3g}' for name, share in shares.items()})}.")
+
+
+def rank_or_weigh(
+    data: Any, weights: "GroupWeights | None", settings: dict[str, Any]
+) -> "xr.DataTree":
+    """Rank, by the weighted mean over groups if they have weights."""
+    from bayesrank.by_group import rank_weighted
+    from bayesrank.ranking import rank
+
+    if weights is None:
+        return rank(data, **settings)
+    _refuse_battles(data, "group_weights")
+    return rank_weighted(data, group_weights=weights, **settings)
+
+
+def print_groups(data: Any, show: Callable[[Any], None], settings: dict[str, Any]) -> None:
+    """Print the leaderboard of each group."""
+    from bayesrank.by_group import rank_by_group
+
+    _refuse_battles(data, "by_group")
+    for name, tree in rank_by_group(data, **settings).items():
+        say(f"\nGroup {name}:")
+        show(tree)
+
+
+def _refuse_battles(data: Any, argument: str) -> None:
+    from bayesrank.responses import Responses
+
+    if not isinstance(data, Responses):
+        raise DataError(f"{argument} must be left out for battles, which have no questions")
+
+
+def _listed(values: Any) -> str:
+    named = ", ".join(f"{name} {value}" for name, value in list(values.items())[:_SHOWN])
+    more = len(values) - _SHOWN
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _parse(ctx: click.Context, param: click.Parameter, value: str | None) -> "GroupWeights | None":
+    """Return a word, or numbers by group."""
+    if value is None or "=" not in value:
+        return value
+    weights = {}
+    for part in value.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError as error:
+            raise click.BadParameter(f"must be equal, size or NAME=W,...; got {part!r}") from error
+    return weights
