@@ -68,15 +68,14 @@ def arrange(
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Lay a table out as an array; what it keeps as :func:`read_long`."""
     table = read.frame
-    index, labels = [], []
+    place: Any = 0
+    labels = []
     for name in ("system", "question", "trial"):
         codes, found = table[name].factorize(sort=name == "trial" and read.numbered)
-        index.append(codes)
+        place = place * len(found) + codes
         labels.append(found.tolist())
     shape = tuple(map(len, labels))
-    n_cells = math.prod(shape)
-    place = np.ravel_multi_index(tuple(index), shape)
-    cells = np.full(n_cells, np.nan)
+    cells = np.full(math.prod(shape), np.nan)
     cells[place] = table["outcome"].to_numpy()
     named: dict[str, Any] = {
         "systems": labels[0],
@@ -86,7 +85,7 @@ def arrange(
         named["paired"] = True
     if "group" in table:
         groups = np.empty(shape[1], dtype=object)
-        groups[index[1]] = table["group"].astype(object).to_numpy()
+        groups[table["question"].factorize()[0]] = table["group"].astype(object).to_numpy()
         named["groups"] = groups.tolist()
     return cells.reshape(shape), named | _kept(kept or {}, named)
 

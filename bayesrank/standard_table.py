@@ -241,7 +241,8 @@ def _labels(
         ) from error
     texts = [_text(label, whole=name != "system") for label in found.tolist()]
     known = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
-    place = np.array([*(known.get(text, -1) for text in texts), -1])[codes]
+    places = [*(known.get(text, -1) for text in texts), -1]
+    place = np.array(places, dtype=np.int32)[codes]
     blank = place < 0
     if needed and blank.any():
         raise DataError(

@@ -78,11 +78,13 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             for frame, path in zip(frames, paths, strict=True)
         ]
     frames = _select(frames, selection)
-    tables = [
-        _standard(frame, chosen, Source("paths", f" in {path.name}"), wide=selection.wide)
-        for frame, path in zip(frames, paths, strict=True)
-        if len(frame)
-    ]
+    tables = []
+    for path in paths:
+        frame = frames.pop(0)  # large tables are not kept twice
+        if len(frame):
+            source = Source("paths", f" in {path.name}")
+            tables.append(_standard(frame, chosen, source, wide=selection.wide))
+        del frame
     whole, files = _below(tables)
     read = number_trials(tell_apart(whole, Source("paths")), Source("paths"), files)
     wrong = selection.count_as_wrong or ()

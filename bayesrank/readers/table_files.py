@@ -197,7 +197,11 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
         return _from_text(path, TEXT[suffix], needed, text=text)
     if suffix in BINARY:
         table, names = _read_arrow(path, needed)
-        frame = table.to_pandas(strings_to_categorical=not text)
+        # Each column of the table goes when it has become one of the frame.
+        frame = table.to_pandas(
+            strings_to_categorical=not text, split_blocks=True, self_destruct=True
+        )
+        del table
         blank = pd.Categorical.from_codes(np.full(len(frame), -1, dtype=np.int8), categories=[])
         return frame.assign(**{name: blank for name in names if name not in frame})
     if suffix in LINES:
