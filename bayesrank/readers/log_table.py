@@ -66,7 +66,8 @@ class LogTable:
         -------
         xarray.DataArray
             Dims system, question and trial, NaN where an outcome is missing; a coordinate of all
-            three dims for each of `details`, and ``group`` by question where there are groups.
+            three dims for each of `details` and for the status, and ``group`` by question where
+            there are groups.
             :meth:`bayesrank.Responses.from_dataarray` takes it.
 
         Examples
@@ -88,7 +89,7 @@ class LogTable:
         shape = tuple(len(labels) for labels in coords.values())
         outcomes = np.full(shape, np.nan)
         outcomes[tuple(index)] = self.frame["outcome"]
-        for name in self.details:
+        for name in (*self.details, *(["status"] if "status" in self.frame else [])):
             values = np.full(shape, "", dtype=object)
             values[tuple(index)] = self.frame[name]
             coords[name] = (CELL, values)

@@ -43,6 +43,9 @@ _LONGEST = 40
 # Characters of a digest.
 _DIGEST = 8
 
+# Where an object of a process lay in memory.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
 # How file managers and people name copies.
 _COPY = re.compile(r"^copy of |(?:[ _-]*\(\d+\)|[ _-]copy(?:[ _-]?\d+)?)+$", re.IGNORECASE)
 
@@ -261,7 +264,7 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Fields:
             fields |= _flat(value, f"{prefix}{name}.")
         elif value is not None and value != [] and value != "":
             text = value if isinstance(value, str) else json.dumps(value, default=str)
-            fields[f"{prefix}{name}"] = text
+            fields[f"{prefix}{name}"] = _ADDRESS.sub("", text)
     return fields
 
 

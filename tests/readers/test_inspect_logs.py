@@ -415,6 +415,7 @@ def test_limits_and_errors_are_coordinates(write_eval, inspect_log, suffix):
     assert outcomes.dims == ("system", "question", "trial")
     assert outcomes.coords["limit"].values.tolist() == [[["", ""], ["token", ""]]]
     assert outcomes.coords["error"].values.tolist() == [[["", ""], ["", "connection lost"]]]
+    assert outcomes.coords["status"].values.tolist() == [[["", ""], ["limit", "error"]]]
     # A sample that reached a limit has an outcome, one with an error has none.
     np.testing.assert_array_equal(outcomes.values, [[[1, 0], [0, np.nan]]])
     assert Responses.from_dataarray(outcomes).outcomes.tolist() == [[[1, 0], [0, -1]]]
@@ -453,3 +454,11 @@ def test_sample_that_occurs_twice_in_an_epoch(write_eval, inspect_log):
     path = write_eval("log.json", inspect_log("m", [("s1", 1, "C"), ("s1", 1, "I")]))
     with pytest.raises(DataError, match=r"once; got 's1' twice in epoch 1 of log\.json: give"):
         read_responses(path)
+
+
+def test_addresses_in_memory_tell_nothing_apart(write_eval, inspect_log):
+    for number in (1, 2):
+        arguments = {"grade": f"<function grade at 0x7f00{number}>"}
+        log = inspect_log("m", ROWS, task_id=str(number), solver_args=arguments)
+        path = write_eval(f"{number}.eval", log)
+    assert read_responses(path.parent).shape == (1, 2, 4)
