@@ -43,6 +43,7 @@ from bayesrank.inference.fits.zero_sum import (
     NormalScores,
     ZeroSumScores,
     centred,
+    diagonals,
     first_scores,
     fit_scores,
 )
@@ -146,7 +147,7 @@ class SetChoices(ZeroSumScores):
         share += (0.5 * share.sum(axis=-1))[:, :, np.newaxis] * self.lost
         half = share.transpose(0, 2, 1) @ (self.weights[:, :, np.newaxis] * self.lost)
         matrix = half + half.transpose(0, 2, 1)
-        diagonal = np.einsum("bii->bi", matrix)
+        diagonal = diagonals(matrix)
         diagonal += own
         matrix *= -strength[:, :, np.newaxis] * strength[:, np.newaxis, :]
         diagonal += expected + self.prior.precision[:, np.newaxis]
@@ -272,7 +273,7 @@ class WinnerSetCounts(ZeroSumScores):
 
         def information() -> Array:
             matrix = sets.covariance(weights / self.sizes)
-            np.einsum("bii->bi", matrix)[...] += self.prior.precision[:, np.newaxis]
+            diagonals(matrix)[...] += self.prior.precision[:, np.newaxis]
             return matrix
 
         return self.shares - expected + self.prior.gradient(point), information

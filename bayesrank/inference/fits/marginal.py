@@ -247,6 +247,10 @@ class MarginalItems(MarginalLikelihood):
         """
         # Squares of these, summed over nodes, are moments of all systems together.
         root = np.sqrt(weights.sum(axis=0))[:, None] * expected
+        if self.slopes == "fixed":
+            mean = weights @ expected
+            none = np.zeros((len(slope), 0))
+            return root.T @ root - mean.T @ mean, none, none[:0]
         powers = np.stack([weights, weights * z, weights * z**2])
         mean, first, second = powers @ expected
         _, mean_z, mean_square = powers.sum(axis=-1, keepdims=True)

@@ -12,7 +12,13 @@ from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, inner_threshold, net
 from bayesrank.inference.fits.penalty import checked_precision
-from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, first_scores, fit_scores
+from bayesrank.inference.fits.zero_sum import (
+    NormalScores,
+    ZeroSumScores,
+    diagonals,
+    first_scores,
+    fit_scores,
+)
 
 # Log-odds that no finite estimate reaches on fewer than millions of comparisons; beyond them the
 # curvature is looked at.
@@ -98,7 +104,7 @@ class PairCounts(ZeroSumScores):
         curvature = derivatives[1] + derivatives[1].transpose(0, 2, 1)
         matrix = np.empty((len(curvature), p, p))
         np.negative(curvature, out=matrix[:, :size, :size])
-        diagonal = np.einsum("bii->bi", matrix)
+        diagonal = diagonals(matrix)
         diagonal[:, :size] += curvature.sum(axis=-1) + self.prior.precision[:, np.newaxis]
         if p > size:
             held = self.likelihood.held(point)

@@ -178,6 +178,11 @@ def centred(scores: Array) -> Array:
     return scores - scores.sum(axis=-1, keepdims=True) / scores.shape[-1]
 
 
+def diagonals(matrices: Array) -> Array:
+    """Return a view of the diagonals of contiguous matrices; np.einsum takes ten times as long."""
+    return matrices.reshape(len(matrices), -1)[:, :: matrices.shape[-1] + 1]
+
+
 def solve_zero_sum(matrix: Array, gradient: Array, size: int, precision: Array) -> Array:
     """Solve for Newton steps whose first `size` coordinates are determined up to a common shift.
 
@@ -197,7 +202,7 @@ def solve_zero_sum(matrix: Array, gradient: Array, size: int, precision: Array) 
     numpy.ndarray of shape (resample, p)
         Steps, up to that shift; NaN where the matrix is singular.
     """
-    diagonal = np.einsum("bii->bi", matrix)
+    diagonal = diagonals(matrix)
     # A parameter without data has a zero row, which must not stop the whole batch.
     diagonal += diagonal <= 0.0
     free = precision == 0.0
