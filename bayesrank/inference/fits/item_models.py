@@ -12,6 +12,7 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines, Rasch
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.starts import smoothed_log_odds, stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
@@ -200,7 +201,9 @@ def merged_questions(
         return problem, None
     ordered = np.sort(answers.by_question[0, kept])
     n_distinct, n_questions = 1 + np.count_nonzero(np.diff(ordered)), answers.asked.size
-    if 2 * n_distinct > n_questions or (problem.pooled and kept.size < n_questions):
+    # Merging a small table takes longer than it saves, unless many are alike.
+    few = problem.cells <= CACHE_CELLS and 2 * n_distinct > n_questions
+    if few or n_distinct == n_questions or (problem.pooled and kept.size < n_questions):
         return problem, None
     right, found, counts = np.unique(
         answers.by_question[0, kept], return_inverse=True, return_counts=True
