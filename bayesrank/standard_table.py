@@ -104,7 +104,8 @@ def standardize(
     for name in found.groups:
         needed = _meant(str(name), group)
         table[f"level {name}"] = _labels(frame[name], str(name), source, needed=needed)
-    standard = pd.DataFrame({name: pd.Series(each) for name, each in table.items()})
+    columns = {name: pd.Series(each, copy=False) for name, each in table.items()}
+    standard = pd.DataFrame(columns, copy=False)
     asked = ",".join(map(str, found.question))
     return StandardTable(standard, found.paired, levels=levels, group=group, asked=asked)
 
@@ -209,11 +210,12 @@ def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] |
     DataError
         If the table fills so few of its cells that an array of them takes too much memory.
     """
-    place, n_cells = 0, 1
+    place: Any = 0
+    n_cells = 1
     sizes = []
     for name in CELL:
-        codes, found = table[name].factorize()
-        place, n_cells = place * len(found) + codes.astype(np.int64), n_cells * len(found)
+        codes, found = _factorize(table[name])
+        n_cells *= len(found)
         sizes.append(len(found))
         if n_cells > max(CELLS, CELLS_PER_ROW * len(table)):
             counted = ", ".join(f"{n} {each}s" for n, each in zip(sizes, CELL, strict=False))
@@ -222,6 +224,8 @@ def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] |
                 f"{len(table)} rows for {counted}: check which columns name the system, the "
                 "question and the trial"
             )
+        kind = np.int32 if n_cells <= np.iinfo(np.int32).max else np.int64
+        place = np.multiply(place, len(found), dtype=kind) + codes.astype(kind, copy=False)
     filled = np.zeros(n_cells, dtype=bool)
     filled[place] = True
     return None if filled.sum() == len(table) else np.asarray(table.duplicated(CELL))
@@ -234,7 +238,7 @@ def _labels(
     import pandas as pd
 
     try:
-        codes, found = column.factorize()
+        codes, found = _factorize(column)
     except TypeError as error:  # lists and objects of JSON
         raise DataError(
             f"{source.argument} must name the {name} by text or a number; got {error}{source.where}"
@@ -250,6 +254,18 @@ def _labels(
             f"{int(blank.argmax()) + 1}{source.where.replace(' in', ' of')}"
         )
     return pd.Categorical.from_codes(place, categories=pd.Index(list(known), dtype=object))
+
+
+def _factorize(column: "pd.Series") -> "tuple[NDArray[Any], pd.Index]":
+    """Return codes and labels; those of categories as they are, which takes no memory."""
+    if column.dtype.name != "category":
+        return column.factorize()
+    codes = column.cat.codes.to_numpy()
+    used = np.zeros(len(column.cat.categories) + 1, dtype=bool)
+    used[codes] = True  # code -1, a missing label, is the last one
+    if not used[:-1].all():
+        column = column.cat.remove_unused_categories()
+    return column.cat.codes.to_numpy(), column.cat.categories
 
 
 def _text(label: object, *, whole: bool) -> str:
@@ -431,5 +447,9 @@ def _as_numbers(labels: Sequence[Hashable]) -> NDArray[Any] | None:
             continue
         usable = numbers.dtype.kind in "iuf" and bool(np.isfinite(numbers).all())
         # 1 and 01 are two labels of one number.
-        return numbers if usable and len(set(numbers.tolist())) == len(labels) else None
+        if not usable or len(set(numbers.tolist())) < len(labels):
+            return None
+        # Numbers of trials are small, and there is one in every row.
+        small = numbers.dtype.kind == "i" and np.abs(numbers).max() < np.iinfo(np.int16).max
+        return numbers.astype(np.int16) if small else numbers
     return None

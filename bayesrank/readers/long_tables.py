@@ -13,7 +13,7 @@ from bayesrank.errors import DataError
 from bayesrank.readers.log_table import LogTable, build_table
 from bayesrank.readers.opening import plain_name, plain_suffix
 from bayesrank.readers.selection import SELECTORS, Selection, choose
-from bayesrank.readers.table_files import SUFFIXES, column_names, read_frame
+from bayesrank.readers.table_files import SUFFIXES, column_names, free_columns, read_frame
 from bayesrank.standard_table import StandardTable, number_trials, standardize, tell_apart
 from bayesrank.wide_table import melt
 
@@ -85,6 +85,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             source = Source("paths", f" in {path.name}")
             tables.append(_standard(frame, chosen, source, wide=selection.wide))
         del frame
+    free_columns()
     whole, files = _below(tables)
     read = number_trials(tell_apart(whole, Source("paths")), Source("paths"), files)
     wrong = selection.count_as_wrong or ()

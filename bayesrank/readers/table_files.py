@@ -1,6 +1,7 @@
 """Files of tables as frames: ``.csv``, ``.tsv``, ``.json``, JSON lines, Parquet and Feather."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -338,6 +339,14 @@ def _read_arrow(path: Path, needed: Needed) -> "tuple[pa.Table, list[str]]":
         columns = [name for name in schema.names if needed(name)]
         file.seek(0)
         return parquet.read_table(file, columns=columns, read_dictionary=texts), schema.names
+
+
+def free_columns() -> None:
+    """Give back the memory of columns that were read and are no longer used."""
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
 
 
 def _is_large(kind: "pa.DataType") -> bool:
