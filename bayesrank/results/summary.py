@@ -39,7 +39,12 @@ def summarize_point(score: FloatArray, systems: tuple[str, ...]) -> xr.Dataset:
 
 
 def summarize_draws(
-    draws: FloatArray, systems: tuple[str, ...], *, ci_prob: float, lcb: float
+    draws: FloatArray,
+    systems: tuple[str, ...],
+    *,
+    ci_prob: float,
+    lcb: float,
+    score: FloatArray | None = None,
 ) -> xr.Dataset:
     """Summarise draws of scores by intervals, bounds and probabilities of ranks.
 
@@ -55,6 +60,8 @@ def summarize_draws(
         Probability of the equal-tailed intervals.
     lcb : float
         Quantile of the lower credible bound.
+    score : numpy.ndarray of shape (system,), optional
+        Estimates, to which intervals are extended that would end before them.
 
     Returns
     -------
@@ -66,6 +73,8 @@ def summarize_draws(
     """
     tails = (0.5 - ci_prob / 2, 0.5 + ci_prob / 2)
     score_lower, score_upper, bound = np.quantile(draws, (*tails, lcb), axis=0)
+    if score is not None:
+        score_lower, score_upper = np.minimum(score_lower, score), np.maximum(score_upper, score)
     first, last = rank_range(draws)
     # Quantiles of whole numbers, rounded outwards, so that the interval holds at least ci_prob.
     rank_lower = np.quantile(first, tails[0], axis=0, method="lower")

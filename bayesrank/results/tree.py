@@ -73,7 +73,7 @@ def build_tree(
         draws = estimate.score[np.newaxis, np.newaxis]
     else:
         flat = draws.reshape(-1, len(systems))
-        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
+        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=estimate.score)
         resolution = summarize_resolution(estimate.score, flat, systems, ci_prob=ci_prob)
         ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
         if isinstance(run.data, Comparisons):

@@ -96,6 +96,11 @@ def findings(call: Call) -> list[str]:
         found.append("not finite")
     if not ((lower <= score + slack) & (score - slack <= upper)).all():
         found.append("score outside its interval")
+    # Certain by definition: the score of a system alone, the largest of percentages of the largest,
+    # a place among systems that no draw changes.
+    certain = len(score) == 1 or (draws == draws.round()).all(axis=(0, 1))
+    if not ((np.ptp(draws, axis=(0, 1)) > 0.0) | certain).all():
+        found.append("zero width")
     better = table["superiority"].values
     if not np.allclose(better + better.T, 1.0):
         found.append("superiority and its transpose are not one")
@@ -124,3 +129,17 @@ def check(seeds: range, backends: frozenset[str]) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_few_random_calls_keep_the_promises(seed):
     check(range(seed, seed + 1), frozenset({"bootstrap", "exact", "mle", "mml"}))
+
+
+@pytest.mark.slow
+def test_many_random_calls_keep_the_promises():
+    check(range(100), frozenset({"bootstrap", "exact", "mle", "mml", "map"}))
+
+
+@pytest.mark.parametrize("method", ["bradley_terry_luce", "davidson_luce", "irt_2pl", "rasch"])
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_a_system_alone_is_ranked(method, target):
+    call = (Responses([[[0, 1], [1, 1], [0, 0]]]), method, "map", target)
+    result = ranked(call)
+    assert not isinstance(result, str)
+    assert findings(call) == []

@@ -159,3 +159,13 @@ def test_a_point_estimate_has_ranks_and_groups_of_ties():
 def test_a_point_estimate_with_nan_is_refused():
     with pytest.raises(ValueError, match="scores must not contain NaN"):
         summarize_point(np.array([0.5, np.nan]), ("a", "b"))
+
+
+def test_intervals_hold_the_estimate():
+    draws = np.random.default_rng(0).normal(size=(400, 3))
+    score = np.array([-9.0, 0.0, 9.0])
+    plain = summarize_draws(draws, ("a", "b", "c"), ci_prob=0.95, lcb=0.05)
+    found = summarize_draws(draws, ("a", "b", "c"), ci_prob=0.95, lcb=0.05, score=score)
+    np.testing.assert_array_equal(found["score_lower"], [-9.0, *plain["score_lower"][1:]])
+    np.testing.assert_array_equal(found["score_upper"], [*plain["score_upper"][:2], 9.0])
+    assert found["lcb"].equals(plain["lcb"])

@@ -4,9 +4,9 @@ Smooth functions of the data are drawn with Dirichlet weights, over the trials o
 the benchmark target and over questions for the population target, and are corrected for the bias
 that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
 ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
-estimate the expected score of a new data set of the same design. Winning votes, which leap, are
-means of several data sets of each of the populations that questions may come from. The level that
-ratings share is turned around. Where scores jump inside questions and add up over those, their
+estimate the expected score of a new data set of the same design. Winning-votes scores are
+discontinuous: over a population each draw is a mean over several resampled data sets. The level
+that ratings share is reflected. Where scores jump inside questions and add up over those, their
 spread is that of an iterated bootstrap. Scores that count (majorities, levels, points) are spread
 evenly over the step between two counts, which leaves the order of different counts that do not vary
 as it is.

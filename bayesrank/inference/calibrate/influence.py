@@ -181,7 +181,8 @@ class Mode:
             model.bend(at, self.unpack(self.point + block), self.unpack(self.point - block))
             for block in _blocks(moves, step)
         ]
-        share = np.clip(1.0 - np.concatenate(bend) / _TENTH**2, 0.0, 1.0)
+        # None along which anything varies: a system alone, whose score is held.
+        share = np.clip(1.0 - np.concatenate([variances[:0], *bend]) / _TENTH**2, 0.0, 1.0)
         return PriorPart(posterior, pull, axes * (share**2 * variances) @ axes.T)
 
     def _question_parameters(self) -> dict[str, Array]:

@@ -388,6 +388,8 @@ def _has_many_maxima(run: Run) -> bool:
 
 
 def _responses_covariance(run: Run, mode: Mode, table: Contributions | None = None) -> Array:
+    if not mode.point.size:  # a system alone, with nothing to be compared with
+        return np.zeros((len(run.data.systems),) * 2)
     model = load_function(run.method.gradient or "")(run.data, **run.options)
     if table is None:
         units = question_contributions if run.target == "population" else trial_contributions

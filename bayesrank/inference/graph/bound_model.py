@@ -123,14 +123,14 @@ class BoundModel:
         with quiet_numba():
             products = FUNCTIONS.get(key, lambda: compile_curvature(self._objective))
         # Parameters that meet crosswise make arrays of up to the square of their number.
-        largest = max([self.size**2, *(np.size(a) for a in self._arguments)])
+        largest = max([1, self.size**2, *(np.size(a) for a in self._arguments)])
         rows = max(1, LARGEST_BLOCK // largest)
         basis = np.eye(self.size)
         blocks = [
             products(np.ascontiguousarray(basis[i : i + rows]), x, *self._arguments)
             for i in range(0, self.size, rows)
         ]
-        hessian = np.concatenate(blocks)
+        hessian = np.concatenate([basis[:0], *blocks])
         return (hessian + hessian.T) / 2.0
 
     def named(self, points: Array) -> dict[str, NDArray[Any]]:

@@ -318,4 +318,4 @@ def _root(matrix: Array) -> Array | None:
 
 
 def _largest(values: Array) -> float:
-    return float(np.abs(values).max())
+    return float(np.abs(values).max(initial=0.0))

@@ -1,9 +1,9 @@
 """Draws of scores that no resample moves, such as that of a system that is always right.
 
-That no answer was ever wrong is no certainty that none ever will be. One more unit (a trial, a
-question or a group of them) stands beside the observed ones, on which the system alone gives the
-worst answers in half of the draws and the best in the others. After n right answers the lower bound
-at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
+A system without an observed failure still has a positive failure probability (rule of three). One
+more unit (a trial, a question or a group of them) stands beside the observed ones, on which the
+system alone gives the worst answers in half of the draws and the best in the others. After n right
+answers the lower bound at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
 """
 
 from collections.abc import Callable
