@@ -131,11 +131,6 @@ def test_a_few_random_calls_keep_the_promises(seed):
     check(range(seed, seed + 1), frozenset({"bootstrap", "exact", "mle", "mml"}))
 
 
-@pytest.mark.slow
-def test_many_random_calls_keep_the_promises():
-    check(range(100), frozenset({"bootstrap", "exact", "mle", "mml", "map"}))
-
-
 @pytest.mark.parametrize("method", ["bradley_terry_luce", "davidson_luce", "irt_2pl", "rasch"])
 @pytest.mark.parametrize("target", ["benchmark", "population"])
 def test_a_system_alone_is_ranked(method, target):
