@@ -14,7 +14,7 @@ from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.starts import smoothed_log_odds, stretched
+from bayesrank.inference.fits.starts import shrunk_log_odds, smoothed_log_odds, stretched
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.priors import LEVEL_SD
 
@@ -129,7 +129,7 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     n_systems, _, _, kinds = problem.likelihood.shape
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
-        -smoothed_log_odds(data.by_question, data.asked),
+        -shrunk_log_odds(data.by_question, data.asked),
         None,
     )
     level = ability.mean(axis=-1, keepdims=True)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bayesrank.inference.fits.penalty import Array
+from bayesrank.priors import POOLED_DF
 
 _TINY = 1e-300
 
@@ -25,6 +26,37 @@ def smoothed_log_odds(successes: Array, trials: Array) -> Array:
     array([-2.197,  0.   ])
     """
     return np.log((successes + 0.5) / (trials - successes + 0.5))
+
+
+def shrunk_log_odds(successes: Array, trials: Array) -> Array:
+    """Return smoothed log-odds, shrunk to their mean as the hierarchical prior would.
+
+    Its variance is what is left of their spread beyond that of their errors.
+
+    Parameters
+    ----------
+    successes, trials : numpy.ndarray of shape (resample, n)
+        Counts.
+
+    Returns
+    -------
+    numpy.ndarray of shape (resample, n)
+
+    Examples
+    --------
+    >>> shrunk_log_odds(np.array([[1.0, 9.0]]), np.full((1, 2), 10.0)).round(2)
+    array([[-1.36,  1.36]])
+    """
+    log_odds = smoothed_log_odds(successes, trials)
+    n = log_odds.shape[-1]
+    mean = log_odds.sum(axis=-1, keepdims=True) / n
+    deviation = log_odds - mean
+    # The variance of log-odds is 1 / (n p q).
+    noise = (trials + 1.0) ** 2 / ((successes + 0.5) * (trials - successes + 0.5))
+    noise /= np.maximum(trials, 1.0)
+    beyond = np.maximum((deviation * deviation - noise).sum(axis=-1, keepdims=True), 0.0)
+    variance = (POOLED_DF + beyond) / (POOLED_DF + n - 1.0)
+    return mean + deviation * (variance / (variance + noise))
 
 
 def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple[Array, Array]:
