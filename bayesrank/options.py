@@ -23,7 +23,7 @@ from functools import lru_cache, wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
@@ -76,6 +76,28 @@ TwoOrMore = Annotated[int, Range(2.0, closed="left")]
 Rows = Literal["merged", "event"]
 # What runs NUTS: nutpie on compiled code that data sets share, or one of those of ``pm.sample``.
 NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
+# Covariance of the draws of a likelihood: that of its estimates over units, or its own.
+Calibration = Literal["sandwich", "none"]
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+
+    class BackendOptions(TypedDict, total=False, extra_items=Any):
+        """Options of the back ends, which editors complete; those of methods come with them.
+
+        They are described in :mod:`bayesrank.inference.backends`.
+        """
+
+        calibration: Calibration | None
+        chains: Count
+        cores: Count | None
+        log_likelihood: bool | None
+        low_rank: bool | None
+        nuts_sampler: NutsSampler
+        prior_weight: NonNegative | None
+        progressbar: bool | None
+        target_accept: Probability
+        tune: Count | None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from numbers import Integral
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import ArrayLike, NDArray
 
+    from bayesrank.options import BackendOptions
+
 Target = Literal["benchmark", "population", "battles"]
 Unit = Literal["trial", "run", "battle", "prompt", "judge"]
 
@@ -72,7 +74,7 @@ def rank(
     random_seed: int | None = None,
     ci_prob: float = 0.95,
     lcb: float = 0.05,
-    **options: Any,
+    **options: "Unpack[BackendOptions]",
 ) -> "xr.DataTree":
     """Rank systems and say how sure the ranking is.
 
@@ -105,8 +107,8 @@ def rank(
         the prompts or the judges (users): by default the coarsest that the battles name, that is
         the kind of which there are fewest, but five at least.
     draws : int, optional
-        Draws per chain, of four chains: 1000 by default for nuts, else 500. 0 gives the point
-        estimate alone, without intervals and probabilities.
+        Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in
+        all). 0 gives the point estimate alone, without intervals and probabilities.
     random_seed : int, optional
         Same seed, same result. By default a seed that the data determine, so that all functions
         and commands draw alike from the same data.
@@ -115,7 +117,8 @@ def rank(
     lcb : float, default 0.05
         Quantile of the lower credible bound, by which ``lcb_rank`` ranks.
     **options
-        Options of the method (see ``METHODS[method].options``) and of the back end.
+        Options of the method (see ``METHODS[method].options``) and of the back end, such as
+        ``chains`` and ``tune`` of nuts (see :mod:`bayesrank.inference.backends`).
 
     Returns
     -------
@@ -163,7 +166,7 @@ def point_estimate(
     backend: str | None = None,
     prior: DirichletLike | None = None,
     random_seed: int | None = None,
-    **options: Any,
+    **options: "Unpack[BackendOptions]",
 ) -> "NDArray[np.float64]":
     """Score systems, without the result tree, which takes longer than most scores do.
 
@@ -203,7 +206,7 @@ def estimate_point(
     backend: str | None = None,
     prior: PriorLike | DirichletLike | None = None,
     random_seed: int | None = None,
-    **options: Any,
+    **options: "Unpack[BackendOptions]",
 ) -> "tuple[NDArray[np.float64], Mapping[str, NDArray[np.float64]]]":
     """Return the scores of :func:`point_estimate` and the method's own parameters by name.
 
@@ -243,7 +246,7 @@ def draw_scores(
     unit: Unit | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
-    **options: Any,
+    **options: "Unpack[BackendOptions]",
 ) -> "NDArray[np.float64]":
     """Draw scores, without the result tree.
 

@@ -1,15 +1,18 @@
 """Option values: one table, by which Python and the command line say the same."""
 
+import ast
 import inspect
 import math
 from collections.abc import Callable
-from typing import Literal
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin
 
 import numpy as np
 import pytest
 from click.testing import Result
 
 from bayesrank import METHODS, rank
+from bayesrank import options as module
 from bayesrank.method import load_function
 from bayesrank.options import (
     AboveZero,
@@ -101,6 +104,30 @@ def test_every_option_says_what_it_may_be_and_its_default_is(row):
 def test_every_option_of_a_back_end_says_what_it_may_be(name):
     for option, parameter in _options(BACKENDS[name]).items():
         assert allowed_values(parameter.annotation).test(parameter.default), option
+
+
+def test_editors_complete_the_options_of_all_back_ends():
+    tree = ast.parse(inspect.getsource(module))
+    (listed,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name == "BackendOptions"
+    )
+    known = {
+        each.target.id: eval(ast.unparse(each.annotation), vars(module))  # noqa: S307 - our source
+        for each in listed.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
+    by_back_end = [_options(function) for function in BACKENDS.values()]
+    assert set(known) == set().union(*by_back_end)
+    for options in by_back_end:
+        for name, parameter in options.items():
+            assert set(_kinds(parameter.annotation)) <= set(_kinds(known[name])), name
+
+
+def _kinds(annotation) -> tuple:
+    is_union = get_origin(annotation) in (Union, UnionType)
+    return get_args(annotation) if is_union else (annotation,)
 
 
 @pytest.mark.parametrize(

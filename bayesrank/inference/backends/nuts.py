@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.calibrate.sandwich import Calibration, calibrate, choose_calibration
+from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration
 from bayesrank.inference.exchangeable import tie_exchangeable
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
-from bayesrank.options import Count, NutsSampler, Probability
+from bayesrank.options import Calibration, Count, NutsSampler, Probability
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -8,7 +8,6 @@ import numpy as np
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import (
-    Calibration,
     calibrate,
     choose_calibration,
     sandwich_draws,
@@ -17,6 +16,7 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.labels import label_parameters
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain
 from bayesrank.method import load_function
+from bayesrank.options import Calibration
 from bayesrank.priors import Flat
 
 if TYPE_CHECKING:

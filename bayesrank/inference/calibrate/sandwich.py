@@ -30,7 +30,7 @@ References
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,7 @@ from bayesrank.inference.resample.weights import (
 )
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
+from bayesrank.options import Calibration
 from bayesrank.priors import Flat, Normal, Prior
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons, Events
@@ -84,7 +85,6 @@ if TYPE_CHECKING:
     from bayesrank.inference.graph.fit import ModelFit
 
 Array = NDArray[np.float64]
-Calibration = Literal["sandwich", "none"]
 
 
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
