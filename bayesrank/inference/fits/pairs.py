@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.log_odds import softplus
 from bayesrank.inference.fits.newton import step_length
+from bayesrank.options import AtLeastOne, checks_options
 
 Array = NDArray[np.float64]
 TiePolicy = Literal["ignore", "half"]
@@ -141,15 +142,10 @@ def net(slopes: Array) -> Array:
     return slopes.sum(axis=-1) - slopes.sum(axis=-2)
 
 
+@checks_options
 def bradley_terry(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
     """Return the Bradley-Terry likelihood, P(i beats j) = sigma(theta_i - theta_j)."""
-    return PairLikelihood(_logistic_value, _logistic_derivatives, ties=_checked(ties))
-
-
-def _checked(ties: TiePolicy) -> TiePolicy:
-    if ties not in ("ignore", "half"):
-        raise ValueError(f"ties must be 'ignore' or 'half'; got {ties!r}")
-    return ties
+    return PairLikelihood(_logistic_value, _logistic_derivatives, ties=ties)
 
 
 def _logistic_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
@@ -210,7 +206,8 @@ def _davidson_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tu
     return slope, count + 0.25 * bend, tie_slope, -mixed, bend
 
 
-def rao_kupper(*, tie_strength: float | None = None, **_: Any) -> PairLikelihood:
+@checks_options
+def rao_kupper(*, tie_strength: AtLeastOne | None = None, **_: Any) -> PairLikelihood:
     r"""Return the Rao-Kupper likelihood, P(i beats j) = pi_i / (pi_i + kappa pi_j).
 
     The tie parameter is :math:`c = \log\kappa \ge 0`. A tie has probability
@@ -225,8 +222,6 @@ def rao_kupper(*, tie_strength: float | None = None, **_: Any) -> PairLikelihood
             safe_share=_safe_threshold,
             points_suffice=False,
         )
-    if not 1.0 <= tie_strength < np.inf:
-        raise ValueError(f"tie_strength must be finite and at least 1; got {tie_strength!r}")
     log_tie = float(np.log(tie_strength))
     return PairLikelihood(
         _threshold_value, _threshold_derivatives, log_tie=log_tie, points_suffice=False
@@ -269,12 +264,13 @@ def inner_threshold(tie: Tie) -> Array:
     return np.where((tie == 0.0) | np.isinf(tie), 1.0, tie)
 
 
+@checks_options
 def thurstone_mosteller(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
     """Return the Thurstone-Mosteller likelihood, P(i beats j) = Phi(theta_i - theta_j)."""
     return PairLikelihood(
         _probit_value,
         _probit_derivatives,
-        ties=_checked(ties),
+        ties=ties,
         safe_share=_safe_probit,
         points_suffice=False,
         unit=0.6,
