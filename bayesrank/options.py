@@ -79,7 +79,9 @@ NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
 # Covariance of the draws of a likelihood: that of its estimates over units, or its own.
 Calibration = Literal["sandwich", "none"]
 
-if TYPE_CHECKING:
+# Mypy takes this for True; it does not know TypedDicts with extra items, and checks no options then.
+MYPY = False
+if TYPE_CHECKING and not MYPY:
     from typing_extensions import TypedDict
 
     class BackendOptions(TypedDict, total=False, extra_items=Any):
