@@ -79,7 +79,7 @@ NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
 # Covariance of the draws of a likelihood: that of its estimates over units, or its own.
 Calibration = Literal["sandwich", "none"]
 
-# Mypy takes this for True; it does not know TypedDicts with extra items, and checks no options then.
+# Mypy takes this for True. It does not know TypedDicts with extra items, so it checks no options.
 MYPY = False
 if TYPE_CHECKING and not MYPY:
     from typing_extensions import TypedDict
