@@ -161,6 +161,7 @@ _PLAIN: Mapping[Any, Allowed] = {
     bool: Allowed("True or False", lambda value: isinstance(value, bool | np.bool_)),
     int: Allowed("an integer", lambda value: _is_number(value, Integral)),
     float: Allowed("a number", lambda value: _is_number(value, Real)),
+    str: Allowed("text", lambda value: isinstance(value, str)),
 }
 
 
