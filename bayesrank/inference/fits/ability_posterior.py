@@ -93,23 +93,37 @@ class ItemCurves:
         """Modes and minus the second derivatives there, of shape (system,)."""
         start = self.centre if self.near is None else self.near
         mode = np.array(np.broadcast_to(start, len(self.right)), dtype=np.float64)
-        first, second = self.derivatives(mode)
-        # The second derivative is at least that of the prior.
-        longest = np.abs(first)
-        low, high = mode - longest, mode + longest
+        low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
+        longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
-            np.copyto(low, mode, where=first > 0.0)
-            np.copyto(high, mode, where=first < 0.0)
-            # Steep items make steps of the first derivative, which Newton's method jumps across.
-            step = first / second
-            inside = (mode + step > low) & (mode + step < high) & (np.abs(step) <= 0.5 * longest)
-            fine = inside | (np.abs(step) <= _MODE_TOLERANCE)
-            step = np.where(fine, step, 0.5 * (low + high) - mode)
-            mode, longest = mode + step, np.abs(step)
             first, second = self.derivatives(mode)
-            if longest.max(initial=0.0) <= _MODE_TOLERANCE:
+            step = first / second
+            length = np.abs(step)
+            last = length.max(initial=0.0) <= _MODE_TOLERANCE
+            rises = first > 0.0
+            np.copyto(low, mode, where=rises)
+            np.copyto(high, mode, where=~rises)
+            if not last and (length > 0.5 * longest).any():
+                step = self._kept(mode, step, longest, low, high)
+                length = np.abs(step)
+            mode, longest = mode + step, length
+            if last:
                 break
-        return mode, second
+        return mode, self.derivatives(mode)[1]
+
+    def _kept(self, mode: Array, step: Array, longest: Array, low: Array, high: Array) -> Array:
+        """Shorten the Newton steps that do not shrink: the last ones were `longest`.
+
+        Steep items make steps of the first derivative, which Newton's method jumps across. Where
+        the mode is known to lie between `low` and `high` their middle is tried.
+        """
+        held = np.isfinite(high - low)
+        ends = np.where(held, low, 0.0), np.where(held, high, 0.0)
+        inside = (ends[0] < mode + step) & (mode + step < ends[1])
+        fine = (np.abs(step) <= _MODE_TOLERANCE) | (inside & (np.abs(step) <= 0.5 * longest))
+        halved = 0.5 * (ends[0] + ends[1]) - mode
+        free = np.clip(step, -2.0 * longest, 2.0 * longest)
+        return np.where(held, np.where(fine, step, halved), free)
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
