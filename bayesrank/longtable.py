@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from bayesrank.columns import COLUMNS, Source
 from bayesrank.errors import DataError
 from bayesrank.outcomes import DECLARATIONS
-from bayesrank.standard_table import StandardTable, number_trials, standardize, tell_apart
+from bayesrank.standard_table import StandardTable, standardize, tell_apart
+from bayesrank.trial_numbers import number_trials
 from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:

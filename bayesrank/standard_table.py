@@ -1,7 +1,7 @@
 """Tables as people have them to tables with standard columns, so that none is read in two ways."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 CELL = ["system", "question", "trial"]
 
-# A table of so many cells fits into memory; a larger one must have one row for a hundred cells.
-CELLS = 10_000_000
-CELLS_PER_ROW = 100
-
 # Groups with this name are meant by whoever gave it to the column.
 _MEANT = ("group", "benchmark")
 
@@ -35,8 +31,8 @@ class StandardTable:
     ----------
     frame : pandas.DataFrame
         Columns system and question, categories of text; outcome, float64 with NaN where missing;
-        trial where the table has one (text, or numbers after :func:`number_trials`); group,
-        where questions have groups.
+        trial where the table has one (text, or numbers after
+        :func:`bayesrank.trial_numbers.number_trials`); group, where questions have groups.
     paired : bool
         Whether a trial is the same run for all systems.
     numbered : bool
@@ -140,97 +136,6 @@ def tell_apart(read: StandardTable, source: Source) -> StandardTable:
     return replace(read, frame=frame, levels=(), notes=(*read.notes, *notes))
 
 
-def number_trials(
-    read: StandardTable, source: Source, files: "NDArray[np.int64] | None" = None
-) -> StandardTable:
-    """Give every row its trial.
-
-    Without a column of trials, the rows of a system and question are its trials in order of
-    appearance. Trials with names that no two systems share are numbered like that, too, and so are
-    those of files that repeat each other's trials.
-
-    Parameters
-    ----------
-    read : StandardTable
-        What :func:`standardize` returned, or several of them below one another.
-    source : Source
-        For messages.
-    files : numpy.ndarray of shape (row,), optional
-        Which file each row is from, where there are several.
-
-    Returns
-    -------
-    StandardTable
-        With a column trial.
-
-    Raises
-    ------
-    DataError
-        If a (system, question, trial) occurs twice in a file; or, without trials, if ids of
-        questions occur several times where most occur once.
-    """
-    table = read.frame
-    if "trial" not in table:
-        order = _order(table)
-        if files is None:
-            _refuse_some_repeats(table, order)
-        numbered = replace(read, frame=table.assign(trial=order), numbered=True)
-        repeated_cells(numbered.frame, source)
-        return numbered
-    numbers = _as_numbers(table["trial"].cat.categories.tolist())
-    if numbers is not None:
-        table = table.assign(trial=numbers[table["trial"].cat.codes.to_numpy()])
-    repeated = repeated_cells(table, source)
-    if repeated is not None:
-        within = None if files is None else table.assign(file=files).duplicated(["file", *CELL])
-        if within is None or read.paired or np.asarray(within).any():
-            raise _repeated(table, repeated if within is None or read.paired else within, source)
-        return replace(read, frame=table.assign(trial=_order(table)), numbered=True)
-    if (numbers is None or read.paired) and not _shared(table):
-        return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
-    return replace(read, frame=table, numbered=numbers is not None)
-
-
-def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] | None:
-    """Return which rows repeat a system, question and trial, None if no row does.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With columns system, question and trial.
-    source : Source
-        For messages.
-
-    Returns
-    -------
-    numpy.ndarray of bool and shape (row,), or None
-
-    Raises
-    ------
-    DataError
-        If the table fills so few of its cells that an array of them takes too much memory.
-    """
-    place: Any = 0
-    n_cells = 1
-    sizes = []
-    for name in CELL:
-        codes, found = _factorize(table[name])
-        n_cells *= len(found)
-        sizes.append(len(found))
-        if n_cells > max(CELLS, CELLS_PER_ROW * len(table)):
-            counted = ", ".join(f"{n} {each}s" for n, each in zip(sizes, CELL, strict=False))
-            raise DataError(
-                f"{source.argument} must have an outcome for one cell in a hundred; got "
-                f"{len(table)} rows for {counted}: check which columns name the system, the "
-                "question and the trial"
-            )
-        kind = np.int32 if n_cells <= np.iinfo(np.int32).max else np.int64
-        place = np.multiply(place, len(found), dtype=kind) + codes.astype(kind, copy=False)
-    filled = np.zeros(n_cells, dtype=bool)
-    filled[place] = True
-    return None if filled.sum() == len(table) else np.asarray(table.duplicated(CELL))
-
-
 def _labels(
     column: "pd.Series", name: str, source: Source, *, needed: bool = True
 ) -> "pd.Categorical":
@@ -238,7 +143,7 @@ def _labels(
     import pandas as pd
 
     try:
-        codes, found = _factorize(column)
+        codes, found = label_codes(column)
     except TypeError as error:  # lists and objects of JSON
         raise DataError(
             f"{source.argument} must name the {name} by text or a number; got {error}{source.where}"
@@ -256,7 +161,7 @@ def _labels(
     return pd.Categorical.from_codes(place, categories=pd.Index(list(known), dtype=object))
 
 
-def _factorize(column: "pd.Series") -> "tuple[NDArray[Any], pd.Index]":
+def label_codes(column: "pd.Series") -> "tuple[NDArray[Any], pd.Index]":
     """Return codes and labels; those of categories as they are, which takes no memory."""
     if column.dtype.name != "category":
         return column.factorize()
@@ -391,65 +296,3 @@ def _group(
         return None, ()
     notes = () if chosen in meant or len(telling) == 1 else (f"groups by {chosen}",)
     return carried[chosen], notes
-
-
-def _order(table: "pd.DataFrame") -> NDArray[np.int64]:
-    """Return how many rows of the same system and question come before each row."""
-    return table.groupby(CELL[:2], sort=False, observed=True).cumcount().to_numpy()
-
-
-def _refuse_some_repeats(table: "pd.DataFrame", order: NDArray[np.int64]) -> None:
-    """Raise where a system has some ids several times, but most of them once.
-
-    These are hardly trials, but two questions of one id.
-    """
-    if not order.any():
-        return
-    systems = table["system"].cat.codes.to_numpy()
-    n_ids, n_again = (np.bincount(systems[order == each], minlength=1) for each in (0, 1))
-    n_again = np.pad(n_again, (0, len(n_ids) - len(n_again)))
-    few = (n_again > 0) & (2 * n_again < n_ids)
-    if few.any():
-        system = int(few.argmax())
-        row = table.iloc[int(((systems == system) & (order == 1)).argmax())]
-        raise DataError(
-            "question must occur once for each system, or the trials must have a column; got "
-            f"{n_again[system]} of the {n_ids[system]} questions of {row['system']!r} several "
-            f"times, for example {row['question']!r}: pass question='GROUP,ID' where ids start "
-            "anew in each group, or number the repeats in a column trial"
-        )
-
-
-def _repeated(table: "pd.DataFrame", repeated: Any, source: Source) -> DataError:
-    cell = table.iloc[int(np.asarray(repeated).argmax())]
-    return DataError(
-        f"{source.argument} must hold one outcome per system, question and trial; got more for "
-        f"system {cell['system']!r}, question {cell['question']!r}, trial {cell['trial']}: remove "
-        "the copies, number the repeats as trials, or pass question='GROUP,ID' where ids start "
-        "anew in each group"
-    )
-
-
-def _shared(table: "pd.DataFrame") -> bool:
-    """Return whether any trial is one of two systems or more, if there are several."""
-    if len(table["system"].cat.categories) < 2:
-        return True
-    pairs = table[["system", "trial"]].drop_duplicates()
-    return bool(pairs["trial"].duplicated().any())
-
-
-def _as_numbers(labels: Sequence[Hashable]) -> NDArray[Any] | None:
-    """Return labels as numbers, whole ones if they all are, None if one is no number."""
-    for kind in (int, float):
-        try:
-            numbers = np.array([kind(str(label)) for label in labels])
-        except (ValueError, OverflowError):
-            continue
-        usable = numbers.dtype.kind in "iuf" and bool(np.isfinite(numbers).all())
-        # 1 and 01 are two labels of one number.
-        if not usable or len(set(numbers.tolist())) < len(labels):
-            return None
-        # Numbers of trials are small, and there is one in every row.
-        small = numbers.dtype.kind == "i" and np.abs(numbers).max() < np.iinfo(np.int16).max
-        return numbers.astype(np.int16) if small else numbers
-    return None

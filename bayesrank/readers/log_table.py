@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesrank.columns import Source
 from bayesrank.errors import DataError
 from bayesrank.readers.log import STATUSES
-from bayesrank.standard_table import repeated_cells
+from bayesrank.trial_numbers import repeated_cells
 
 if TYPE_CHECKING:
     import pandas as pd

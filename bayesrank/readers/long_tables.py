@@ -14,7 +14,8 @@ from bayesrank.readers.log_table import LogTable, build_table
 from bayesrank.readers.opening import plain_name, plain_suffix
 from bayesrank.readers.selection import SELECTORS, Selection, choose
 from bayesrank.readers.table_files import SUFFIXES, column_names, free_columns, read_frame
-from bayesrank.standard_table import StandardTable, number_trials, standardize, tell_apart
+from bayesrank.standard_table import StandardTable, standardize, tell_apart
+from bayesrank.trial_numbers import number_trials
 from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
