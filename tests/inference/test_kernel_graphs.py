@@ -15,7 +15,7 @@ from bayesrank import METHODS, Responses
 from bayesrank.inference.fits.dynamic import growth, walk
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior
-from bayesrank.inference.fits.luce import set_choices, set_statistics, winner_set_counts
+from bayesrank.inference.fits.luce import set_choices, winner_set_counts
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pairs import (
     PairLikelihood,
@@ -26,6 +26,7 @@ from bayesrank.inference.fits.pairs import (
 )
 from bayesrank.inference.fits.published_irt import published_items
 from bayesrank.inference.fits.rasch import rasch_items
+from bayesrank.inference.fits.winner_sets import set_statistics
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal

@@ -309,7 +309,7 @@ def fit_davidson_luce(shares: ArrayLike, n_sets: ArrayLike, **prior: Any) -> Fit
     Returns
     -------
     Fit
-        Free coordinates: the scores, which sum to zero. See :func:`with_set_sizes` for the sizes.
+        Free coordinates: the scores, which sum to zero. See :func:`~bayesrank.inference.fits.winner_sets.with_set_sizes` for the sizes.
 
     Examples
     --------
@@ -343,86 +343,3 @@ def _first_sets(problem: WinnerSetCounts) -> Array:
         gradient = problem.shares - expected[:, 0] + problem.prior.gradient(scores)
         scores = centred(scores + gradient / np.maximum(bend, _LEAST_BEND))
     return scores
-
-
-def set_statistics(
-    right: NDArray[np.bool_], counts: Array | NDArray[np.int64]
-) -> tuple[Array, Array]:
-    """Summarise winner sets out of one common comparison set.
-
-    Parameters
-    ----------
-    right : numpy.ndarray of shape (..., event, system)
-        Who is in the winner set.
-    counts : numpy.ndarray of shape (..., event)
-        Multiplicity of each event, 0 where all systems won or none did.
-
-    Returns
-    -------
-    shares : numpy.ndarray of shape (..., system)
-        For each system the sum of one over the size of the winner sets that contain it.
-    n_sets : numpy.ndarray of shape (..., system - 1)
-        Number of winner sets of size 1, 2, ...
-
-    Examples
-    --------
-    >>> shares, n_sets = set_statistics(np.tri(3, k=-1)[1:] > 0.0, np.ones(2))
-    >>> shares.tolist(), n_sets.tolist()
-    ([1.5, 0.5, 0.0], [1.0, 1.0])
-    """
-    size = right.sum(axis=-1, keepdims=True)
-    each: Array = counts / np.maximum(size[..., 0], 1)
-    shares = each[..., np.newaxis, :] @ right
-    n_sets = counts[..., np.newaxis, :] @ (size == np.arange(1, right.shape[-1]))
-    return shares[..., 0, :], n_sets[..., 0, :]
-
-
-def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:
-    """Add the probabilities of the sizes to a fit of Davidson-Luce scores.
-
-    Sizes and scores are independent given the data. The free coordinates of the sizes are the
-    log-odds of each against all larger ones, in which the sizes are independent too.
-
-    Parameters
-    ----------
-    fit : Fit
-        Of the scores, not batched.
-    n_sets : numpy.ndarray of shape (system - 1,)
-        Number of winner sets of size 1, 2, ...
-
-    Returns
-    -------
-    Fit
-        With parameters ``size_probability`` and ``tie_prevalence`` of shape (size,), over the
-        sizes that occur; a size alone has no probability to estimate. The prevalences are
-        relative to that of the smallest size, and not part of the draws.
-    """
-    sizes, n_systems = np.flatnonzero(n_sets) + 1, len(fit.score)
-    counts = n_sets[sizes - 1]
-    log_normaliser = winner_sets(fit.score[np.newaxis], sizes).log_normaliser[0]
-    prevalence = np.log(counts) - log_normaliser
-    parameters = {"tie_prevalence": np.exp(prevalence - prevalence[0])}
-    if len(sizes) == 1:
-        return replace(fit, parameters=parameters)
-    larger, smaller = np.cumsum(counts[::-1])[::-1][1:], counts[:-1]
-
-    def unpack(free: Array) -> dict[str, Array]:
-        odds = np.exp(free[..., n_systems:])
-        first = np.ones_like(odds[..., :1])
-        before = np.concatenate([first, np.cumprod(1.0 / (1.0 + odds), axis=-1)], axis=-1)
-        taken = np.concatenate([odds / (1.0 + odds), first], axis=-1)
-        return {"score": free[..., :n_systems], "size_probability": before * taken}
-
-    def curvature() -> tuple[Array, Array]:
-        information, held = fit.curvature()
-        both = np.diag(np.append(np.zeros(n_systems), smaller * larger / (smaller + larger)))
-        both[:n_systems, :n_systems] = information
-        return both, np.vstack([held, np.zeros((len(smaller), held.shape[-1]))])
-
-    return replace(
-        fit,
-        parameters={"size_probability": counts / counts.sum(), **parameters},
-        free=np.concatenate([fit.free, np.log(smaller / larger)]),
-        unpack=unpack,
-        curvature=curvature,
-    )

@@ -1,4 +1,4 @@
-r"""Random subsets of a given size: normaliser, inclusion probabilities and their covariance.
+r"""Winner sets: statistics, and subsets of a given size with their inclusion probabilities.
 
 A set U of size t drawn with probability proportional to :math:`\prod_{i \in U} x_i` has the
 elementary symmetric polynomial :math:`e_t(x)` as its normaliser. Let every element enter on its own
@@ -19,10 +19,12 @@ References
    https://doi.org/10.1214/aoms/1177700375
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesrank.inference.fits.fit import Fit
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -126,3 +128,86 @@ def _tilt(log_x: Array, sizes: NDArray[np.int64]) -> Array:
             break
         tilt = tilt - np.clip(excess / np.maximum(slope, 1e-3), -2.0, 2.0)
     return tilt
+
+
+def set_statistics(
+    right: NDArray[np.bool_], counts: Array | NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """Summarise winner sets out of one common comparison set.
+
+    Parameters
+    ----------
+    right : numpy.ndarray of shape (..., event, system)
+        Who is in the winner set.
+    counts : numpy.ndarray of shape (..., event)
+        Multiplicity of each event, 0 where all systems won or none did.
+
+    Returns
+    -------
+    shares : numpy.ndarray of shape (..., system)
+        For each system the sum of one over the size of the winner sets that contain it.
+    n_sets : numpy.ndarray of shape (..., system - 1)
+        Number of winner sets of size 1, 2, ...
+
+    Examples
+    --------
+    >>> shares, n_sets = set_statistics(np.tri(3, k=-1)[1:] > 0.0, np.ones(2))
+    >>> shares.tolist(), n_sets.tolist()
+    ([1.5, 0.5, 0.0], [1.0, 1.0])
+    """
+    size = right.sum(axis=-1, keepdims=True)
+    each: Array = counts / np.maximum(size[..., 0], 1)
+    shares = each[..., np.newaxis, :] @ right
+    n_sets = counts[..., np.newaxis, :] @ (size == np.arange(1, right.shape[-1]))
+    return shares[..., 0, :], n_sets[..., 0, :]
+
+
+def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:
+    """Add the probabilities of the sizes to a fit of Davidson-Luce scores.
+
+    Sizes and scores are independent given the data. The free coordinates of the sizes are the
+    log-odds of each against all larger ones, in which the sizes are independent too.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of the scores, not batched.
+    n_sets : numpy.ndarray of shape (system - 1,)
+        Number of winner sets of size 1, 2, ...
+
+    Returns
+    -------
+    Fit
+        With parameters ``size_probability`` and ``tie_prevalence`` of shape (size,), over the
+        sizes that occur; a size alone has no probability to estimate. The prevalences are
+        relative to that of the smallest size, and not part of the draws.
+    """
+    sizes, n_systems = np.flatnonzero(n_sets) + 1, len(fit.score)
+    counts = n_sets[sizes - 1]
+    log_normaliser = winner_sets(fit.score[np.newaxis], sizes).log_normaliser[0]
+    prevalence = np.log(counts) - log_normaliser
+    parameters = {"tie_prevalence": np.exp(prevalence - prevalence[0])}
+    if len(sizes) == 1:
+        return replace(fit, parameters=parameters)
+    larger, smaller = np.cumsum(counts[::-1])[::-1][1:], counts[:-1]
+
+    def unpack(free: Array) -> dict[str, Array]:
+        odds = np.exp(free[..., n_systems:])
+        first = np.ones_like(odds[..., :1])
+        before = np.concatenate([first, np.cumprod(1.0 / (1.0 + odds), axis=-1)], axis=-1)
+        taken = np.concatenate([odds / (1.0 + odds), first], axis=-1)
+        return {"score": free[..., :n_systems], "size_probability": before * taken}
+
+    def curvature() -> tuple[Array, Array]:
+        information, held = fit.curvature()
+        both = np.diag(np.append(np.zeros(n_systems), smaller * larger / (smaller + larger)))
+        both[:n_systems, :n_systems] = information
+        return both, np.vstack([held, np.zeros((len(smaller), held.shape[-1]))])
+
+    return replace(
+        fit,
+        parameters={"size_probability": counts / counts.sum(), **parameters},
+        free=np.concatenate([fit.free, np.log(smaller / larger)]),
+        unpack=unpack,
+        curvature=curvature,
+    )
