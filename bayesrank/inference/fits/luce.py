@@ -309,7 +309,7 @@ def fit_davidson_luce(shares: ArrayLike, n_sets: ArrayLike, **prior: Any) -> Fit
     Returns
     -------
     Fit
-        Free coordinates: the scores, which sum to zero. See :func:`~bayesrank.inference.fits.winner_sets.with_set_sizes` for the sizes.
+        Free coordinates: the scores, which sum to zero; ``with_set_sizes`` adds the sizes.
 
     Examples
     --------
