@@ -41,7 +41,11 @@ SHOWN = {
         r"greedy alignment: tau-b 0\.660",
         r"the same: True",
     ],
-    "06_battles": [r"Comparisons\(59 systems", r"'battles', 'none'", r"logits, 95 % interval"],
+    "06_battles": [
+        r"Battles\(8,931 battles, 59 systems",
+        r"'battles', 'prompt', 'sandwich'",
+        r"logits, 95 % interval",
+    ],
     "07_your_own_model": [r"Rank by Thurstone's model", r"options of thurstone must be among"],
 }
 

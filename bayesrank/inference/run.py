@@ -77,6 +77,11 @@ class Run:
         return self.options if self.prior is None else {**self.options, "prior": self.prior}
 
     @property
+    def formula(self) -> str | None:
+        """Covariates of battles that the method is given, an order effect among them."""
+        return self.options.get("covariates") or ("1" if self.options.get("order_effect") else None)
+
+    @property
     def covariates(self) -> tuple[str, ...]:
         """Names of the covariates of battles that the method is given."""
         formula = self.options.get("covariates")

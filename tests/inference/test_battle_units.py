@@ -129,6 +129,17 @@ def test_resamples_of_units_are_counts_of_their_battles():
             np.testing.assert_allclose(total.var() / (8 * by_judge.var()), 1.0, atol=0.1)
 
 
+def test_an_order_effect_leaves_the_spread_over_judges():
+    data = a_log(1200, n_judges=20)
+    widths = [
+        rank(data, "bradley_terry", backend="map", random_seed=1, **options)["posterior"][
+            "score"
+        ].values.std((0, 1))
+        for options in ({"order_effect": True}, {"covariates": "1"})
+    ]
+    np.testing.assert_allclose(widths[0], widths[1], rtol=0.06)
+
+
 def test_one_unit_is_refused():
     with pytest.raises(ValueError, match="battles must have two judges or more"):
         rank(a_log(n_judges=1), "win_rate", unit="judge")

@@ -221,7 +221,7 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
 
 def _problem(run: Run, likelihood: PairLikelihood) -> ZeroSumScores:
     """Return the log-likelihood of the data, without priors."""
-    formula = run.options.get("covariates")
+    formula = run.formula
     if formula is None:
         return pair_counts(likelihood, *point_arguments(run.data, "pairs"))
     battles = with_covariates(cast("Comparisons", run.data))
@@ -232,7 +232,7 @@ def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array) -> tuple
     """Return the covariance of the gradient over units, and its degrees of freedom."""
     data = cast("Responses | Comparisons", run.data)
     if isinstance(data, Battles):
-        rows = pair_rows(likelihood, data, data.design(run.options.get("covariates")))
+        rows = pair_rows(likelihood, data, data.design(run.formula))
         return unit_variance(rows, run.unit, point), data.units[run.unit] - 1.0
     if isinstance(data, Responses) and (data.paired or run.target == "population"):
         units = question_gradients if run.target == "population" else trial_gradients

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import with_covariates
+from bayesrank.battles import Battles, with_covariates
 from bayesrank.inference.fits import pairs
 from bayesrank.inference.fits.existence import check_tie_model, check_wins
 from bayesrank.inference.fits.fit import Fit
@@ -39,11 +39,32 @@ def bradley_terry(
     order_effect: bool = False,
     **covariates: Any,
 ) -> Fit | None:
-    """Fit Bradley-Terry with a normal or flat prior on centred scores, without order effect."""
+    """Fit Bradley-Terry with a normal or flat prior on centred scores."""
     # Without a prior nothing places the scores, so they are centred all the same.
-    if order_effect or not (centred or isinstance(prior, Flat)):
+    if not (centred or isinstance(prior, Flat)):
         return None
-    return _fit_pairs(pairs.bradley_terry(ties=ties), data, prior, **covariates)
+    likelihood = pairs.bradley_terry(ties=ties)
+    if not order_effect:
+        return _fit_pairs(likelihood, data, prior, **covariates)
+    # The factory says what is wrong with covariates beside it; its prior on the effect is no part
+    # of a likelihood, which a flat prior on the scores may ask for.
+    others = covariates.get("covariates") is not None or isinstance(prior, Flat)
+    if others or not isinstance(data, Battles):
+        return None
+    fit = _fit_pairs(likelihood, data, prior, covariates="1")
+    return None if fit is None else _with_order_effect(fit)
+
+
+def _with_order_effect(fit: Fit) -> Fit:
+    """Call the coefficient of the position as the factory does."""
+
+    def unpack(free: Array) -> dict[str, Array]:
+        named = fit.unpack(free)
+        effect = named.pop("effect")
+        return {**named, "order_effect": effect[..., 0]}
+
+    parameters = {name: value for name, value in unpack(fit.free).items() if name != "score"}
+    return replace(fit, parameters=parameters, unpack=unpack)
 
 
 def davidson(
