@@ -61,7 +61,8 @@ def borda(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     if observed.all():
         return pairwise_votes(values, weights).sum(axis=-1)
     n_observed = observed.sum(axis=-2)
-    scaled = w * ((n_systems - 1.0) / np.where(n_observed > 1, n_observed - 1.0, n_systems - 1.0))
+    others = np.maximum(n_observed - 1.0, 1.0)
+    scaled = w * np.where(n_observed > 1, (n_systems - 1.0) / others, 1.0)
     points = pairwise_votes(values, scaled).sum(axis=-1)
     compared = (observed & (n_observed > 1)[..., None, :]).astype(np.float64)
     answered = np.einsum("...sq,...q->...s", compared, w)

@@ -127,3 +127,13 @@ def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     assert sizes == [7, 7, 6]
     assert (found[..., 0] < 1.0).sum() == 10
     np.testing.assert_array_equal(found[..., 1], draws[..., 1])
+
+
+@pytest.mark.parametrize("method", ["hodge_rank", "rank_centrality"])
+def test_single_links_between_systems_are_not_taken_for_certain(method):
+    # Two questions link three systems in a chain, so that no weights move the scores.
+    data = np.full((3, 3, 2), -1)
+    data[0, 1:], data[1, :2], data[2, 0] = 0, [[0, 0], [1, 1]], 1
+    result = rank(data, method, target="population", draws=100, random_seed=3)
+    score = result["posterior"]["score"].values
+    assert np.ptp(score, axis=(0, 1)).min() > 0.01

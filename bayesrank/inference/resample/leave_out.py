@@ -11,6 +11,7 @@ from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
+    LEAST_WEIGHT,
     per_sample_of_questions,
     question_arguments,
     trial_arguments,
@@ -21,9 +22,6 @@ Arguments = tuple[Any, ...]
 ScoreOf = Callable[[Arguments], NDArray[np.float64]]
 Numbers = NDArray[np.int64]
 
-# Weight of what is left out: of next to no influence, but there is no score at all without the only
-# question of a system, or the only one that links two.
-_LEFT_OUT = 1e-6
 # Fewer clusters than these tell no kurtosis; more leave none of them much leverage.
 _FEWEST_CLUSTERS, _MOST_CLUSTERS = 5, 500
 # More trials take longer than the draws, and leave none of them much leverage.
@@ -51,7 +49,7 @@ def without_clusters(data: Responses, kind: str, score_of: ScoreOf) -> Contribut
     n_clusters = int(clusters.max()) + 1
     if not _FEWEST_CLUSTERS <= n_clusters <= _MOST_CLUSTERS:
         return None
-    weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], _LEFT_OUT, 1.0)
+    weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], LEAST_WEIGHT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
     arguments = question_arguments(data, kind, np.random.default_rng(0))  # no order is left open
     step = max(1, BATCH_SIZE // per_sample_of_questions(data))

@@ -25,7 +25,7 @@ from bayesrank.validation import MISSING
 
 Array = NDArray[np.float64]
 
-# Scores are rounded by less, relative to their size.
+# Scores are rounded by less, relative to the largest of them.
 _ROUNDING = 1e-9
 
 
@@ -70,7 +70,7 @@ def loosen(
        249 (1983). https://doi.org/10.1001/jama.1983.03330370053031
     """
     flat = draws.reshape(-1, draws.shape[-1])
-    stuck = np.flatnonzero(np.ptp(flat, axis=0) <= _ROUNDING * np.abs(flat).max(axis=0))
+    stuck = np.flatnonzero(np.ptp(flat, axis=0) <= _ROUNDING * np.abs(flat).max())
     if not stuck.size:
         return draws
     loosened = flat.copy()

@@ -43,6 +43,9 @@ Draw = Callable[[int], Arguments]
 # Doubles per batch and array: 32 MB.
 BATCH_SIZE = 2**22
 
+# Next to no weight: without the only question that links two systems there is no score at all.
+LEAST_WEIGHT = 1e-6
+
 # Smaller ones would underflow to weights that are all zero.
 _LEAST_CONCENTRATION = 0.02
 
@@ -236,6 +239,7 @@ def question_weights(
     """
     clusters = question_clusters(data)
     gammas = _cluster_gammas(int(clusters.max()) + 1, size, rng)[:, clusters]
+    gammas = np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=1, keepdims=True))
     return gammas / gammas.mean(axis=1, keepdims=True)
 
 
