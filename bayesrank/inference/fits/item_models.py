@@ -42,7 +42,7 @@ def pooled_items(
     guess_prior: NormalPrior = _STANDARD,
     level: float = 0.0,
     level_sd: float = LEVEL_SD,
-) -> tuple[TwoSided[Lines | Rasch], ItemCounts]:
+) -> tuple[TwoSided[Any], ItemCounts]:
     r"""Build the log-posterior of Rasch, 2PL or 3PL data whose parameters all have priors.
 
     With :math:`x_{lm} = a_m \theta_l + d_m` and c the chance of guessing, P = c + (1 - c)

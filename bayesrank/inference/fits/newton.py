@@ -487,13 +487,14 @@ def _higher_end(
     ways = _AWAY * ways / np.abs(ways).max(axis=1, keepdims=True)
     ways, saddle = np.concatenate([ways, -ways]), problem.value(point)[0]
     many = problem.take(np.zeros(len(ways), dtype=np.intp))
+    start = many.restore(point + ways)
     # Near enough the curvature decides, and all ways rise.
     for _ in range(_MOST_HALVINGS):
-        start = many.restore(point + ways)
         low = ~(many.value(start) > saddle)
         if not low.any():
             break
         ways[low] /= 2.0
+        start = many.restore(point + ways)
     ends = maximise_nonconcave(many, start, max_iterations=max_iterations)
     levels = many.value(ends.point)
     high = int(levels.argmax())
