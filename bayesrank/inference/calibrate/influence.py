@@ -17,7 +17,6 @@ References
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.unit_likelihoods import (
     QUESTION_PARAMETERS,
     CellModel,
+    EventModel,
     Named,
     UnitModel,
 )
@@ -212,12 +212,13 @@ def question_contributions(mode: Mode, model: UnitModel) -> Contributions:
     size = data.trials.size * (data.shape[2] if _by_trial(mode, model) else 1)
     at_mode = mode.unpack(mode.point[np.newaxis])
     moved = mode.slopes(model.leaning(at_mode), size, same_questions=False).T
-    moved = moved + model.direct(at_mode)
-    if model.scaling is not None:
-        # How scores follow when the mean that is held is another.
-        pull = cast("CellModel", model).pull(at_mode, _SHIFT)
-        followed = mode.slopes(pull, size, same_questions=True)
-        moved += np.outer(model.scaling.shares(at_mode), followed)
+    if isinstance(model, CellModel):
+        moved = moved + model.direct(at_mode)
+        if model.scaling is not None:
+            # How scores follow when the mean that is held is another.
+            pull = model.pull(at_mode, _SHIFT)
+            followed = mode.slopes(pull, size, same_questions=True)
+            moved += np.outer(model.scaling.shares(at_mode), followed)
     return Contributions.of(sums_over_clusters(moved, data))
 
 
@@ -242,14 +243,12 @@ def trial_contributions(mode: Mode, model: UnitModel) -> Contributions:
     """
     data = model.data
     require_two_trials(data)
-    at_mode = model.log_odds(mode.unpack(mode.point[np.newaxis]))
-    if at_mode is None:
-        size = data.outcomes.size
-        by_trial = cast("Callable[[Named], Array]", model.by_trial)  # models have one or the other
-        moved = mode.slopes(by_trial, size, same_questions=True)
+    if isinstance(model, EventModel):
+        moved = mode.slopes(model.by_trial, data.outcomes.size, same_questions=True)
         moved = moved.reshape(len(moved), -1).T * widening_for_single_trials(data)
         return Contributions.of(moved, np.repeat(np.arange(data.shape[1]), data.shape[2]))
-    log_odds = cast("Callable[[Named], Array]", model.log_odds)
+    log_odds = model.log_odds
+    at_mode = log_odds(mode.unpack(mode.point[np.newaxis]))
     if at_mode.ndim == 3:
         lean = mode.slopes(log_odds, data.trials.size, same_questions=True)
         return answer_contributions(lean, data)
@@ -317,8 +316,9 @@ def _noise(data: Responses, chance: Array) -> Array:
 
 def _by_trial(mode: Mode, model: UnitModel) -> bool:
     """Return whether chances change from trial to trial."""
-    logit = model.log_odds(mode.unpack(mode.point[np.newaxis]))
-    return logit is None or logit.ndim == 4
+    if isinstance(model, EventModel):
+        return True
+    return model.log_odds(mode.unpack(mode.point[np.newaxis])).ndim == 4
 
 
 def _blocks(rows: Array, step: int) -> Iterator[Array]:

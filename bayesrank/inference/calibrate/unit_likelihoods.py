@@ -9,12 +9,12 @@ as kernels and factories report them, with a leading axis of points: ``score`` o
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import logistic, softplus
+from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.responses import Responses
 from bayesrank.time_axis import check_time_axis
 
@@ -25,44 +25,6 @@ Named = Mapping[str, Array]
 QUESTION_PARAMETERS = frozenset(
     {"difficulty", "discrimination", "guessing", "intercept", "loading"}
 )
-
-
-class UnitModel(Protocol):
-    """What calibration needs of a model of responses."""
-
-    data: Responses
-
-    def by_question(self, named: Named) -> Array:
-        """Return log-likelihoods of all answers to a question, of shape (point, question)."""
-        ...
-
-    def leaning(self, at: Named) -> Callable[[Named], Array]:
-        """Return a function whose slopes at a point are those of :meth:`by_question`."""
-        ...
-
-    def bend(self, at: Named, up: Named, down: Named) -> Array:
-        """Return minus second derivatives of the log-likelihood between two points, (point,)."""
-        ...
-
-    def by_trial(self, named: Named) -> Array | None:
-        """Return log-likelihoods of shape (point, question, trial); None for cells."""
-        ...
-
-    def log_odds(self, named: Named) -> Array | None:
-        """Return log-odds of right answers, (point, system, question[, trial]), where they are."""
-        ...
-
-    @property
-    def scaling(self) -> "Scaling | None":
-        """A mean over questions that scores are relative to, if there is one."""
-        ...
-
-    def direct(self, named: Named) -> Array:
-        """Return what a question adds to scores that are means over questions themselves.
-
-        Of shape (question, system), at a single point.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -117,14 +79,11 @@ class CellModel:
         found = self.predictor(named)
         return np.where(np.isfinite(found), found, 0.0)
 
-    def by_question(self, named: Named) -> Array:
-        """Return log-likelihoods of all answers to a question, of shape (point, question)."""
-        logit = self.log_odds(named)
-        right, trials = self._counts(logit.ndim - 1)
-        return (right * logit - trials * softplus(logit)).sum(axis=(1, 3)[: logit.ndim - 2])
-
     def leaning(self, at: Named) -> Callable[[Named], Array]:
-        """Return log-odds weighted by residuals, whose slopes take no logarithms."""
+        """Return a function with the slopes of the log-likelihoods of questions, (point, question).
+
+        They are log-odds weighted by residuals, which take no logarithms.
+        """
         residual, _ = self._moments(at)
         axes = "lm,plm->pm" if residual.ndim == 2 else "lmn,plmn->pm"
         return lambda named: np.einsum(axes, residual, self.log_odds(named))
@@ -158,9 +117,6 @@ class CellModel:
         right, trials = self._counts(logit.ndim)
         chance = logistic(logit)
         return right - trials * chance, trials * chance * (1.0 - chance)
-
-    def by_trial(self, named: Named) -> None:
-        """Return None: cells are enough."""
 
     def _counts(self, ndim: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return right answers and trials by cell, or by trial where log-odds change with it."""
@@ -205,29 +161,17 @@ class EventModel:
         found[:, where] = self.log_chance(named, right, wrong)
         return found.reshape(n_points, n_questions, n_trials)
 
-    def by_question(self, named: Named) -> Array:
-        """Return log-likelihoods of all events of a question, of shape (point, question)."""
-        return self.by_trial(named).sum(axis=-1)
-
-    def leaning(self, at: Named) -> Callable[[Named], Array]:
-        """Return the log-likelihoods themselves."""
-        return self.by_question
+    def leaning(self, _: Named) -> Callable[[Named], Array]:
+        """Return the log-likelihoods of questions, (point, question), by parameters."""
+        return lambda named: self.by_trial(named).sum(axis=-1)
 
     def bend(self, at: Named, up: Named, down: Named) -> Array:
         """Return minus second differences of the log-likelihood."""
-        ends = self.by_question(up) + self.by_question(down)
-        return (2.0 * self.by_question(at) - ends).sum(axis=1)
+        middle, one, other = (self.by_trial(named).sum(axis=(1, 2)) for named in (at, up, down))
+        return 2.0 * middle - one - other
 
-    def log_odds(self, named: Named) -> None:
-        """Return None: systems of an event are not independent."""
 
-    @property
-    def scaling(self) -> None:
-        """Nothing: the scores are relative to one another alone."""
-
-    def direct(self, named: Named) -> Array:
-        """Return zeros: no score is a mean over questions."""
-        return np.zeros((1, 1))
+type UnitModel = CellModel | EventModel
 
 
 def rasch(data: Responses, **_: Any) -> CellModel:
