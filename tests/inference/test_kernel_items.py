@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit
 
 from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import fit_pooled_items
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry
 from bayesrank.inference.fits.published_irt import fit_published_items, published_items
@@ -241,6 +242,19 @@ def test_systems_that_only_guess_tie_at_the_floor():
     assert fit.score[2] == fit.score[5] == fit.score.min()
     draws = fit.draw(4, np.random.default_rng(0))["score"]
     np.testing.assert_array_equal(draws[:, 2], fit.score[2])
+
+
+@pytest.mark.parametrize("fit", [fit_rasch, fit_pooled_items], ids=["published", "pooled"])
+def test_merging_like_questions_leaves_the_fit_as_it_is(fit):
+    # Only a single table is merged.
+    _, correct, trials = simulated_counts(19, (6, 40), 1)
+    correct[:, 3], correct[:, 7] = 1.0, 0.0
+    alone, twice = fit(correct, trials), fit(np.stack([correct, correct]), trials)
+    np.testing.assert_allclose(alone.score, twice.score[1], atol=1e-11)
+    for name, values in alone.parameters.items():
+        np.testing.assert_allclose(values, twice.parameters[name][1], atol=1e-11)
+    np.testing.assert_allclose(alone.loglik, twice.loglik[1], rtol=1e-13)
+    np.testing.assert_allclose(alone.information, twice.information[1], atol=1e-10)
 
 
 def test_2pl_with_strong_penalty_is_rasch():
