@@ -117,7 +117,9 @@ def rank_weighted(
     kept = data.select(groups=list(shares))
     trees = rank_by_group(kept, method, ci_prob=ci_prob, lcb=lcb, **settings)
     for name, tree in trees.items():
-        lacking = sorted(set(kept.systems) - set(map(str, tree["ranking"]["system"].values)))
+        lacking = sorted(
+            set(kept.systems) - set(map(str, tree["ranking"].to_dataset()["system"].values))
+        )
         if lacking:
             raise DataError(
                 f"group_weights must be of groups that every system has outcomes in; got none of "

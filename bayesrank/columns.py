@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,11 @@ class Found(NamedTuple):
         return self.trial is not None and field_name(self.trial) in PAIRED_TRIALS
 
 
+def column_of(frame: "pd.DataFrame", name: Hashable) -> "pd.Series":
+    """Return a column of a table that names every column once."""
+    return cast("pd.Series", frame[name])
+
+
 def field_name(column: Hashable) -> str:
     """Return the name of a column as `NAMES` spells it.
 
@@ -225,7 +230,7 @@ def _only(
 ) -> tuple[Hashable, ...]:
     """Return the one column that is meant, none where it is optional and absent."""
     if name in ("system", "question") and len(present) > 1:
-        present = [each for each in present if _varies(frame[each])] or present
+        present = [each for each in present if _varies(column_of(frame, each))] or present
     if name == "question":
         present = _without_row_ids(frame, present)
     if not present:
@@ -265,11 +270,11 @@ def _say_the_same(frame: "pd.DataFrame", first: Hashable, other: Hashable, name:
     """Return whether two columns split the rows alike; of outcomes, whether they are equal."""
     if name == "outcome":
         try:
-            one, two = (outcome_numbers(frame[each], "") for each in (first, other))
+            one, two = (outcome_numbers(column_of(frame, each), "") for each in (first, other))
         except DataError:
             return False
         return bool(np.array_equal(one, two, equal_nan=True))
-    one, two = (_codes(frame[each]) for each in (first, other))
+    one, two = (_codes(column_of(frame, each)) for each in (first, other))
     n_both = len(np.unique(one * (two.max(initial=0) + 1) + two))
     return n_both == one.max(initial=-1) + 1 == two.max(initial=-1) + 1
 

@@ -34,7 +34,8 @@ def choose(
         raise DataError("select must leave a system and a question; got none that are in all")
     every = np.arange(data.shape[2])
     try:
-        turns = every[trials] if trials is not None else every
+        chosen = trials if isinstance(trials, slice) else np.asarray(trials)
+        turns = every if trials is None else every[chosen]
     except IndexError as error:
         raise DataError(
             f"trials must be positions below {data.shape[2]}; got {trials!r}"

@@ -88,7 +88,7 @@ def arrange(
         groups = np.empty(shape[1], dtype=object)
         groups[table["question"].factorize()[0]] = table["group"].astype(object).to_numpy()
         named["groups"] = groups.tolist()
-    return cells.reshape(shape), named | _kept(kept or {}, named)
+    return cells.reshape(shape), named | _kept(dict(kept or {}), named)
 
 
 def read_dataarray(data: "xr.DataArray") -> tuple[NDArray[Any], dict[str, Any]]:

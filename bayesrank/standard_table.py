@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import Source, field_name, find_columns
+from bayesrank.columns import Source, column_of, field_name, find_columns
 from bayesrank.errors import DataError
 from bayesrank.outcome_values import outcome_numbers
 
@@ -82,15 +82,19 @@ def standardize(
     """
     import pandas as pd
 
-    if frame.columns.empty or len(frame):
-        found = find_columns(frame, chosen, source)
-    if not len(frame):
+    if not len(frame) and not frame.columns.empty:
         raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
+    found = find_columns(frame, chosen, source)
     table: dict[str, Any] = {
-        "system": _joined([_labels(frame[each], "system", source) for each in found.system]),
-        "question": _joined([_labels(frame[each], "question", source) for each in found.question]),
+        "system": _joined(
+            [_labels(column_of(frame, each), "system", source) for each in found.system]
+        ),
+        "question": _joined(
+            [_labels(column_of(frame, each), "question", source) for each in found.question]
+        ),
         "outcome": outcome_numbers(
-            frame[found.outcome], f"the outcome column{source.where.replace(' in', ' of')}"
+            column_of(frame, found.outcome),
+            f"the outcome column{source.where.replace(' in', ' of')}",
         ),
     }
     if found.trial is not None:
@@ -99,7 +103,7 @@ def standardize(
     group = "" if found.group is None else str(found.group)
     for name in found.groups:
         needed = _meant(str(name), group)
-        table[f"level {name}"] = _labels(frame[name], str(name), source, needed=needed)
+        table[f"level {name}"] = _labels(column_of(frame, name), str(name), source, needed=needed)
     columns = {name: pd.Series(each, copy=False) for name, each in table.items()}
     standard = pd.DataFrame(columns, copy=False)
     asked = ",".join(map(str, found.question))

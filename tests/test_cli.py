@@ -283,7 +283,7 @@ def test_failing_to_write_keeps_the_old_file(
     path.write_text("old")
     monkeypatch.setattr("xarray.DataTree.to_netcdf", fail)
     result = run("rank", log, "-o", path, code=2)
-    assert "Error: result.nc: No space left on device" in result.stderr
+    assert f"Error: {path}: No space left on device" in result.stderr
     assert "good" in result.stdout
     assert path.read_text() == "old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["log.csv", "result.nc"]

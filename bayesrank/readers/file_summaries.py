@@ -98,7 +98,7 @@ def _summary(logs: Logs, path: Path, selection: Selection) -> FileSummary:
     except DataError as error:
         return FileSummary(path, problem=str(error))
     frame = table.frame
-    groups = frame["group"].nunique() if "group" in frame else 0
+    groups = len(frame["group"].unique()) if "group" in frame else 0
     systems = tuple(dict.fromkeys(map(str, np.asarray(frame["system"].unique()))))
-    questions, trials = (int(frame[name].nunique()) for name in ("question", "trial"))
-    return FileSummary(path, systems, questions, trials, int(groups), table.n_missing)
+    questions, trials = (len(frame[name].unique()) for name in ("question", "trial"))
+    return FileSummary(path, systems, questions, trials, groups, table.n_missing)

@@ -135,9 +135,10 @@ def _below(tables: Sequence[StandardTable]) -> "tuple[StandardTable, NDArray[np.
     columns: dict[str, Any] = {}
     for name in tables[0].frame.columns:
         parts = [table.frame[name] for table in tables]
-        categories = isinstance(parts[0].dtype, pd.CategoricalDtype)
-        joined = pd.api.types.union_categoricals if categories else np.concatenate
-        columns[name] = joined([part.array if categories else part.to_numpy() for part in parts])
+        if isinstance(parts[0].dtype, pd.CategoricalDtype):
+            columns[name] = pd.api.types.union_categoricals(parts)
+        else:
+            columns[name] = np.concatenate([part.to_numpy() for part in parts])
     sizes = [len(table.frame) for table in tables]
     whole = replace(tables[0], frame=pd.DataFrame(columns))
     return whole, np.repeat(np.arange(len(tables)), sizes)

@@ -388,7 +388,8 @@ def to_markdown(columns: list[Column]) -> str:
 
 def _markdown_cell(text: str) -> str:
     """Return text that ends no cell and starts no HTML or code."""
-    return re.sub(r"([|`])", r"\\\1", printable(text)).replace("<", "&lt;")
+    without_html = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", printable(text))
+    return re.sub(r"([|`])", r"\\\1", without_html)
 
 
 def to_json(frame: "pd.DataFrame") -> str:
