@@ -326,7 +326,7 @@ class Battles(Comparisons):
         return unit == "battle" and self.vote is None
 
     def unit_codes(self, unit: str) -> NDArray[np.integer[Any]]:
-        """Return the unit that each row belongs to.
+        """Return the unit that each row belongs to, numbered from 0 without gaps.
 
         Parameters
         ----------

@@ -2,15 +2,16 @@
 
     python -m benchmarks.battles [--battles N] [--peers PYTHON]
 
-Writes N votes of 500 systems by as many judges as a fifth of them to Parquet and measures reading,
-point estimates, intervals over judges and style control with ten covariates. `--peers` names
-another Python with evalica, choix and arena-rank, which fits the same votes after reading.
+Another process writes N votes of 500 systems by as many judges as a fifth of them to Parquet; this
+one measures reading, point estimates, intervals over judges and style control with ten covariates.
+`--peers` names another Python with evalica and arena-rank, which fits the same votes after reading.
 """
 
 import argparse
 import json
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -92,10 +93,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Arenas: from votes to a leaderboard.")
     parser.add_argument("--battles", type=int, default=1_000_000)
     parser.add_argument("--peers", help="a Python with evalica and arena-rank")
+    parser.add_argument("--write", type=Path, help="only write the votes, to this file")
     arguments = parser.parse_args()
+    if arguments.write:
+        write_votes(arguments.write, arguments.battles)
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "votes.parquet"
-        write_votes(path, arguments.battles)
+        # Elsewhere, so that the memory is that of ranking alone.
+        here = [sys.executable, "-m", "benchmarks.battles", "--battles", str(arguments.battles)]
+        subprocess.run([*here, "--write", str(path)], check=True)
         rank(Battles(["a", "b"], ["b", "a"], ["a", "tie"]), draws=10)  # imports
         print(f"{arguments.battles:,} battles{'':<46}{'wall':>10}{'processor':>10}{'memory':>10}")
         data = clock("read", lambda: read_battles(path))

@@ -62,7 +62,7 @@ def spread_of_units(
     data : Battles
         The battles.
     codes : numpy.ndarray of int and shape (battle,)
-        The unit of each battle.
+        The unit of each battle, numbered without gaps.
     slope : numpy.ndarray of shape (battle,)
         What a battle adds for its first system, and takes from its second.
     others : numpy.ndarray of shape (battle, coordinate)
@@ -74,14 +74,13 @@ def spread_of_units(
     """
     from scipy.sparse import csr_array
 
-    units = np.unique(codes, return_inverse=True)[1]
-    n, size = int(units.max()) + 1, len(data.systems)
-    place = np.tile(units, 2), np.concatenate([data.first, data.second])
+    n, size = int(codes.max()) + 1, len(data.systems)
+    place = np.tile(codes, 2), np.concatenate([data.first, data.second])
     table = csr_array((np.concatenate([slope, -slope]), place), shape=(n, size))
     table.sum_duplicates()
     sums = np.empty((n, others.shape[1]))
     for column, values in enumerate(others.T):
-        sums[:, column] = np.bincount(units, values, n)
+        sums[:, column] = np.bincount(codes, values, n)
     cross = table.T @ sums
     squares = np.block([[(table.T @ table).toarray(), cross], [cross.T, sums.T @ sums]])
     total = np.concatenate([np.asarray(table.sum(axis=0)), sums.sum(axis=0)])

@@ -61,7 +61,7 @@ def draw_units(
     rng : numpy.random.Generator
         Source of randomness.
     """
-    codes = np.unique(data.unit_codes(unit), return_inverse=True)[1]
+    codes = data.unit_codes(unit)
     n_units = int(codes.max()) + 1
     if n_units < 2:
         raise DataError(f"battles must have two {unit}s or more for unit={unit!r}; got one")
@@ -90,7 +90,7 @@ def _gamma_weights(n_units: int, size: int, rng: np.random.Generator) -> FloatAr
 
 
 def _counts_by_unit(
-    data: Battles, codes: NDArray[np.intp], n_units: int
+    data: Battles, codes: NDArray[np.integer[Any]], n_units: int
 ) -> Callable[[NDArray[Any]], tuple[FloatArray, FloatArray]]:
     """Return what turns weights of units into wins and ties, by one sparse product."""
     from scipy.sparse import csr_array
