@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,20 +85,15 @@ def standardize(
     if not len(frame) and not frame.columns.empty:
         raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
     found = find_columns(frame, chosen, source)
-    table: dict[str, Any] = {
-        "system": _joined(
-            [_labels(column_of(frame, each), "system", source) for each in found.system]
-        ),
-        "question": _joined(
-            [_labels(column_of(frame, each), "question", source) for each in found.question]
-        ),
-        "outcome": outcome_numbers(
-            column_of(frame, found.outcome),
-            f"the outcome column{source.where.replace(' in', ' of')}",
-        ),
+    named = {
+        name: _joined([_labels(column_of(frame, each), name, source) for each in columns])
+        for name, columns in (("system", found.system), ("question", found.question))
     }
+    where = f"the outcome column{source.where.replace(' in', ' of')}"
+    outcome = outcome_numbers(column_of(frame, found.outcome), where)
+    table: dict[str, Any] = {**named, "outcome": outcome}
     if found.trial is not None:
-        table["trial"] = _labels(frame[found.trial], "trial", source)
+        table["trial"] = _labels(column_of(frame, found.trial), "trial", source)
     levels = tuple(map(str, found.groups))
     group = "" if found.group is None else str(found.group)
     for name in found.groups:
@@ -131,13 +126,18 @@ def tell_apart(read: StandardTable, source: Source) -> StandardTable:
         If it is open whether ids start anew in each group.
     """
     table = read.frame
-    levels = {name: table[f"level {name}"].array for name in read.levels}
+    levels = {name: _categories(table, f"level {name}") for name in read.levels}
     frame = table.drop(columns=[f"level {name}" for name in levels])
     frame = frame.assign(question=_told_apart(table, levels, read, source))
-    group, notes = _group(frame["question"].array, levels, read.group)
+    group, notes = _group(_categories(frame, "question"), levels, read.group)
     if group is not None:
         frame = frame.assign(group=group)
     return replace(read, frame=frame, levels=(), notes=(*read.notes, *notes))
+
+
+def _categories(table: "pd.DataFrame", name: str) -> "pd.Categorical":
+    """Return a column of labels."""
+    return cast("pd.Categorical", table[name].array)
 
 
 def _labels(
@@ -217,7 +217,7 @@ def _told_apart(
     source: Source,
 ) -> "pd.Categorical":
     """Return questions with their group as part of them where ids start anew in each."""
-    questions = table["question"].array
+    questions = _categories(table, "question")
     for name, level in levels.items():
         if (level.codes < 0).any():
             continue
@@ -247,10 +247,10 @@ def _starts_anew(
     Within a trial a system then has an id once in each group, and most systems that answered the
     group have all of its ids. What says something of the answer varies over systems.
     """
-    systems = table["system"].array
+    systems = _categories(table, "system")
     cells = _pair_codes(systems, questions)
     if "trial" in table:
-        trials = table["trial"].array
+        trials = _categories(table, "trial")
         cells = cells * len(trials.categories) + trials.codes
     if len(_distinct(cells)) == len(cells):
         return False
@@ -266,7 +266,7 @@ def _varies_over_trials(
     table: "pd.DataFrame", questions: "pd.Categorical", level: "pd.Categorical"
 ) -> bool:
     """Return whether a column differs between trials of one system, so is about the answer."""
-    cells = _pair_codes(table["system"].array, questions)
+    cells = _pair_codes(_categories(table, "system"), questions)
     both = _distinct(cells * len(level.categories) + level.codes)
     return "trial" in table and len(both) > len(_distinct(cells))
 

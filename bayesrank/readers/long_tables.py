@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, NAMES, QUESTIONS, Source, field_name
+from bayesrank.columns import COLUMNS, NAMES, QUESTIONS, Source, column_of, field_name
 from bayesrank.errors import DataError
 from bayesrank.readers.log_table import LogTable, build_table
 from bayesrank.readers.opening import plain_name, plain_suffix
@@ -134,7 +134,7 @@ def _below(tables: Sequence[StandardTable]) -> "tuple[StandardTable, NDArray[np.
         )
     columns: dict[str, Any] = {}
     for name in tables[0].frame.columns:
-        parts = [table.frame[name] for table in tables]
+        parts = [column_of(table.frame, name) for table in tables]
         if isinstance(parts[0].dtype, pd.CategoricalDtype):
             columns[name] = pd.api.types.union_categoricals(parts)
         else:
