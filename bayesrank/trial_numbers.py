@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import Source
+from bayesrank.columns import Source, column_of
 from bayesrank.errors import DataError
 from bayesrank.standard_table import CELL, StandardTable, label_codes
 
@@ -93,7 +93,7 @@ def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] |
     n_cells = 1
     sizes = []
     for name in CELL:
-        codes, found = label_codes(table[name])
+        codes, found = label_codes(column_of(table, name))
         n_cells *= len(found)
         sizes.append(len(found))
         if n_cells > max(CELLS, CELLS_PER_ROW * len(table)):
@@ -152,7 +152,7 @@ def _shared(table: "pd.DataFrame") -> bool:
     if len(table["system"].cat.categories) < 2:
         return True
     pairs = table[["system", "trial"]].drop_duplicates()
-    return bool(pairs["trial"].duplicated().any())
+    return bool(column_of(pairs, "trial").duplicated().any())
 
 
 def _as_numbers(labels: Sequence[Hashable]) -> NDArray[Any] | None:
