@@ -285,7 +285,7 @@ class Battles(Comparisons):
         for name in ("prompt", "judge", "group"):
             labels = getattr(self, name)
             if labels is not None:
-                said.append(f"{len(labels.names):,} {name}s")
+                said.append(f"{len(labels.names):,} {name}{'s' * (len(labels.names) != 1)}")
         return f"Battles({', '.join(said)})"
 
     @property
