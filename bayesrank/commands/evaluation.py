@@ -249,7 +249,8 @@ def plan(
 
 def _best_first(table: "pd.DataFrame") -> "pd.DataFrame":
     """Put the rows of each metric below one another, the best system first."""
-    place = table["metric"].map({name: i for i, name in enumerate(table["metric"].unique())})
+    metrics = list(table["metric"])
+    place = [metrics.index(metric) for metric in metrics]
     order = table.assign(place=place).sort_values(["place", "estimate"], ascending=[True, False])
     return table.loc[order.index].reset_index(drop=True)
 

@@ -52,7 +52,7 @@ def print_leaderboard(
     frame = _rows(leaderboard(tree), top, sort)
     if output_format in ("json", "csv"):
         names = _chosen(list(frame.columns), columns, list(frame.columns))
-        _print_for_programs(frame[names], output_format, to_json)
+        _print_for_programs(frame.reindex(columns=names), output_format, to_json)
         return
     stated = tree["ranking"].attrs
     levels = {name: stated[name] for name in ("ci_prob", "lcb") if name in stated}

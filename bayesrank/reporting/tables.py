@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.layout import Column
 from bayesrank.printable import printable
@@ -228,14 +229,14 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
                 Column(header, ["yes" if each else "no" for each in values], spare=spare)
             )
         elif values.dtype.kind in "iuf":
-            cells = _number_cells(header, values, decimals if ends else _DECIMALS)
+            cells = _number_cells(header, values.to_numpy(), decimals if ends else _DECIMALS)
             columns.append(Column(header, cells, True, spare=spare))
         else:
             columns.append(Column(header, [str(each) for each in values], spare=spare))
     return columns
 
 
-def _number_cells(name: str, values: "pd.Series[Any]", decimals: int) -> list[str]:
+def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:
     """Return counts as whole numbers, probabilities as such, and others with some decimals."""
     finite = values[np.isfinite(values)]
     if (finite == finite.round()).all() and (values.dtype.kind != "f" or name in _COUNTS):
@@ -246,10 +247,10 @@ def _number_cells(name: str, values: "pd.Series[Any]", decimals: int) -> list[st
 
 
 def _bars(
-    lower: "pd.Series[Any]", middle: "pd.Series[Any]", upper: "pd.Series[Any]"
+    lower: ArrayLike, middle: ArrayLike, upper: ArrayLike
 ) -> list[tuple[float, float, float]] | None:
     """Return intervals as shares of the range of all; None where there is no range."""
-    ends = np.stack([lower, middle, upper], axis=1).astype(np.float64)
+    ends = np.array([lower, middle, upper], dtype=np.float64).T
     low, high = np.nanmin(ends), np.nanmax(ends)
     if not np.isfinite(ends).all() or not low < high:
         return None
