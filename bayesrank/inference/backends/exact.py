@@ -108,8 +108,8 @@ def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> Non
         )
     if is_unbiased:
         raise ValueError(
-            f"prior_weight must be 0 for the unbiased estimate of {run.method.name}, which is from "
-            f"the trials alone; got {prior_weight!r}: set estimator='posterior_mean'"
+            f"prior_weight must be 0 for the unbiased estimate of {run.method.name}, which uses "
+            f"only the trials; got {prior_weight!r}: set estimator='posterior_mean'"
         )
     if run.target != "benchmark":
         raise ValueError(

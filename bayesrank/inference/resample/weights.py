@@ -235,7 +235,7 @@ def question_weights(
     Raises
     ------
     DataError
-        If there is one question alone, or none.
+        If there is only one question, or none.
     """
     clusters = question_clusters(data)
     gammas = _cluster_gammas(int(clusters.max()) + 1, size, rng)[:, clusters]
