@@ -151,8 +151,8 @@ def _shared(table: "pd.DataFrame") -> bool:
     """Return whether any trial is one of two systems or more, if there are several."""
     if len(table["system"].cat.categories) < 2:
         return True
-    pairs = table[["system", "trial"]].drop_duplicates()
-    return bool(column_of(pairs, "trial").duplicated().any())
+    repeated = table.duplicated(["system", "trial"])
+    return bool(column_of(table.loc[~repeated], "trial").duplicated().any())
 
 
 def _as_numbers(labels: Sequence[Hashable]) -> NDArray[Any] | None:

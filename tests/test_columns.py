@@ -228,7 +228,7 @@ def test_wide_tables(tmp_path):
 def test_a_table_that_is_nearly_empty_is_refused_before_memory_is_taken():
     labels = np.arange(4_000).astype(str)
     frame = pd.DataFrame({"model": labels, "id": labels, "outcome": 1.0})
-    with pytest.raises(DataError, match=r"one cell in a hundred; got 4000 rows for 4000 systems, 4000 q"):
+    with pytest.raises(DataError, match="one cell in a hundred; got 4000 rows for 4000 systems"):
         Responses.from_long(frame)
 
 
