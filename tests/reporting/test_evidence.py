@@ -147,4 +147,4 @@ def test_what_can_be_spared_goes_in_a_stated_order() -> None:
     for width in range(full, 0, -1):
         kept = {each.header.replace("\n", " ") for each in fit_width(columns, width)}
         left_out += [name for name in headers if name not in kept and name not in left_out]
-    assert left_out == ["lcb rank", "lcb 5%", "questions", "Pr(best)"]
+    assert left_out == ["lcb rank", "lcb 5%", "questions", "observed", "Pr(best)"]
