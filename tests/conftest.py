@@ -33,6 +33,12 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the width of a terminal, which readline leaves to the processes that pytest starts."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def run() -> Callable[..., Result]:
     """Return a function that runs a command and keeps stdout and stderr apart."""
