@@ -166,7 +166,7 @@ def _read(paths: tuple[str, ...], reading: dict[str, Any]) -> "Responses | Battl
         return read_data(paths, **reading)
     task = reading.pop("task")
     for name, chosen in reading.items():
-        if chosen is not None:
+        if chosen:
             flag = "input-format" if name == "format" else name
             raise ValueError(
                 f"--{flag} must be left out for the bundled example; got {chosen!r}: name an INPUT"

@@ -66,7 +66,7 @@ def battle_stability(
     >>> study = battle_stability(Battles(names[first], names[second], winner), n=[20, 200], draws=9)
     >>> study[["method", "battles", "tau"]].round(1)
                   method  battles  tau
-    0  bradley_terry_map       20  0.9
+    0  bradley_terry_map       20  1.0
     1  bradley_terry_map      200  1.0
     """
     if methods is None:

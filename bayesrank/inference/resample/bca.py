@@ -166,7 +166,9 @@ def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
     >>> widen(draws, table).ravel().round(2)
     array([-1.  , -0.73,  0.  ,  0.73,  1.  ])
     """
-    mean, spread = draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))
+    mean, size = draws.mean(axis=(0, 1)), np.abs(draws).max(axis=(0, 1))
+    size[size == 0.0] = 1.0
+    spread = size * (draws / size).std(axis=(0, 1))  # whose squares may overflow
     # Draws have the variance of Student's t with n - 1 degrees of freedom.
     found = table.standard_errors
     wider = always | (np.sqrt(table.widening) * found > _WIDER * spread)
