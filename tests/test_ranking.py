@@ -381,7 +381,8 @@ def test_the_seed_also_rules_an_estimate_that_is_drawn():
 
 def test_options_of_the_method_and_of_the_back_end_are_recorded(battles):
     result = rank(battles, "bradley_terry", ties="half", centred=True, draws=0)
-    assert json.loads(result.attrs["options"]) == {"centred": True, "ties": "half"}
+    given = {"centred": True, "covariate_prior": "flat", "ties": "half"}
+    assert json.loads(result.attrs["options"]) == given
 
 
 def test_the_data_are_recorded_by_their_fingerprint(battles):

@@ -11,12 +11,14 @@ from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.opening import open_log, plain_suffix
+from bayesrank.readers.table_files import TEXT
 from bayesrank.style import METADATA, SUFFIXES, as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = (".csv", ".parquet", ".jsonl", ".json")
+FORMATS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json")
 
 # Endings of columns that may hold a number for each of the two answers.
 _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
@@ -27,15 +29,18 @@ _PEEK = 100
 
 def is_battles(path: Path) -> bool:
     """Return whether a table has columns for two systems and a winner."""
-    suffix = path.suffix.lower()
+    suffix = plain_suffix(path)
     if suffix not in FORMATS:
         return False
     if suffix == ".parquet":
         return is_battle_table({name.lower() for name in _parquet_columns(path)})
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    if suffix == ".csv":
-        names = head.partition("\n")[0].split(",")
+    try:
+        with open_log(path) as file:
+            head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    except DataError:  # damaged, which the reader of tables says
+        return False
+    if suffix in TEXT:
+        names = head.partition("\n")[0].split(TEXT[suffix])
         return is_battle_table({name.strip().strip('"').lower() for name in names})
     # The first records, or as much of them as there is.
     opening = head.lstrip()[:1]
@@ -82,9 +87,9 @@ def _parse(path: Path) -> "pd.DataFrame":
     """Read the columns that matter; battles come with whole conversations."""
     import pandas as pd
 
-    suffix = path.suffix.lower()
+    suffix = plain_suffix(path)
     try:
-        if suffix == ".csv":
+        if suffix in TEXT:
             frame = _read_csv(path)
         elif suffix == ".parquet":
             frame = _read_parquet(path)
@@ -104,10 +109,19 @@ def _parse(path: Path) -> "pd.DataFrame":
 def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
-    texts = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-    head = pd.read_csv(path, nrows=_PEEK, **texts)
+    texts = {
+        "sep": TEXT[plain_suffix(path)],
+        "dtype": str,
+        "keep_default_na": False,
+        "encoding": "utf-8-sig",
+    }
+    with open_log(path) as file:
+        head = pd.read_csv(file, nrows=_PEEK, **texts)
     wanted = [name for name in head if _matters(str(name), head[name])]
-    return pd.read_csv(path, usecols=wanted, **texts) if wanted else head
+    if not wanted:
+        return head
+    with open_log(path) as file:
+        return pd.read_csv(file, usecols=wanted, **texts)
 
 
 def _matters(name: str, column: "pd.Series") -> bool:
@@ -139,7 +153,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
 
 def _records(path: Path) -> Iterator[dict[str, object]]:
-    lines = path.suffix.lower() == ".jsonl"
+    lines = plain_suffix(path) in (".jsonl", ".ndjson")
     records = parse_json_lines(path) if lines else (value for _, value in stream_json(path))
     for record in records:
         if not isinstance(record, dict):

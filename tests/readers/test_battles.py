@@ -227,3 +227,16 @@ def test_battles_cut_off(tmp_path):
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(DataError, match=r"paths must be readable tables"):
         read_battles(path)
+
+
+@pytest.mark.parametrize("name", ["votes.tsv", "votes.csv.gz", "votes.jsonl.bz2", "votes.ndjson"])
+def test_battles_are_read_compressed_and_from_all_kinds_of_tables(tmp_path, name):
+    frame = pd.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "z"], "winner": ["x", "tie"]})
+    path = tmp_path / name
+    if "json" in name:
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, sep="\t" if name.endswith(".tsv") else ",", index=False)
+    battles = read_battles([path])
+    assert battles.systems == ("x", "y", "z")
+    assert battles.wins.sum() == battles.ties.sum() / 2 == 1

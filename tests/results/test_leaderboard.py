@@ -72,7 +72,9 @@ def test_superiority_is_best_first(result):
 
 
 def test_superiority_needs_draws():
-    with pytest.raises(ValueError, match="result must have draws for superiority; got only a point est"):
+    with pytest.raises(
+        ValueError, match="result must have draws for superiority; got only a point est"
+    ):
         superiority(rank(OUTCOMES, "avg", draws=0))
 
 
