@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import sample as sampling
 from bayesrank.inference.graph.sample import sample
-from bayesrank.inference.resample import bca, data_sets, weights
+from bayesrank.inference.resample import data_sets, leave_out, weights
 from bayesrank.inference.resample.data_sets import draw_cells
-from bayesrank.inference.resample.leave_out import leave_out_clusters, leave_out_trials
 from bayesrank.inference.resample.weights import draw_trial_weights, resample, resample_twice
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
@@ -49,8 +48,10 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
             (bootstrap, "resample_twice", work.of_kind(resample_twice)),
-            (bca, "leave_out_clusters", work.without(leave_out_clusters)),
-            (bca, "leave_out_trials", work.without(leave_out_trials)),
+            *(
+                (leave_out, name, work.without(getattr(leave_out, name)))
+                for name in ("_without_clusters", "_without_outcomes", "_without_trials")
+            ),
             (data_sets, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),

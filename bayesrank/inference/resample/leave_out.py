@@ -45,17 +45,22 @@ def without_clusters(data: Responses, kind: str, score_of: ScoreOf) -> Contribut
     Contributions
         None if there are too few clusters, or so many that none has much leverage.
     """
+    found = [score_of(batch) for batch in _without_clusters(data, kind)]
+    return Contributions.of(np.concatenate(found), left_out=True) if found else None
+
+
+def _without_clusters(data: Responses, kind: str) -> Iterator[Arguments]:
+    """Yield arguments without one cluster of questions each, in batches."""
     clusters = clusters_of(data)
     n_clusters = int(clusters.max()) + 1
     if not _FEWEST_CLUSTERS <= n_clusters <= _MOST_CLUSTERS:
-        return None
+        return
     weights = np.where(clusters == np.arange(n_clusters)[:, np.newaxis], LEAST_WEIGHT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
     arguments = question_arguments(data, kind, np.random.default_rng(0))  # no order is left open
     step = max(1, BATCH_SIZE // per_sample_of_questions(data))
-    batches = np.split(weights, range(step, n_clusters, step))
-    scores = np.concatenate([score_of(arguments(batch)) for batch in batches])
-    return Contributions.of(scores, left_out=True)
+    for batch in np.split(weights, range(step, n_clusters, step)):
+        yield arguments(batch)
 
 
 def without_trials(data: Responses, kind: str, score_of: ScoreOf) -> Contributions | None:
