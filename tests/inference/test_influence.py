@@ -518,7 +518,8 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     scores = result["posterior"]["score"].values.reshape(-1, SHAPE[0])
     np.testing.assert_allclose(np.cov(scores.T), prior.covariance(table), rtol=1e-6, atol=1e-8)
     # Abilities are standard normal: of the precision of an estimate 1 is the prior's.
-    np.testing.assert_allclose(prior.posterior, np.diag(fit.posterior.sd() ** 2))
+    variance = fit.posterior.sd() ** 2
+    np.testing.assert_allclose(prior.own, np.diag(variance * (1.0 - variance)))
     np.testing.assert_allclose(prior.pull, fit.score * fit.posterior.sd() ** 2)
     naive = np.trace(widened(table))
     assert naive < np.trace(prior.covariance(table)) < 1.1 * naive

@@ -61,26 +61,26 @@ class PriorPart:
 
     Attributes
     ----------
-    posterior : numpy.ndarray of shape (system, system)
-        Covariance of the scores by the curvature of the objective.
+    own : numpy.ndarray of shape (system, system)
+        Covariance of the estimates by the information of the likelihood, as if its model held.
     pull : numpy.ndarray of shape (system,)
         How far the prior moves the estimates.
     left_open : numpy.ndarray of shape (system, system)
         Covariance of what the prior alone tells of the scores.
     """
 
-    posterior: Array
+    own: Array
     pull: Array
     left_open: Array
 
     def covariance(self, table: Contributions) -> Array:
         """Return the covariance of the scores over the units of a table.
 
-        One unit of the posterior stands among them, and beside them what the prior leaves open:
+        One unit of the model stands among them, and beside them what the prior leaves open:
         the mean square error of the estimates over the posterior of the truth.
         """
         units = table.freedom + 1.0
-        seen = (table.freedom * table.widening * table.covariance + self.posterior) / units
+        seen = (table.freedom * table.widening * table.covariance + self.own) / units
         return seen + np.outer(self.pull, self.pull) + self.left_open
 
 
@@ -183,7 +183,8 @@ class Mode:
         ]
         # None along which anything varies: a system alone, whose score is held.
         share = np.clip(1.0 - np.concatenate([variances[:0], *bend]) / _TENTH**2, 0.0, 1.0)
-        return PriorPart(posterior, pull, axes * (share**2 * variances) @ axes.T)
+        own, left_open = ((part * variances * axes) @ axes.T for part in (1.0 - share, share**2))
+        return PriorPart(own, pull, left_open)
 
     def _question_parameters(self) -> dict[str, Array]:
         named = self.unpack(self.point[np.newaxis])

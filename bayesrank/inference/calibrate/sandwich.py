@@ -361,7 +361,7 @@ def marginal_prior(fit: "MarginalFit") -> PriorPart:
         variance, np.square(sd), out=np.ones_like(variance), where=np.asarray(sd) > 0.0
     )
     pull, left_open = share * (fit.score - mean), np.diag(share**2 * variance)
-    return PriorPart(np.diag(variance), pull, left_open)
+    return PriorPart(np.diag((1.0 - share) * variance), pull, left_open)
 
 
 def _jackknife(run: Run, fit: Fit | None) -> Contributions | None:
