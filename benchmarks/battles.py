@@ -36,7 +36,7 @@ found = {}
 def clock(name, call):
     try:
         call(); start = time.perf_counter(); call(); found[name] = time.perf_counter() - start
-    except Exception as error:
+    except Exception as error:  # a peer that fails is a result
         found[name] = repr(error)[:200]
 from evalica import Winner, bradley_terry, newman
 words = {"model_a": Winner.X, "model_b": Winner.Y, "tie": Winner.Draw}

@@ -54,7 +54,7 @@ class MethodCommand(click.Command):
             known = ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.flags"]) or "none"
             raise click.UsageError(
                 f"options must be among those of rank (see --help) and of {row.name} ({known}); "
-                f"got {error.option_name}",
+                f"got {error.option_name}{_other_method(args)}",
                 ctx,
             ) from error
 
@@ -117,6 +117,12 @@ def _write_flags(
 def own_flags(command: click.Command) -> frozenset[str]:
     """Return all flags that a command declares itself."""
     return frozenset(flag for param in command.params for flag in param.opts)
+
+
+def _other_method(args: list[str]) -> str:
+    """Say that methods have options of their own, where none was named."""
+    named = _value_of("--method", args) is not None
+    return "" if named else ": name --method for an option of another method"
 
 
 def default_backend(row: "Method", preset: "Preset | None") -> str:

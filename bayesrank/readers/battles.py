@@ -12,13 +12,13 @@ from bayesrank.errors import DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.opening import open_log, plain_suffix
-from bayesrank.readers.table_files import TEXT
+from bayesrank.readers.table_files import LINES, TEXT
 from bayesrank.style import METADATA, SUFFIXES, as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json")
+FORMATS = (*TEXT, ".parquet", *LINES, ".json")
 
 # Endings of columns that may hold a number for each of the two answers.
 _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
@@ -153,7 +153,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
 
 def _records(path: Path) -> Iterator[dict[str, object]]:
-    lines = plain_suffix(path) in (".jsonl", ".ndjson")
+    lines = plain_suffix(path) in LINES
     records = parse_json_lines(path) if lines else (value for _, value in stream_json(path))
     for record in records:
         if not isinstance(record, dict):

@@ -194,13 +194,15 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
     Parameters
     ----------
     paths : path or iterable of paths
-        Tables in ``.csv``, ``.parquet``, ``.jsonl`` or ``.json`` with columns for two systems
-        (model_a and model_b, left and right, player_1 and player_2, ...) and who won: a winner by
-        name, side, grade or share (:func:`bayesrank.winners.read_winners`), winner_model_a,
-        winner_model_b and winner_tie, or numbers of wins (wins_a, wins_b, ties). Also pair
-        judgments of MT-bench, games of Arena-Hard and preferences of AlpacaEval. As far as they are
-        there, the columns for time, prompt, judge or user, group (category, language) and weight
-        are read too, pairs of numbers (length_a, length_b) and the ``conv_metadata`` of arenas.
+        Tables in ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl``, ``.ndjson`` or ``.json``,
+        text also compressed, with columns for two systems (model_a and model_b, left and
+        right, player_1 and player_2, ...) and who won: a winner by name, side, grade or
+        share (:func:`bayesrank.winners.read_winners`), winner_model_a, winner_model_b and
+        winner_tie, or numbers of wins (wins_a, wins_b, ties). Also pair judgments of
+        MT-bench, games of Arena-Hard and preferences of AlpacaEval. As far as they are
+        there, the columns for time, prompt, judge or user, group (category, language) and
+        weight are read too, pairs of numbers (length_a, length_b) and the ``conv_metadata``
+        of arenas.
 
     Returns
     -------
