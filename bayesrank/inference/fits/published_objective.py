@@ -17,10 +17,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.penalty import Array, checked_precision
-from bayesrank.inference.fits.two_sided import Bordered, Expansion, Quadratic, TwoSided
+from bayesrank.inference.fits.two_sided import Expansion, Quadratic, TwoSided
 
 _TINY = 1e-300
 _SCALE_STEPS = 2
