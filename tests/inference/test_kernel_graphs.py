@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses
 from bayesrank.inference.fits.dynamic import growth, walk
-from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior
+from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.luce import set_choices, winner_set_counts
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pairs import (

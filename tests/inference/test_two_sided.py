@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit
 
 from bayesrank.inference.fits.dynamic import growth, walk
-from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, pooled_items
 from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.mirt import mirt_problem
 
 TIMES = np.array([0.0, 0.2, 0.5, 0.6, 1.0])

@@ -1,4 +1,4 @@
-r"""Likelihoods of right answers, each a function of log-odds and its derivatives, and their sums.
+r"""Likelihoods of right answers: log-odds of systems on questions, and sums over the answers.
 
 The log-odds of system l on question m, in trial t, are
 
@@ -11,146 +11,23 @@ for a design D of the trials; or :math:`x_{lm} = e^{\alpha_m} u_l + d_m`, with a
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import logistic, softplus
+from bayesrank.inference.fits.log_odds import (
+    NO_GUESSING,
+    Guessing,
+    logistic,
+    loglik,
+    slopes,
+)
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.two_sided import Expansion
 
-_TINY = 1e-300
 # exp of a difference within twice this bound neither overflows nor underflows.
 _LARGEST = 300.0
-_NONE = np.zeros(0)
-
-
-@dataclass(frozen=True)
-class Guessing:
-    """How the lower asymptote is treated.
-
-    Attributes
-    ----------
-    fixed : float or None, default 0
-        A known guessing probability (0 for 2PL), or None to estimate one per question.
-    upper : float, default 0.5
-        Upper limit of estimated guessing probabilities.
-
-    Raises
-    ------
-    ValueError
-        If a probability is out of range.
-    """
-
-    fixed: float | None = 0.0
-    upper: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.fixed is not None and not 0.0 <= self.fixed < 1.0:
-            raise ValueError(f"guessing must be at least 0 and below 1; got {self.fixed!r}")
-        if not 0.0 < self.upper <= 1.0:
-            raise ValueError(f"guessing_upper must be above 0 and at most 1; got {self.upper!r}")
-
-    def probability(self, logit: Array) -> Array | float | None:
-        """Return guessing probabilities from their logits, or the known one; None for 0."""
-        return self.upper * logistic(logit) if self.fixed is None else self.fixed or None
-
-
-NO_GUESSING = Guessing()
-
-
-def loglik(right: Array, trials: Array, x: Array, guess: Array | float | None = None) -> Array:
-    """Return binomial log-likelihoods of log-odds without a guess, up to a constant.
-
-    Parameters
-    ----------
-    right, trials : numpy.ndarray
-        Numbers right and numbers of trials.
-    x : numpy.ndarray
-        Log-odds of being right without a guess.
-    guess : numpy.ndarray or float, optional
-        Chance of being right by a guess, above 0; none by default.
-
-    Returns
-    -------
-    numpy.ndarray
-    """
-    if guess is None:
-        return right * x - trials * softplus(x)
-    # P = (c + e^x) / (1 + e^x) and 1 - P = (1 - c) / (1 + e^x).
-    gained = right * np.logaddexp(np.log(guess), x)
-    return gained + (trials - right) * np.log1p(-guess) - trials * softplus(x)
-
-
-class Slopes(NamedTuple):
-    """Derivatives of :func:`loglik`.
-
-    Attributes
-    ----------
-    pull, weight : numpy.ndarray
-        The first, and minus the second, by the log-odds.
-    value : numpy.ndarray
-        The log-likelihoods themselves; empty unless asked for.
-    by_guess, mixed, sharp : numpy.ndarray
-        The first by the chance of guessing, minus the second by both, and minus the second by the
-        chance of guessing; empty without guessing.
-    """
-
-    pull: Array
-    weight: Array
-    value: Array = _NONE
-    by_guess: Array = _NONE
-    mixed: Array = _NONE
-    sharp: Array = _NONE
-
-
-def slopes(
-    right: Array,
-    trials: Array,
-    x: Array,
-    guess: Array | float | None = None,
-    exact: NDArray[np.bool_] | None = None,
-    *,
-    with_value: bool = False,
-) -> Slopes:
-    """Return the derivatives of :func:`loglik`.
-
-    Parameters
-    ----------
-    right, trials, x, guess
-        As in :func:`loglik`.
-    exact : numpy.ndarray of bool, optional
-        Where the second derivatives are of the counts observed; elsewhere they are of their
-        expectations. Everywhere by default.
-    with_value : bool, default False
-        Whether :func:`loglik` is wanted too, which then costs little.
-
-    Returns
-    -------
-    Slopes
-    """
-    odds = np.exp(-np.abs(x))
-    chance = np.where(x > 0.0, 1.0, odds) / (1.0 + odds)
-    wrong = 1.0 - chance
-    spread = chance * wrong
-    value = np.maximum(x, 0.0) + np.log1p(odds) if with_value else _NONE
-    if guess is None:
-        if with_value:
-            value = right * x - trials * value
-        return Slopes(right - trials * chance, trials * spread, value)
-    total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
-    ratio, not_right = right / total, trials - right
-    if with_value:
-        value = right * np.log(total) + not_right * (np.log1p(-guess) - value)
-    missed = not_right / (1.0 - guess)
-    pull, by_guess = chance * (ratio - trials), wrong * ratio - missed
-    if exact is not None:
-        ratio, missed = np.where(exact, ratio, trials), np.where(exact, missed, trials * wrong)
-    share = ratio / total
-    weight = spread * (trials - share * guess)
-    sharp = wrong * wrong * share + missed / (1.0 - guess)
-    return Slopes(pull, weight, value, by_guess, spread * share, sharp)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines, Rasch
+from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
 from bayesrank.inference.fits.items import ItemCounts, item_counts
-from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic
 from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.starts import shrunk_log_odds, smoothed_log_odds, stretched

@@ -18,8 +18,8 @@ from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.existence import REMEDY, check_items
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
+from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.published_irt import fit_published_items

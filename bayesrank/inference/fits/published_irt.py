@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing
 from bayesrank.inference.fits.items import ItemCounts, known, limited
-from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic
 from bayesrank.inference.fits.newton import (
     MAX_DAMPED_ITERATIONS,
     Optimum,

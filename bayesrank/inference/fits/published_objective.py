@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.bordered import Bordered
-from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
+from bayesrank.inference.fits.item_likelihoods import Lines
 from bayesrank.inference.fits.items import ItemCounts, item_counts
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing
 from bayesrank.inference.fits.penalty import Array, checked_precision
 from bayesrank.inference.fits.two_sided import Expansion, Quadratic, TwoSided
 
