@@ -8,6 +8,8 @@ import logging
 import lzma
 import random
 import tempfile
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import zstandard
+from click.testing import CliRunner
 
+from bayesrank.commands.cli import main
 from bayesrank.errors import DataError
 from bayesrank.readers import READERS, read_data, read_responses
 from bayesrank.readers.finding import find_logs
@@ -318,6 +322,28 @@ def test_damaged_logs(tmp_path, caplog, name):
 def test_many_damaged_logs(tmp_path, caplog, name):
     for seed in range(10, 130):
         check(name, tmp_path / str(seed), seed, caplog)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_commands_end_with_a_ranking_or_one_sentence_in_time(tmp_path, name):
+    chosen = [word for key, value in CHOSEN.get(name, {}).items() for word in (f"--{key}", value)]
+    method = "win_rate" if "battles" in name else "avg"
+    for seed in range(130, 160):
+        folder = write(tmp_path / str(seed), damaged(name, seed))
+        tracemalloc.start()
+        started = time.perf_counter()
+        arguments = ["rank", str(folder), *chosen, "--method", method, "--draws", "0"]
+        result = CliRunner().invoke(main, arguments)
+        seconds, (_, most) = time.perf_counter() - started, tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert result.exit_code in (0, 2), result.exception
+        assert seconds < 10
+        assert most < 1e9
+        if result.exit_code:
+            *_, last = result.stderr.splitlines()
+            assert last.startswith("Error: "), result.stderr
+            assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 1_000, b"\x80\x04K\x01.", b"{" * 1_000_000])
