@@ -6,12 +6,15 @@ does not count), how often each stream plays it, of shape (stream, battle), and 
 (stream, system), which hold the start and receive the end. They hold no lock.
 """
 
-import math
-
 import numpy as np
 from numba import njit
 
-from bayesrank.methods.trueskill_kernels import draw_factors, win_factor
+from bayesrank.methods.match_updates import (
+    glicko_terms,
+    update_elo,
+    update_glicko,
+    update_trueskill,
+)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -24,10 +27,7 @@ def elo_battles(first, second, score, times, step, scale, ratings):
                 continue
             i, j = first[battle], second[battle]
             for _ in range(times[stream, battle]):
-                expected = 1.0 / (1.0 + math.exp(scale * (rating[j] - rating[i])))
-                gain = step * (score[battle] - expected)
-                rating[i] += gain
-                rating[j] -= gain
+                update_elo(rating, i, j, score[battle], step, scale)
 
 
 @njit(cache=True)
@@ -43,7 +43,6 @@ def _begin(system, period, growth, ceiling, last, variance, known, learned):
 def glicko_battles(first, second, score, period, times, growth, ceiling, scale, ratings, variances):
     """Run Glicko over streams; periods are numbered from 1 and do not fall."""
     size = ratings.shape[1]
-    spread = 3.0 * (scale / math.pi) ** 2
     known, learned = np.zeros(size), np.zeros(size)
     for stream in range(ratings.shape[0]):
         rating, variance = ratings[stream], variances[stream]
@@ -60,21 +59,20 @@ def glicko_battles(first, second, score, period, times, growth, ceiling, scale, 
                 if score[battle] < 0.0 or often == 0.0:
                     continue
                 i, j = first[battle], second[battle]
-                gap = scale * (rating[i] - rating[j])
-                g_i = 1.0 / math.sqrt(1.0 + spread * variance[i])
-                g_j = 1.0 / math.sqrt(1.0 + spread * variance[j])
-                for_i = 1.0 / (1.0 + math.exp(-g_j * gap))
-                for_j = 1.0 / (1.0 + math.exp(g_i * gap))
-                known[i] += often * (scale * g_j) ** 2 * for_i * (1.0 - for_i)
-                known[j] += often * (scale * g_i) ** 2 * for_j * (1.0 - for_j)
-                learned[i] += often * g_j * (score[battle] - for_i)
-                learned[j] += often * g_i * (1.0 - score[battle] - for_j)
+                known_i, known_j, surprise_i, surprise_j = glicko_terms(
+                    rating, variance, i, j, score[battle], scale
+                )
+                known[i] += often * known_i
+                known[j] += often * known_j
+                learned[i] += often * surprise_i
+                learned[j] += often * surprise_j
             for battle in range(start, end):
                 for system in (first[battle], second[battle]):
                     if ended[system] < now:
                         ended[system] = now
-                        variance[system] = 1.0 / (1.0 / variance[system] + known[system])
-                        rating[system] += scale * variance[system] * learned[system]
+                        update_glicko(
+                            rating, variance, system, known[system], learned[system], scale
+                        )
             start = end
         for system in range(size):
             _begin(system, period[-1], growth, ceiling, last, variance, known, learned)
@@ -88,21 +86,8 @@ def trueskill_battles(first, second, score, times, twice_beta, margin, drift, me
         for battle in range(first.shape[0]):
             if score[battle] < 0.0:
                 continue
-            winner, loser = first[battle], second[battle]
-            if score[battle] == 0.0:
-                winner, loser = loser, winner
+            i, j = first[battle], second[battle]
             for _ in range(times[stream, battle]):
-                variance[winner] += drift
-                variance[loser] += drift
-                per = 1.0 / math.sqrt(twice_beta + variance[winner] + variance[loser])
-                t = (mean[winner] - mean[loser]) * per
-                if score[battle] == 0.5:
-                    v, w = draw_factors(t, margin * per)
-                else:
-                    t -= margin * per
-                    v = win_factor(t)
-                    w = v * (v + t)
-                mean[winner] += variance[winner] * per * v
-                mean[loser] -= variance[loser] * per * v
-                variance[winner] *= 1.0 - variance[winner] * per * per * w
-                variance[loser] *= 1.0 - variance[loser] * per * per * w
+                variance[i] += drift
+                variance[j] += drift
+                update_trueskill(mean, variance, i, j, score[battle], twice_beta, margin)

@@ -4,11 +4,14 @@ Imported when such a rating is first computed, as :mod:`bayesrank.methods.rating
 the updates of whole events and explains the arguments.
 """
 
-import math
-
 from numba import njit
 
-from bayesrank.methods.trueskill_kernels import draw_factors, win_factor
+from bayesrank.methods.match_updates import (
+    glicko_terms,
+    update_elo,
+    update_glicko,
+    update_trueskill,
+)
 
 
 @njit(cache=True)
@@ -34,9 +37,7 @@ def elo_matches(outcomes, order, draw_right, draw_wrong, step, scale, ratings):
                         outcomes[event, i], outcomes[event, j], draw_right, draw_wrong
                     )
                     if score >= 0.0:
-                        expected = 1.0 / (1.0 + math.exp(scale * (rating[j] - rating[i])))
-                        rating[i] += step * (score - expected)
-                        rating[j] -= step * (score - expected)
+                        update_elo(rating, i, j, score, step, scale)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -45,7 +46,6 @@ def glicko_matches(
 ):
     """Run Glicko; ratings and variances, (stream, system), hold the start and receive the end."""
     size = outcomes.shape[1]
-    spread = 3.0 * (scale / math.pi) ** 2
     for stream in range(order.shape[0]):
         rating, variance = ratings[stream], variances[stream]
         for event in order[stream]:
@@ -58,17 +58,11 @@ def glicko_matches(
                     )
                     if score < 0.0:
                         continue
-                    gap = scale * (rating[i] - rating[j])
-                    g_i = 1.0 / math.sqrt(1.0 + spread * variance[i])
-                    g_j = 1.0 / math.sqrt(1.0 + spread * variance[j])
-                    for_i = 1.0 / (1.0 + math.exp(-g_j * gap))
-                    for_j = 1.0 / (1.0 + math.exp(g_i * gap))
-                    known_i = (scale * g_j) ** 2 * for_i * (1.0 - for_i)
-                    known_j = (scale * g_i) ** 2 * for_j * (1.0 - for_j)
-                    variance[i] = 1.0 / (1.0 / variance[i] + known_i)
-                    variance[j] = 1.0 / (1.0 / variance[j] + known_j)
-                    rating[i] += scale * variance[i] * g_j * (score - for_i)
-                    rating[j] += scale * variance[j] * g_i * (1.0 - score - for_j)
+                    known_i, known_j, surprise_i, surprise_j = glicko_terms(
+                        rating, variance, i, j, score, scale
+                    )
+                    update_glicko(rating, variance, i, known_i, surprise_i, scale)
+                    update_glicko(rating, variance, j, known_j, surprise_j, scale)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -86,21 +80,8 @@ def trueskill_matches(
                     score = _match_score(
                         outcomes[event, i], outcomes[event, j], draw_right, draw_wrong
                     )
-                    if score < 0.0:
-                        continue
-                    winner, loser = (j, i) if score == 0.0 else (i, j)
-                    per = 1.0 / math.sqrt(twice_beta + variance[i] + variance[j])
-                    t = (mean[winner] - mean[loser]) * per
-                    if score == 0.5:
-                        v, w = draw_factors(t, margin * per)
-                    else:
-                        t -= margin * per
-                        v = win_factor(t)
-                        w = v * (v + t)
-                    mean[winner] += variance[winner] * per * v
-                    mean[loser] -= variance[loser] * per * v
-                    variance[winner] *= 1.0 - variance[winner] * per * per * w
-                    variance[loser] *= 1.0 - variance[loser] * per * per * w
+                    if score >= 0.0:
+                        update_trueskill(mean, variance, i, j, score, twice_beta, margin)
             if (step + 1) % per_trial == 0:
                 for i in range(size):
                     variance[i] += drift
