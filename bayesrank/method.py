@@ -64,6 +64,8 @@ class Method:
         Back ends that can run it; the first is the default.
     citations : tuple of str
         Keys of ``references.bib``.
+    use : str
+        When to use it, as one sentence.
     absent : mapping of str to str
         Why the method cannot have a back end that others of its kind have, by back end.
     factory : str, optional
@@ -118,6 +120,7 @@ class Method:
     data: DataKind
     backends: tuple[str, ...]
     citations: tuple[str, ...]
+    use: str = ""
     absent: Mapping[str, str] = field(default_factory=dict)
     factory: str | None = None
     kernel: str | None = None
@@ -177,6 +180,12 @@ class Method:
     def title(self) -> str:
         """First line of the docstring of the function, without the full stop."""
         return self.docstring.split("\n")[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        """Docstring of the function between the title and the first section: the model."""
+        body = self.docstring.partition("\n")[2]
+        return re.split(r"\n[A-Z]\w+( \w+)?\n-{3,}\n", body, maxsplit=1)[0].strip()
 
     @cached_property
     def options(self) -> Mapping[str, Parameter]:

@@ -171,3 +171,10 @@ def test_names_are_split_at_the_commas_between_them():
         "bayes(weights=(0, 0.5, 1))",
         "borda",
     ]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_says_when_to_use_it(name):
+    use = METHODS[name].use
+    assert use.endswith("."), f"{name} needs use='...' in its row, one sentence"
+    assert use.startswith(("To ", "For ", "The default:"))

@@ -15,7 +15,6 @@ import click
 from bayesrank.catalog import (
     DEFAULT_METHOD,
     METHODS,
-    PRESETS,
     default_method,
     find_method,
 )
@@ -31,21 +30,16 @@ from bayesrank.commands.console import (
     progress,
     reading_options,
     result_option,
-    say,
     seed_option,
 )
 from bayesrank.commands.convert import convert
 from bayesrank.commands.evaluation import evaluate, plan
-from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.flags import (
     MethodCommand,
-    default_text,
-    describe_options,
-    method_flags,
-    own_flags,
 )
 from bayesrank.commands.groups import group_options, print_groups, rank_or_weigh, say_weights
-from bayesrank.commands.printing import leaderboard_options, print_columns, print_leaderboard
+from bayesrank.commands.methods import methods
+from bayesrank.commands.printing import leaderboard_options, print_leaderboard
 from bayesrank.commands.reporting import check, cite, completion, report
 from bayesrank.commands.rubrics import rubric
 from bayesrank.commands.studies import study
@@ -190,41 +184,6 @@ def _stored_target(path: Path) -> str | None:
 
 
 @main.command()
-@click.argument("name", required=False)
-@click.option("--presets", is_flag=True, help="List the published configurations instead.")
-def methods(name: str | None, presets: bool) -> None:
-    """List the methods, or say everything about the method NAME."""
-    from bayesrank.layout import Column
-
-    if name is not None:
-        _describe_method(name)
-    elif presets:
-        rows = PRESETS.values()
-        settings = [
-            ", ".join(f"{key}={value}" for key, value in row.options.items()) for row in rows
-        ]
-        print_columns(
-            [
-                Column("configuration", [row.name for row in rows]),
-                Column("method", [row.method for row in rows]),
-                Column("back end", [row.backend for row in rows]),
-                Column("prior", [row.prior or "" for row in rows]),
-                Column("options", settings, text="sentence"),
-            ]
-        )
-    else:
-        rows = METHODS.values()
-        print_columns(
-            [
-                Column("method", [row.name for row in rows]),
-                Column("family", [row.family for row in rows], spare=1),
-                Column("back ends", [", ".join(row.backends) for row in rows], spare=2),
-                Column("what it does", [row.title for row in rows], text="title"),
-            ]
-        )
-
-
-@main.command()
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option("--scale", type=click.Choice(["elo"]), help="Print scores on the scale of Elo.")
 @arena_options
@@ -306,6 +265,7 @@ def warmup(names: tuple[str, ...]) -> None:
             click.echo(f"{row.name} ({backend}) is ready")
 
 
+main.add_command(methods)
 main.add_command(evaluate)
 main.add_command(plan)
 main.add_command(rubric)
@@ -315,45 +275,3 @@ main.add_command(check)
 main.add_command(convert)
 main.add_command(cite)
 main.add_command(completion)
-
-
-def _describe_method(name: str) -> None:
-    """Print the title, the options, the back ends and the references of a method."""
-    from bayesrank.layout import Column
-    from bayesrank.reporting.citations import reference_text
-
-    row, preset = find_method(name)
-    facts = {"family": row.family, "data": row.data, "back ends": ", ".join(row.backends)}
-    facts |= {f"no {backend}": reason for backend, reason in row.absent.items()}
-    if name != row.name:
-        facts = {"method": row.name, **facts}
-    if preset is not None:
-        settings = {"back end": preset.backend, "prior": preset.prior, **preset.options}
-        facts["published with"] = ", ".join(
-            f"{key} {value}" for key, value in settings.items() if value is not None
-        )
-    click.echo(f"{name}: {row.title}\n")
-    for fact, value in facts.items():
-        click.echo(f"{fact:<16}{value}")
-    click.echo()
-    if row.all_options:
-        described = describe_options(row)
-        flags = {
-            (flag.name or "").removeprefix(PREFIX): flag.opts[0]
-            for flag in method_flags(row, preset, taken=own_flags(rank))
-        }
-        print_columns(
-            [
-                Column("option", [flags.get(option, option) for option in row.all_options]),
-                Column("default", [default_text(each) for each in row.all_options.values()]),
-                Column(
-                    "what it is",
-                    [described.get(option, "") for option in row.all_options],
-                    text="sentence",
-                ),
-            ]
-        )
-        click.echo()
-    for key in row.citations:
-        say(reference_text(key))
-    note(f"`bayesrank cite {name}` prints BibTeX.")

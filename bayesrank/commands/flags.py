@@ -8,7 +8,6 @@ must be is said by :mod:`bayesrank.options`, on the command line as in Python.
 
 import ast
 import inspect
-import re
 from collections.abc import Collection, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
@@ -19,6 +18,7 @@ from click.core import ParameterSource
 from bayesrank import options as option_types
 from bayesrank.catalog import DEFAULT_METHOD, find_method
 from bayesrank.commands.flag_messages import PREFIX
+from bayesrank.commands.formulas import plain_text
 from bayesrank.ranking import BACKENDS
 
 if TYPE_CHECKING:
@@ -379,13 +379,7 @@ def _describe(docstring: str) -> dict[str, str]:
         else:
             names = [name.strip() for name in line.partition(" : ")[0].split(",")]
             lines.update((name, []) for name in names)
-    return {name: _plain(" ".join(text)) for name, text in lines.items()}
-
-
-def _plain(text: str) -> str:
-    """Take reStructuredText markup away: literals, roles and citations."""
-    text = re.sub(r"\s*\[\d+\]_", "", text)
-    return re.sub(r"(?::\w+:)?`+([^`]+)`+", r"\1", text)
+    return {name: plain_text(" ".join(text)) for name, text in lines.items()}
 
 
 def _value_of(flag: str, args: list[str]) -> str | None:
