@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from bayesrank import METHODS
 from bayesrank.checking.verdicts import TOPICS
 from bayesrank.commands.cli import main
 
@@ -118,9 +119,13 @@ def test_check_says_what_is_there_and_what_is_missing(run: Run, log: Path) -> No
     assert facts["outcomes"].strip() == "89 of 90 possible"
     assert facts["most is missing of"].strip() == "fair (1 outcomes)"
     assert checks.startswith("What the checks found of standardized_accuracy:\ntopic ")
-    rows = {line.split()[0]: line.split()[1:] for line in methods.splitlines()[1:]}
-    assert rows["avg"] == ["yes"]
-    assert rows["pass_at_k"] == ["yes", "needs", "--k", "(at", "most", "4)"]
+    rows = [re.split(r"\s{2,}", line) for line in methods.splitlines()[1:]]
+    remarks = {name: row[1:-1] for row in rows for name in row[-1].split(", ")}
+    assert all(row[0] == "yes" for row in rows)
+    assert set(remarks) == set(METHODS)
+    assert remarks["avg"] == []
+    assert remarks["pass_at_k"] == ["needs --k (at most 4)"]
+    assert len({tuple(remark) for remark in remarks.values()}) == len(rows)
 
 
 def test_check_prints_the_report_of_the_ranking(run: Run, tmp_path: Path) -> None:
@@ -181,8 +186,8 @@ def test_check_of_methods_tells_by_its_exit_code(run: Run, tmp_path: Path) -> No
     log.write_text("model,question,score\na,q1,0.5\na,q2,0.25\nb,q1,0.75\nb,q2,1.0\n")
     assert run("check", log, "--method", "avg,borda").exit_code == 0
     result = run("check", log, "--method", "avg,elo", code=3)
-    (row,) = [line for line in result.stdout.splitlines() if line.startswith("elo")]
-    assert row.split()[1] == "no"
+    (row,) = [line for line in result.stdout.splitlines() if line.endswith("  elo")]
+    assert row.split()[0] == "no"
     assert "turn them into categories with --edges E1,..." in row
     assert run("check", log, "--method", "avg,elo", "--edges", 0.5).exit_code == 0
     run("check", log, "--method", "nonsense", code=2)

@@ -187,20 +187,21 @@ def judge_coverage(
             "options and this calibration"
         )
     size = (len(design.systems), trials.shape[1], int(trials.max()))
-    used, reasons = [], []
+    used, reasons, smallest = [], [], []
     for kind in kinds_of(design):
         of_kind = [cell for cell in cells if cell.kind == kind]
         near = _nearest(of_kind, size)
         if near or (of_kind and not any(cell.passes for cell in of_kind)):
             used += near or of_kind
         elif of_kind:
-            smallest = min(of_kind, key=lambda cell: cell.size[1] * cell.size[2])
-            reasons.append(
-                "no simulated design has as few systems, questions and trials (the smallest: "
-                f"{smallest.place})"
-            )
+            smallest.append(min(of_kind, key=lambda cell: cell.size[1] * cell.size[2]).place)
         else:
             reasons.append(f"{KINDS[kind]}, as in no simulated design")
+    if smallest:
+        places = "; ".join(smallest)
+        reasons.insert(
+            0, f"no simulated design has as few systems, questions and trials (smallest: {places})"
+        )
     failed = [cell for cell in used if not cell.passes]
     if failed:
         return _failed(max(failed, key=lambda cell: abs(cell.worst - 0.95)))

@@ -6,7 +6,7 @@ Imports sit inside the functions that need them, as in :mod:`bayesrank.commands.
 import json
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrank.checking import Report
+    from bayesrank.layout import Column
     from bayesrank.method import Method
+    from bayesrank.reporting.capabilities import Capability
     from bayesrank.responses import Responses
     from bayesrank.views import Comparisons
 
@@ -257,18 +259,24 @@ def _print_data(
         print_columns(columns)
         _print_reports(reports, output_format)
         click.echo()
-        print_columns(
-            [
-                Column("method", [each.method.name for each in found]),
-                Column("can run", ["no" if each.reason else "yes" for each in found]),
-                Column(
-                    "why, and what to mind",
-                    [for_shell(each.reason or each.note) for each in found],
-                    text="sentence",
-                ),
-            ]
-        )
+        print_columns(_method_columns(found))
     return not any(each.reason for each in found)
+
+
+def _method_columns(found: "list[Capability]") -> "list[Column]":
+    """Return what can run and what to mind, methods of one remark in one row."""
+    from bayesrank.layout import Column
+
+    names = defaultdict(list)
+    for each in found:
+        names["no" if each.reason else "yes", for_shell(each.reason or each.note)].append(
+            each.method.name
+        )
+    return [
+        Column("can run", [can_run for can_run, _ in names]),
+        Column("why, and what to mind", [remark for _, remark in names], text="sentence"),
+        Column("methods", [", ".join(methods) for methods in names.values()], text="sentence"),
+    ]
 
 
 def _facts(data: "Responses") -> dict[str, str]:
