@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
-from bayesrank.readers.files import not_json, whole_number
+from bayesrank.readers.files import DECODER, not_json
 from bayesrank.readers.opening import open_log
 
 # Characters read at a time.
@@ -17,7 +17,6 @@ CHUNK = 1 << 18
 TAIL = 16
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_DECODER = json.JSONDecoder(parse_int=whole_number)
 
 
 def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -93,7 +92,7 @@ class _Source:
         self.peek()
         while True:
             try:
-                value, end = _DECODER.raw_decode(self._text, self._start)
+                value, end = DECODER.raw_decode(self._text, self._start)
             except json.JSONDecodeError as error:
                 cut = error.pos > len(self._text) - TAIL or error.msg.startswith("Unterminated")
                 if not cut or self._ended:

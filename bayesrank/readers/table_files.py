@@ -260,19 +260,22 @@ def _frame(records: "Iterator[dict[str, Any]]", needed: Needed) -> "pd.DataFrame
     """Return records as a frame; columns that are not needed are there without values."""
     import pandas as pd
 
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any] | None] = {}
+    read: list[tuple[str, list[Any]]] = []
     number = 0
     for record in records:
-        for name in record:
-            if name in columns:
-                continue
-            columns[name] = [None] * number if needed(name) else []
-        for name, values in columns.items():
-            if needed(name):
-                values.append(record.get(name))
+        if not record.keys() <= columns.keys():
+            for name in record:
+                if name not in columns:
+                    columns[name] = [None] * number if needed(name) else None
+            read = [(name, values) for name, values in columns.items() if values is not None]
+        for name, values in read:
+            values.append(record.get(name))
         number += 1
     blank = [None] * number
-    return pd.DataFrame({name: values or blank for name, values in columns.items()})
+    return pd.DataFrame(
+        {name: blank if values is None else values for name, values in columns.items()}
+    )
 
 
 def _from_json(path: Path, needed: Needed) -> "pd.DataFrame":
