@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcome_values import outcome_numbers
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _named(
         return column
     if field_name(column) in given:
         return given[field_name(column)]
-    raise DataError(
+    raise DamagedFileError(
         f"{name} must name a column of {', '.join(map(str, frame.columns)) or 'none'}; got "
         f"{column!r}{source.where}"
     )
@@ -238,7 +238,7 @@ def _only(
             return ()
         wide = ", or pass wide=True for one column per system" if name == "system" else ""
         remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
-        raise DataError(
+        raise DamagedFileError(
             f"{source.argument} must have a column for the {name}, called "
             f"{', '.join(NAMES[name][:3])} or the like; got "
             f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}: "

@@ -35,6 +35,10 @@ class DataError(InputError):
     """Data that cannot be ranked as they are; the message names the argument and the remedy."""
 
 
+class DamagedFileError(DataError):
+    """A file that cannot be read as what it is; among others it may be left out."""
+
+
 class NoFiniteEstimate(ValueError):  # noqa: N818 - the name states the mathematical fact
     """A maximum-likelihood estimate that does not exist; the message names who causes it."""
 

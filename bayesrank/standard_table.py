@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.columns import Source, column_of, field_name, find_columns
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcome_values import outcome_numbers
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _labels(
     place = np.array(places, dtype=np.int32)[codes]
     blank = place < 0
     if needed and blank.any():
-        raise DataError(
+        raise DamagedFileError(
             f"{source.argument} must name the {name} in every row; got a blank in row "
             f"{int(blank.argmax()) + 1}{source.where.replace(' in', ' of')}"
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesrank.battle_tables import KNOWN, battle_arguments, is_battle_table, standardize
 from bayesrank.battles import Battles
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.opening import open_log, plain_suffix
@@ -99,7 +99,7 @@ def _parse(path: Path) -> "pd.DataFrame":
         raise
     # The parsers of pandas and pyarrow raise subclasses.
     except (ValueError, OSError) as error:
-        raise DataError(
+        raise DamagedFileError(
             f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
             "the file may be cut off, or not in the format that its name says"
         ) from error
@@ -157,7 +157,9 @@ def _records(path: Path) -> Iterator[dict[str, object]]:
     records = parse_json_lines(path) if lines else (value for _, value in stream_json(path))
     for record in records:
         if not isinstance(record, dict):
-            raise DataError(f"paths must hold battles as objects; got {record!r} in {path.name}")
+            raise DamagedFileError(
+                f"paths must hold battles as objects; got {record!r} in {path.name}"
+            )
         yield {
             name: value
             for name, value in record.items()

@@ -6,7 +6,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
@@ -110,10 +110,14 @@ def _attempts(path: Path, tests: Sequence[str]) -> Iterator[Attempt]:
     results = read_json(path)
     problems = results.get("eval") if isinstance(results, dict) else None
     if not isinstance(problems, dict):
-        raise DataError(f"paths must hold EvalPlus results; got no object eval in {path.name}")
+        raise DamagedFileError(
+            f"paths must hold EvalPlus results; got no object eval in {path.name}"
+        )
     for question, solutions in problems.items():
         if not isinstance(solutions, list):
-            raise DataError(f"{question} must be a list of solutions; got another in {path.name}")
+            raise DamagedFileError(
+                f"{question} must be a list of solutions; got another in {path.name}"
+            )
         for trial, solution in enumerate(solutions):
             yield Attempt(question, *_outcome(solution, trial, tests, f"{question} in {path.name}"))
 
@@ -123,7 +127,9 @@ def _outcome(solution: Any, trial: int, tests: Sequence[str], where: str) -> tup
     statuses = [solution.get(name) if isinstance(solution, dict) else "" for name in tests]
     unknown = [each for each in statuses if each not in ("pass", *WRONG, None)]
     if unknown:
-        raise DataError(f"status must be pass, fail or timeout; got {unknown[0]!r} for {where}")
+        raise DamagedFileError(
+            f"status must be pass, fail or timeout; got {unknown[0]!r} for {where}"
+        )
     if any(each in WRONG for each in statuses):
         return 0.0, trial, "limit" if "timeout" in statuses else ""
     return (nan, trial, "unscored") if None in statuses else (1.0, trial, "")

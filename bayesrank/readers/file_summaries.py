@@ -79,7 +79,8 @@ def summarize_files(
     logs = find_logs(paths, format, selection)
     found = [_summary(logs, path, selection) for path in logs.files]
     left_out = [
-        FileSummary(path, problem=reason or "in no known format") for path, reason in logs.left_out
+        FileSummary(each.path, problem=each.reason or "in no known format")
+        for each in logs.left_out
     ]
     return [*found, *left_out]
 

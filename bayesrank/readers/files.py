@@ -8,7 +8,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.opening import open_log, plain_suffix, refuse_unreadable
 from bayesrank.readers.standard_input import STANDARD_INPUT, spool_input
 
@@ -229,10 +229,10 @@ def _whole_number(text: str) -> int:
 DECODER = json.JSONDecoder(parse_int=_whole_number)
 
 
-def not_json(error: Exception, where: str) -> DataError:
+def not_json(error: Exception, where: str) -> DamagedFileError:
     """Return the error that says why a document is no JSON."""
     reason = "too many levels of nesting" if isinstance(error, RecursionError) else error
-    return DataError(
+    return DamagedFileError(
         f"paths must hold valid JSON; got {reason} in {where}: the file may be cut off, copy it "
         "again or leave it out"
     )
@@ -264,7 +264,7 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
             except (ValueError, RecursionError) as error:
                 raise not_json(error, f"{path.name}, line {number}") from error
             if not isinstance(record, dict):
-                raise DataError(
+                raise DamagedFileError(
                     f"paths must hold one JSON object per line; got {line[:40]!r} in {path.name}, "
                     f"line {number}"
                 )

@@ -1,12 +1,12 @@
 """Which files to read, in which format, and what is left out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
-from bayesrank.readers.opening import plain_suffix
+from bayesrank.readers.opening import expects, plain_suffix
 from bayesrank.readers.selection import SELECTORS, Selection
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
@@ -17,18 +17,23 @@ _NAMED = 5
 
 
 class LeftOut(NamedTuple):
-    """A file in a folder that is not read, and why."""
+    """A file in a folder that is not read, and why; `damaged` if it is a log nevertheless."""
 
     path: Path
     reason: str = ""
+    damaged: bool = False
 
 
 class Logs(NamedTuple):
-    """Files in one format, in natural order, and what in their folders is left out."""
+    """Files in one format, in natural order, and what in their folders is left out.
+
+    Files that are `required`, since the caller named them or is strict, are not left out.
+    """
 
     reader: Reader
     files: list[Path]
     left_out: list[LeftOut]
+    required: frozenset[Path] = frozenset()
 
     @property
     def message(self) -> str:
@@ -98,7 +103,64 @@ def find_logs(
     for path in files:
         refuse_empty(path)
     _check_selection(reader, selection)
-    return Logs(reader, sorted(files, key=natural_key), left_out)
+    required = files if strict else found.named
+    return Logs(reader, sorted(files, key=natural_key), left_out, frozenset(required))
+
+
+def read_sound[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, Logs]:
+    """Read logs, without those in folders that are damaged beside others that are not.
+
+    Parameters
+    ----------
+    logs : Logs
+        What :func:`find_logs` found.
+    read : callable
+        Reads files.
+
+    Returns
+    -------
+    read : object
+        What `read` returned.
+    logs : Logs
+        With the damaged ones among what is left out.
+
+    Raises
+    ------
+    DataError
+        If a damaged log is required, or no other is left.
+    """
+
+    def read_named(files: Sequence[Path]) -> T:
+        with expects(files[0], f"logs in format {logs.reader.name}"):
+            return read(files)
+
+    try:
+        return read_named(logs.files), logs
+    except DamagedFileError:
+        damaged = list(_damaged(logs, read_named))
+        left = {each.path for each in damaged}
+        files = [path for path in logs.files if path not in left]
+        if not damaged or not files:
+            raise
+    sound = logs._replace(files=files, left_out=[*logs.left_out, *damaged])
+    return read_named(files), sound
+
+
+def _damaged(logs: Logs, read: Callable[[Sequence[Path]], object]) -> Iterator[LeftOut]:
+    """Read every log that may be left out by itself, and yield those that are damaged."""
+    for path in logs.files:
+        if path in logs.required:
+            continue
+        try:
+            read([path])
+        except DamagedFileError as error:
+            yield LeftOut(path, _reason(error), damaged=True)
+        except DataError:
+            pass  # says something of the choices of the caller, or of all logs
+
+
+def _reason(error: DataError) -> str:
+    return str(error).partition("; got ")[2] or str(error)
 
 
 def _check_selection(reader: Reader, selection: Selection) -> None:
@@ -150,13 +212,33 @@ def _recognise(
             by_format.setdefault(name, []).append(path)
         else:
             left_out.append(LeftOut(path, reason))
-    if len(by_format) > 1:
-        examples = ", ".join(f"{name} ({files[0].name})" for name, files in by_format.items())
-        raise DataError(
-            f"paths must hold logs in one format; got {examples} (name fewer paths, or {_NAME_IT})"
-        )
-    name, files = next(iter(by_format.items()), ("table", []))
-    return READERS[name], files, left_out
+    name = _format_meant(by_format, named)
+    left_out += [
+        LeftOut(path, f"in format {other}")
+        for other, files in by_format.items()
+        for path in files
+        if other != name
+    ]
+    return READERS[name], by_format.get(name, []), left_out
+
+
+def _format_meant(by_format: Mapping[str, Sequence[Path]], named: Sequence[Path]) -> str:
+    """Return the one format of all files, or that of a tool among tables derived from its logs."""
+    if len(by_format) < 2:
+        return next(iter(by_format), "table")
+    of_tools = [name for name in by_format if not READERS[name].plain]
+    derived = [path for name in by_format if READERS[name].plain for path in by_format[name]]
+    few = len(of_tools) == 1 and len(derived) <= len(by_format[of_tools[0]])
+    if few and not set(named).intersection(derived):
+        return of_tools[0]
+    counts = ", ".join(
+        f"{len(files)} in {name} ({files[0].name}{', ...' * (len(files) > 1)})"
+        for name, files in by_format.items()
+    )
+    raise DataError(
+        f"paths must hold logs in one format; got {counts}: choose one by format=..., or name "
+        "fewer paths"
+    )
 
 
 def _format_of(path: Path, readers: Iterable[Reader], *, raising: bool = False) -> tuple[str, str]:
@@ -169,14 +251,26 @@ def _format_of(path: Path, readers: Iterable[Reader], *, raising: bool = False) 
     except DataError as error:
         if raising:
             raise
-        return "", str(error).partition("; got ")[2] or str(error)
+        return "", _reason(error)
 
 
 def _listed(left_out: Sequence[LeftOut]) -> str:
+    damaged = [each for each in left_out if each.damaged]
+    others = [each for each in left_out if not each.damaged]
+    parts = []
+    if others:
+        noun = "file that is no log" if len(others) == 1 else "files that are no logs"
+        parts.append(f"{len(others)} {noun} ({_shown(others)})")
+    if damaged:
+        noun = "damaged log" if len(damaged) == 1 else "damaged logs"
+        parts.append(f"{len(damaged)} {noun} ({_shown(damaged)})")
+    return " and ".join(parts)
+
+
+def _shown(left_out: Sequence[LeftOut]) -> str:
     shown = [
         f"{each.path.name} ({each.reason})" if each.reason else each.path.name
         for each in left_out[:_NAMED]
     ]
     more = [f"{len(left_out) - _NAMED} more"] * (len(left_out) > _NAMED)
-    noun = "file that is no log" if len(left_out) == 1 else "files that are no logs"
-    return f"{len(left_out)} {noun} ({', '.join([*shown, *more])})"
+    return ", ".join([*shown, *more])

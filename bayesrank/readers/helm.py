@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
@@ -119,7 +119,7 @@ def _describe(path: Path) -> Run:
     named = MODEL_ARGUMENT.search(name)
     model = (spec.get("adapter_spec") or {}).get("model") or (named and named["model"])
     if not model:
-        raise DataError(
+        raise DamagedFileError(
             "paths must be HELM runs that name their model, in run_spec.json or in the name of "
             f"their folder; got {name!r}: copy run_spec.json as well"
         )

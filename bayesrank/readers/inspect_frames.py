@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import CONDITIONS, LIMITS, SETTINGS
 from bayesrank.readers.log import Attempt, Log, label, scored
@@ -79,7 +79,7 @@ def read_inspect_frames(paths: Sequence[Path], selection: Selection) -> LogTable
 def _read(path: Path) -> "pd.DataFrame":
     frame = read_frame(path, needed=_is_needed)
     if "model" not in frame:
-        raise DataError(
+        raise DamagedFileError(
             f"paths must be tables with a column model; got none in {path.name}: make it by "
             "samples_df(columns=EvalInfo + EvalTask + EvalModel + SampleSummary)"
         )

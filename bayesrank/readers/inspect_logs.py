@@ -7,11 +7,10 @@ from itertools import product
 from math import isnan, nan
 from pathlib import Path
 
-from bayesrank.errors import DataError
-from bayesrank.outcome_values import outcome_number
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
-from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import check_announced
 from bayesrank.readers.selection import Selection, choose, choose_tasks
@@ -122,7 +121,7 @@ def _attempts(spec: Spec, run: Run, scorer: str, metric: str | None) -> Iterator
         where = f"scorer {scorer!r}, system {spec.model!r}, sample {question!r}, epoch {epoch}"
         if metric is not None and value is not None:
             value = _named_value(value, metric, where)
-        outcome = outcome_number(value, where)
+        outcome = logged_outcome(value, where)
         status = sample.status or ("unscored" if isnan(outcome) else "")
         details = (sample.limit, sample.error)
         yield Attempt(question, outcome, epoch - 1, status, "", details, sample.content)
@@ -153,4 +152,6 @@ def _named_value(value: object, metric: str, where: str) -> object:
     # A scorer that fails gives NaN in place of its named values.
     if isinstance(value, float) and value != value:
         return None
-    raise DataError(f"outcome must be named values in all samples; got {value!r} for {where}")
+    raise DamagedFileError(
+        f"outcome must be named values in all samples; got {value!r} for {where}"
+    )

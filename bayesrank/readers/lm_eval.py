@@ -8,11 +8,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
-from bayesrank.outcome_values import outcome_number
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import parse_json_lines, read_json
-from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
@@ -199,13 +198,13 @@ def _read_lines(run: Run) -> Iterator[Line]:
     for record in parse_json_lines(run.path):
         question = record.get("doc_hash")
         if not isinstance(question, str):
-            raise DataError(
+            raise DamagedFileError(
                 f"paths must hold samples with a doc_hash; got {question!r} in {run.path.name}: "
                 "log the samples with lm-evaluation-harness 0.4.3 or later"
             )
         names = record.get("metrics") or [name for name in record if name not in NO_METRICS]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise DataError(
+            raise DamagedFileError(
                 f"paths must hold samples with a list of metrics; got {names!r} in "
                 f"{run.path.name}: leave it out"
             )
@@ -221,7 +220,7 @@ def _attempts(run: Run, lines: list[Line], metric: str) -> Iterator[Attempt]:
         copies[line.question] += 1
         copy = copies[line.question]
         question = line.question if copy == 1 else f"{line.question}#{copy}"
-        outcome = outcome_number(line.metrics.get(metric), f"metric {metric!r} in {run.path.name}")
+        outcome = logged_outcome(line.metrics.get(metric), f"metric {metric!r} in {run.path.name}")
         yield Attempt(question, outcome, status="unscored" if isnan(outcome) else "")
 
 

@@ -9,6 +9,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcome_values import outcome_number
 
 # Why an attempt has no outcome, or how it ended where it has one.
@@ -127,6 +128,29 @@ def label(value: object) -> str:
     return whole[1] if whole else text
 
 
+def logged_outcome(value: object, where: str) -> float:
+    """Return the outcome that a logged value stands for, NaN if for none.
+
+    Parameters
+    ----------
+    value, where
+        As in :func:`bayesrank.outcome_values.outcome_number`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DamagedFileError
+        If the value stands for no number.
+    """
+    try:
+        return outcome_number(value, where)
+    except DataError as error:
+        raise DamagedFileError(str(error)) from error
+
+
 def scored(
     question: str,
     value: object,
@@ -157,10 +181,10 @@ def scored(
 
     Raises
     ------
-    DataError
+    DamagedFileError
         If the value stands for no number.
     """
-    outcome = outcome_number(value, f"{question!r} in {path.name}")
+    outcome = logged_outcome(value, f"{question!r} in {path.name}")
     status = status or ("unscored" if isnan(outcome) else "")
     return Attempt(question, outcome, trial, status, group, details, content)
 

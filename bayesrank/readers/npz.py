@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcomes import outcome_array
 from bayesrank.readers.log_table import LogTable, describe
 from bayesrank.readers.opening import open_archive, read_member
@@ -160,7 +160,7 @@ def _read_array(member: bytes, path: Path) -> NDArray[Any]:
         file.seek(0)
         return npy.read_array(file, allow_pickle=False)
     except (ValueError, TypeError, SyntaxError, EOFError) as error:
-        raise DataError(
+        raise DamagedFileError(
             "paths must be readable .npz archives without pickled objects; got "
             f"{' '.join(str(error).split())} in {path.name}: save it again with numpy.savez"
         ) from error

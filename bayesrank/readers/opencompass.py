@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, scored
@@ -71,7 +71,7 @@ def _attempts(path: Path) -> Iterator[Attempt]:
 def _correct(detail: dict[str, Any], path: Path) -> Any:
     name = next((name for name in CORRECT if name in detail), None)
     if name is None:
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold details that say what is correct; got {', '.join(detail)} in "
             f"{path.name}: leave it out"
         )

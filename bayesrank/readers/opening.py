@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdError
@@ -128,7 +128,7 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
                 file = _bounded(stack.enter_context(expand(file)), size, path)
             yield cast(BinaryIO, _in_utf8(file, path))
     except DAMAGE as error:
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold whole files; got {_one_line(error)} in {path.name}: the file may be "
             "cut off, copy it again or leave it out"
         ) from error
@@ -150,7 +150,7 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
                 _learn_zstd()
             yield archive
     except DAMAGE as error:
-        raise DataError(
+        raise DamagedFileError(
             f"paths must be complete archives; got {_one_line(error)} in {path.name}: the file may "
             "be cut off, copy it again or leave it out"
         ) from error
@@ -211,7 +211,7 @@ def expects(path: Path, what: str) -> Iterator[None]:
     except DataError:
         raise
     except _OTHER_LAYOUT as error:
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold {what}; got {misfit(error)} in "
             f"{Path(path.parent.name) / path.name}: leave it out"
         ) from error
@@ -235,7 +235,7 @@ def check_announced(number: int, held: int, what: str, path: Path) -> None:
         Before memory is taken for them.
     """
     if number > max(FEW, ANNOUNCED * held):
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold what they announce; got {what} for {held} outcomes in {path.name}: "
             "the file may be damaged, copy it again or leave it out"
         )
@@ -276,7 +276,7 @@ def _only_member(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(file) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         if len(names) != 1:
-            raise DataError(
+            raise DamagedFileError(
                 f"paths must be archives of one file; got {len(names)} in {path.name}: unpack it"
             )
         with _open_member(archive, names[0]) as member:
@@ -317,7 +317,7 @@ class _Bounded(io.RawIOBase):
         chunk = self._file.read(len(buffer))
         self._left -= len(chunk)
         if self._left < 0:
-            raise DataError(
+            raise DamagedFileError(
                 f"paths must not expand to more than {self._limit >> 20} MB; got more in "
                 f"{self._path.name}: unpack it if it is what you expect"
             )
@@ -340,7 +340,7 @@ class _Recoded(io.RawIOBase):
             try:
                 text = self._text.read(_CHUNK)
             except UnicodeDecodeError as error:
-                raise DataError(
+                raise DamagedFileError(
                     f"paths must be text in one encoding; got {_one_line(error)} in "
                     f"{self._path.name}: the file may be cut off, or save it in UTF-8"
                 ) from error

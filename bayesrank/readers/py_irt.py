@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
@@ -55,7 +55,7 @@ def _responses(path: Path) -> Iterator[tuple[str, Attempt]]:
     for record in parse_json_lines(path):
         responses = record.get("responses")
         if "subject_id" not in record or not isinstance(responses, dict):
-            raise DataError(
+            raise DamagedFileError(
                 "paths must hold lines with a subject_id and responses by item; got "
                 f"{', '.join(record)} in {path.name}: leave it out"
             )

@@ -1,9 +1,10 @@
 """From paths to responses: find the files, recognise the format, read, and say what is missing."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from threading import Timer
 from typing import Any
 
@@ -14,11 +15,11 @@ from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.files import PathLike
-from bayesrank.readers.finding import Logs, find_logs
+from bayesrank.readers.finding import Logs, find_logs, read_sound
 from bayesrank.readers.log_table import LogTable, describe, refuse_negative
 from bayesrank.readers.naming import leave_out_copies
-from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import CHOICES, Selection, select
+from bayesrank.readers.table import ReadBattles
 from bayesrank.responses import Responses
 from bayesrank.scale import UNIT
 
@@ -224,7 +225,7 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
     ...     read_battles(path)
     Battles(2 battles, 3 systems)
     """
-    return read_battle_files(find_logs(paths, "battles", Selection()).files)
+    return _read_battles(find_logs(paths, "battles", Selection()), read_battle_files)
 
 
 def read_data(
@@ -263,11 +264,15 @@ def read_data(
     logs = find_logs(paths, format, selection, strict=strict)
     if logs.reader.read_battles is not None:
         refuse(options, "must be left out for battles, which have winners and no outcomes")
-        with _patiently(logs):
-            data = logs.reader.read_battles(logs.files)
-        logger.info(str(data).removeprefix("Battles(").removesuffix(")") + logs.message)
-        return data
+        return _read_battles(logs, logs.reader.read_battles)
     return _read_responses(logs, selection, **options)
+
+
+def _read_battles(logs: Logs, read: ReadBattles) -> Battles:
+    with _patiently(logs):
+        data, logs = read_sound(logs, read)
+    logger.info(str(data).removeprefix("Battles(").removesuffix(")") + logs.message)
+    return data
 
 
 def _read_responses(
@@ -280,8 +285,9 @@ def _read_responses(
 ) -> Responses:
     worths = weights if edges is None else None
     if logs.reader.read_arrays is not None:
+        read = logs.reader.read_arrays
         with _patiently(logs):
-            data = logs.reader.read_arrays(logs.files, selection, worths, scale)
+            data, logs = read_sound(logs, lambda files: read(files, selection, worths, scale))
         message = describe(data.shape, data.n_missing) + logs.message
     else:
         table = _read_table(logs, selection)
@@ -306,23 +312,28 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             f"{logs.files[0].name}",
             in_python="read them with read_battles",
         )
+    read = logs.reader.read
+
+    def read_once(paths: Sequence[Path]) -> LogTable:
+        files, copies = leave_out_copies(paths)
+        table = read(files, selection)
+        return replace(table, message=table.message + copies)
+
     with _patiently(logs):
-        files, copies = leave_out_copies(logs.files)
-        table = logs.reader.read(files, selection)
-    return replace(table, message=table.message + copies + logs.message)
+        table, logs = read_sound(logs, read_once)
+    return replace(table, message=table.message + logs.message)
 
 
 @contextmanager
 def _patiently(logs: Logs) -> Iterator[None]:
-    """Say after two seconds that reading goes on; and that files have another layout."""
+    """Say after two seconds that reading goes on."""
     size = sum(path.stat().st_size for path in logs.files)
     text = f"Reading {len(logs.files)} file{'s' * (len(logs.files) != 1)} ({size / 1e6:.0f} MB)"
     timer = Timer(_PATIENCE, logger.info, [text])
     timer.daemon = True
     timer.start()
     try:
-        with expects(logs.files[0], f"logs in format {logs.reader.name}"):
-            yield
+        yield
     finally:
         timer.cancel()
 

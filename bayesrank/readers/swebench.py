@@ -8,7 +8,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
@@ -144,7 +144,9 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
     """Yield question, outcome, trial and status of every instance that a report names."""
     report = read_json(path)
     if not isinstance(report, dict):
-        raise DataError(f"paths must hold SWE-bench run reports; got no JSON object in {path.name}")
+        raise DamagedFileError(
+            f"paths must hold SWE-bench run reports; got no JSON object in {path.name}"
+        )
     right = set(_ids(report, RIGHT, path))
     submitted = set(_ids(report, "submitted_ids", path))
     wrong = {name for key in WRONG for name in _ids(report, key, path, optional=True)}
@@ -154,7 +156,7 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
     }
     contradictory = sorted(right & (wrong | unknown.keys()))
     if contradictory:
-        raise DataError(
+        raise DamagedFileError(
             f"{RIGHT} must not share instances with the other lists; got {contradictory[0]!r} in "
             f"{path.name}: evaluate the run again"
         )
@@ -166,7 +168,7 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
 def _ids(report: dict[str, Any], key: str, path: Path, optional: bool = False) -> list[str]:
     ids = report.get(key, [] if optional else None)
     if not isinstance(ids, list):
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold SWE-bench run reports with a list {key}; got {ids!r} in {path.name}: "
             "write the report again with a current SWE-bench (a report of counts alone does not "
             "say which instances were resolved)"
@@ -180,13 +182,13 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
     for path in paths:
         report = read_json(path)
         if not isinstance(report, dict):
-            raise DataError(
+            raise DamagedFileError(
                 f"paths must hold SWE-bench run reports; got no JSON object in {path.name}"
             )
         for name, told in report.items():
             resolved = told.get("resolved") if isinstance(told, dict) else None
             if not isinstance(resolved, bool):
-                raise DataError(
+                raise DamagedFileError(
                     f"paths must hold SWE-bench reports that say whether {name} is resolved; got "
                     f"{resolved!r} in {path.parent.name}/{path.name}: evaluate it again"
                 )

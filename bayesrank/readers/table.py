@@ -54,6 +54,8 @@ type ReadArrays = Callable[
     [Sequence[Path], Selection, ArrayLike | None, ArrayLike | None], Responses
 ]
 
+type ReadBattles = Callable[[Sequence[Path]], Battles]
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -78,6 +80,8 @@ class Reader:
         arrays.
     read_battles : callable, optional
         Files to :class:`~bayesrank.battles.Battles`.
+    plain : bool
+        Whether anything may be stored so, such as a summary of the logs of a tool beside them.
     beside : str
         Pattern of the names of files that tools write beside the logs, which are no logs.
     endings : tuple of str
@@ -91,7 +95,8 @@ class Reader:
     selectors: tuple[str, ...] = ()
     choices: tuple[str, ...] = ("split_by", "pool", "count_as_wrong")
     read_arrays: ReadArrays | None = None
-    read_battles: Callable[[Sequence[Path]], Battles] | None = None
+    read_battles: ReadBattles | None = None
+    plain: bool = False
     beside: str = r"(?!)"
     endings: tuple[str, ...] = (".json",)
 
@@ -109,6 +114,7 @@ _ROWS = (
         ("task",),
         choices=(),
         read_arrays=read_npz,
+        plain=True,
         endings=(".npz",),
     ),
     Reader(
@@ -282,6 +288,7 @@ _ROWS = (
         None,
         choices=(),
         read_battles=read_battle_files,
+        plain=True,
         endings=FORMATS,
     ),
     # Last, since the samples and battles are .csv and .jsonl files too.
@@ -292,6 +299,7 @@ _ROWS = (
         read_long_tables,
         SELECTORS,
         choices=("count_as_wrong", *COLUMNS, "wide"),
+        plain=True,
         endings=SUFFIXES,
     ),
 )

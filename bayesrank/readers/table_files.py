@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesrank.columns import NAMES, field_name
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines, read_json
 from bayesrank.readers.opening import DAMAGE, EXPANSION, SMALL, open_log, plain_suffix
 
@@ -158,11 +158,13 @@ def read_frame(
         frame = _parse(path, wanted, text=every_column)
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
     if frame.empty:
-        raise DataError(f"paths must hold at least one row; got none in {path.name}")
+        raise DamagedFileError(f"paths must hold at least one row; got none in {path.name}")
     names = frame.columns.tolist() if every_column else [field_name(each) for each in frame.columns]
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
-        raise DataError(f"paths must name every column once; got {twice[0]!r} twice in {path.name}")
+        raise DamagedFileError(
+            f"paths must name every column once; got {twice[0]!r} twice in {path.name}"
+        )
     return frame
 
 
@@ -180,7 +182,7 @@ def _damage_named(path: Path, *more: type[Exception]) -> Iterator[None]:
             if isinstance(error, UnicodeDecodeError)
             else "the file may be cut off, or not in the format that its name says"
         )
-        raise DataError(
+        raise DamagedFileError(
             f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
             f"{remedy}"
         ) from error
@@ -233,7 +235,7 @@ def _from_text(path: Path, separator: str, needed: Needed, *, text: bool) -> "pd
     ):
         for piece in reader:
             if not isinstance(piece.index, pd.RangeIndex):  # extra fields are taken for labels
-                raise DataError(
+                raise DamagedFileError(
                     f"paths must have as many fields in every row as names; got more in {path.name}"
                 )
             if not text:
@@ -293,13 +295,13 @@ def _from_json(path: Path, needed: Needed) -> "pd.DataFrame":
             rows = [dict(zip(map(str, names), row, strict=True)) for row in rows]
         if rows is None and document and all(isinstance(each, list) for each in document.values()):
             if len({len(each) for each in document.values()}) != 1:
-                raise DataError(
+                raise DamagedFileError(
                     f"paths must hold columns of one length; got several in {path.name}"
                 )
             return pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in document.items()})
         document = rows if rows is not None else _by_index(document)
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold a table: a list of rows, or lists by column; got neither in "
             f"{path.name}"
         )
@@ -362,7 +364,7 @@ def _check_size(path: Path, n_rows: int, n_bytes: int) -> None:
     """Raise if a file announces more than it can hold."""
     size = path.stat().st_size
     if n_rows > max(FEW_ROWS, ROWS_PER_BYTE * size) or n_bytes > max(SMALL, EXPANSION * size):
-        raise DataError(
+        raise DamagedFileError(
             f"paths must hold what they announce; got {n_rows} rows in {size} bytes of "
             f"{path.name}: the file may be damaged, copy it again or leave it out"
         )

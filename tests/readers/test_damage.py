@@ -7,6 +7,7 @@ import json
 import logging
 import lzma
 import random
+import re
 import tempfile
 import time
 import tracemalloc
@@ -357,6 +358,27 @@ def test_files_that_hold_something_else(tmp_path, name, content):
         with pytest.raises(DataError) as caught:
             read_responses(paths)
         assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if len(EXAMPLES[name]) > 1])
+def test_a_damaged_log_among_good_ones_is_named_and_left_out(tmp_path, caplog, name):
+    chosen = CHOSEN.get(name, {})
+    whole = read_data(write(tmp_path, EXAMPLES[name]), **chosen)
+    files = find_logs(tmp_path, None, select(**chosen)).files
+    victim = files[-1]
+    content = victim.read_bytes()
+    victim.write_bytes(content[: 4 * len(content) // 5])
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "bayesrank"):
+        rest = read_data(tmp_path, **chosen)
+    # Results of trials are not read where there are those of their run.
+    said = re.search(
+        rf"1 (damaged log|file that is no log) \({re.escape(victim.name)}", caplog.text
+    )
+    assert said or rest.fingerprint == whole.fingerprint
+    for paths, strict in ((tmp_path, True), (files, False), (victim, False)) if said else ():
+        with pytest.raises(DataError, match=victim.name.partition("=")[0]):
+            read_data(paths, strict=strict, **chosen)
 
 
 def test_loops_of_links_end(tmp_path):

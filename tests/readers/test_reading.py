@@ -141,13 +141,41 @@ def test_unreadable_file(tmp_path, monkeypatch):
         read_responses(path)
 
 
-def test_mixed_formats_are_refused_and_format_chooses(tmp_path):
-    (tmp_path / "a.csv").write_text(TABLE)
+def test_mixed_formats_are_counted_and_format_chooses(tmp_path):
+    for name in "ac":
+        (tmp_path / f"{name}.csv").write_text(TABLE)
     np.savez(tmp_path / "b.npz", R=[[1], [0], [1]])
-    with pytest.raises(DataError, match=r"one format; got table \(a\.csv\), npz \(b\.npz\)"):
+    with pytest.raises(
+        DataError,
+        match=r"one format; got 2 in table \(a\.csv, \.\.\.\), 1 in npz \(b\.npz\): choose one by "
+        r"format=\.\.\., or name fewer paths",
+    ):
         read_responses(tmp_path)
+    (tmp_path / "c.csv").unlink()
     assert read_responses(tmp_path, format="table").shape == (2, 1, 1)
     assert read_responses(tmp_path, format="npz").shape == (3, 1, 1)
+
+
+def test_tables_beside_the_logs_of_a_tool_are_named_and_left_out(tmp_path, write_report):
+    write_report("model.run0.json", resolved_ids=["i"], unresolved_ids=["j"])
+    summary = tmp_path / "summary.csv"
+    summary.write_text("model,task,accuracy\nmodel,swebench,0.5\n")
+    table = read_table(tmp_path)
+    assert table.source == "swebench"
+    assert table.message.endswith("1 file that is no log (summary.csv (in format table)) left out")
+    assert read_table(tmp_path, format="table").source == "table"
+    for paths, strict in (([tmp_path, summary], False), (tmp_path, True)):
+        with pytest.raises(DataError, match=r"summary\.csv"):
+            read_table(paths, strict=strict)
+    (tmp_path / "further.csv").write_text(summary.read_text())
+    with pytest.raises(DataError, match=r"2 in table"):
+        read_table(tmp_path)
+
+
+def test_tables_without_the_chosen_columns_are_named_and_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("who,item,score\na,q,1\nb,q,0\n")
+    (tmp_path / "b.csv").write_text("nodel,item,score\nc,q,1\n")
+    assert "1 damaged log (b.csv" in read_table(tmp_path, system="who").message
 
 
 def test_unknown_format_lists_the_known_ones():
@@ -182,7 +210,7 @@ def test_row_is_complete(name):
 
 
 def test_all_real_logs_together_are_refused(shared):
-    with pytest.raises(DataError, match=r"one format; got inspect .* lm_eval .* swebench"):
+    with pytest.raises(DataError, match=r"one format; got \d+ in inspect .* lm_eval .* swebench"):
         read_responses(shared / "logs")
 
 
