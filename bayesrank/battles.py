@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.battle_tables import read_table
 from bayesrank.counting import compare_cells, compare_trials_by_question, count_categories
 from bayesrank.errors import DataError
+from bayesrank.formula import Design, design_of
 from bayesrank.responses import Responses
-from bayesrank.style import design_matrix
 from bayesrank.validation import check_choice, frozen, numeric
 from bayesrank.views import Comparisons
 from bayesrank.winners import (
@@ -295,17 +295,35 @@ class Battles(Comparisons):
             return len(self.first) if self.vote is None else len(self.vote.names)
         return round(self.weight.sum())
 
-    def design(self, formula: str | None) -> NDArray[np.float64]:
-        """Return covariates, of shape (battle, covariate); see `style.design_matrix`.
+    def design(self, formula: str | None) -> Design:
+        """Return the covariates of a formula, battle by battle.
 
         Parameters
         ----------
         formula : str or None
-            Names of covariates joined by ``+``, 1 for the position; None for no covariate.
+            Of the covariates, ``position`` (one for every battle), ``group`` and ``time``; see
+            :func:`bayesrank.formula.design_of`. None for no covariate.
+
+        Returns
+        -------
+        Design
         """
         if formula is None:
-            return np.zeros((len(self.first), 0))
-        return design_matrix(formula, self.covariates, len(self.first))
+            return Design.empty(len(self.first))
+        last = self.__dict__.setdefault("_last_design", {})
+        if formula in last:
+            return last[formula]
+        variables: dict[str, Any] = dict(self.covariates)
+        if self.time is not None:
+            variables.setdefault("time", self.time)
+        if self.group is not None:
+            import pandas as pd
+
+            group = pd.Categorical.from_codes(self.group.codes, list(self.group.names))
+            variables.setdefault("group", group)
+        last.clear()
+        last[formula] = design_of(formula, variables, len(self.first))
+        return last[formula]
 
     @cached_property
     def units(self) -> Mapping[str, int]:
@@ -372,12 +390,12 @@ class Battles(Comparisons):
         yield from self.covariates.items()
 
 
-def with_covariates(data: Comparisons) -> Battles:
+def with_covariates(data: object) -> Battles:
     """Return battles, whose rows a model with covariates needs, or raise DataError."""
     if isinstance(data, Battles):
         return data
     raise DataError(
-        "covariates must be None for counts of comparisons, which have none; got a formula",
+        "formula must be None for counts of comparisons, which have no covariates; got one",
         in_python="rank Battles",
         in_shell="rank a log with one battle per row",
     )

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.errors import DataError
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -115,77 +113,3 @@ def _total(flat: "Mapping[str, Any]", name: str) -> NDArray[np.float64] | None:
         if each == name or each.startswith(f"{name}.")
     ]
     return np.nan_to_num(np.sum(parts, axis=0)) if parts else None
-
-
-def read_terms(formula: str) -> tuple[str, ...]:
-    """Return the names of the covariates of a formula, ``position`` for its intercept.
-
-    Parameters
-    ----------
-    formula : str
-        Names joined by ``+``; 1 is the advantage of being shown first.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    ValueError
-        If a term is empty or stands twice.
-
-    Examples
-    --------
-    >>> read_terms("1 + length + bold")
-    ('position', 'length', 'bold')
-    """
-    terms = [term.strip() for term in str(formula).split("+")]
-    names = tuple("position" if term == "1" else term for term in terms)
-    if not all(names) or len(set(names)) < len(names):
-        raise ValueError(
-            "covariates must be names of covariates joined by +, each once, such as "
-            f"'1 + length'; got {formula!r}"
-        )
-    return names
-
-
-def design_matrix(
-    formula: str, covariates: Mapping[str, NDArray[np.float64]], n_battles: int
-) -> NDArray[np.float64]:
-    """Return the covariates of a formula, of shape (battle, covariate), in standard deviations.
-
-    They are not centred: where the two answers do not differ, a covariate has no effect.
-
-    Parameters
-    ----------
-    formula : str
-        As in :func:`read_terms`.
-    covariates : mapping of str to numpy.ndarray of shape (battle,)
-        Differences between the two answers.
-    n_battles : int
-        Number of battles.
-
-    Raises
-    ------
-    DataError
-        If a covariate is not known, or does not vary.
-
-    Examples
-    --------
-    >>> design_matrix("1 + length", {"length": np.array([2.0, -2.0])}, 2)
-    array([[ 1.,  1.],
-           [ 1., -1.]])
-    """
-    columns = []
-    for name in read_terms(formula):
-        if name == "position":
-            columns.append(np.ones(n_battles))
-            continue
-        if name not in covariates:
-            known = ", ".join(("1", *covariates))
-            raise DataError(f"covariates must be among {known}; got {name!r}")
-        spread = float(covariates[name].std())
-        if spread == 0.0:
-            raise DataError(f"covariates must vary over battles; got one value of {name!r}")
-        columns.append(covariates[name] / spread)
-    return np.column_stack(columns)

@@ -113,7 +113,7 @@ def main() -> None:
             clock(name, lambda unit=unit: rank(data, "davidson", unit=unit))
         clock("elo, estimate", lambda: rank(data, "elo", draws=0))
         name = "davidson, ten covariates and position, unit judge"
-        clock(name, lambda: rank(data, "davidson", covariates=FORMULA))
+        clock(name, lambda: rank(data, "davidson", formula=FORMULA))
         if arguments.peers:
             command = [arguments.peers, "-c", PEERS, str(path)]
             found = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.special import log_softmax
 
 from bayesrank.errors import DataError
+from bayesrank.formula import Design
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal, MultinomialReal
 from bayesrank.models.paired_data import Observed
@@ -28,7 +29,7 @@ def bradley_terry(
     ties: Literal["ignore", "half"] = "ignore",
     centred: bool = True,
     order_effect: bool = False,
-    covariates: str | None = None,
+    formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build the Bradley-Terry model of decisive comparisons.
@@ -52,10 +53,11 @@ def bradley_terry(
         Whether the system named first has an advantage :math:`h` in logits (home advantage,
         position bias), with a Normal(0, 1) prior: :math:`\operatorname{logit} P = \theta_i -
         \theta_j + h`. Needs comparisons that know who was named first.
-    covariates : str, optional
-        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
-        of differences between the two answers, and 1 for the advantage of being shown first. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    formula : str, optional
+        Covariates of single battles, such as ``"length + bold"``: differences between the two
+        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
+        names, such as ``"length:group"``, needs the package formulae.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -86,7 +88,7 @@ def bradley_terry(
     """
     prior = as_prior(prior).resolve(comparisons)
     observed, won, total = _decided(
-        comparisons, prior, ties, order_effect=order_effect, covariates=covariates
+        comparisons, prior, ties, order_effect=order_effect, formula=formula
     )
     with pm.Model(coords=observed.coords) as model:
         score = zero_sum_score("score", prior) if centred else _uncentred_score(prior)
@@ -103,7 +105,7 @@ def thurstone_mosteller(
     *,
     prior: PriorLike = Normal(0.0, 1.0),
     ties: Literal["ignore", "half"] = "ignore",
-    covariates: str | None = None,
+    formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build the Thurstone-Mosteller model (Case V) of decisive comparisons.
@@ -122,10 +124,11 @@ def thurstone_mosteller(
         score of 1 is worth about 1.7 logits.
     ties : {"ignore", "half"}, default "ignore"
         Whether a tie is dropped or counts as half a win for both sides.
-    covariates : str, optional
-        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
-        of differences between the two answers, and 1 for the advantage of being shown first. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    formula : str, optional
+        Covariates of single battles, such as ``"length + bold"``: differences between the two
+        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
+        names, such as ``"length:group"``, needs the package formulae.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -156,7 +159,7 @@ def thurstone_mosteller(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed, won, total = _decided(comparisons, prior, ties, covariates=covariates)
+    observed, won, total = _decided(comparisons, prior, ties, formula=formula)
     with pm.Model(coords=observed.coords) as model:
         ahead = observed.ahead(zero_sum_score("score", prior), covariate_prior)
         # Log-odds, since a probability next to 1 would be 1.
@@ -171,7 +174,7 @@ def davidson(
     *,
     prior: PriorLike = Normal(0.0, 1.0),
     tie_prior: PriorLike = "normal(0, 2)",
-    covariates: str | None = None,
+    formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build Davidson's model of comparisons with ties.
@@ -188,10 +191,11 @@ def davidson(
         Prior on the scores, which sum to zero, in logits.
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of :math:`\nu`.
-    covariates : str, optional
-        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
-        of differences between the two answers, and 1 for the advantage of being shown first. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    formula : str, optional
+        Covariates of single battles, such as ``"length + bold"``: differences between the two
+        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
+        names, such as ``"length:group"``, needs the package formulae.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -220,7 +224,7 @@ def davidson(
     ['score', 'log_tie_strength']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed = _met(comparisons, covariates)
+    observed = _met(comparisons, formula)
     with pm.Model(coords=observed.coords | {"result": _RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
@@ -244,7 +248,7 @@ def rao_kupper(
     prior: PriorLike = Normal(0.0, 1.0),
     tie_strength: AtLeastOne | None = None,
     threshold_prior: PriorLike = "normal(0, 2)",
-    covariates: str | None = None,
+    formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> pm.Model:
     r"""Build the Rao-Kupper model of comparisons with ties.
@@ -266,10 +270,11 @@ def rao_kupper(
         The threshold :math:`\kappa`, at least 1; estimated by default.
     threshold_prior : prior or float, default "normal(0, 2)"
         Prior on :math:`\log\kappa`, of which the positive half is taken; its location must be 0.
-    covariates : str, optional
-        Covariates of single battles as a formula, such as ``"1 + length"``: names joined by ``+``
-        of differences between the two answers, and 1 for the advantage of being shown first. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`.
+    formula : str, optional
+        Covariates of single battles, such as ``"length + bold"``: differences between the two
+        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
+        names, such as ``"length:group"``, needs the package formulae.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -301,7 +306,7 @@ def rao_kupper(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed = _met(comparisons, covariates)
+    observed = _met(comparisons, formula)
     if tie_strength is not None:
         _check_tie_strength(tie_strength, comparisons)
     with pm.Model(coords=observed.coords | {"result": _RESULTS}) as model:
@@ -325,9 +330,9 @@ def rao_kupper(
     return model
 
 
-def _met(comparisons: Comparisons, covariates: str | None) -> Observed:
+def _met(comparisons: Comparisons, formula: str | None) -> Observed:
     """Return the results of pairs, or of battles, of which there must be some."""
-    observed = Observed.of(comparisons, covariates)
+    observed = Observed.of(comparisons, formula)
     if not observed.first.size:
         raise DataError("comparisons must hold one at least; got none")
     return observed
@@ -339,14 +344,14 @@ def _decided(
     ties: str,
     *,
     order_effect: bool = False,
-    covariates: str | None = None,
+    formula: str | None = None,
 ) -> tuple[Observed, np.ndarray, np.ndarray]:
     """Return what is observed, its wins and its decisive comparisons."""
-    if order_effect and covariates is not None:
+    if order_effect and formula is not None:
         raise ValueError(
-            f"order_effect must be False for covariates, where it is the term 1; got {covariates!r}"
+            f"order_effect must be False with a formula, where it is the term 1; got {formula!r}"
         )
-    observed = _ordered(comparisons) if order_effect else Observed.of(comparisons, covariates)
+    observed = _ordered(comparisons) if order_effect else Observed.of(comparisons, formula)
     won, lost, tied = observed.results.T
     if ties == "half":
         won, lost = won + tied / 2, lost + tied / 2
@@ -398,4 +403,4 @@ def _ordered(comparisons: Comparisons) -> Observed:
     sides = np.stack([comparisons.first_wins, comparisons.second_wins.T, tied], axis=-1)
     first, second = np.nonzero(sides.sum(axis=-1))
     results = sides[first, second]
-    return Observed(comparisons.systems, first, second, results, np.zeros((len(first), 0)))
+    return Observed(comparisons.systems, first, second, results, Design.empty(len(first)))

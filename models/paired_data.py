@@ -9,9 +9,9 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesrank.battles import with_covariates
+from bayesrank.formula import Design
 from bayesrank.models.score_priors import free_variable
 from bayesrank.priors import PriorLike, as_prior
-from bayesrank.style import read_terms
 from bayesrank.views import Comparisons
 
 Array = NDArray[np.float64]
@@ -29,21 +29,18 @@ class Observed:
         The systems.
     results : numpy.ndarray of shape (pair, 3)
         Wins, losses and ties of the first.
-    design : numpy.ndarray of shape (pair, covariate)
+    design : Design
         Covariates, of battles alone.
-    terms : tuple of str
-        Their names; none for pairs.
     """
 
     systems: tuple[str, ...]
     first: NDArray[np.integer[Any]]
     second: NDArray[np.integer[Any]]
     results: Array
-    design: Array
-    terms: tuple[str, ...] = ()
+    design: Design
 
     @classmethod
-    def of(cls, comparisons: Comparisons, covariates: str | None) -> "Observed":
+    def of(cls, comparisons: Comparisons, formula: str | None) -> "Observed":
         """Take the pairs that met, or where there are covariates every battle.
 
         Raises
@@ -51,18 +48,23 @@ class Observed:
         DataError
             If there are covariates, but the comparisons are counts.
         """
-        if covariates is None:
+        if formula is None:
             first, second = comparisons.pairs
             wins, ties = comparisons.wins, comparisons.ties
             sides = wins[first, second], wins[second, first], ties[first, second]
-            empty = np.zeros((len(first), 0))
-            return cls(comparisons.systems, first, second, np.stack(sides, axis=-1), empty)
+            none = Design.empty(len(first))
+            return cls(comparisons.systems, first, second, np.stack(sides, axis=-1), none)
         battles = with_covariates(comparisons)
         signs = np.sign(battles.outcome)[:, np.newaxis] == np.array([1, -1, 0])
         results = signs * (1.0 if battles.weight is None else battles.weight[:, np.newaxis])
-        design = battles.design(covariates)
+        design = battles.design(formula)
         sides = battles.first, battles.second
-        return cls(battles.systems, *sides, results, design, read_terms(covariates))
+        return cls(battles.systems, *sides, results, design)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the covariates; none for pairs."""
+        return self.design.terms
 
     @property
     def dim(self) -> str:
@@ -86,7 +88,7 @@ class Observed:
             first=self.first[rows],
             second=self.second[rows],
             results=self.results[rows],
-            design=self.design[rows],
+            design=self.design.keep(rows),
         )
 
     def ahead(self, score: Any, covariate_prior: PriorLike) -> Any:
@@ -98,4 +100,5 @@ class Observed:
             return gap
         prior = as_prior(covariate_prior, "covariate_prior")
         effect = free_variable("effect", prior, dims="covariate")
-        return gap + pt.dot(pm.Data("design", self.design, dims=("battle", "covariate")), effect)
+        design = pm.Data("design", np.asarray(self.design), dims=("battle", "covariate"))
+        return gap + pt.dot(design, effect)

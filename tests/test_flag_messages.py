@@ -124,7 +124,7 @@ def test_unknown_options_list_those_of_the_back_end(run: Run, log: Path) -> None
     refused = run(*given, "--tunes", 3, code=2).stderr
     for flag in ("--tie-prior", "--tune", "--nuts-sampler", "--calibration"):
         assert flag in refused
-    known = "tie_prior, covariates, covariate_prior"
+    known = "tie_prior, formula, covariate_prior"
     message = f"among: {known}, calibration, log_likelihood; got 'foo'"
     with pytest.raises(ValueError, match=message):
         rank([[1, 0], [0, 1]], "davidson", foo=1)

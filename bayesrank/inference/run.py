@@ -9,11 +9,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.battles import with_covariates
 from bayesrank.errors import DataError
 from bayesrank.method import Method, load_function
 from bayesrank.priors import Flat, Prior
 from bayesrank.responses import Responses
-from bayesrank.style import read_terms
 from bayesrank.views import Ballots, Comparisons, Events
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ class Run:
     @property
     def formula(self) -> str | None:
         """Covariates of battles that the method is given, an order effect among them."""
-        return self.options.get("covariates") or ("1" if self.options.get("order_effect") else None)
+        return self.options.get("formula") or ("1" if self.options.get("order_effect") else None)
 
     @property
     def covariates(self) -> tuple[str, ...]:
         """Names of the covariates of battles that the method is given."""
-        formula = self.options.get("covariates")
-        return () if formula is None else read_terms(formula)
+        formula = self.options.get("formula")
+        return () if formula is None else with_covariates(self.data).design(formula).terms
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:

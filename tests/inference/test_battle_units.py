@@ -135,7 +135,7 @@ def test_an_order_effect_leaves_the_spread_over_judges():
         rank(data, "bradley_terry", backend="map", random_seed=1, **options)["posterior"][
             "score"
         ].values.std((0, 1))
-        for options in ({"order_effect": True}, {"covariates": "1"})
+        for options in ({"order_effect": True}, {"formula": "1"})
     ]
     np.testing.assert_allclose(widths[0], widths[1], rtol=0.06)
 

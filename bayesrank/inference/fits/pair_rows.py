@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
 from bayesrank.connectivity import strongly_connected
+from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.pair_counts import displace_threshold, pair_counts, start_of
@@ -44,7 +45,7 @@ class PairRows(ZeroSumScores):
         Of one side of a battle.
     data : Battles
         The battles.
-    design : numpy.ndarray of shape (battle, covariate)
+    design : Design
         Covariates.
     effect_mean, effect_precision : float
         Normal prior on the coefficients.
@@ -54,7 +55,7 @@ class PairRows(ZeroSumScores):
 
     likelihood: PairLikelihood
     data: Battles
-    design: Array
+    design: Design
     effect_mean: float = 0.0
     effect_precision: float = 0.0
     tie_mean: float = 0.0
@@ -199,7 +200,7 @@ class PairRows(ZeroSumScores):
 def pair_rows(
     likelihood: PairLikelihood,
     data: Battles,
-    design: Array,
+    design: Design,
     *,
     prior_mean: ArrayLike = 0.0,
     prior_precision: float = 0.0,
@@ -213,7 +214,7 @@ def pair_rows(
         Of one battle.
     data : Battles
         The battles.
-    design : numpy.ndarray of shape (battle, covariate)
+    design : Design
         Their covariates; there may be none.
     prior_mean, prior_precision
         Normal prior on the scores; a precision of 0 is flat.
@@ -235,7 +236,7 @@ def pair_rows(
     return PairRows(prior, likelihood, data, design, **priors)
 
 
-def fit_pair_rows(likelihood: PairLikelihood, data: Battles, design: Array, **priors: Any) -> Fit:
+def fit_pair_rows(likelihood: PairLikelihood, data: Battles, design: Design, **priors: Any) -> Fit:
     """Fit a model of paired comparisons with covariates, by Newton's method.
 
     Parameters
@@ -253,7 +254,7 @@ def fit_pair_rows(likelihood: PairLikelihood, data: Battles, design: Array, **pr
     --------
     >>> from bayesrank.inference.fits.pairs import bradley_terry
     >>> data = Battles(["a", "a", "b", "b"], ["b", "b", "a", "a"], [1, 1, 0, 1])
-    >>> fit = fit_pair_rows(bradley_terry(), data, np.ones((4, 1)), effect_precision=1.0,
+    >>> fit = fit_pair_rows(bradley_terry(), data, data.design("1"), effect_precision=1.0,
     ...     prior_precision=1.0)
     >>> bool(fit.parameters["effect"][0] > 0.0)
     True

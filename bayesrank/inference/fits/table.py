@@ -37,7 +37,7 @@ def bradley_terry(
     ties: TiePolicy = "ignore",
     centred: bool = True,
     order_effect: bool = False,
-    **covariates: Any,
+    **formula: Any,
 ) -> Fit | None:
     """Fit Bradley-Terry with a normal or flat prior on centred scores."""
     # Without a prior nothing places the scores, so they are centred all the same.
@@ -45,13 +45,13 @@ def bradley_terry(
         return None
     likelihood = pairs.bradley_terry(ties=ties)
     if not order_effect:
-        return _fit_pairs(likelihood, data, prior, **covariates)
-    # The factory says what is wrong with covariates beside it; its prior on the effect is no part
+        return _fit_pairs(likelihood, data, prior, **formula)
+    # The factory says what is wrong with a formula beside it; its prior on the effect is no part
     # of a likelihood, which a flat prior on the scores may ask for.
-    others = covariates.get("covariates") is not None or isinstance(prior, Flat)
+    others = formula.get("formula") is not None or isinstance(prior, Flat)
     if others or not isinstance(data, Battles):
         return None
-    fit = _fit_pairs(likelihood, data, prior, covariates="1")
+    fit = _fit_pairs(likelihood, data, prior, formula="1")
     return None if fit is None else _with_order_effect(fit)
 
 
@@ -68,10 +68,10 @@ def _with_order_effect(fit: Fit) -> Fit:
 
 
 def davidson(
-    data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)", **covariates: Any
+    data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)", **formula: Any
 ) -> Fit | None:
     """Fit Davidson's model with normal or flat priors."""
-    return _fit_pairs(pairs.davidson(), data, prior, tie_prior, **covariates)
+    return _fit_pairs(pairs.davidson(), data, prior, tie_prior, **formula)
 
 
 def rao_kupper(
@@ -80,14 +80,14 @@ def rao_kupper(
     *,
     tie_strength: AtLeastOne | None = None,
     threshold_prior: PriorLike = "normal(0, 2)",
-    **covariates: Any,
+    **formula: Any,
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
     threshold = as_prior(threshold_prior).quadratic()
     if threshold is None or threshold[0] != 0.0:
         return None
     likelihood = pairs.rao_kupper(tie_strength=tie_strength)
-    return _fit_pairs(likelihood, data, prior, threshold_prior, **covariates)
+    return _fit_pairs(likelihood, data, prior, threshold_prior, **formula)
 
 
 def _fit_pairs(
@@ -96,7 +96,7 @@ def _fit_pairs(
     prior: Prior,
     tie_prior: PriorLike = "flat",
     *,
-    covariates: str | None = None,
+    formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
     """Fit a likelihood of comparisons with normal or flat priors."""
@@ -110,18 +110,18 @@ def _fit_pairs(
         "tie_mean": float(tie_quadratic[0]),
         "tie_precision": tie_quadratic[1],
     }
-    if covariates is None:
+    if formula is None:
         return fit_pairs(likelihood, data.wins, data.ties, **priors)
     battles = with_covariates(data)
     priors |= {"effect_mean": float(effects[0]), "effect_precision": effects[1]}
-    return fit_pair_rows(likelihood, battles, battles.design(covariates), **priors)
+    return fit_pair_rows(likelihood, battles, battles.design(formula), **priors)
 
 
 def thurstone_mosteller(
-    data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore", **covariates: Any
+    data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore", **formula: Any
 ) -> Fit | None:
     """Fit Thurstone-Mosteller with a normal or flat prior."""
-    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior, **covariates)
+    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior, **formula)
 
 
 def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
