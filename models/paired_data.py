@@ -1,5 +1,6 @@
 """What the models of paired comparisons observe: pairs, or single battles with covariates."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from bayesrank.battles import with_covariates
+from bayesrank.errors import DataError
 from bayesrank.formula import Design
 from bayesrank.models.score_priors import free_variable
 from bayesrank.priors import PriorLike, as_prior
 from bayesrank.views import Comparisons
+from bayesrank.vote_rows import VoteRows
 
 Array = NDArray[np.float64]
 
@@ -27,8 +30,8 @@ class Observed:
         Labels.
     first, second : numpy.ndarray of int and shape (pair,)
         The systems.
-    results : numpy.ndarray of shape (pair, 3)
-        Wins, losses and ties of the first.
+    results : numpy.ndarray of shape (pair, result)
+        Wins, losses and ties of the first; or votes by their results.
     design : Design
         Covariates, of battles alone.
     """
@@ -65,6 +68,47 @@ class Observed:
     def terms(self) -> tuple[str, ...]:
         """Names of the covariates; none for pairs."""
         return self.design.terms
+
+    @classmethod
+    def of_votes(
+        cls,
+        comparisons: Comparisons,
+        formula: str | None,
+        place: Callable[[VoteRows], tuple[NDArray[np.integer[Any]], int]],
+    ) -> "Observed":
+        """Take votes by their results: those of pairs, or with covariates every battle.
+
+        Parameters
+        ----------
+        comparisons : Comparisons
+            Battles, or counts.
+        formula : str or None
+            Covariates of battles.
+        place : callable
+            Returns the number of the result of each vote, and how many results there are.
+
+        Raises
+        ------
+        DataError
+            If there are no votes; or covariates, but the comparisons are counts.
+        """
+        votes = VoteRows.of(comparisons)
+        if formula is None:
+            votes = votes.merged()
+        result, n_results = place(votes)
+        if not votes.weight.any():
+            raise DataError("comparisons must hold one at least; got none")
+        results = np.zeros((len(result), n_results))
+        results[np.arange(len(result)), result] = votes.weight
+        if formula is not None:
+            design = with_covariates(comparisons).design(formula)
+            return cls(votes.systems, votes.first, votes.second, results, design)
+        cell = votes.first.astype(np.int64) * len(votes.systems) + votes.second
+        pairs, number = np.unique(cell, return_inverse=True)
+        counts = np.zeros((len(pairs), n_results))
+        np.add.at(counts, number, results)
+        sides = np.divmod(pairs, len(votes.systems))
+        return cls(votes.systems, *sides, counts, Design.empty(len(pairs)))
 
     @property
     def dim(self) -> str:

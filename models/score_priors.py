@@ -141,8 +141,8 @@ def custom_variable(
     )
 
 
-def positive_variable(name: str, prior: Prior) -> Any:
-    """Give a positive parameter the positive half of a prior.
+def positive_variable(name: str, prior: Prior, *, dims: str | None = None) -> Any:
+    """Give a positive parameter, or independent ones along `dims`, the positive half of a prior.
 
     Parameters
     ----------
@@ -150,6 +150,8 @@ def positive_variable(name: str, prior: Prior) -> Any:
         Name of the random variable.
     prior : Prior
         A prior with its location at 0.
+    dims : str, optional
+        Dim of the parameters; a single number by default.
 
     Returns
     -------
@@ -162,16 +164,16 @@ def positive_variable(name: str, prior: Prior) -> Any:
     """
     match prior:
         case Normal(mu=0.0, sigma=sigma):
-            return pm.HalfNormal(name, sigma)
+            return pm.HalfNormal(name, sigma, dims=dims)
         case Laplace(mu=0.0, b=b):
-            return pm.Exponential(name, scale=b)
+            return pm.Exponential(name, scale=b, dims=dims)
         case Cauchy(alpha=0.0, beta=beta):
-            return pm.HalfCauchy(name, beta)
+            return pm.HalfCauchy(name, beta, dims=dims)
         case Flat():
-            return pm.HalfFlat(name)
+            return pm.HalfFlat(name, dims=dims)
         case Custom(logp=logp):
             _check_sign(name, logp, None, sides=(1.0,))
-            variable = pm.HalfFlat(name)
+            variable = pm.HalfFlat(name, dims=dims)
             pm.Potential(f"{name}_log_density", logp(variable).sum())
             return variable
     raise ValueError(f"prior of {name} must be flat, custom or have its location at 0; got {prior}")

@@ -60,9 +60,9 @@ def data():
 @pytest.mark.parametrize("precision", [0.0, 1.0])
 def test_without_covariates_the_fit_is_that_of_the_counts(data, name, precision):
     likelihood = LIKELIHOODS[name]
-    priors = {"prior_precision": precision, "tie_precision": precision / 4}
-    one = fit_pair_rows(likelihood, data, data.design(None), **priors)
-    other = fit_pairs(likelihood, data.wins, data.ties, **priors)
+    prior, shared = {"prior_precision": precision}, precision / 4
+    one = fit_pair_rows(likelihood, data, data.design(None), shared_precision=shared, **prior)
+    other = fit_pairs(likelihood, data.wins, data.ties, tie_precision=shared, **prior)
     assert one.converged
     np.testing.assert_allclose(one.score, other.score, atol=1e-10)
     np.testing.assert_allclose(one.information, other.information, rtol=1e-7, atol=1e-7)
@@ -81,11 +81,11 @@ def test_derivatives_are_those_of_the_value(data, name):
         prior_precision=1.0,
         effect_precision=2.0,
         effect_mean=0.1,
-        tie_precision=0.5,
-        tie_mean=0.2,
+        shared_precision=0.5,
+        shared_mean=0.2,
     )
     rng = np.random.default_rng(1)
-    p = 7 + problem.has_tie
+    p = 7 + problem.n_shared
     point = 0.3 * rng.normal(size=(1, p))
     point[0, -1] = 0.5
     steps = 1e-4 * np.eye(p)[:, np.newaxis]

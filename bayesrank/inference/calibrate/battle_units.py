@@ -13,13 +13,13 @@ References
    of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.inference.fits.pair_rows import PairRows
+from bayesrank.inference.fits.pair_rows import PairRows, Sides
 
 Array = NDArray[np.float64]
 
@@ -41,19 +41,17 @@ def unit_variance(problem: PairRows, unit: str, point: Array) -> Array:
     numpy.ndarray of shape (p, p)
         With the widening of Student's t for few units.
     """
-    data, design = problem.data, problem.design
-    blocks = [problem.rows(point, start) for start in problem.blocks]
-    slope = np.concatenate([block[0] for block in blocks])
-    others = slope[:, np.newaxis] * design
-    if problem.has_tie:
-        held = bool(problem.likelihood.held(point[np.newaxis])[0])
-        tie = np.zeros(len(slope)) if held else np.concatenate([block[2] for block in blocks])
-        others = np.column_stack([others, tie])
-    return spread_of_units(data, data.unit_codes(unit), slope, others)
+    data, slopes = cast("Battles", problem.data), []
+    for some in problem.blocks:
+        terms = problem.terms(point, some)
+        others = terms.slope[:, np.newaxis] * problem.design[some]
+        slopes.append((*Sides.of(terms).slope, np.hstack([others, terms.shared_slope])))
+    one, other, others = (np.concatenate(part) for part in zip(*slopes, strict=True))
+    return spread_of_units(data, data.unit_codes(unit), (one, other), others)
 
 
 def spread_of_units(
-    data: Battles, codes: NDArray[np.integer[Any]], slope: Array, others: Array
+    data: Battles, codes: NDArray[np.integer[Any]], slopes: tuple[Array, Array], others: Array
 ) -> Array:
     """Return the variance of the sum over independent units of what their battles add.
 
@@ -63,8 +61,8 @@ def spread_of_units(
         The battles.
     codes : numpy.ndarray of int and shape (battle,)
         The unit of each battle, numbered without gaps.
-    slope : numpy.ndarray of shape (battle,)
-        What a battle adds for its first system, and takes from its second.
+    slopes : tuple of two numpy.ndarray of shape (battle,)
+        What a battle adds for its first system and for its second.
     others : numpy.ndarray of shape (battle, coordinate)
         What it adds to the coordinates after the systems.
 
@@ -76,7 +74,7 @@ def spread_of_units(
 
     n, size = int(codes.max()) + 1, len(data.systems)
     place = np.tile(codes, 2), np.concatenate([data.first, data.second])
-    table = csr_array((np.concatenate([slope, -slope]), place), shape=(n, size))
+    table = csr_array((np.concatenate(slopes), place), shape=(n, size))
     table.sum_duplicates()
     sums = np.empty((n, others.shape[1]))
     for column, values in enumerate(others.T):

@@ -7,6 +7,7 @@ exist and need no check.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,7 +64,7 @@ def check_wins(
     group, verb = (top, beaten) if top.sum() <= bottom.sum() else (bottom, beats)
     if not (edges[group][:, ~group].any() or edges[~group][:, group].any()):
         verb = met
-    raise _no_estimate(
+    raise no_estimate(
         method,
         f"{named(systems, group)} never {verb} any of the other {int((~group).sum())} systems",
     )
@@ -94,7 +95,7 @@ def check_tie_model(
     """
     won, tied = np.asarray(wins) > 0.0, np.asarray(ties) > 0.0
     if not tied.any():
-        raise _no_estimate(
+        raise no_estimate(
             method,
             "there are no ties, so the tie strength runs to the end of its range",
             "use bradley_terry, which needs none",
@@ -102,7 +103,7 @@ def check_tie_model(
     if strongly_connected(won):
         return  # every d is equal, and then a single tie bounds e from below and a win from above
     if not won.any():
-        raise _no_estimate(
+        raise no_estimate(
             method,
             "every comparison is a tie, so the tie strength is infinite and the scores are "
             "undetermined",
@@ -112,11 +113,54 @@ def check_tie_model(
     if direction is None:
         return
     if np.ptp(direction) < _LEVEL:
-        raise _no_estimate(method, "its tie strength is unbounded on these data")
+        raise no_estimate(method, "its tie strength is unbounded on these data")
     top = named(systems, direction > direction.max() - _LEVEL)
-    raise _no_estimate(
+    raise no_estimate(
         method,
         f"raising {top} above the other systems, with the tie strength adjusted, never lowers the "
+        "likelihood",
+    )
+
+
+def check_grades(
+    first: NDArray[np.integer[Any]],
+    second: NDArray[np.integer[Any]],
+    ends: Sequence[tuple[NDArray[np.bool_], NDArray[np.float64]]],
+    *,
+    systems: Sequence[str],
+    method: str,
+) -> None:
+    r"""Check that cumulative logits of graded votes have a finite maximum.
+
+    They have one unless the log-likelihood never falls along some direction of scores and gaps
+    between thresholds, other than a common shift of the scores: the difference of two scores must
+    neither fall below the lower threshold of a grade that was given nor rise above its upper one.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray of int and shape (vote,)
+        The systems of the distinct votes.
+    ends : two tuples of numpy.ndarray of shape (vote,) and (vote, gap)
+        Whether the grade has a lower threshold, and what multiplies the gaps to give it; then the
+        same of the upper one.
+    systems, method : sequence of str, and str
+        Labels and the name of the method, for the message.
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If the votes set systems apart.
+    """
+    (low, lower), (high, upper) = ends
+    i, j = (np.concatenate([each[low], each[high]]) for each in (first, second))
+    slope = np.repeat([1.0, -1.0], [low.sum(), high.sum()])
+    direction = _never_falling(i, j, slope, np.vstack([-lower[low], upper[high]]), len(systems))
+    if direction is None:
+        return
+    top = named(systems, direction > direction.max() - _LEVEL)
+    raise no_estimate(
+        method,
+        f"raising {top} above the other systems, with the thresholds adjusted, never lowers the "
         "likelihood",
     )
 
@@ -167,14 +211,12 @@ def check_items(
         return
     keep = (right.sum(axis=0) > 0.0) & (wrong.sum(axis=0) > 0.0)
     if not keep.any():
-        raise _no_estimate(
-            method, "every question is answered right by all systems or wrong by all"
-        )
+        raise no_estimate(method, "every question is answered right by all systems or wrong by all")
     right, wrong = right[:, keep], wrong[:, keep]
     for verdict, missing in (("right", wrong), ("wrong", right)):
         always = missing.sum(axis=1) <= 0.0
         if always.any():
-            raise _no_estimate(
+            raise no_estimate(
                 method,
                 f"{named(systems, always)} answered every question that separates the systems "
                 f"{verdict}",
@@ -185,7 +227,7 @@ def check_items(
     edges[n_systems:, :n_systems] = wrong.T > 0.0
     kept = [label for label, stays in zip(questions, keep, strict=True) if stays]
     group = _closed_groups(reachable(edges))[0]
-    raise _no_estimate(
+    raise no_estimate(
         method,
         f"{named(systems, group[:n_systems])} answered every question right except among "
         f"{named(kept, group[n_systems:])}, which no other system ever answered right",
@@ -206,7 +248,8 @@ def named(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
     return ", ".join(names)
 
 
-def _no_estimate(method: str, reason: str, remedy: str = REMEDY) -> NoFiniteEstimate:
+def no_estimate(method: str, reason: str, remedy: str = REMEDY) -> NoFiniteEstimate:
+    """Return the error of a method without a finite estimate."""
     return NoFiniteEstimate(
         f"{method} has no finite maximum-likelihood estimate: {reason}; {remedy}"
     )
@@ -229,27 +272,36 @@ def _rising_direction(
     won: NDArray[np.bool_], tied: NDArray[np.bool_], share: float
 ) -> NDArray[np.float64] | None:
     """Return scores of a direction along which the likelihood never falls, or None."""
-    # Imported here: scipy.optimize takes longer to import than most fits take, and few data sets
-    # get this far.
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
     size = len(won)
     ahead, behind = np.nonzero(won)
     one, other = np.nonzero(tied)  # both orders of every tied pair
-    rows = np.arange(2 * len(ahead) + len(one))
     i = np.concatenate([ahead, ahead, one])
     j = np.concatenate([behind, behind, other])
     slope = np.repeat([1.0, share, share], [len(ahead), len(ahead), len(one)])
     tie_part = np.repeat([0.0, -1.0, 1.0], [len(ahead), len(ahead), len(one)])
-    # Every row is nonnegative along a direction in which the likelihood never falls.
-    table = csr_array(
-        (
-            np.concatenate([slope, -slope, tie_part]),
-            (np.tile(rows, 3), np.concatenate([i, j, np.full(len(rows), size)])),
-        ),
-        shape=(len(rows), size + 1),
-    )
+    return _never_falling(i, j, slope, tie_part[:, np.newaxis], size)
+
+
+def _never_falling(
+    first: NDArray[np.integer[Any]],
+    second: NDArray[np.integer[Any]],
+    slope: NDArray[np.float64],
+    others: NDArray[np.float64],
+    size: int,
+) -> NDArray[np.float64] | None:
+    """Return scores of a direction in which no row falls and one rises, or None.
+
+    A row is the slope times the difference of two scores, and multiples of other parameters.
+    """
+    # Imported here: scipy.optimize takes longer to import than most fits take, and few data sets
+    # get this far.
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, hstack
+
+    rows, shape = np.arange(len(first)), (len(first), size)
+    place = np.tile(rows, 2), np.concatenate([first, second])
+    scores = csr_array((np.concatenate([slope, -slope]), place), shape=shape)
+    table = hstack([scores, csr_array(others)]).tocsr()
     solution = linprog(
         -np.asarray(table.sum(axis=0)).ravel(),
         A_ub=-table,

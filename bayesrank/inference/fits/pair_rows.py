@@ -1,65 +1,82 @@
-r"""Fits of paired comparisons battle by battle, with covariates, under normal priors.
+r"""Fits of paired comparisons vote by vote, with covariates, under normal priors.
 
-A battle of i and j with covariates x has the likelihood of the pair
-(:mod:`bayesrank.inference.fits.pairs`) at
+A vote on i and j with covariates x has a likelihood
+(:mod:`bayesrank.inference.fits.vote_likelihoods`) at
 
-.. math:: d = \theta_i - \theta_j + x^\top \beta.
+.. math:: d = \theta_i - \theta_j + x^\top \beta
 
-One pass over the rows gives its derivatives; sums over pairs give those of the scores.
+and perhaps at the mean level :math:`m = (\theta_i + \theta_j) / 2`. One pass over the rows gives
+its derivatives; sums over pairs give those of the scores.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.connectivity import strongly_connected
 from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.laplace import anchored, constrained_steps
 from bayesrank.inference.fits.newton import maximise
-from bayesrank.inference.fits.pair_counts import displace_threshold, pair_counts, start_of
-from bayesrank.inference.fits.pairs import Array, PairLikelihood
+from bayesrank.inference.fits.pair_counts import pair_counts, start_of
+from bayesrank.inference.fits.pairs import Array, PairLikelihood, inner_threshold
 from bayesrank.inference.fits.penalty import checked_precision
-from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, centred
+from bayesrank.inference.fits.vote_likelihoods import (
+    Bind,
+    CumulativeLogit,
+    OutsideOption,
+    Terms,
+    VoteLikelihood,
+    bind,
+)
+from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, centred, first_scores
+from bayesrank.views import Comparisons
+from bayesrank.vote_rows import VoteRows
+
+type Unpack = "Callable[[Array], dict[str, Array]]"
 
 # Rows whose derivatives are held at once: a dozen arrays of 8 MB.
 _BLOCK = 1 << 20
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
+# Shares of the mean curvature that are added, one after another, until all curvature is positive.
+_DAMPING = (0.0, *(10.0**power for power in range(-8, 4)))
 
 
 @dataclass(frozen=True)
 class PairRows(ZeroSumScores):
-    """The penalised log-likelihood of battles with covariates: one resample.
+    """The penalised log-likelihood of votes with covariates: one resample.
 
-    Free coordinates: the scores, the coefficients of the covariates, then the tie parameter where
-    it is estimated.
+    Free coordinates: the scores, the coefficients of the covariates, then the parameters that all
+    votes share.
 
     Attributes
     ----------
-    likelihood : PairLikelihood
-        Of one side of a battle.
-    data : Battles
-        The battles.
+    likelihood : VoteLikelihood
+        Of the votes.
+    data : Battles or VoteRows
+        The systems of each vote.
     design : Design
         Covariates.
     effect_mean, effect_precision : float
         Normal prior on the coefficients.
-    tie_mean, tie_precision : float
-        Normal prior on the tie parameter.
+    shared_mean, shared_precision : numpy.ndarray of shape (shared,)
+        Normal priors on the shared parameters.
     """
 
-    likelihood: PairLikelihood
-    data: Battles
+    likelihood: VoteLikelihood
+    data: Battles | VoteRows
     design: Design
-    effect_mean: float = 0.0
-    effect_precision: float = 0.0
-    tie_mean: float = 0.0
-    tie_precision: float = 0.0
+    effect_mean: float
+    effect_precision: float
+    shared_mean: Array
+    shared_precision: Array
 
     @property
     def cells(self) -> int:
@@ -67,122 +84,118 @@ class PairRows(ZeroSumScores):
         return len(self.data.first)
 
     @property
-    def blocks(self) -> range:
-        """Where the blocks of battles begin."""
-        return range(0, self.cells, _BLOCK)
+    def blocks(self) -> list[slice]:
+        """The blocks of votes."""
+        return [slice(start, start + _BLOCK) for start in range(0, self.cells, _BLOCK)]
 
     @property
-    def has_tie(self) -> bool:
-        """Whether the tie parameter is a coordinate."""
-        return self.likelihood.start is not None
+    def n_shared(self) -> int:
+        """Number of parameters that all votes share."""
+        return len(self.shared_mean)
+
+    @cached_property
+    def _largest_count(self) -> float:
+        one, other = (
+            np.bincount(side, self.data.weight, self.size)
+            for side in (self.data.first, self.data.second)
+        )
+        return float((one + other).max())
 
     def scale(self, point: Array) -> Array:
-        """Return the number of battles, plus the prior's precision."""
-        return self.data.totals.sum(axis=-1).max() + self.prior.precision
+        """Return the largest number of votes on a system, plus the prior's precision."""
+        return self._largest_count + self.prior.precision
 
-    def rows(self, point: Array, start: int = 0) -> tuple[Array, ...]:
-        """Return the derivatives of a block of battles at a point of shape (p,).
+    def split(self, point: Array) -> tuple[Array, Array, Array]:
+        """Split a point of shape (p,) into scores, coefficients and shared parameters."""
+        last = len(point) - self.n_shared
+        return point[: self.size], point[self.size : last], point[last:]
 
-        Slope in d and minus its derivative; where the tie parameter is estimated also the slope in
-        it, minus the mixed derivative and minus the second derivative; each of shape (battle,).
-        """
-        won, lost, tied, ahead, tie = self._sides(point, start)
-        one = self.likelihood.derivatives(won, tied, ahead, tie)
-        other = self.likelihood.derivatives(lost, tied, -ahead, tie)
-        signs = (-1.0, 1.0, 1.0, -1.0, 1.0)
-        return tuple(a + sign * b for a, b, sign in zip(one, other, signs, strict=False))
+    def predictors(self, point: Array, some: slice) -> tuple[Array, Array, Array]:
+        """Return d and m of a block of votes, and the shared parameters."""
+        score, effects, shared = self.split(point)
+        one, other = score[self.data.first[some]], score[self.data.second[some]]
+        level = 0.5 * (one + other) if self.likelihood.has_level else np.zeros(1)
+        return one - other + self.design[some] @ effects, level, shared
 
-    def _sides(self, point: Array, start: int) -> tuple[Any, ...]:
-        """Return wins, losses and half the ties of a block of battles, d, and the tie parameter."""
-        some = slice(start, start + _BLOCK)
-        outcome, data = self.data.outcome[some], self.data
-        weight = np.ones(len(outcome)) if data.weight is None else data.weight[some]
-        shared = 0.5 * weight * (outcome == 0)
-        half = shared if self.likelihood.ties == "half" else 0.0
-        won, lost = weight * (outcome > 0) + half, weight * (outcome < 0) + half
-        tied = shared if self.likelihood.ties == "outcome" else np.zeros(1)
-        score, effects = point[: self.size], point[self.size : self.size + self.design.shape[1]]
-        ahead = score[data.first[some]] - score[data.second[some]] + self.design[some] @ effects
-        tie = point[-1:] if self.has_tie else np.float64(self.likelihood.log_tie or 0.0)
-        return won, lost, tied, np.clip(ahead, -600.0, 600.0), tie
+    def terms(self, point: Array, some: slice) -> Terms:
+        """Return the derivatives of a block of votes at a point of shape (p,)."""
+        return self.likelihood.terms(some, *self.predictors(point, some))
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
-        total = 0.0
-        for start in self.blocks:
-            won, lost, tied, ahead, tie = self._sides(point[0], start)
-            total += self.likelihood.value(won, tied, ahead, tie).sum()
-            total += self.likelihood.value(lost, tied, -ahead, tie).sum()
-        return np.array([total])
+        each = (
+            self.likelihood.value(some, *self.predictors(point[0], some)).sum()
+            for some in self.blocks
+        )
+        return np.array([sum(each)])
 
     def value(self, point: Array) -> float:
         """Return the objective at one point, of shape (1, p)."""
-        score, effects = point[0, : self.size], self._effects(point[0])
+        score, effects, shared = self.split(point[0])
         penalty = self.prior.precision[0] * ((score - self.prior.mean[0]) ** 2).sum()
         penalty += self.effect_precision * ((effects - self.effect_mean) ** 2).sum()
-        if self.has_tie and not self.likelihood.held(point)[0]:
-            penalty += self.tie_precision * (point[0, -1] - self.tie_mean) ** 2
+        gaps = np.where(self.likelihood.held(shared), 0.0, shared - self.shared_mean)
+        penalty += (self.shared_precision * gaps**2).sum()
         return float(self.loglik(point)[0]) - 0.5 * float(penalty)
-
-    def _effects(self, point: Array) -> Array:
-        return point[self.size : self.size + self.design.shape[1]]
 
     def expand(self, point: Array) -> tuple[Array, Any]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
-        p, size, k = point.shape[1], self.size, self.design.shape[1]
+        p, size = point.shape[1], self.size
+        _, effects, shared = self.split(point[0])
         gradient, matrix = np.zeros(p), np.zeros((p, p))
-        for start in self.blocks:
-            self._add(point[0], start, gradient, matrix)
+        for some in self.blocks:
+            self._add(self.terms(point[0], some), some, gradient, matrix)
+        if self.likelihood.has_level:  # scores sum to zero, whatever the level would gain
+            gradient[:size] -= gradient[:size].mean()
         gradient[:size] += self.prior.gradient(point[:, :size])[0]
-        np.einsum("ii->i", matrix)[:size] += self.prior.precision[0]
-        effects = slice(size, size + k)
-        gradient[effects] -= self.effect_precision * (self._effects(point[0]) - self.effect_mean)
-        np.einsum("ii->i", matrix)[effects] += self.effect_precision
-        if self.has_tie:
-            if self.likelihood.held(point)[0]:
-                gradient[-1], matrix[-1], matrix[:, -1] = 0.0, 0.0, 0.0
-                matrix[-1, -1] = 1.0
-            else:
-                gradient[-1] -= self.tie_precision * (point[0, -1] - self.tie_mean)
-                matrix[-1, -1] += self.tie_precision
+        diagonal, held = np.einsum("ii->i", matrix), self.likelihood.held(shared)
+        diagonal[:size] += self.prior.precision[0]
+        last = p - self.n_shared
+        gradient[size:last] -= self.effect_precision * (effects - self.effect_mean)
+        diagonal[size:last] += self.effect_precision
+        pull = self.shared_precision * np.where(held, 0.0, shared - self.shared_mean)
+        gradient[last:] -= pull
+        diagonal[last:] += np.where(held, 1.0, self.shared_precision)
         return gradient[np.newaxis], lambda: matrix[np.newaxis].copy()
 
-    def _add(self, point: Array, start: int, gradient: Array, matrix: Array) -> None:
-        """Add what a block of battles tells to the gradient and to the information."""
-        some, size = slice(start, start + _BLOCK), self.size
+    def _add(self, terms: Terms, some: slice, gradient: Array, matrix: Array) -> None:
+        """Add what a block of votes tells to the gradient and to the information."""
         first, second, x = self.data.first[some], self.data.second[some], self.design[some]
-        effects = slice(size, size + x.shape[1])
+        size = self.size
+        sides = Sides.of(terms)
 
-        def by_system(values: Array) -> Array:
-            return np.bincount(first, values, size) - np.bincount(second, values, size)
+        def by_system(one: Array, other: Array) -> Array:
+            return np.bincount(first, one, size) + np.bincount(second, other, size)
 
-        slope, bend, *of_tie = self.rows(point, start)
-        gradient[:size] += by_system(slope)
-        gradient[effects] += slope @ x
+        gradient[:size] += by_system(*sides.slope)
+        gradient[size:] += np.concatenate([terms.slope @ x, terms.shared_slope.sum(axis=0)])
         cell = first.astype(np.int64) * size + second
-        pairs = np.bincount(cell, bend, size**2).reshape(size, size)
-        pairs += pairs.T
-        matrix[:size, :size] += np.diag(pairs.sum(axis=1)) - pairs
-        weighted = bend[:, np.newaxis] * x
-        cross = np.zeros((size, x.shape[1]))
-        for column, values in enumerate(weighted.T):
-            cross[:, column] = by_system(values)
-        matrix[:size, effects] += cross
-        matrix[effects, :size] += cross.T
-        matrix[effects, effects] += x.T @ weighted
-        if of_tie:
-            tie_slope, mixed, tie_bend = of_tie
-            gradient[-1] += tie_slope.sum()
-            column = np.concatenate([by_system(mixed), mixed @ x])
-            matrix[:-1, -1] += column
-            matrix[-1, :-1] += column
-            matrix[-1, -1] += tie_bend.sum()
+        pairs = np.bincount(cell, sides.across, size**2).reshape(size, size)
+        matrix[:size, :size] += pairs + pairs.T + np.diag(by_system(*sides.bend))
+        weighted = terms.bend[:, np.newaxis] * x
+        lead = None if terms.level is None else terms.level.with_ahead[:, np.newaxis] * x
+        columns = [*_columns(weighted, lead), *_columns(terms.mixed, sides.level_mixed)]
+        cross = np.empty((size, len(columns)))
+        for number, column in enumerate(columns):
+            cross[:, number] = by_system(*column)
+        matrix[:size, size:] += cross
+        matrix[size:, :size] += cross.T
+        last = len(matrix) - self.n_shared
+        matrix[size:last, size:last] += x.T @ weighted
+        mixed = x.T @ terms.mixed
+        matrix[size:last, last:] += mixed
+        matrix[last:, size:last] += mixed.T
+        matrix[last:, last:] += terms.corner
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
-        step = super().newton(point)
-        if self.has_tie and self.likelihood.lowest_tie == 0.0 and step[0, -1] < 0.0:
-            step *= min(1.0, 0.5 * point[0, -1] / -step[0, -1])
+        gradient, information = self.expand(point)
+        step = ascent_step(information()[0], self.held_rows(point)[0], gradient[0])[np.newaxis]
+        last = step.shape[1] - self.n_shared
+        bounded = self.likelihood.positive & (step[0, last:] < 0.0)
+        if bounded.any():
+            room = 0.5 * point[0, last:][bounded] / -step[0, last:][bounded]
+            step *= min(1.0, room.min())
         if not np.abs(step).max() > _SHORT:
             return step
         now = self.value(point)
@@ -197,29 +210,104 @@ class PairRows(ZeroSumScores):
         return np.zeros(len(step))
 
 
+@dataclass(frozen=True)
+class Sides:
+    """Derivatives of votes in the scores of both systems.
+
+    Attributes
+    ----------
+    slope, bend : tuple of two numpy.ndarray of shape (vote,)
+        First derivatives in the score of the first and of the second, and minus the second ones.
+    across : numpy.ndarray of shape (vote,)
+        Minus the mixed derivative in both.
+    level_mixed : numpy.ndarray of shape (vote, shared), or None
+        Minus the mixed derivatives in the level and the shared parameters.
+    """
+
+    slope: tuple[Array, Array]
+    bend: tuple[Array, Array]
+    across: Array
+    level_mixed: Array | None
+
+    @classmethod
+    def of(cls, terms: Terms) -> "Sides":
+        """Turn derivatives in the difference and the level into those in the two scores."""
+        if terms.level is None:
+            return cls((terms.slope, -terms.slope), (terms.bend, terms.bend), -terms.bend, None)
+        slope, bend, lead, mixed = terms.level
+        half, quarter = 0.5 * slope, 0.25 * bend
+        return cls(
+            (half + terms.slope, half - terms.slope),
+            (terms.bend + lead + quarter, terms.bend - lead + quarter),
+            quarter - terms.bend,
+            mixed,
+        )
+
+
+def _columns(of_ahead: Array, of_level: Array | None) -> list[tuple[Array, Array]]:
+    """Return columns of shape (vote,) for the first and second systems, of two tables of them."""
+    if of_level is None:
+        return [(column, -column) for column in of_ahead.T]
+    half = 0.5 * of_level.T
+    return [(h + column, h - column) for column, h in zip(of_ahead.T, half, strict=True)]
+
+
+def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
+    """Return Newton's step along what is not held, damped until it leads upwards.
+
+    Parameters
+    ----------
+    matrix : numpy.ndarray of shape (p, p)
+        Negative Hessian.
+    held : numpy.ndarray of shape (p, constraint)
+        Directions that are held.
+    gradient : numpy.ndarray of shape (p,)
+        The gradient.
+
+    Returns
+    -------
+    numpy.ndarray of shape (p,)
+        NaN where nothing damps the matrix enough.
+    """
+    size = np.abs(np.diag(matrix)).mean()
+    for damping in _DAMPING:
+        damped = matrix + damping * size * np.eye(len(matrix)) if damping else matrix
+        try:
+            np.linalg.cholesky(anchored(damped, held))
+        except np.linalg.LinAlgError:
+            continue
+        return constrained_steps(damped, held, gradient[np.newaxis])[0]
+    return np.full(len(gradient), np.nan)
+
+
 def pair_rows(
-    likelihood: PairLikelihood,
-    data: Battles,
+    likelihood: Bind,
+    data: Battles | VoteRows,
     design: Design,
     *,
     prior_mean: ArrayLike = 0.0,
     prior_precision: float = 0.0,
-    **priors: Any,
+    effect_mean: float = 0.0,
+    effect_precision: float = 0.0,
+    shared_mean: ArrayLike = 0.0,
+    shared_precision: ArrayLike = 0.0,
 ) -> PairRows:
-    """Build the log-posterior of battles with covariates under normal priors.
+    """Build the log-posterior of votes with covariates under normal priors.
 
     Parameters
     ----------
-    likelihood : PairLikelihood
-        Of one battle.
-    data : Battles
-        The battles.
+    likelihood : PairLikelihood, or callable
+        Of one vote; or what binds one to votes.
+    data : Battles or VoteRows
+        The votes.
     design : Design
         Their covariates; there may be none.
     prior_mean, prior_precision
         Normal prior on the scores; a precision of 0 is flat.
-    **priors
-        `effect_mean`, `effect_precision`, `tie_mean` and `tie_precision` of :class:`PairRows`.
+    effect_mean, effect_precision
+        That on the coefficients.
+    shared_mean, shared_precision
+        Those on the shared parameters, broadcastable to (shared,).
 
     Returns
     -------
@@ -230,10 +318,14 @@ def pair_rows(
     ValueError
         If a precision is negative.
     """
-    for name in ("effect_precision", "tie_precision"):
-        checked_precision(name, priors.get(name, 0.0))
+    checked_precision("effect_precision", effect_precision)
+    checked_precision("shared_precision", shared_precision)
     prior = NormalScores.of(prior_mean, prior_precision, (), len(data.systems))
-    return PairRows(prior, likelihood, data, design, **priors)
+    votes = data if isinstance(data, VoteRows) else VoteRows.of(data)
+    bound = bind(likelihood, votes)
+    k = len(bound.positive)
+    shared = [np.broadcast_to(each, k).astype(float) for each in (shared_mean, shared_precision)]
+    return PairRows(prior, bound, data, design, effect_mean, effect_precision, *shared)
 
 
 def fit_pair_rows(likelihood: PairLikelihood, data: Battles, design: Design, **priors: Any) -> Fit:
@@ -261,23 +353,91 @@ def fit_pair_rows(likelihood: PairLikelihood, data: Battles, design: Design, **p
     """
     problem = pair_rows(likelihood, data, design, **priors)
     size, k = problem.size, design.shape[1]
-    tables = pair_counts(likelihood, data.wins, data.ties, tie_precision=problem.tie_precision)
-    start = start_of(tables)[0]
-    point = np.concatenate([start[:size], np.zeros(k), start[size:]])[np.newaxis]
-    optimum = maximise(problem, point)
-    optimum.point[:, :size] = centred(optimum.point[:, :size])
+    precision = float(problem.shared_precision.sum())
+    start = start_of(pair_counts(likelihood, data.wins, data.ties, tie_precision=precision))[0]
+    met = data.wins + (0.5 * data.ties if likelihood.ties != "ignore" else 0.0)
+    return climb(
+        problem,
+        np.concatenate([start[:size], np.zeros(k), start[size:]]),
+        partial(_unpack, size=size, n_effects=k, log_tie=likelihood.log_tie),
+        connected=lambda: bool(strongly_connected(met[np.newaxis] > 0.0)[0]),
+    )
+
+
+def fit_votes(
+    likelihood: Callable[[VoteRows], CumulativeLogit | OutsideOption],
+    data: Comparisons,
+    design: Design,
+    names: Unpack,
+    **priors: Any,
+) -> Fit:
+    """Fit a model of votes, of which equal ones are merged where there are no covariates.
+
+    Parameters
+    ----------
+    likelihood : callable
+        Binds a likelihood to votes.
+    data : Comparisons
+        Battles, or counts.
+    design : Design
+        Covariates of battles; there may be none.
+    names : callable
+        Names the shared parameters, of shape (..., shared).
+    **priors
+        As in :func:`pair_rows`.
+
+    Returns
+    -------
+    Fit
+        Free coordinates: those of :class:`PairRows`. ``parameters["effect"]`` has the coefficients
+        of the covariates where there are some.
+    """
+    votes, k = VoteRows.of(data), design.shape[1]
+    if not k:
+        votes = votes.merged()
+        design = Design.empty(len(votes.first))
+    bound = likelihood(votes)
+    problem = pair_rows(lambda _: bound, votes, design, **priors)
+    points = (data.wins + 0.5 * data.ties).sum(axis=1)
+    scores = first_scores(points[np.newaxis], data.totals.sum(axis=1)[np.newaxis])[0]
+    start = np.concatenate([scores, np.zeros(k), bound.start()])
+    unpack = partial(_unpack_votes, size=problem.size, n_effects=k, names=names)
+    return climb(problem, start, unpack)
+
+
+def climb(
+    problem: PairRows,
+    start: Array,
+    unpack: Unpack,
+    *,
+    connected: Callable[[], bool] = lambda: True,
+) -> Fit:
+    """Maximise the objective of votes from a point of shape (p,)."""
+    optimum = maximise(problem, start[np.newaxis])
+    optimum.point[:, : problem.size] = centred(optimum.point[:, : problem.size])
     exists = problem.prior.precision > 0.0
     if not exists.all():
-        met = data.wins + (0.5 * data.ties if likelihood.ties != "ignore" else 0.0)
-        exists = strongly_connected(met[np.newaxis] > 0.0) & ~problem.is_flat(optimum.point)
-    return Fit.at(
-        problem,
-        optimum,
-        (),
-        partial(_unpack, size=size, n_effects=k, log_tie=likelihood.log_tie),
-        exists=exists,
-        displace=np.add if likelihood.lowest_tie != 0.0 else displace_threshold,
-    )
+        exists = connected() & ~problem.is_flat(optimum.point)
+    displace = partial(_displace, positive=problem.likelihood.positive)
+    return Fit.at(problem, optimum, (), unpack, exists=exists, displace=displace)
+
+
+def _displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> Array:
+    """Move positive coordinates in proportion, which agrees to first order and keeps them so."""
+    moved = free + deviations
+    last = free.shape[-1] - len(positive)
+    for column in last + np.flatnonzero(positive):
+        inside = inner_threshold(free[..., column])
+        moved[..., column] = free[..., column] * np.exp(deviations[..., column] / inside)
+    return moved
+
+
+def _unpack_votes(free: Array, *, size: int, n_effects: int, names: Unpack) -> dict[str, Array]:
+    """Name the scores, the coefficients, where there are some, and the shared parameters."""
+    named = {"score": free[..., :size]}
+    if n_effects:
+        named["effect"] = free[..., size : size + n_effects]
+    return named | names(free[..., size + n_effects :])
 
 
 def _unpack(free: Array, *, size: int, n_effects: int, log_tie: float | None) -> dict[str, Array]:

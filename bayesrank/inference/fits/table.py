@@ -104,16 +104,14 @@ def _fit_pairs(
     effects = as_prior(covariate_prior, "covariate_prior").quadratic()
     if quadratic is None or tie_quadratic is None or effects is None:
         return None
-    priors = {
-        "prior_mean": quadratic[0],
-        "prior_precision": quadratic[1],
-        "tie_mean": float(tie_quadratic[0]),
-        "tie_precision": tie_quadratic[1],
-    }
+    priors = {"prior_mean": quadratic[0], "prior_precision": quadratic[1]}
+    tie_mean, tie_precision = float(tie_quadratic[0]), tie_quadratic[1]
     if formula is None:
+        priors |= {"tie_mean": tie_mean, "tie_precision": tie_precision}
         return fit_pairs(likelihood, data.wins, data.ties, **priors)
     battles = with_covariates(data)
     priors |= {"effect_mean": float(effects[0]), "effect_precision": effects[1]}
+    priors |= {"shared_mean": tie_mean, "shared_precision": tie_precision}
     return fit_pair_rows(likelihood, battles, battles.design(formula), **priors)
 
 

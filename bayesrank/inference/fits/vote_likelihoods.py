@@ -1,0 +1,362 @@
+r"""Likelihoods of votes, pointwise in predictors of a vote and parameters that all votes share.
+
+A vote on i and j sees how far the first is ahead, :math:`d`, perhaps the mean level of both,
+:math:`m = (\theta_i + \theta_j) / 2`, and shared parameters :math:`c`. A :class:`VoteLikelihood` is
+bound to votes and returns values and derivatives of blocks of them; the fit with covariates
+(:mod:`bayesrank.inference.fits.pair_rows`) and the sandwich follow from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.fits.log_odds import logistic, softplus
+from bayesrank.inference.fits.pairs import Array, PairLikelihood
+from bayesrank.vote_rows import VoteRows
+
+# Log-odds beyond which a chance is 0 or 1 in double precision.
+_FAR = 600.0
+
+
+class Level(NamedTuple):
+    """Derivatives in the level of both systems, each of shape (vote,) but the last, (vote, k).
+
+    The slope, minus the second derivative, and minus the mixed ones with d and with c.
+    """
+
+    slope: Array
+    bend: Array
+    with_ahead: Array
+    mixed: Array
+
+
+class Terms(NamedTuple):
+    """Derivatives of the log-likelihood of votes.
+
+    Attributes
+    ----------
+    slope, bend : numpy.ndarray of shape (vote,)
+        First derivative in d, and minus the second.
+    shared_slope, mixed : numpy.ndarray of shape (vote, k)
+        First derivatives in c, and minus the mixed ones in d and c.
+    corner : numpy.ndarray of shape (k, k)
+        Minus the second derivatives in c, summed over votes.
+    level : Level or None
+        Those in m, of likelihoods that depend on it.
+    """
+
+    slope: Array
+    bend: Array
+    shared_slope: Array
+    mixed: Array
+    corner: Array
+    level: Level | None = None
+
+
+class VoteLikelihood(Protocol):
+    """A log-likelihood bound to votes."""
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Which shared parameters must be positive, of shape (k,)."""
+        ...
+
+    @property
+    def has_level(self) -> bool:
+        """Whether the level of both systems matters."""
+        ...
+
+    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the log-likelihood of a block of votes, of shape (vote,)."""
+        ...
+
+    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+        """Return the derivatives of a block of votes."""
+        ...
+
+    def held(self, shared: Array) -> NDArray[np.bool_]:
+        """Say which shared parameters are at an end of their range, of shape (k,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class TwoSided:
+    """A likelihood of paired results, bound to votes.
+
+    Attributes
+    ----------
+    likelihood : PairLikelihood
+        Of one side of a pair.
+    votes : VoteRows
+        The votes.
+    """
+
+    likelihood: PairLikelihood
+    votes: VoteRows
+    has_level = False
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether the tie parameter must be positive, where it is estimated."""
+        return np.full(int(self.likelihood.start is not None), self.likelihood.lowest_tie == 0.0)
+
+    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the log-likelihood of a block of votes."""
+        won, lost, tied, ahead, tie = self._sides(some, ahead, shared)
+        one = self.likelihood.value(won, tied, ahead, tie)
+        return one + self.likelihood.value(lost, tied, -ahead, tie)
+
+    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+        """Return the derivatives of a block of votes."""
+        won, lost, tied, ahead, tie = self._sides(some, ahead, shared)
+        one = self.likelihood.derivatives(won, tied, ahead, tie)
+        other = self.likelihood.derivatives(lost, tied, -ahead, tie)
+        signs = (-1.0, 1.0, 1.0, -1.0, 1.0)
+        slope, bend, *rest = (a + s * b for a, b, s in zip(one, other, signs, strict=False))
+        free = ~self.held(shared)
+        if not len(shared):
+            none = np.zeros((len(slope), 0))
+            return Terms(slope, bend, none, none, np.zeros((0, 0)))
+        shared_slope, mixed, corner = (each[:, np.newaxis] * free for each in rest)
+        return Terms(slope, bend, shared_slope, mixed, corner.sum(axis=0, keepdims=True))
+
+    def held(self, shared: Array) -> NDArray[np.bool_]:
+        """Say whether the tie parameter is at an end of its range."""
+        return (shared == self.likelihood.lowest_tie) | np.isinf(shared)
+
+    def _sides(self, some: slice, ahead: Array, shared: Array) -> tuple[Any, ...]:
+        """Return wins, losses and half the ties of a block of votes, d, and the tie parameter."""
+        outcome, weight = self.votes.outcome[some], self.votes.weight[some]
+        shared_points = 0.5 * weight * (outcome == 0)
+        half = shared_points if self.likelihood.ties == "half" else 0.0
+        won, lost = weight * (outcome > 0) + half, weight * (outcome < 0) + half
+        tied = shared_points if self.likelihood.ties == "outcome" else np.zeros(1)
+        tie = shared if len(shared) else np.float64(self.likelihood.log_tie or 0.0)
+        return won, lost, tied, np.clip(ahead, -_FAR, _FAR), tie
+
+
+@dataclass(frozen=True)
+class CumulativeLogit:
+    r"""Agresti's cumulative logits with symmetric thresholds, bound to votes.
+
+    The k-th grade or a better one has the log-odds :math:`d - t_k`. The shared parameters are the
+    gaps between thresholds, which are positive: :math:`t_1` above 0, where there are ties, then
+    :math:`t_2 - t_1` and so on.
+
+    Attributes
+    ----------
+    lower, upper : numpy.ndarray of int and shape (vote,)
+        Numbers of the cuts below and above the result; 0 and the last stand for infinite ones.
+    cuts : numpy.ndarray of shape (cut, k)
+        What multiplies the gaps to give the cuts; NaN for the infinite ones.
+    weight : numpy.ndarray of shape (vote,)
+        How much each vote counts.
+    """
+
+    lower: NDArray[np.intp]
+    upper: NDArray[np.intp]
+    cuts: Array
+    weight: Array
+    has_level = False
+
+    @classmethod
+    def of(cls, votes: VoteRows) -> "CumulativeLogit":
+        """Bind the likelihood to votes: a threshold for each grade that was given."""
+        grades, has_ties = votes.grades, votes.has_ties
+        # A grade that no vote of positive weight gave has no threshold.
+        rank = np.minimum(np.searchsorted(grades, np.abs(votes.outcome)) + 1, len(grades))
+        place = np.where(votes.outcome == 0, 0, np.sign(votes.outcome) * rank)
+        k = len(grades)
+        up = np.tri(k) if has_ties else np.tri(k, k - 1, -1)
+        low = -up[::-1] if has_ties else -up[:0:-1]
+        outside = np.full((1, up.shape[1]), np.nan)
+        # Places run from -k to k; without ties there is no 0, and one cut in the middle.
+        number = place + k - (place > 0) * (not has_ties)
+        return cls(number, number + 1, np.concatenate([outside, low, up, outside]), votes.weight)
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """All gaps."""
+        return np.ones(self.cuts.shape[1], dtype=bool)
+
+    def held(self, shared: Array) -> NDArray[np.bool_]:
+        """Return that none is: every grade was given."""
+        return np.zeros(len(shared), dtype=bool)
+
+    @property
+    def ends(self) -> tuple[tuple[NDArray[np.bool_], Array], tuple[NDArray[np.bool_], Array]]:
+        """Whether each result has a lower cut, with what multiplies the gaps; and an upper one."""
+        last, cuts = len(self.cuts) - 1, self.cuts
+        return (self.lower > 0, cuts[self.lower]), (self.upper < last, cuts[self.upper])
+
+    def _distances(self, some: slice, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
+        """Return the log-odds of being above the lower cut and below the upper, and their gap."""
+        cut = self.cuts @ shared
+        cut[0], cut[-1] = -np.inf, np.inf
+        low, high = cut[self.lower[some]], cut[self.upper[some]]
+        return ahead - low, high - ahead, high - low
+
+    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the log-likelihood of a block of votes."""
+        above, below, gap = self._distances(some, ahead, shared)
+        with np.errstate(divide="ignore", invalid="ignore"):  # gaps that are not positive
+            inside = np.log(-np.expm1(-gap))
+        return self.weight[some] * (inside - softplus(-above) - softplus(-below))
+
+    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+        """Return the derivatives of a block of votes."""
+        above, below, gap = self._distances(some, ahead, shared)
+        weight = self.weight[some]
+        short, over = logistic(-above), logistic(-below)  # of the cuts
+        low_bend, high_bend = weight * short * (1.0 - short), weight * over * (1.0 - over)
+        short, over = weight * short, weight * over
+        # Of log(1 - exp(-gap)), whose infinite ends have none.
+        odds = 1.0 / np.expm1(gap)
+        gap_bend = weight * odds * (1.0 + odds)
+        odds *= weight
+        cuts = np.nan_to_num(self.cuts)
+        low, high = cuts[self.lower[some]], cuts[self.upper[some]]
+        wide = (high - low) * np.isfinite(gap)[:, np.newaxis]
+        shared_slope = odds[:, np.newaxis] * wide - short[:, np.newaxis] * low
+        shared_slope += over[:, np.newaxis] * high
+        mixed = -low_bend[:, np.newaxis] * low - high_bend[:, np.newaxis] * high
+        corner = low.T @ (low_bend[:, np.newaxis] * low)
+        corner += high.T @ (high_bend[:, np.newaxis] * high)
+        corner += wide.T @ (gap_bend[:, np.newaxis] * wide)
+        return Terms(short - over, low_bend + high_bend, shared_slope, mixed, corner)
+
+    def start(self) -> Array:
+        """Return gaps to begin with: those of the shares of results, all systems alike."""
+        n_cuts = len(self.cuts) - 2
+        shares = np.bincount(self.lower, self.weight, n_cuts + 1)
+        shares = 0.5 * (shares + shares[::-1]) / shares.sum()
+        inner = np.cumsum(shares)[:-1]
+        levels = np.log(inner) - np.log1p(-inner)
+        return np.linalg.lstsq(self.cuts[1:-1], levels, rcond=None)[0]
+
+
+@dataclass(frozen=True)
+class OutsideOption:
+    r"""Davidson's model with an outside option, both bad, bound to votes.
+
+    Win, loss, tie and both bad have log-weights :math:`d / 2, -d / 2, \log\nu` and
+    :math:`b - \gamma m`. The shared parameters are :math:`\log\nu`, where there are ties, and
+    :math:`b` and :math:`\gamma`, where both were bad.
+
+    Attributes
+    ----------
+    result : numpy.ndarray of int and shape (vote,)
+        0 for a win of the first, 1 for a loss, 2 for a tie, 3 where both were bad.
+    weight : numpy.ndarray of shape (vote,)
+        How much each vote counts.
+    options : tuple of bool
+        Whether there are ties, and votes in which both were bad.
+    """
+
+    result: NDArray[np.intp]
+    weight: Array
+    options: tuple[bool, bool]
+    positive: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, votes: VoteRows) -> "OutsideOption":
+        """Bind the likelihood to votes."""
+        result = np.where(votes.outcome > 0, 0, np.where(votes.outcome < 0, 1, 2))
+        result[votes.both_bad] = 3
+        seen = np.bincount(result, votes.weight, 4) > 0.0
+        k = int(seen[2]) + 2 * int(seen[3])
+        return cls(result, votes.weight, (bool(seen[2]), bool(seen[3])), np.zeros(k, dtype=bool))
+
+    @property
+    def has_level(self) -> bool:
+        """Whether both were bad in some votes."""
+        return self.options[1]
+
+    def held(self, shared: Array) -> NDArray[np.bool_]:
+        """Return that none is: every result was seen."""
+        return np.zeros(len(shared), dtype=bool)
+
+    def _chances(self, ahead: Array, level: Array, shared: Array) -> tuple[Array, Array]:
+        """Return the log-weights of the four results and their chances, of shape (4, vote)."""
+        ties, bad = self.options
+        weights = np.full((4, len(ahead)), -np.inf)
+        weights[0], weights[1] = 0.5 * ahead, -0.5 * ahead
+        if ties:
+            weights[2] = shared[0]
+        if bad:
+            weights[3] = shared[-2] - shared[-1] * level
+        weights -= weights.max(axis=0)
+        chances = np.exp(weights)
+        total = chances.sum(axis=0)
+        return weights - np.log(total), chances / total
+
+    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the log-likelihood of a block of votes."""
+        log_chances, _ = self._chances(ahead, level, shared)
+        seen = np.take_along_axis(log_chances, self.result[some][np.newaxis], 0)[0]
+        weight = self.weight[some]
+        return weight * np.where(weight > 0.0, seen, 0.0)
+
+    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+        """Return the derivatives of a block of votes."""
+        result, weight = self.result[some], self.weight[some]
+        win, loss, tie, bad = self._chances(ahead, level, shared)[1]
+        half_lead = 0.5 * (win - loss)
+        k = len(shared)
+        # Statistics of the results less their means, and minus their covariances.
+        slope = weight * (0.5 * (result == 0) - 0.5 * (result == 1) - half_lead)
+        bend = weight * (0.25 * (win + loss) - half_lead**2)
+        shared_slope, mixed = np.zeros((2, len(ahead), k))
+        corner = np.zeros((k, k))
+        ties, outside = self.options
+        if ties:
+            shared_slope[:, 0] = weight * ((result == 2) - tie)
+            mixed[:, 0] = -weight * half_lead * tie
+            corner[0, 0] = (weight * tie * (1.0 - tie)).sum()
+        if not outside:
+            return Terms(slope, bend, shared_slope, mixed, corner)
+        # Of b - gamma m, the log-weight of both bad.
+        gain, spread = weight * ((result == 3) - bad), weight * bad * (1.0 - bad)
+        lead, with_tie = -weight * half_lead * bad, -weight * tie * bad
+        gamma, across = shared[-1], np.stack([np.ones_like(level), -level], axis=1)
+        shared_slope[:, -2:] = gain[:, np.newaxis] * across
+        mixed[:, -2:] = lead[:, np.newaxis] * across
+        corner[-2:, -2:] = across.T @ (spread[:, np.newaxis] * across)
+        of_level = -gamma * spread[:, np.newaxis] * across
+        of_level[:, 1] += gain  # gamma and the level multiply each other
+        if ties:
+            corner[0, -2:] = corner[-2:, 0] = with_tie @ across
+            of_level = np.column_stack([-gamma * with_tie, of_level])
+        whole = Level(-gamma * gain, gamma**2 * spread, -gamma * lead, of_level)
+        return Terms(slope, bend, shared_slope, mixed, corner, whole)
+
+    def start(self) -> Array:
+        """Return parameters to begin with: those of the shares of results, all systems alike."""
+        shares = np.bincount(self.result, self.weight, 4)
+        decided = 0.5 * max(shares[0] + shares[1], 1.0)
+        ties, bad = self.options
+        found = [np.log(shares[2] / decided)] if ties else []
+        return np.array(found + ([np.log(shares[3] / decided), 1.0] if bad else []))
+
+
+type Bind = PairLikelihood | Callable[[VoteRows], VoteLikelihood]
+
+
+def bind(likelihood: Bind, votes: VoteRows) -> VoteLikelihood:
+    """Bind a likelihood of pairs, or what makes one of votes, to votes."""
+    if isinstance(likelihood, PairLikelihood):
+        return TwoSided(likelihood, votes)
+    return likelihood(votes)
+
+
+def cumulative_logit(**_: Any) -> Callable[[VoteRows], VoteLikelihood]:
+    """Return what binds Agresti's cumulative logits to votes; grades and ties are outcomes."""
+    return CumulativeLogit.of
+
+
+def davidson_outside(**_: Any) -> Callable[[VoteRows], VoteLikelihood]:
+    """Return what binds Davidson's model with the outside option, both bad, to votes."""
+    return OutsideOption.of

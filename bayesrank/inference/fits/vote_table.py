@@ -1,0 +1,132 @@
+"""Point estimates of the methods that read votes, without importing PyMC.
+
+Two functions per row of the catalog, called as those of :mod:`bayesrank.inference.fits.table`.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesrank.battles import with_covariates
+from bayesrank.connectivity import strongly_connected
+from bayesrank.formula import Design
+from bayesrank.inference.fits.existence import (
+    check_grades,
+    check_tie_model,
+    check_wins,
+    no_estimate,
+)
+from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.pair_rows import fit_votes
+from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit, OutsideOption
+from bayesrank.priors import Prior, PriorLike, as_prior
+from bayesrank.views import Comparisons
+from bayesrank.vote_rows import VoteRows
+
+
+def cumulative_logit(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    threshold_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> Fit | None:
+    """Fit Agresti's cumulative logits with normal or flat priors."""
+    gaps = as_prior(threshold_prior, "threshold_prior").quadratic()
+    priors = _normal_priors(prior, covariate_prior)
+    if gaps is None or gaps[0] != 0.0 or priors is None:
+        return None
+    priors["shared_precision"] = gaps[1]
+    return fit_votes(CumulativeLogit.of, data, _design(data, formula), _name_gaps, **priors)
+
+
+def davidson_outside(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    tie_prior: PriorLike = "normal(0, 2)",
+    bar_prior: PriorLike = "normal(0, 2)",
+    slope_prior: PriorLike = "normal(1, 0.5)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> Fit | None:
+    """Fit Davidson's model with an outside option with normal or flat priors."""
+    votes, priors = VoteRows.of(data), _normal_priors(prior, covariate_prior)
+    wanted = [("tie_prior", tie_prior)] * votes.has_good_ties
+    wanted += [("bar_prior", bar_prior), ("slope_prior", slope_prior)] * votes.has_both_bad
+    found = [as_prior(value, name).quadratic() for name, value in wanted]
+    if priors is None or not all(found):
+        return None
+    shared = {
+        "shared_mean": np.array([float(each[0]) for each in found if each]),
+        "shared_precision": np.array([each[1] for each in found if each]),
+    }
+    options = OutsideOption.of(votes).options
+    names = partial(_name_outside, options=options)
+    return fit_votes(OutsideOption.of, data, _design(data, formula), names, **priors, **shared)
+
+
+def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
+    """Raise where the likelihood rises for ever along some direction."""
+    votes = VoteRows.of(data).merged()
+    if not votes.grades.size:
+        check_wins(data.wins, systems=data.systems, method="cumulative_logit")
+    if not strongly_connected(data.wins > 0.0):
+        likelihood = CumulativeLogit.of(votes)
+        check_grades(
+            votes.first,
+            votes.second,
+            likelihood.ends,
+            systems=data.systems,
+            method="cumulative_logit",
+        )
+
+
+def require_davidson_outside(data: Comparisons, **_: Any) -> None:
+    """Raise where the likelihood of the other votes than both bad rises for ever."""
+    name, votes = "davidson_outside", VoteRows.of(data)
+    if votes.has_both_bad and len(data.systems) < 3:
+        raise no_estimate(name, "how votes for neither depend on the level needs three systems")
+    if not votes.has_good_ties:
+        check_wins(data.wins, systems=data.systems, method=name)
+        return
+    tied = ~votes.both_bad & (votes.outcome == 0) & (votes.weight > 0.0)
+    ties = np.zeros_like(data.ties)
+    ties[votes.first[tied], votes.second[tied]] = 1.0
+    check_tie_model(data.wins, ties + ties.T, systems=data.systems, method=name, share=0.5)
+
+
+def _design(data: Comparisons, formula: str | None) -> Design:
+    """Return the covariates of the battles; none where none are asked for."""
+    return Design.empty(0) if formula is None else with_covariates(data).design(formula)
+
+
+def _normal_priors(prior: Prior, covariate_prior: PriorLike) -> dict[str, Any] | None:
+    """Return the priors on scores and coefficients, None where they are not normal or flat."""
+    quadratic = prior.quadratic()
+    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
+    if quadratic is None or effects is None:
+        return None
+    return {
+        "prior_mean": quadratic[0],
+        "prior_precision": quadratic[1],
+        "effect_mean": float(effects[0]),
+        "effect_precision": effects[1],
+    }
+
+
+def _name_gaps(shared: Array) -> dict[str, Array]:
+    """Name the gaps between thresholds and the thresholds above 0, where there are some."""
+    if not shared.shape[-1]:
+        return {}
+    return {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
+
+
+def _name_outside(shared: Array, *, options: tuple[bool, bool]) -> dict[str, Array]:
+    """Name the tie strength and the bar, where there are ties and votes for neither."""
+    ties, bad = options
+    named = {"tie_strength": np.exp(shared[..., 0])} if ties else {}
+    return named | ({"bar": shared[..., -2], "bar_slope": shared[..., -1]} if bad else {})

@@ -1,0 +1,116 @@
+"""Votes with their grades, one row each or equal ones merged: what models of votes read."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.battles import Battles
+from bayesrank.validation import frozen
+from bayesrank.views import Comparisons
+
+# What the outcomes of battles are called, seen from the first system.
+_GRADES = {0: "tie", 1: "better", 2: "much better", -1: "worse", -2: "much worse"}
+
+
+def grade_name(outcome: int) -> str:
+    """Return what an outcome is called.
+
+    Examples
+    --------
+    >>> grade_name(-2), grade_name(3)
+    ('much worse', 'better (3)')
+    """
+    word = "better" if outcome > 0 else "worse"
+    return _GRADES.get(outcome, f"{word} ({abs(outcome)})")
+
+
+@dataclass(frozen=True)
+class VoteRows:
+    """Votes on pairs of systems.
+
+    Attributes
+    ----------
+    systems : tuple of str
+        Labels.
+    first, second : numpy.ndarray of int and shape (vote,)
+        The systems.
+    outcome : numpy.ndarray of int8 and shape (vote,)
+        By how many grades the first was better; 0 for a tie.
+    both_bad : numpy.ndarray of bool and shape (vote,)
+        Ties in which neither was good enough.
+    weight : numpy.ndarray of shape (vote,)
+        How much each counts.
+    """
+
+    systems: tuple[str, ...]
+    first: NDArray[np.integer[Any]]
+    second: NDArray[np.integer[Any]]
+    outcome: NDArray[np.int8]
+    both_bad: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, data: Comparisons) -> "VoteRows":
+        """Take the rows of battles, or the results of pairs of counts.
+
+        Parameters
+        ----------
+        data : Comparisons
+            Battles too, whose rows keep their order.
+
+        Returns
+        -------
+        VoteRows
+        """
+        if isinstance(data, Battles):
+            n = len(data.first)
+            bad = np.zeros(n, dtype=bool) if data.both_bad is None else data.both_bad
+            weight = np.ones(n) if data.weight is None else data.weight
+            return cls(data.systems, data.first, data.second, data.outcome, bad, weight)
+        first, second = data.pairs
+        counts = [data.wins[first, second], data.wins[second, first], data.ties[first, second]]
+        outcome = np.repeat(np.array([1, -1, 0], dtype=np.int8), len(first))
+        weight = np.concatenate(counts)
+        seen = weight > 0.0
+        sides = np.tile(first, 3)[seen], np.tile(second, 3)[seen]
+        bad = np.zeros(int(seen.sum()), dtype=bool)
+        return cls(data.systems, *sides, outcome[seen], bad, weight[seen])
+
+    def merged(self) -> "VoteRows":
+        """Return one row for all equal votes, the system with the lower number first."""
+        size, most = len(self.systems), int(np.abs(self.outcome).max(initial=0))
+        turned = self.first > self.second
+        low, high = np.where(turned, (self.second, self.first), (self.first, self.second))
+        outcome = np.where(turned, -self.outcome, self.outcome).astype(np.int64)
+        code = np.where(self.both_bad, 2 * most + 1, outcome + most)
+        n_codes = 2 * most + 2
+        cell = (low.astype(np.int64) * size + high) * n_codes + code
+        weight = np.bincount(cell, self.weight, size**2 * n_codes)
+        cell = np.flatnonzero(weight)
+        pair, code = np.divmod(cell, n_codes)
+        bad = code == 2 * most + 1
+        outcome = np.where(bad, 0, code - most).astype(np.int8)
+        return VoteRows(self.systems, *np.divmod(pair, size), outcome, bad, weight[cell])
+
+    @cached_property
+    def grades(self) -> NDArray[np.integer[Any]]:
+        """The grades above a tie that were given, such as 1 and 2."""
+        return frozen(np.unique(np.abs(self.outcome[(self.outcome != 0) & (self.weight > 0.0)])))
+
+    @cached_property
+    def has_ties(self) -> bool:
+        """Whether there are ties, those among them in which neither was good enough."""
+        return bool(((self.outcome == 0) & (self.weight > 0.0)).any())
+
+    @cached_property
+    def has_good_ties(self) -> bool:
+        """Whether there are ties of systems that were good enough, as far as is known."""
+        return bool(((self.outcome == 0) & ~self.both_bad & (self.weight > 0.0)).any())
+
+    @cached_property
+    def has_both_bad(self) -> bool:
+        """Whether neither system was good enough in some votes."""
+        return bool((self.both_bad & (self.weight > 0.0)).any())
