@@ -241,13 +241,15 @@ class Battles(Comparisons):
             group=None if data.groups is None else np.array(data.groups)[question],
         )
 
-    def take(self, rows: NDArray[np.intp]) -> "Battles":
-        """Return some of the rows, of the same systems.
+    def take(self, rows: NDArray[np.intp], systems: tuple[str, ...] | None = None) -> "Battles":
+        """Return some of the rows.
 
         Parameters
         ----------
         rows : numpy.ndarray of int
             Which ones; those of a vote should be together.
+        systems : tuple of str, optional
+            The systems of the part, which hold both sides of all its rows; all by default.
 
         Returns
         -------
@@ -259,8 +261,15 @@ class Battles(Comparisons):
             kept[name] = _take(getattr(self, name), rows)
         covariates = {name: values[rows] for name, values in self.covariates.items()}
         labels = {name: _some(getattr(self, name), rows) for name in _LABELS}
+        if systems is not None:
+            place = np.array(
+                [systems.index(name) if name in systems else -1 for name in self.systems]
+            )
+            kept |= {
+                side: frozen(place.astype(np.int32)[kept[side]]) for side in ("first", "second")
+            }
         part.__dict__.update(kept | labels, covariates=MappingProxyType(covariates))
-        part._count(self.systems)
+        part._count(systems or self.systems)
         return part
 
     def _count(self, systems: tuple[str, ...]) -> None:

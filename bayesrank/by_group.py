@@ -61,11 +61,7 @@ def rank_by_group(
         seeds = states.tolist()
     trees = {}
     for name, seed in zip(names, seeds, strict=True):
-        part = data.select(groups=[name])
-        seen = [
-            system for system, row in zip(part.systems, part.observed, strict=True) if row.any()
-        ]
-        trees[name] = rank(part.select(systems=seen), method, random_seed=seed, **settings)
+        trees[name] = rank(data.select(groups=[name]), method, random_seed=seed, **settings)
     return trees
 
 

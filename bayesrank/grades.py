@@ -95,5 +95,5 @@ def require_outcomes_of(data: Responses, system: int) -> None:
     if not data.trials[system].any():
         raise DataError(
             f"outcomes must hold at least one of every system; got none of "
-            f"{data.systems[system]!r}: leave it out, or rank by bayes, whose prior places it"
+            f"{data.systems[system]!r}: leave it out"
         )

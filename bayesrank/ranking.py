@@ -31,8 +31,9 @@ from bayesrank.priors import (
     as_prior,
 )
 from bayesrank.responses import Responses
-from bayesrank.results.tree import build_tree
+from bayesrank.results.tree import build_tree, mark_unranked
 from bayesrank.target_changes import announce_change
+from bayesrank.unranked import part_with_outcomes, with_outcomes
 from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
 
@@ -124,6 +125,8 @@ def rank(
     -------
     xarray.DataTree
         Follows ArviZ's InferenceData schema; see :mod:`bayesrank.results.tree` for its groups.
+        A system without any outcome is unranked: it is in the attribute ``unranked`` and in the
+        last rows of the leaderboard, and does not bear on the others.
 
     Raises
     ------
@@ -146,9 +149,53 @@ def rank(
     >>> result["ranking"]["score"].values.round(3)
     array([0.833, 0.333])
     """
+    data = _as_data(data)
+    ranked = part_with_outcomes(data)
+    tree = rank_all(
+        ranked,
+        method,
+        backend=backend,
+        prior=prior,
+        target=target,
+        unit=unit,
+        draws=draws,
+        random_seed=random_seed,
+        ci_prob=ci_prob,
+        lcb=lcb,
+        **options,
+    )
+    return tree if ranked is data else mark_unranked(tree, data)
+
+
+def rank_all(
+    data: Data,
+    method: str | Method | None = None,
+    *,
+    backend: str | None = None,
+    prior: DirichletLike | None = None,
+    target: Target | None = None,
+    unit: Unit | None = None,
+    draws: int | None = None,
+    random_seed: int | None = None,
+    ci_prob: float = 0.95,
+    lcb: float = 0.05,
+    **options: "Unpack[BackendOptions]",
+) -> "xr.DataTree":
+    """Rank systems, with those that have no outcome, as far as a prior places them.
+
+    Parameters are those of :func:`rank`. For plans of what to observe next.
+
+    Returns
+    -------
+    xarray.DataTree
+
+    Raises
+    ------
+    ValueError, DataError, NoFiniteEstimate
+        As in :func:`rank`; DataError too if nothing places a system.
+    """
     for name, value in {"ci_prob": ci_prob, "lcb": lcb}.items():
         check_between_0_and_1(value, name)
-    data = _as_data(data)
     seed = seed_sequence(random_seed, data.fingerprint)
     run, preset = _plan(data, method, backend, prior, target, unit, draws, seed, options)
     if target is None and run.draws and isinstance(run.data, Responses):
@@ -182,7 +229,7 @@ def point_estimate(
     Returns
     -------
     numpy.ndarray of shape (system,)
-        Higher is better, in the order of the data.
+        Higher is better, in the order of the data; NaN for a system without any outcome.
 
     Raises
     ------
@@ -231,10 +278,12 @@ def estimate_point(
     target = "benchmark" if isinstance(data, Responses) else None
     seeded = random_seed is not None
     seed = np.random.SeedSequence(checked_seed(random_seed)) if seeded else _ANY_SEED
-    run, _ = _plan(data, method, backend, prior, target, None, 0, seed, options)
+    ranked = part_with_outcomes(data)
+    run, _ = _plan(ranked, method, backend, prior, target, None, 0, seed, options)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     parameters = {str(name): np.asarray(values) for name, values in estimate.point.items()}
-    return run.in_units(estimate.score), parameters
+    score = run.in_units(estimate.score)
+    return (score if ranked is data else _among_all(score, data)), parameters
 
 
 def draw_scores(
@@ -260,6 +309,7 @@ def draw_scores(
     Returns
     -------
     numpy.ndarray of shape (chain, draw, system)
+        NaN for a system without any outcome.
 
     Raises
     ------
@@ -269,14 +319,23 @@ def draw_scores(
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
     data = _as_data(data)
-    seed = seed_sequence(random_seed, data.fingerprint)
-    run, _ = _plan(data, method, backend, None, target, unit, draws, seed, options)
+    ranked = part_with_outcomes(data)
+    seed = seed_sequence(random_seed, ranked.fingerprint)
+    run, _ = _plan(ranked, method, backend, None, target, unit, draws, seed, options)
     backend_options = dict(run.backend_options)
     if run.backend == "nuts":
         backend_options.setdefault("log_likelihood", False)
     # They are None without draws alone.
     scores = cast("NDArray[np.float64]", BACKENDS[run.backend](run, **backend_options).draws)
-    return run.in_units(scores)
+    return run.in_units(scores) if ranked is data else _among_all(run.in_units(scores), data)
+
+
+def _among_all(scores: "NDArray[np.float64]", data: Data) -> "NDArray[np.float64]":
+    """Return scores (..., system) of the systems with outcomes, NaN for the others."""
+    seen = with_outcomes(data)
+    among = np.full((*scores.shape[:-1], len(seen)), np.nan)
+    among[..., seen] = scores
+    return among
 
 
 def _plan(

@@ -48,7 +48,7 @@ def announce_change(data: Responses, target: str) -> None:
             "before, so that the intervals answer another question: pass "
             f"target={before.target!r} to compare the two rankings",
             TargetWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     _seen[key] = _Seen(data.shape[2], _digest(data, data.shape[2]), target)
     if len(_seen) > _MOST:

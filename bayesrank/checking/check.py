@@ -11,6 +11,7 @@ from bayesrank.checking.sampling import check_sampling
 from bayesrank.checking.verdicts import Finding, Report
 from bayesrank.responses import Responses
 from bayesrank.results.tree import data_groups
+from bayesrank.unranked import part_with_outcomes
 from bayesrank.views import Ballots, Comparisons
 
 
@@ -56,6 +57,7 @@ def check(
         raise ValueError("result must be what rank() returned; got another tree")
     if data is not None and data.fingerprint != result.attrs["fingerprint"]:
         raise ValueError("data must be those that were ranked; got others")
+    data = None if data is None else part_with_outcomes(data)
     design = design_of(
         result["observed_data"].to_dataset(),
         result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset(),

@@ -26,6 +26,7 @@ from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.rank_sets import adjacent_z_ranks, joint_rank_sets, resolved_pairs
 from bayesrank.results.ranks import rank_scores
 from bayesrank.results.stored import ranking_of
+from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def compare(
       system opponent  difference  superiority
     0      a        b         0.4        0.929
     """
-    responses = as_responses(data)
+    responses = part_with_outcomes(as_responses(data))
     wanted = _one_metric(metric)
     require_outcomes(wanted, responses)
     if len(responses.systems) < 2:
@@ -236,7 +237,7 @@ def rank_with_intervals(
         raise ValueError(f"rule must be 'joint' or 'adjacent_z'; got {rule!r}")
     if not z > 0:
         raise ValueError(f"z must be positive; got {z!r}")
-    responses = as_responses(data)
+    responses = part_with_outcomes(as_responses(data))
     wanted = _one_metric(metric)
     settings = {"prior_weight": prior_weight, "random_seed": random_seed}
     table = evaluate(responses, wanted.label, ci_prob=ci_prob, **settings)

@@ -20,6 +20,7 @@ from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
 from bayesrank.results.evidence import mean_grade
 from bayesrank.results.stored import result_draws
+from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1, power_of_two
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def evaluate(
     ----------
     data : Responses or array_like
         Categories of all systems; or of one system, of shape (question, trial). A question without
-        trials has its prior for ``bayes`` and is left out of every other metric.
+        trials has its prior for ``bayes`` and is left out of every other metric; a system without
+        any has no estimate (NaN).
     metrics : str or sequence of str
         The accuracy by default. Names, with options in parentheses: ``"pass_at_k(k=4)"``,
         ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"pass_hat_k(k=4, estimator='posterior_mean')"``,
@@ -106,7 +108,8 @@ def evaluate(
     0           bayes       0.7  0.425  0.919
     1  pass_at_k(k=2)       1.0  0.370  1.000
     """
-    responses = as_responses(data)
+    whole = as_responses(data)
+    responses = part_with_outcomes(whole)
     wanted = parse_metrics(metrics)
     check_between_0_and_1(ci_prob, "ci_prob")
     if interval not in ("exact", "normal"):
@@ -130,10 +133,12 @@ def evaluate(
                 responses.systems, observed_means(metric, responses), found, strict=True
             )
         ]
-    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    unranked = set(whole.systems).difference(responses.systems)
+    nothing = (np.nan,) * (len(COLUMNS) - 2)
+    rows += [(name, metric.label, *nothing) for name in unranked for metric in wanted]
     # By system in the order of the data, then by metric as asked.
-    order = np.arange(len(rows)).reshape(len(wanted), -1).T.ravel()
-    table = table.iloc[order].reset_index(drop=True)
+    rows.sort(key=lambda row: whole.systems.index(row[0]))
+    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
     table.attrs["target"] = targets
     return table
 

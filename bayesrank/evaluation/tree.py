@@ -22,6 +22,7 @@ from bayesrank.inference.run import N_CHAINS
 from bayesrank.responses import Responses
 from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.tree import data_groups
+from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import seed_sequence
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def evaluation_tree(
     """
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
-    responses = as_responses(data)
+    responses = part_with_outcomes(as_responses(data))
     wanted = parse_metrics(metrics)
     table = evaluate(
         responses, metrics, prior_weight=prior_weight, ci_prob=ci_prob, random_seed=random_seed

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import default_method
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
-from bayesrank.ranking import rank
+from bayesrank.ranking import rank_all
 from bayesrank.responses import Responses
 from bayesrank.results.rank_sets import better_scores, joint_error, pair_gaps
 from bayesrank.results.ranks import tie_groups
@@ -111,7 +111,7 @@ def present_state(
         What :func:`bayesrank.rank` returns by the default method.
     """
     check_between_0_and_1(error, "error")
-    return rank(data, default_method(data), ci_prob=1 - error, random_seed=random_seed)
+    return rank_all(data, default_method(data), ci_prob=1 - error, random_seed=random_seed)
 
 
 def decide(result: xr.DataTree, n_top: int) -> StopDecision:

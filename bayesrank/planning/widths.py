@@ -10,6 +10,7 @@ from bayesrank.planning.goals import worth_scale
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses
 from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_integer, power_of_two
 
 
@@ -80,6 +81,7 @@ def plan_widths(
         raise ValueError(f"width must be a positive number; got {width!r}")
     if further is not None:
         check_integer(further, "further", least=0)
+    data = part_with_outcomes(data)
     worth_scale(data)
     name = default_method(data) if method is None else method
     result = rank(data, name, ci_prob=ci_prob, random_seed=random_seed)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.results.evidence import shrunk_towards
+from bayesrank.results.leaderboard import unranked_systems
 from bayesrank.scale import UNIT, Scale
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def notes(result: "xr.DataTree") -> list[str]:
     Returns
     -------
     list of str
-        That scores are shrunk, and what the mark ``few`` means, where it is so.
+        That scores are shrunk, what the mark ``few`` means, and which systems are unranked, where
+        it is so.
     """
     said = effect_notes(result)
     towards = shrunk_towards(result)
@@ -118,7 +120,18 @@ def notes(result: "xr.DataTree") -> list[str]:
         said.append(f"preliminary: fewer than {ranking.attrs['min_votes']:,} votes.")
     if "few" in ranking and ranking["few"].values.any():
         said.append(few_note(ranking.attrs["least_outcomes"]))
-    return said
+    return [*said, *unranked_notes(unranked_systems(result))]
+
+
+def unranked_notes(names: "Sequence[str]") -> list[str]:
+    """Say which systems have no outcome.
+
+    Examples
+    --------
+    >>> unranked_notes(["a", "b"])
+    ['unranked, without any outcome: a, b.']
+    """
+    return [f"unranked, without any outcome: {', '.join(names)}."] if names else []
 
 
 def legend(columns: "Sequence[Column]") -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesrank.layout import Column
 from bayesrank.reporting.data_summary import summarize_responses
-from bayesrank.reporting.evidence import shrunk_note
+from bayesrank.reporting.evidence import shrunk_note, unranked_notes
 from bayesrank.reporting.styled import to_html
 from bayesrank.reporting.tables import finding_columns, frame_columns
 from bayesrank.results.leaderboard import POINT_COLUMNS, ordered_columns
@@ -79,8 +79,9 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
     ci_prob, lcb = (frame.attrs.get(name, math.nan) for name in ("ci_prob", "lcb"))
     columns = frame_columns(frame, ci_prob=ci_prob, lcb=lcb)
     towards = frame.attrs.get("shrunk_towards")
-    note = "" if towards is None else f"<p>{escape(shrunk_note(towards))}</p>"
-    return _table_html(columns, "Leaderboard") + note
+    notes = [] if towards is None else [shrunk_note(towards)]
+    notes += unranked_notes(list(frame.loc[frame["rank"].isna(), "system"]))
+    return _table_html(columns, "Leaderboard") + "".join(f"<p>{escape(note)}</p>" for note in notes)
 
 
 def check_html(report: "Report") -> str:

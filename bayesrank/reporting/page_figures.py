@@ -17,7 +17,7 @@ from bayesrank.reporting.figures import (
 from bayesrank.reporting.svg import Cells, to_svg
 from bayesrank.reporting.tables import leaderboard_columns, range_cells
 from bayesrank.results.groups import split_letters
-from bayesrank.results.leaderboard import leaderboard
+from bayesrank.results.leaderboard import ranked_rows
 from bayesrank.results.numbers import probability_text
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def draw_forest(result: "xr.DataTree") -> Figure:
 
 def draw_rank_sets(result: "xr.DataTree") -> Figure:
     """Draw sets of ranks."""
-    frame = leaderboard(result)
+    frame = ranked_rows(result)
     ranges = range_cells(frame["rank_lower"], frame["rank_upper"])
     tips = [f"{name}: ranks {each}" for name, each in zip(frame["system"], ranges, strict=True)]
     drawn = to_svg(
@@ -72,7 +72,7 @@ def draw_rank_sets(result: "xr.DataTree") -> Figure:
 
 def draw_rank_probabilities(result: "xr.DataTree") -> Figure:
     """Draw the probabilities of ranks, with a tooltip per cell."""
-    names = leaderboard(result)["system"].to_list()
+    names = ranked_rows(result)["system"].to_list()
     table = result["ranking"].to_dataset()["rank_probability"].sel(system=names)
     values = table.transpose("system", "position").values
     positions = [f"{position:g}" for position in table["position"].values]
@@ -88,7 +88,7 @@ def draw_rank_probabilities(result: "xr.DataTree") -> Figure:
 
 def draw_groups(result: "xr.DataTree") -> Figure:
     """Draw groups."""
-    frame = leaderboard(result)
+    frame = ranked_rows(result)
     drawn = to_svg(
         plot_groups(result),
         name="groups-figure",
@@ -110,7 +110,7 @@ def draw_groups(result: "xr.DataTree") -> Figure:
 
 def draw_superiority(result: "xr.DataTree") -> Figure:
     """Draw the pairwise comparisons, with a tooltip per cell."""
-    names = leaderboard(result)["system"].to_list()
+    names = ranked_rows(result)["system"].to_list()
     values = result["ranking"].to_dataset()["superiority"].sel(system=names, opponent=names)
     texts = _texts(values.transpose("system", "opponent").values)
     drawn = to_svg(

@@ -27,7 +27,7 @@ from bayesrank.reporting.tables import (
     to_markdown,
 )
 from bayesrank.reporting.wording import listing, settings, versions
-from bayesrank.results.leaderboard import leaderboard
+from bayesrank.results.leaderboard import leaderboard, ranked_rows
 from bayesrank.results.stored import ranking_of
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ def agreement_section(results: "dict[str, xr.DataTree]") -> Section | None:
     """Return how far several results agree, or None for one."""
     if len(results) < 2:
         return None
-    first = leaderboard(next(iter(results.values())))["system"].to_list()
+    first = ranked_rows(next(iter(results.values())))["system"].to_list()
     columns = [Column("system", first, meaning="In the order of the first method.")]
     for name, tree in results.items():
-        rank = leaderboard(tree).set_index("system")["rank"]
+        rank = ranked_rows(tree).set_index("system")["rank"]
         cells = [f"{rank[system]:g}" for system in first]
         columns.append(Column(name, cells, True, f"Rank by {name}."))
     caption = "The rank of every system by every method"
@@ -269,7 +269,7 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
     """Return the leaderboard, by the conservative rank where there is one, with downloads."""
     said = said_elsewhere(result)
     columns = [each for each in leaderboard_columns(result) if each.header not in said]
-    frame = leaderboard(result)
+    frame = ranked_rows(result)
     caption = f"Leaderboard by {name}"
     if "lcb_rank" in frame:
         ranking = ranking_of(result).sel(system=frame["system"].to_list())

@@ -85,8 +85,9 @@ def frame_columns(
     Returns
     -------
     list of Column
-        As :func:`leaderboard_columns`.
+        As :func:`leaderboard_columns`; unranked systems are left to a note.
     """
+    frame = frame.dropna(subset="rank")  # others have no outcome
     decimals = _decimals(frame)
     score = Column(
         "score",
@@ -428,8 +429,12 @@ def to_json(frame: "pd.DataFrame") -> str:
     )
 
 
-def _finite_or_none(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _finite_or_none(value: Any) -> object:
+    import pandas as pd
+
+    return (
+        None if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)) else value
+    )
 
 
 def _ranks(values: Iterable[float]) -> tuple[list[str], bool]:

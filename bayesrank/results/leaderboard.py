@@ -1,5 +1,6 @@
 """The tables that people read, from a result tree."""
 
+import json
 from collections.abc import Container
 
 import pandas as pd
@@ -70,7 +71,8 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
         ``expected_rank`` the posterior mean of the rank; ``group`` has letters: two systems share
         one if and only if their order is not resolved when all pairs are decided at once;
         ``separated_from_next`` says by the same decisions whether the system is resolved from the
-        next one. Without draws the columns end with ``few``.
+        next one. Without draws the columns end with ``few``. Systems without any outcome are
+        unranked and come last: their numbers of outcomes are 0, and all else is missing.
 
     Raises
     ------
@@ -85,6 +87,48 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
        rank    system     score  n_outcomes   few
     0     1  system 1  0.666667           3  True
     1     2  system 2  0.333333           3  True
+    """
+    ranked = ranked_rows(result)
+    unranked = unranked_systems(result)
+    if not unranked:
+        return ranked
+    known = {"n_outcomes": 0, "n_questions": 0, "few": True, "group": ""}
+    rows = pd.DataFrame({"system": unranked}).assign(
+        **{name: value for name, value in known.items() if name in ranked}
+    )
+    # Whole numbers and decisions stay what they are beside missing ones.
+    missing = {"i": "Int64", "b": "boolean"}
+    kinds = {name: missing.get(ranked[name].dtype.kind, ranked[name].dtype) for name in ranked}
+    board = Leaderboard(
+        {
+            name: pd.concat(
+                [ranked[name].astype(kind), rows.reindex(columns=[name])[name].astype(kind)],
+                ignore_index=True,
+            )
+            for name, kind in kinds.items()
+        }
+    )
+    board.attrs.update(ranked.attrs)
+    return board
+
+
+def unranked_systems(result: xr.DataTree) -> list[str]:
+    """Return the systems of a result without any outcome."""
+    return json.loads(result.attrs.get("unranked", "[]"))
+
+
+def ranked_rows(result: xr.DataTree) -> Leaderboard:
+    """Return the leaderboard of the systems that have an outcome.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    Leaderboard
+        As :func:`leaderboard`, without the unranked systems.
     """
     ranking = ranking_of(result)
     columns = [name for name in ordered_columns(ranking) if name == "system" or name in ranking]
@@ -150,5 +194,5 @@ def superiority(result: xr.DataTree) -> pd.DataFrame:
     ranking = ranking_of(result)
     if "superiority" not in ranking:
         raise ValueError("result must have draws for superiority; got only a point estimate")
-    order = leaderboard(result)["system"].to_list()
+    order = ranked_rows(result)["system"].to_list()
     return ranking["superiority"].to_pandas().loc[order, order]

@@ -13,6 +13,11 @@ observed_data              sufficient statistics
 constant_data              what else a refit needs
 log_likelihood, log_prior  by observation and by parameter, where there is a likelihood
 ========================== ========================================================================
+
+All groups are of the systems that have an outcome; the attribute ``unranked``, where it is there,
+is a JSON list of the others. A parameter without a finite estimate, such as the difficulty of a
+question that all answered alike, is NaN or infinite, and its variable has the attribute
+``dropped``, which says why.
 """
 
 import datetime
@@ -33,12 +38,19 @@ from bayesrank.results.evidence import summarize_evidence
 from bayesrank.results.rating_scale import arena_rank
 from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
+from bayesrank.unranked import with_outcomes
 from bayesrank.views import Ballots, Comparisons
 
 # Variables in the units of the score.
 _SCORES = ("score", "score_lower", "score_upper", "lcb")
 
 Variables = dict[str, tuple[tuple[str, ...], Any]]
+
+# Of variables that are not finite throughout, as the attribute "dropped".
+_DROPPED = (
+    "NaN or infinite where the data give a parameter no finite estimate: that of a question "
+    "without outcomes or answered alike by all, or of a number of winners that never occurred"
+)
 
 _VERSIONED = ("bayesrank", "numpy", "scipy", "xarray", "pymc", "pytensor", "arviz", "nutpie")
 
@@ -105,9 +117,42 @@ def build_tree(
     for name, group in estimate.groups.items():
         further = group() if callable(group) else group
         groups[name] = further if isinstance(further, xr.Dataset) else xr.Dataset(further)
+    for name in {"posterior", "point_estimate"}.intersection(groups):
+        groups[name] = _mark_dropped(groups[name])
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(_attributes(run, estimate, preset))
     return tree
+
+
+def _mark_dropped(parameters: xr.Dataset) -> xr.Dataset:
+    """Say of which variables some parameters have no finite estimate, and why."""
+    dropped = {
+        name: values.assign_attrs(dropped=_DROPPED)
+        for name, values in parameters.data_vars.items()
+        if values.dtype.kind == "f" and not np.isfinite(values.values).all()
+    }
+    return parameters.assign(dropped) if dropped else parameters
+
+
+def mark_unranked(tree: xr.DataTree, data: Data) -> xr.DataTree:
+    """Return a result of the systems with outcomes as one of all of the data.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        What :func:`build_tree` returned.
+    data : Responses, Comparisons or Ballots
+        What was to be ranked.
+
+    Returns
+    -------
+    xarray.DataTree
+        Its attribute ``unranked`` holds the other systems as JSON.
+    """
+    left = [name for name, seen in zip(data.systems, with_outcomes(data), strict=True) if not seen]
+    marked = tree.copy()
+    marked.attrs.update(unranked=json.dumps(left), fingerprint=data.fingerprint)
+    return marked
 
 
 def data_groups(data: Data, kind: str) -> dict[str, xr.Dataset]:

@@ -104,8 +104,9 @@ def _agreement(
             score = point_estimate(part, method, **options)
         except NoFiniteEstimate:
             continue
-        taus.append(float(kendall_tau_b(score, final)))
-        same.append(int(np.argmax(score)) == int(np.argmax(final)))
+        seen = ~np.isnan(score)  # others have no battle in this part
+        taus.append(float(kendall_tau_b(score[seen], final[seen])))
+        same.append(int(np.nanargmax(score)) == int(np.nanargmax(final)))
     missing = len(parts) - len(taus)
     if not taus:
         return *(float("nan"),) * 5, missing

@@ -220,7 +220,9 @@ def _scores(data: Responses, method: str, random_seed: int | None) -> FloatArray
 
 
 def _ranks(scores: FloatArray) -> FloatArray:
-    return np.asarray(rank_scores(scores), dtype=np.float64)
+    unranked = np.isnan(scores)  # without any outcome
+    ranks = np.asarray(rank_scores(np.where(unranked, -np.inf, scores)), dtype=np.float64)
+    return np.where(unranked, np.nan, ranks)
 
 
 def _limit(data: Responses, method: str) -> FloatArray:
