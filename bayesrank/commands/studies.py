@@ -126,6 +126,11 @@ def study(
             click.echo()
         click.echo(_TITLES[name])
         print_frame(table, "table")
+    if "stability" not in tables:
+        note(
+            "The tables of few trials are left out, since no system has more than "
+            f"{counts or 1} of a question"
+        )
     if output is not None:
         for path in write_tables(tables, output):
             note(f"Wrote {path}")

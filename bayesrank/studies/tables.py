@@ -175,14 +175,17 @@ def _tables_of(
 
     counts = [n] if isinstance(n, int | np.integer) else list(n)
     everything = consensus(data, methods, **settings("consensus"))
+    accuracy, agreement = _accuracy_table(data), _agreement_table(everything)
+    if data.trials.max() == min(counts):
+        return {"accuracy": accuracy, "agreement": agreement}
     references: Any = ["gold", "self"]
     few = stability(
         data, methods, n=counts, draws=draws, reference=references, **settings("stability")
     )
     tables = {
-        "accuracy": _accuracy_table(data),
+        "accuracy": accuracy,
         "summary": _summary_table(everything, few),
-        "agreement": _agreement_table(everything),
+        "agreement": agreement,
         "stability": _stability_table(few),
     }
     fitting = [size for size in sizes if size < len(data.systems)]

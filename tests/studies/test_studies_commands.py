@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bayesrank import read_responses, studies
+from bayesrank.commands.cli import main
 from bayesrank.commands.studies import study
 
 
@@ -116,3 +117,19 @@ def test_the_bundled_example_is_the_default():
     assert result.exit_code == 0, result.output
     assert "Greedy runs in the prior" in result.stdout
     assert "adaptive" in result.stdout
+
+
+def test_one_run_has_no_tables_of_fewer_trials(tmp_path):
+    log = tmp_path / "one_run.csv"
+    right = np.random.default_rng(3).integers(0, 2, (3, 8))
+    rows = [f"{'abc'[s]},q{i},{one}" for (s, i), one in np.ndenumerate(right)]
+    log.write_text("\n".join(["model,question,outcome", *rows]))
+    result = CliRunner().invoke(main, ["study", str(log), "--methods", "avg,borda"])
+    assert result.exit_code == 0, result.output
+    assert "from all trials" in result.stdout
+    assert "from few trials" not in result.stdout
+    assert "no system has more than 1 of a question" in result.stderr
+    tables = studies.published_tables(read_responses(log), ["avg"])
+    assert list(tables) == ["accuracy", "agreement"]
+    with pytest.raises(ValueError, match="n must be integers from 1 to 1; got 2"):
+        studies.published_tables(read_responses(log), ["avg"], n=2)
