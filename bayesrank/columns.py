@@ -1,7 +1,7 @@
 """The columns of long tables: what the field calls them, and which one a table means."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -103,6 +103,52 @@ QUESTIONS = ("task", "task_name")
 # A run or a seed is the same one for all systems; an epoch or an attempt is just a number.
 PAIRED_TRIALS = frozenset({"run", "seed"})
 
+# Settings of a system, and how it was measured.
+_SETTING_NAMES = """
+temperature temp top_p top_k min_p max_tokens max_new_tokens max_output_tokens
+max_completion_tokens frequency_penalty presence_penalty repetition_penalty decoding sampling
+sampler effort reasoning_effort reasoning_mode reasoning_level reasoning_budget thinking
+thinking_mode thinking_level thinking_budget budget budget_tokens verbosity cot chain_of_thought
+revision version model_version model_revision model_sha model_args checkpoint commit sha
+snapshot release quantization quant precision dtype bits provider inference_provider endpoint
+base_url api api_version deployment backend engine platform prompt prompt_template
+prompt_version prompt_name prompt_style prompt_type prompt_variant prompt_format system_prompt
+template chat_template scaffold harness agent_version agent_config tools tool_use use_tools
+tools_enabled browsing n_shot n_shots num_fewshot num_shots shots few_shot fewshot config
+configuration config_name setting settings setup variant mode condition arm strategy method
+technique max_steps max_turns step_limit message_limit token_limit time_limit cost_limit grader
+grader_model judge judge_model scorer_model
+"""
+SETTINGS = frozenset(_SETTING_NAMES.split())
+
+# What rows say of one answer or of one run: a column named so does not name a system.
+_ANSWER_WORDS = """
+answer answers at chars comment comments completion completions confidence content cost created
+date datetime day duration elapsed ended error exception expected explanation extracted file
+finish finished generation gold gpu hash host hostname id idx index job label latency len length
+log logprob machine message messages ms node note notes output outputs parsed path pred
+prediction price prob rationale reason reasoning reference response responses score sec seconds
+started status stop target text time timestamp token tokens url usage uuid words worker
+"""
+_OF_ANSWERS = frozenset(_ANSWER_WORDS.split())
+
+# What says why an outcome is missing; in the first ones any text is an error.
+ERRORS = ("error", "error_type", "error_message", "exception", "exception_type")
+STATUSES = (
+    "status",
+    "failure_mode",
+    "finish_reason",
+    "stop_reason",
+    "termination_reason",
+    "exit_status",
+    "limit",
+)
+
+# What chooses rows of a table.
+SELECTORS = ("task", "scorer", "filter", "metric")
+
+_KNOWN = SETTINGS.union(ERRORS, STATUSES, SELECTORS, QUESTIONS, *NAMES.values())
+
 # Turns the groups of a table off.
 NONE = "none"
 
@@ -118,7 +164,8 @@ class Found(NamedTuple):
     """The columns of a table, each as its own name.
 
     `question` may be several columns, which together name it; `groups` are all columns that may
-    group questions, of which the caller chose one where `group` is given.
+    group questions, of which the caller chose one where `group` is given; `settings` may tell
+    systems apart; `reasons` say why outcomes are missing.
     """
 
     system: tuple[Hashable, ...]
@@ -127,6 +174,8 @@ class Found(NamedTuple):
     trial: Hashable | None
     groups: tuple[Hashable, ...]
     group: Hashable | None
+    settings: tuple[Hashable, ...]
+    reasons: tuple[Hashable, ...]
 
     @property
     def paired(self) -> bool:
@@ -151,6 +200,58 @@ def field_name(column: Hashable) -> str:
     return re.sub(r"[\s\-]+", "_", words).lower()
 
 
+def is_of_answers(column: Hashable) -> bool:
+    """Return whether the name of a column says that it is about an answer or a run.
+
+    Examples
+    --------
+    >>> [is_of_answers(name) for name in ("completion_tokens", "variant")]
+    [True, False]
+    """
+    return not _OF_ANSWERS.isdisjoint(field_name(column).split("_"))
+
+
+def is_other(column: Hashable, asked: Collection[str] = ()) -> bool:
+    """Return whether a column has neither a known name nor one of those that the caller gave."""
+    return field_name(column) not in _KNOWN and field_name(column) not in asked
+
+
+def asked_columns(chosen: Mapping[str, str | None]) -> set[str]:
+    """Return the names of all columns that the caller gave, as `NAMES` spells them."""
+    texts = (text.split(",") for text in chosen.values() if text is not None)
+    return {field_name(name) for names in texts for name in names}
+
+
+def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return words that were given as a sequence, or as one text separated by commas.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    value : str or iterable of str, optional
+        None is no word.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    DataError
+        If it holds something else.
+
+    Examples
+    --------
+    >>> as_words("pool", "seed, limits.message_limit")
+    ('seed', 'limits.message_limit')
+    """
+    words = value.split(",") if isinstance(value, str) else list(value or ())
+    if not all(isinstance(word, str) for word in words):
+        raise DataError(f"{argument} must be names, or one text with commas; got {value!r}")
+    return tuple(word.strip() for word in words if word.strip())
+
+
 def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source) -> Found:
     """Find out which columns of a table are what.
 
@@ -161,6 +262,7 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     chosen : mapping of str to str
         Columns that the caller named, by the keys of `NAMES`: several columns whose values make up
         the system or the question are separated by commas, and ``group="none"`` means no groups.
+        Under ``split_by`` and ``pool``, columns of settings, likewise separated.
     source : Source
         For messages.
 
@@ -179,12 +281,13 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     picked = {
         name: tuple(_named(frame, given, each.strip(), name, source) for each in text.split(","))
         for name, text in chosen.items()
-        if text is not None and not (name == "group" and text == NONE)
+        if name in NAMES and text is not None and not (name == "group" and text == NONE)
     }
     for name in ("trial", "outcome", "group"):
         if len(picked.get(name, ())) > 1:
             raise DataError(f"{name} must name one column; got {chosen[name]!r}")
-    taken = {column for columns in picked.values() for column in columns}
+    split_by, pool = (_listed(given, chosen.get(name)) for name in ("split_by", "pool"))
+    taken = {column for columns in (*picked.values(), split_by) for column in columns}
     free = {name: column for name, column in given.items() if column not in taken}
     present = {
         name: [free[alias] for alias in aliases if alias in free] for name, aliases in NAMES.items()
@@ -197,6 +300,8 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         if name != "group"
     }
     used = {column for columns in found.values() for column in columns}
+    free = {name: column for name, column in free.items() if column not in used}
+    settings = (*split_by, *(free[name] for name in free if name in SETTINGS))
     groups = tuple(column for column in present["group"] if column not in used)
     group = picked["group"][0] if "group" in picked else None
     if group is not None:
@@ -208,7 +313,15 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         trial=found["trial"][0] if found["trial"] else None,
         groups=() if chosen.get("group") == NONE else groups,
         group=group,
+        settings=tuple(dict.fromkeys([*settings, *pool])),
+        reasons=tuple(free[name] for name in (*ERRORS, *STATUSES) if name in free),
     )
+
+
+def _listed(given: Mapping[str, Hashable], text: str | None) -> list[Hashable]:
+    """Return the columns of a list that a table has; others may have the rest."""
+    names = map(field_name, (text or "").split(","))
+    return [given[name] for name in names if name in given]
 
 
 def _named(

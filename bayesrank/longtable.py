@@ -1,7 +1,9 @@
 """Long tables, one row per outcome, to arrays and back; and labelled arrays."""
 
+import logging
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,12 @@ from bayesrank.columns import COLUMNS, Source
 from bayesrank.errors import DataError
 from bayesrank.outcomes import DECLARATIONS
 from bayesrank.standard_table import StandardTable, standardize, tell_apart
+from bayesrank.table_settings import (
+    check_settings,
+    name_systems,
+    other_columns,
+    refuse_unknown,
+)
 from bayesrank.trial_numbers import number_trials
 from bayesrank.wide_table import melt
 
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrank.responses import Responses
+
+logger = logging.getLogger("bayesrank")
 
 # Where a table keeps what its rows cannot say: pandas.DataFrame.attrs[ATTRIBUTE].
 ATTRIBUTE = "bayesrank"
@@ -37,7 +47,7 @@ def read_long(
     frame : pandas.DataFrame
         As in :meth:`bayesrank.Responses.from_long`.
     columns : mapping of str to str, optional
-        Columns that the caller named.
+        Columns that the caller named, and under ``split_by`` and ``pool`` those of settings.
     wide : bool, default False
         Whether every system has a column.
 
@@ -58,10 +68,22 @@ def read_long(
         raise DataError(f"frame must be a pandas.DataFrame; got {type(frame).__name__}")
     source, kept = Source("frame"), frame.attrs.get(ATTRIBUTE, {})
     chosen = dict.fromkeys(COLUMNS) | dict(columns or {})
+    check_settings(chosen, [frame])
     if wide:
         frame, chosen = melt(frame, chosen, source), chosen | {"system": None}
-    read = number_trials(tell_apart(standardize(frame, chosen, source), source), source)
+    apart = tell_apart(standardize(frame, chosen, source), source)
+    named = name_systems(apart, source, chosen)
+    explain = partial(_explain, named, frame, chosen, source)
+    read = number_trials(named, source, explain=explain)
+    for note in read.notes:
+        logger.info(note)
     return arrange(read, kept=kept)
+
+
+def _explain(
+    read: StandardTable, frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
+) -> None:
+    refuse_unknown(read, other_columns(frame, chosen), source)
 
 
 def arrange(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesrank.columns import as_words
 from bayesrank.combining import append, choose, join, renamed
 from bayesrank.display import to_html
 from bayesrank.errors import DataError
@@ -168,6 +169,8 @@ class Responses(ResponseViews):
         outcome: str | None = None,
         group: str | None = None,
         wide: bool = False,
+        split_by: str | Iterable[str] = (),
+        pool: str | Iterable[str] = (),
         paired: bool | None = None,
         **options: Any,
     ) -> "Responses":
@@ -188,6 +191,10 @@ class Responses(ResponseViews):
             by commas, and ``group="none"`` leaves groups out.
         wide : bool, default False
             Whether every system has a column, as in :func:`bayesrank.read_responses`.
+        split_by, pool : str or iterable of str, optional
+            Columns of settings, such as ``temperature``: rows of a system and question that differ
+            in one of them are systems of their own, with the setting in their names. Those to
+            `pool` do not tell systems apart; those to `split_by` do in any case.
         paired : bool, optional
             As in :class:`Responses`. By default what :meth:`to_long` has kept, else whether the
             trial column is called run or seed: rows of a log are usually independent epochs.
@@ -220,6 +227,8 @@ class Responses(ResponseViews):
             "trial": trial,
             "outcome": outcome,
             "group": group,
+            "split_by": ",".join(as_words("split_by", split_by)) or None,
+            "pool": ",".join(as_words("pool", pool)) or None,
         }
         cells, labels = read_long(frame, columns, wide=wide)
         kept = labels.pop("paired", False)

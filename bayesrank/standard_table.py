@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import Source, column_of, field_name, find_columns
 from bayesrank.errors import DamagedFileError, DataError
+from bayesrank.missing_reasons import why_missing
 from bayesrank.outcome_values import outcome_numbers
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class StandardTable:
     frame : pandas.DataFrame
         Columns system and question, categories of text; outcome, float64 with NaN where missing;
         trial where the table has one (text, or numbers after
-        :func:`bayesrank.trial_numbers.number_trials`); group, where questions have groups.
+        :func:`bayesrank.trial_numbers.number_trials`); group, where questions have groups; status,
+        where the table says why outcomes are missing.
     paired : bool
         Whether a trial is the same run for all systems.
     numbered : bool
@@ -43,6 +45,11 @@ class StandardTable:
         That of them which the caller chose; empty if none.
     asked : str
         Columns of the question, for messages.
+    settings : tuple of str
+        Columns that may tell systems apart, until
+        :func:`bayesrank.table_settings.name_systems` has looked at them.
+    named : bool
+        Whether settings became a part of the names of systems.
     notes : tuple of str
         What was decided about columns, for the message.
     """
@@ -53,6 +60,8 @@ class StandardTable:
     levels: tuple[str, ...] = ()
     group: str = ""
     asked: str = ""
+    settings: tuple[str, ...] = ()
+    named: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -99,10 +108,19 @@ def standardize(
     for name in found.groups:
         needed = _meant(str(name), group)
         table[f"level {name}"] = _labels(column_of(frame, name), str(name), source, needed=needed)
+    settings = tuple(map(str, found.settings))
+    for name in found.settings:
+        values = column_of(frame, name)
+        table[f"setting {name}"] = _labels(values, str(name), source, needed=False)
+    if found.reasons:
+        columns = [(field_name(each), column_of(frame, each)) for each in found.reasons]
+        table["status"] = why_missing(columns, outcome)
     columns = {name: pd.Series(each, copy=False) for name, each in table.items()}
     standard = pd.DataFrame(columns, copy=False)
     asked = ",".join(map(str, found.question))
-    return StandardTable(standard, found.paired, levels=levels, group=group, asked=asked)
+    return StandardTable(
+        standard, found.paired, levels=levels, group=group, asked=asked, settings=settings
+    )
 
 
 def tell_apart(read: StandardTable, source: Source) -> StandardTable:

@@ -1,6 +1,6 @@
 """Which trial each row of a table is, and which rows repeat another."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,17 @@ CELLS_PER_ROW = 100
 
 
 def number_trials(
-    read: StandardTable, source: Source, files: "NDArray[np.int64] | None" = None
+    read: StandardTable,
+    source: Source,
+    files: "NDArray[np.int64] | None" = None,
+    *,
+    explain: Callable[[], None] = lambda: None,
 ) -> StandardTable:
     """Give every row its trial.
 
     Without a column of trials, the rows of a system and question are its trials in order of
     appearance. Trials with names that no two systems share are numbered like that, too, and so are
-    those of files that repeat each other's trials.
+    those of files, or of settings that were pooled, that repeat each other's trials.
 
     Parameters
     ----------
@@ -36,6 +40,8 @@ def number_trials(
         For messages.
     files : numpy.ndarray of shape (row,), optional
         Which file each row is from, where there are several.
+    explain : callable, optional
+        Called where rows repeat others, to raise an error that says in which column they differ.
 
     Returns
     -------
@@ -48,9 +54,15 @@ def number_trials(
         If a (system, question, trial) occurs twice in a file; or, without trials, if ids of
         questions occur several times where most occur once.
     """
-    table = read.frame
+    table, pooled = read.frame, "part" in read.frame
+    if pooled:
+        parts = column_of(table, "part").to_numpy()
+        files = parts if files is None else files * (parts.max() + 1) + parts
+        table = table.drop(columns="part")
     if "trial" not in table:
         order = _order(table)
+        if order.any():
+            explain()
         if files is None:
             _refuse_some_repeats(table, order)
         numbered = replace(read, frame=table.assign(trial=order), numbered=True)
@@ -62,11 +74,17 @@ def number_trials(
     repeated = repeated_cells(table, source)
     if repeated is not None:
         within = None if files is None else table.assign(file=files).duplicated(["file", *CELL])
-        if within is None or read.paired or np.asarray(within).any():
-            raise _repeated(table, repeated if within is None or read.paired else within, source)
-        return replace(read, frame=table.assign(trial=_order(table)), numbered=True)
+        if within is None or (read.paired and not pooled):
+            within = repeated
+        if np.asarray(within).any():
+            explain()
+            raise _repeated(table, within, source)
+        return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
     if (numbers is None or read.paired) and not _shared(table):
         return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
+    if read.named and numbers is not None and not read.paired:
+        # Numbers that go on from one setting to the next start anew in each system.
+        table = table.assign(trial=_ranks(table))
     return replace(read, frame=table, numbered=numbers is not None)
 
 
@@ -113,6 +131,12 @@ def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] |
 def _order(table: "pd.DataFrame") -> NDArray[np.int64]:
     """Return how many rows of the same system and question come before each row."""
     return table.groupby(CELL[:2], sort=False, observed=True).cumcount().to_numpy()
+
+
+def _ranks(table: "pd.DataFrame") -> NDArray[np.int64]:
+    """Return the place of every trial among those of its system."""
+    ranks = table.groupby("system", observed=True)["trial"].rank("dense")
+    return ranks.to_numpy().astype(np.int64) - 1
 
 
 def _refuse_some_repeats(table: "pd.DataFrame", order: NDArray[np.int64]) -> None:

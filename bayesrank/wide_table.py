@@ -48,7 +48,7 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
         )
     named = {
         name.strip()
-        for kind in ("question", "trial", "group")
+        for kind in ("question", "trial", "group", "split_by", "pool")
         for name in (chosen.get(kind) or "").split(",")
     }
     beside = [each for each in frame.columns if str(each) in named or field_name(each) in _BESIDE]

@@ -59,12 +59,13 @@ _CHOICES = (
     (
         "split-by",
         "FIELD,...",
-        "Further settings in the logs that tell systems of one name apart, such as seed.",
+        "Further settings in the logs, or columns of a table, that tell systems of one name apart, "
+        "such as seed.",
     ),
     (
         "pool",
         "FIELD,...",
-        "Settings that do not: logs that differ in them are trials of one system.",
+        "Settings that do not: logs or rows that differ in them are trials of one system.",
     ),
     (
         "count-as-wrong",

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
 from bayesrank.readers.opening import expects, plain_suffix
-from bayesrank.readers.selection import SELECTORS, Selection
+from bayesrank.readers.selection import Selection
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 

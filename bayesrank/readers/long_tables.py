@@ -1,20 +1,38 @@
 """Reader of tables, one row per outcome or, wide ones, one column per system."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, NAMES, QUESTIONS, Source, column_of, field_name
+from bayesrank.columns import (
+    COLUMNS,
+    NAMES,
+    QUESTIONS,
+    SELECTORS,
+    Source,
+    asked_columns,
+    column_of,
+    field_name,
+    is_other,
+)
 from bayesrank.errors import DataError
+from bayesrank.missing_reasons import why_missing
 from bayesrank.readers.log_table import LogTable, build_table
 from bayesrank.readers.opening import plain_name, plain_suffix
-from bayesrank.readers.selection import SELECTORS, Selection, choose
+from bayesrank.readers.selection import Selection, choose
 from bayesrank.readers.table_files import SUFFIXES, column_names, free_columns, read_frame
 from bayesrank.standard_table import StandardTable, standardize, tell_apart
+from bayesrank.table_settings import (
+    check_settings,
+    name_systems,
+    other_columns,
+    refuse_unknown,
+)
 from bayesrank.trial_numbers import number_trials
 from bayesrank.wide_table import melt
 
@@ -65,12 +83,10 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
         or if a choice is left open.
     """
     chosen = {name: getattr(selection, name) for name in COLUMNS}
-    asked = {field_name(name) for text in chosen.values() for name in (text or "").split(",")}
-    needed = asked.union(SELECTORS, QUESTIONS, *NAMES.values())
+    chosen |= {name: ",".join(getattr(selection, name)) or None for name in ("split_by", "pool")}
+    asked = asked_columns(chosen)
     frames = [
-        read_frame(
-            path, needed=lambda name: field_name(name) in needed, every_column=selection.wide
-        )
+        read_frame(path, needed=lambda name: not is_other(name, asked), every_column=selection.wide)
         for path in paths
     ]
     if "file" in asked:
@@ -78,20 +94,58 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             frame if _column(frame, "file") else frame.assign(file=Path(plain_name(path)).stem)
             for frame, path in zip(frames, paths, strict=True)
         ]
-    frames = _select(frames, selection)
+    check_settings(chosen, frames)
+    rows = _rows(frames, selection)
+    left_out = [name for name in SELECTORS if getattr(selection, name) is not None]
     tables = []
-    for path in paths:
-        frame = frames.pop(0)  # large tables are not kept twice
+    for path, kept in zip(paths, rows, strict=True):
+        frame = _take(frames.pop(0), kept, left_out)  # large tables are not kept twice
         if len(frame):
             source = Source("paths", f" in {path.name}")
             tables.append(_standard(frame, chosen, source, wide=selection.wide))
         del frame
     free_columns()
     whole, files = _below(tables)
-    read = number_trials(tell_apart(whole, Source("paths")), Source("paths"), files)
+    source = Source("paths")
+    apart = tell_apart(whole, source)
+    named = name_systems(apart, source, chosen)
+
+    def explain() -> None:
+        refuse_unknown(named, _others(paths, rows, chosen, asked), source)
+
+    read = number_trials(named, source, files, explain=explain)
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong)
     return replace(table, message="; ".join([table.message, *read.notes]))
+
+
+def _take(
+    frame: "pd.DataFrame", rows: NDArray[np.intp] | None, left_out: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Return some rows of a table, all of them for None, without some columns."""
+    if rows is None:
+        return frame
+    columns = [column for column in map(partial(_column, frame), left_out) if column is not None]
+    return frame.take(rows).drop(columns=columns)
+
+
+def _others(
+    paths: Sequence[Path],
+    rows: Sequence[NDArray[np.intp] | None],
+    chosen: Mapping[str, str | None],
+    asked: Collection[str],
+) -> "dict[str, pd.Categorical]":
+    """Read the columns that all tables have under names that are not known."""
+    import pandas as pd
+
+    found = [
+        other_columns(
+            _take(read_frame(path, needed=lambda name: is_other(name, asked)), kept), chosen
+        )
+        for path, kept in zip(paths, rows, strict=True)
+    ]
+    names = [name for name in found[0] if all(name in each for each in found)]
+    return {name: pd.api.types.union_categoricals([each[name] for each in found]) for name in names}
 
 
 def _standard(
@@ -132,6 +186,8 @@ def _below(tables: Sequence[StandardTable]) -> "tuple[StandardTable, NDArray[np.
             f"paths must have a column {some[0]} in all tables or in none; got both: pass "
             "group='none', or group=... for another one"
         )
+    settings = tuple(dict.fromkeys(name for table in tables for name in table.settings))
+    tables = [_completed(table, settings, tables) for table in tables]
     columns: dict[str, Any] = {}
     for name in tables[0].frame.columns:
         parts = [column_of(table.frame, name) for table in tables]
@@ -140,12 +196,30 @@ def _below(tables: Sequence[StandardTable]) -> "tuple[StandardTable, NDArray[np.
         else:
             columns[name] = np.concatenate([part.to_numpy() for part in parts])
     sizes = [len(table.frame) for table in tables]
-    whole = replace(tables[0], frame=pd.DataFrame(columns))
+    whole = replace(tables[0], frame=pd.DataFrame(columns), settings=settings)
     return whole, np.repeat(np.arange(len(tables)), sizes)
 
 
-def _select(frames: "list[pd.DataFrame]", selection: Selection) -> "list[pd.DataFrame]":
-    """Keep the rows of the chosen task, scorer, filter and metric."""
+def _completed(
+    table: StandardTable, settings: Sequence[str], tables: Sequence[StandardTable]
+) -> StandardTable:
+    """Give a table what others say of settings and of missing outcomes, and it does not."""
+    import pandas as pd
+
+    frame = table.frame
+    blank = pd.Categorical.from_codes(
+        np.full(len(frame), -1), categories=pd.Index([], dtype=object)
+    )
+    lacking = [name for name in settings if name not in table.settings]
+    frame = frame.assign(**{f"setting {name}": blank for name in lacking})
+    if "status" not in frame and any("status" in each.frame for each in tables):
+        frame = frame.assign(status=why_missing([], frame["outcome"].to_numpy()))
+    return replace(table, frame=frame)
+
+
+def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArray[np.intp] | None]:
+    """Return the rows of the chosen task, scorer, filter and metric, None for all of them."""
+    rows: list[NDArray[np.intp] | None] = [None] * len(frames)
     for name in SELECTORS:
         wanted = getattr(selection, name)
         columns = [_column(frame, name) for frame in frames]
@@ -158,16 +232,16 @@ def _select(frames: "list[pd.DataFrame]", selection: Selection) -> "list[pd.Data
         if not all(columns):
             raise DataError(f"paths must have a column {name} in all tables or in none; got both")
         labels = [
-            frame[column].astype(str).to_numpy()
-            for frame, column in zip(frames, columns, strict=True)
+            column_of(_take(frame, kept), column).astype(str).to_numpy()
+            for frame, column, kept in zip(frames, columns, rows, strict=True)
         ]
         known = dict.fromkeys(label for each in labels for label in each.tolist())
-        kept = choose(name, known, wanted)
-        frames = [
-            frame.take(np.flatnonzero(label == kept)).drop(columns=[column])
-            for frame, column, label in zip(frames, columns, labels, strict=True)
+        chosen = choose(name, known, wanted)
+        found = [np.flatnonzero(label == chosen) for label in labels]
+        rows = [
+            each if kept is None else kept[each] for each, kept in zip(found, rows, strict=True)
         ]
-    return frames
+    return rows
 
 
 def _column(frame: "pd.DataFrame", name: str) -> str | None:

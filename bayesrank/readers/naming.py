@@ -1,6 +1,5 @@
 """Names of systems: what differs between runs of one name becomes part of it."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.readers.log import Log
 from bayesrank.readers.opening import open_log
 from bayesrank.readers.selection import Selection
+from bayesrank.table_settings import UNSET, say_told_apart, short, with_settings
 
 # What changes between repeats of a run, or only how requests are sent.
 REPEATED = frozenset({
@@ -35,13 +35,6 @@ REPEATED = frozenset({
     "tensor_parallel_size",
     "timeout",
 })  # fmt: skip
-
-UNSET = "unset"
-
-# Longer values are named by a digest.
-_LONGEST = 40
-# Characters of a digest.
-_DIGEST = 8
 
 # Where an object of a process lay in memory.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -83,20 +76,15 @@ def name_systems(logs: Sequence[Log], selection: Selection) -> tuple[list[str], 
     known = list(dict.fromkeys(name for each in fields for name in each))
     for argument in ("split_by", "pool"):
         _check_known(argument, getattr(selection, argument), known)
-    names, notes = [log.name for log in logs], []
+    names, told = [log.name for log in logs], {}
     for name in dict.fromkeys(names):
         places = [place for place, log in enumerate(logs) if log.name == name]
         chosen, others = _telling([logs[place] for place in places], known, selection)
         for place in places:
             values = {field: fields[place].get(field, UNSET) for field in chosen}
-            names[place] = _named(name, values)
-        if split := [field for field in chosen if not _among(field, selection.split_by)]:
-            also = f" (which differ in {', '.join(others)} as well)" if others else ""
-            notes.append(
-                f"{name} is several systems, told apart by {', '.join(split)}{also}: "
-                f"pool='{','.join([*split, *others])}' makes them trials of one"
-            )
-    return names, notes
+            names[place] = with_settings(name, values)
+        told[name] = [field for field in chosen if not _among(field, selection.split_by)], others
+    return names, say_told_apart(told)
 
 
 def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
@@ -128,9 +116,9 @@ def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
             for name, told in own:
                 example.setdefault(told.get(field, UNSET), name)
             end = field.rpartition(".")[2]
-            visible = all(f"{end}={_short(value)}" in name for value, name in example.items())
+            visible = all(f"{end}={short(value)}" in name for value, name in example.items())
             if len(example) > 1 and not visible and end not in REPEATED:
-                shown = "; ".join(f"{_short(value)} for {name}" for value, name in example.items())
+                shown = "; ".join(f"{short(value)} for {name}" for value, name in example.items())
                 said[field] = f"Systems were measured under different {field}: {shown}."
     return list(said.values())
 
@@ -266,22 +254,6 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Fields:
             text = value if isinstance(value, str) else json.dumps(value, default=str)
             fields[f"{prefix}{name}"] = _ADDRESS.sub("", text)
     return fields
-
-
-def _named(name: str, values: Fields) -> str:
-    ends = [field.rpartition(".")[2] for field in values]
-    parts = [
-        f"{end if ends.count(end) == 1 else field}={_short(value)}"
-        for end, (field, value) in zip(ends, values.items(), strict=True)
-    ]
-    return f"{name} ({', '.join(parts)})" if parts else name
-
-
-def _short(value: str) -> str:
-    """Return a value that fits into a name."""
-    if len(value) <= _LONGEST and "\n" not in value:
-        return value
-    return hashlib.sha256(value.encode()).hexdigest()[:_DIGEST]
 
 
 def _among(field: str, wanted: Iterable[str]) -> bool:

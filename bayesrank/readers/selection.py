@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bayesrank.columns import COLUMNS
+from bayesrank.columns import COLUMNS, SELECTORS, as_words
 from bayesrank.errors import DataError
 
 
@@ -45,8 +45,6 @@ class Selection:
         """Whether something was chosen that only tables have."""
         return self.wide or any(getattr(self, name) is not None for name in COLUMNS)
 
-
-SELECTORS = ("task", "scorer", "filter", "metric")
 
 # Keywords of `select`.
 CHOICES = (*SELECTORS, "split_by", "pool", "count_as_wrong", *COLUMNS, "wide")
@@ -168,33 +166,3 @@ def choose_tasks(known: Iterable[str], chosen: str | None) -> list[str]:
         if matching:
             return matching
     return [choose("task", names, chosen)]
-
-
-def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return words that were given as a sequence, or as one text separated by commas.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    value : str or iterable of str, optional
-        None is no word.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    DataError
-        If it holds something else.
-
-    Examples
-    --------
-    >>> as_words("pool", "seed, limits.message_limit")
-    ('seed', 'limits.message_limit')
-    """
-    words = value.split(",") if isinstance(value, str) else list(value or ())
-    if not all(isinstance(word, str) for word in words):
-        raise DataError(f"{argument} must be names, or one text with commas; got {value!r}")
-    return tuple(word.strip() for word in words if word.strip())

@@ -8,7 +8,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
-from bayesrank.columns import COLUMNS
+from bayesrank.columns import COLUMNS, SELECTORS
 from bayesrank.readers.battles import FORMATS, is_battles, read_battle_files
 from bayesrank.readers.euroeval import is_euroeval, read_euroeval
 from bayesrank.readers.evalplus import (
@@ -37,7 +37,7 @@ from bayesrank.readers.openai_evals import is_openai_evals, read_openai_evals
 from bayesrank.readers.opencompass import is_opencompass, read_opencompass
 from bayesrank.readers.promptfoo import is_promptfoo, read_promptfoo
 from bayesrank.readers.py_irt import is_py_irt, read_py_irt
-from bayesrank.readers.selection import SELECTORS, Selection
+from bayesrank.readers.selection import Selection
 from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
 from bayesrank.readers.table_files import LINES, SUFFIXES
@@ -298,7 +298,7 @@ _ROWS = (
         is_long_table,
         read_long_tables,
         SELECTORS,
-        choices=("count_as_wrong", *COLUMNS, "wide"),
+        choices=("split_by", "pool", "count_as_wrong", *COLUMNS, "wide"),
         plain=True,
         endings=SUFFIXES,
     ),

@@ -1,0 +1,70 @@
+"""Why outcomes of a table are missing, in the words that the field uses."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.columns import ERRORS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The first pattern that a text matches says what happened.
+_WORDS = (
+    ("", r"(?:none|null|nan|n/?a|no|false|0(?:\.0)?|-)?"),
+    ("limit", r".*(?:time[d_ -]*out|limit|budget|max_?(?:tokens|turns|steps)|length|too[_ ]long|"
+    r"context[_ ]?(?:window|length)|deadline|exceeded|oom|out[_ ]of[_ ]memory).*"),
+    ("refused", r".*(?:refus|content[_ ]?filter|safety|blocked|moderat|policy|guardrail).*"),
+    ("absent", r"(?:absent|missing|skip(?:ped)?|not[_ ](?:run|asked|attempted|submitted|started)|"
+    r"pending|queued|incomplete|cancell?ed)"),
+    ("unscored", r".*(?:unscored|not[_ ]scored|no[_ ](?:score|answer)|pars(?:e|ing)|extract|"
+    r"invalid|ambiguous|format).*"),
+    ("error", r".*(?:error|exception|crash|fail|abort|killed|fatal|infra).*"),
+)  # fmt: skip
+_PATTERNS = [(status, re.compile(words, re.IGNORECASE | re.DOTALL)) for status, words in _WORDS]
+
+
+def why_missing(
+    columns: "Sequence[tuple[str, pd.Series]]", outcome: NDArray[np.float64]
+) -> NDArray[np.object_]:
+    """Return the status of every row, empty where the outcome is there or nothing went wrong.
+
+    Parameters
+    ----------
+    columns : sequence of (str, pandas.Series)
+        Names and values of columns such as error and finish_reason; the first one that says
+        something counts.
+    outcome : numpy.ndarray of shape (row,)
+        NaN where it is missing.
+
+    Returns
+    -------
+    numpy.ndarray of str and shape (row,)
+        One of error, limit, refused, unscored and absent.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reasons = pd.Series(["", "timeout after 60 s", "ValueError", None])
+    >>> why_missing([("error", reasons)], np.array([1.0, np.nan, np.nan, np.nan])).tolist()
+    ['', 'limit', 'error', 'unscored']
+    """
+    rows = np.flatnonzero(np.isnan(outcome))
+    status = np.full(len(outcome), "", dtype=object)
+    told = np.full(len(rows), "", dtype=object)
+    for name, column in columns:
+        codes, texts = column.iloc[rows].astype(str).factorize()
+        found = np.array([_status(text, name in ERRORS) for text in texts.tolist()], dtype=object)
+        if len(found):
+            told = np.where(told == "", found[codes], told)
+    status[rows] = np.where(told == "", "unscored", told)
+    return status
+
+
+def _status(text: str, is_error: bool) -> str:
+    """Return what a text says; in a column of errors, any text is one."""
+    known = (status for status, pattern in _PATTERNS if pattern.fullmatch(text.strip()))
+    return next(known, "error" if is_error else "")

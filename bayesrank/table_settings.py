@@ -1,0 +1,338 @@
+"""Settings in the columns of tables, which tell systems of one name apart."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.columns import (
+    Source,
+    asked_columns,
+    column_of,
+    field_name,
+    is_of_answers,
+    is_other,
+)
+from bayesrank.errors import DataError
+from bayesrank.standard_table import StandardTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNSET = "unset"
+
+# Longer values are named by a digest.
+_LONGEST = 40
+# Characters of a digest.
+_DIGEST = 8
+
+# Names that a sentence lists.
+_SHOWN = 3
+
+# A column that differs by design has a value equally often for all questions, but for holes; one
+# that is about the answers has each value more or less often. The share of questions from which on
+# a column is a setting: of a column that is called so, and of one with any other name.
+_LIKELY, _SURELY = 2 / 3, 0.9
+
+type Columns = "Mapping[str, pd.Categorical]"
+
+
+def short(value: str) -> str:
+    """Return a value that fits into a name.
+
+    Examples
+    --------
+    >>> short("low"), short("Think step by step, and then give the answer alone.")
+    ('low', '8eb93b7a')
+    """
+    if len(value) <= _LONGEST and "\n" not in value:
+        return value
+    return hashlib.sha256(value.encode()).hexdigest()[:_DIGEST]
+
+
+def with_settings(name: str, values: Mapping[str, str]) -> str:
+    """Return the name of a system that settings, by their dotted names, are a part of.
+
+    Examples
+    --------
+    >>> with_settings("o3", {"args.effort": "low", "seed": "1"})
+    'o3 (effort=low, seed=1)'
+    """
+    ends = [field.rpartition(".")[2] for field in values]
+    parts = [
+        f"{end if ends.count(end) == 1 else field}={short(value)}"
+        for end, (field, value) in zip(ends, values.items(), strict=True)
+    ]
+    return f"{name} ({', '.join(parts)})" if parts else name
+
+
+def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> list[str]:
+    """Say which settings tell the systems of one name apart.
+
+    Parameters
+    ----------
+    systems : mapping of str to (sequence of str, sequence of str)
+        By name, the settings that tell its systems apart, and others that differ with them.
+
+    Returns
+    -------
+    list of str
+        One sentence for all names with the same settings.
+
+    Examples
+    --------
+    >>> say_told_apart({"a": (["effort"], [])})
+    ["a is several systems, told apart by effort: pool='effort' makes them trials of one"]
+    """
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for name, (split, others) in systems.items():
+        if split:
+            alike.setdefault((tuple(split), tuple(others)), []).append(name)
+    notes = []
+    for (split, others), names in alike.items():
+        shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
+        first = ", ".join(shown[:-1])
+        many = f"{first} and {shown[-1]} are several systems each"
+        also = f" (which differ in {', '.join(others)} as well)" if others else ""
+        notes.append(
+            f"{many if first else f'{names[0]} is several systems'}, told apart by "
+            f"{', '.join(split)}{also}: pool='{','.join([*split, *others])}' makes them trials of "
+            "one"
+        )
+    return notes
+
+
+def name_systems(
+    read: StandardTable, source: Source, chosen: Mapping[str, str | None]
+) -> StandardTable:
+    """Make settings that differ between the rows of a system and question a part of its name.
+
+    Parameters
+    ----------
+    read : StandardTable
+        What :func:`bayesrank.standard_table.tell_apart` returned.
+    source : Source
+        For messages.
+    chosen : mapping of str to str
+        Under ``split_by`` the columns that tell systems apart in any case, under ``pool`` those
+        that do not, separated by commas.
+
+    Returns
+    -------
+    StandardTable
+        Without the columns of settings; a column part numbers what was pooled.
+
+    Raises
+    ------
+    DataError
+        If it is open whether a column is a setting.
+    """
+    table = read.frame
+    systems, questions = _labels(table, "system"), _labels(table, "question")
+    settings = {name: _labels(table, f"setting {name}") for name in read.settings}
+    frame = table.drop(columns=[f"setting {name}" for name in settings])
+    pool, split_by = (asked_columns({"": chosen.get(name)}) for name in ("pool", "split_by"))
+    split = [name for name in settings if field_name(name) in split_by]
+    pooled = [name for name in settings if field_name(name) in pool]
+    cells = _pairs(systems, questions)
+    of_system: dict[int, list[str]] = {}
+    for name, values in settings.items():
+        if name not in split and name not in pooled:
+            for system in _varying(systems, cells, values, name, source):
+                of_system.setdefault(system, []).append(name)
+    notes: list[str] = []
+    if split or of_system:
+        names, notes = _names(systems, settings, split, of_system)
+        frame = frame.assign(system=names)
+    if pooled:
+        parts = table.groupby([f"setting {name}" for name in pooled], observed=True, dropna=False)
+        frame = frame.assign(part=parts.ngroup())
+    named = bool(split or of_system)
+    return replace(read, frame=frame, settings=(), named=named, notes=(*read.notes, *notes))
+
+
+def refuse_unknown(read: StandardTable, others: Columns, source: Source) -> None:
+    """Raise where rows of a system and question seem to differ by design, in a column unknown.
+
+    Parameters
+    ----------
+    read : StandardTable
+        What :func:`name_systems` returned, with rows that repeat others.
+    others : mapping of str to pandas.Categorical
+        Columns without a known name.
+    source : Source
+        For messages.
+
+    Raises
+    ------
+    DataError
+        Naming the column.
+    """
+    systems, questions = _labels(read.frame, "system"), _labels(read.frame, "question")
+    cells = _pairs(systems, questions)
+    for name, values in others.items():
+        if _counts(values.categories):
+            continue
+        share, n_values = _designed(systems, cells, values)
+        found = (share >= _SURELY) & (n_values > 1)
+        if found.any():
+            examples = ", ".join(map(str, values.categories[:2]))
+            raise DataError(
+                f"{source.argument} must say what repeats of a question are; got rows of "
+                f"{systems.categories[int(found.argmax())]!r} that differ in {name} ({examples})"
+                f"{source.where}: pass split_by={name!r} where it makes another system, "
+                f"pool={name!r} where such rows are trials, or trial={name!r}"
+            )
+
+
+def other_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> Columns:
+    """Return the columns of a table whose names are not known, but for lists and objects."""
+    import pandas as pd
+
+    asked = asked_columns(chosen)
+    found = {}
+    for name in frame.columns:
+        if is_other(name, asked) and not is_of_answers(name):
+            try:
+                found[str(name)] = pd.Categorical(column_of(frame, name).astype(object))
+            except TypeError:
+                continue
+    return found
+
+
+def check_settings(chosen: Mapping[str, str | None], frames: "Iterable[pd.DataFrame]") -> None:
+    """Raise if a column to split by or to pool is in no table."""
+    columns = list(dict.fromkeys(str(name) for frame in frames for name in frame.columns))
+    known = {field_name(name) for name in columns}
+    for argument in ("split_by", "pool"):
+        for name in (chosen.get(argument) or "").split(","):
+            if name and field_name(name) not in known:
+                raise DataError(
+                    f"{argument} must name columns of {', '.join(columns)}; got {name!r}"
+                )
+
+
+def _labels(table: "pd.DataFrame", name: str) -> "pd.Categorical":
+    return cast("pd.Categorical", table[name].array)
+
+
+def _pairs(first: "pd.Categorical", second: "pd.Categorical") -> NDArray[np.int64]:
+    return first.codes.astype(np.int64) * max(len(second.categories), 1) + second.codes
+
+
+def _codes(values: "pd.Categorical") -> NDArray[np.int64]:
+    """Return codes from 0, of which the last one is for blanks."""
+    codes = values.codes.astype(np.int64)
+    return np.where(codes < 0, len(values.categories), codes)
+
+
+def _varying(
+    systems: "pd.Categorical",
+    cells: NDArray[np.int64],
+    values: "pd.Categorical",
+    name: str,
+    source: Source,
+) -> list[int]:
+    """Return the systems whose rows of one question differ in a setting."""
+    import pandas as pd
+
+    codes = _codes(values)
+    if len(pd.unique(codes)) < 2:
+        return []
+    n_systems = len(systems.categories)
+    both = ~pd.Series(cells * (codes.max() + 1) + codes).duplicated().to_numpy()
+    once = ~pd.Series(cells).duplicated().to_numpy()
+    n_both, n_cells = (
+        np.bincount(systems.codes[each], minlength=n_systems) for each in (both, once)
+    )
+    varying = n_both > n_cells
+    if not varying.any():
+        return []
+    share, _ = _designed(systems, cells, values)
+    unclear = varying & (share < _LIKELY)
+    if unclear.any():
+        raise DataError(
+            f"{name} must be one value for the rows of a system and question, or differ alike for "
+            f"most questions; got others for {systems.categories[int(unclear.argmax())]!r}"
+            f"{source.where}: pass pool={name!r} where such rows are trials of one system, or "
+            f"split_by={name!r} where every value makes another system"
+        )
+    return np.flatnonzero(varying).tolist()
+
+
+def _designed(
+    systems: "pd.Categorical", cells: NDArray[np.int64], values: "pd.Categorical"
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return how far a column differs by design, and its number of values, for every system.
+
+    A value that is a setting stands in equally many rows of every question. The share of questions
+    for which that is so, of the value with the smallest one, is 1 for a complete design.
+    """
+    n_systems, codes = len(systems.categories), _codes(values)
+    size = int(codes.max()) + 1
+    _, first, times = np.unique(cells * size + codes, return_index=True, return_counts=True)
+    of_value = systems.codes[first].astype(np.int64) * size + codes[first]
+    # How many cells have a value how often, and how many have it as often as most of them do.
+    cases, n_cases = np.unique(of_value * (times.max() + 1) + times, return_counts=True)
+    of_value, case = np.unique(cases // (times.max() + 1), return_inverse=True)
+    usual = np.zeros(len(of_value))
+    np.maximum.at(usual, case, n_cases)
+    system = of_value // size
+    _, first = np.unique(cells, return_index=True)
+    n_cells = np.bincount(systems.codes[first], minlength=n_systems)
+    share = np.ones(n_systems)
+    np.minimum.at(share, system, usual / n_cells[system])
+    return share, np.bincount(system, minlength=n_systems)
+
+
+def _names(
+    systems: "pd.Categorical",
+    settings: Columns,
+    split: Sequence[str],
+    of_system: Mapping[int, Sequence[str]],
+) -> "tuple[pd.Categorical, list[str]]":
+    """Return the names of systems with the settings that tell them apart, and what to say."""
+    import pandas as pd
+
+    varying = {name for names in of_system.values() for name in names}
+    wanted = [name for name in settings if name in split or name in varying]
+    keys = pd.DataFrame({"system": systems.codes, **{n: settings[n].codes for n in wanted}})
+    group = keys.groupby(list(keys.columns), sort=False).ngroup().to_numpy()
+    first = keys.drop_duplicates()
+    telling = {
+        system: _telling(first.loc[first["system"] == system, :], split, names)
+        for system, names in of_system.items()
+    }
+    labels = []
+    for row in first.to_dict("records"):
+        system = int(row["system"])
+        own = [n for n in wanted if n in split or n in telling.get(system, ((),))[0]]
+        values = {n: UNSET if row[n] < 0 else str(settings[n].categories[row[n]]) for n in own}
+        labels.append(with_settings(str(systems.categories[system]), values))
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    codes = np.array([known[label] for label in labels])[group]
+    names = pd.Categorical.from_codes(codes, categories=pd.Index(list(known), dtype=object))
+    said = {str(systems.categories[system]): found for system, found in telling.items()}
+    return names, say_told_apart(said)
+
+
+def _telling(
+    own: "pd.DataFrame", chosen: Sequence[str], names: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the settings that tell the rows of a system apart, and those that differ with them."""
+    split: list[str] = []
+    for name in names:
+        so_far = [*chosen, *split]
+        n_before = len(own.drop_duplicates(so_far)) if so_far else 1
+        if len(own.drop_duplicates([*so_far, name])) > n_before:
+            split.append(name)
+    return split, [name for name in names if name not in split]
+
+
+def _counts(labels: Iterable[object]) -> bool:
+    """Return whether labels are 0, 1, 2, ... or 1, 2, 3, ..., which number repeats."""
+    texts = sorted(map(str, labels), key=lambda text: (len(text), text))
+    return any(texts == [str(number + start) for number in range(len(texts))] for start in (0, 1))
