@@ -71,7 +71,8 @@ KNOWN = frozenset(
         *(*WINNERS, *_MARKS, *_TIES, *_GAMES, *_BASELINE, "preference", "both_equal"),
     }
 )
-_COVARIATE = "covariate "
+# What columns of covariates are called, which are differences already.
+COVARIATE = "covariate "
 
 type Read = "Callable[[pd.DataFrame, str], pd.DataFrame]"
 
@@ -96,9 +97,9 @@ def battle_arguments(rows: "pd.DataFrame") -> dict[str, Any]:
     """Return the keyword arguments of :class:`bayesrank.Battles` for standardised rows."""
     arguments: dict[str, Any] = {name: rows[name] for name in ("first", "second", "winner")}
     arguments |= {name: rows[name] for name in _ROLES if name in rows}
-    names = [name for name in rows if name.startswith(_COVARIATE)]
+    names = [name for name in rows if name.startswith(COVARIATE)]
     if names:
-        arguments["covariates"] = {name.removeprefix(_COVARIATE): rows[name] for name in names}
+        arguments["covariates"] = {name.removeprefix(COVARIATE): rows[name] for name in names}
     return arguments
 
 
@@ -190,7 +191,7 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
         equal = pd.Series(frame["both_equal"]).astype(str).str.lower().isin(("true", "1", "yes"))
         winner = pd.Series(winner).astype(object).where(~equal, "tie")
     columns = {"first": frame[first], "second": frame[second], "winner": winner}
-    return pd.DataFrame({**columns, **_further(frame, source)})
+    return pd.DataFrame({**columns, **_further(frame, source)}, copy=False)
 
 
 def _read_swapped_games(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
@@ -236,7 +237,7 @@ def _game(
     rows = pd.DataFrame({"first": first, "second": second, "winner": winner, **further})
     rows["vote"] = np.arange(len(rows))
     if turned:
-        names = [name for name in rows if name.startswith(_COVARIATE)]
+        names = [name for name in rows if name.startswith(COVARIATE)]
         rows[names] = -rows[names]
     return rows
 
@@ -309,8 +310,9 @@ def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
             found[role] = _seconds(column, source)
         elif not column.isna().all():
             found[role] = _as_labels(column, role)
+    found |= {name: frame[name] for name in frame if name.startswith(COVARIATE)}
     pairs = covariate_columns(frame, taken | {each for pair in _WINS for each in pair})
-    return found | {f"{_COVARIATE}{name}": values for name, values in differences(frame, pairs)}
+    return found | {f"{COVARIATE}{name}": values for name, values in differences(frame, pairs)}
 
 
 def _as_labels(column: "pd.Series", role: str) -> "pd.Series":

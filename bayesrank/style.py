@@ -38,15 +38,34 @@ def covariate_columns(frame: "pd.DataFrame", taken: Collection[str]) -> dict[str
     dict
         The two columns by what they have in common: length_a and length_b are ``length``.
     """
+    return {
+        stem: pair
+        for stem, pair in paired_names(frame.columns, taken).items()
+        if all(np.isfinite(as_numbers(frame[name])).all() for name in pair)
+    }
+
+
+def paired_names(names: Collection[str], taken: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Find pairs of names that end like the two answers: length_a and length_b are ``length``.
+
+    Parameters
+    ----------
+    names : collection of str
+        Columns of a table of battles.
+    taken : collection of str
+        Those that mean something else.
+
+    Examples
+    --------
+    >>> paired_names(["length_a", "length_b", "model_a", "model_b", "turn"], ())
+    {'length': ('length_a', 'length_b')}
+    """
     found = {}
-    for name in frame.columns:
+    for name in names:
         for one, other in SUFFIXES:
             stem, partner = name.removesuffix(one), name.removesuffix(one) + other
             known = name in taken or partner in taken or stem in _OTHERS
-            is_pair = name.endswith(one) and stem and partner in frame and not known
-            if is_pair and all(
-                np.isfinite(as_numbers(frame[each])).all() for each in (name, partner)
-            ):
+            if name.endswith(one) and stem and partner in names and not known:
                 found[stem] = (name, partner)
     return found
 

@@ -240,3 +240,23 @@ def test_battles_are_read_compressed_and_from_all_kinds_of_tables(tmp_path, name
     battles = read_battles([path])
     assert battles.systems == ("x", "y", "z")
     assert battles.wins.sum() == battles.ties.sum() / 2 == 1
+
+
+def test_covariates_in_parquet_are_those_of_the_frame(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "model_a": ["a", "b", "a"],
+            "model_b": ["b", "c", "c"],
+            "winner": ["model_a", "tie", "model_b"],
+            "Length_a": [1, 2, 3],
+            "length_b": [3.0, 2.0, 0.5],
+            "bold_a": [1.0, np.nan, 2.0],
+            "bold_b": [1.0, 1.0, 2.0],
+        }
+    )
+    path = tmp_path / "log.parquet"
+    frame.to_parquet(path)
+    log = read_battles(path)
+    assert list(log.covariates) == ["length"]
+    np.testing.assert_array_equal(log.covariates["length"], [-2.0, 0.0, 2.5])
+    assert log.fingerprint == Battles.from_frame(frame).fingerprint
