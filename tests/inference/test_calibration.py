@@ -8,14 +8,17 @@ import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning, DataError
-from bayesrank.inference.calibrate.pair_units import question_gradients, trial_gradients
+from bayesrank.inference.calibrate.pair_units import gradient_variation
 from bayesrank.inference.calibrate.sandwich import (
     calibrate,
     choose_calibration,
     sandwich_draws,
 )
 from bayesrank.inference.calibrate.set_covariance import adjust, symmetric_root
+from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.weights import widening_for_single_trials
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal
@@ -147,9 +150,11 @@ def test_the_draws_follow_how_the_estimate_moves_when_a_question_counts_more(met
         ]
         moved.append((refits[0] - refits[1]) / (2 * size))
     likelihood = load_function(run.method.gradient)(**options)
-    table = question_gradients(data, likelihood, fit.free)
-    found = constrained_steps(*fit.geometry, table.deviations)[:, :3]
-    np.testing.assert_allclose(found, moved - np.mean(moved, axis=0), rtol=1e-3, atol=1e-6)
+    units = gradient_variation(data, likelihood, fit.free, "question", run.seed)
+    once = constrained_steps(*fit.geometry, units.covariance)
+    found = constrained_steps(*fit.geometry, once.T)[:3, :3]
+    expected = Variation.of(Contributions.of(np.array(moved))).covariance
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -181,12 +186,18 @@ def test_gradients_of_trials_are_those_of_their_pairs(method, ties):
             ),
         ),
     )
-    table = trial_gradients(data, likelihood, point)
-    seen = (outcomes >= 0).any(axis=0).ravel()
-    assert len(table.deviations) == seen.sum()
-    by_question = expected.reshape(6, 3, -1).sum(axis=1)
-    table = question_gradients(data, likelihood, point)
-    np.testing.assert_allclose(table.deviations, by_question - by_question.mean(axis=0), atol=1e-12)
+    by_trial = expected.reshape(6, 3, -1)
+    found = gradient_variation(data, likelihood, point, "question", np.random.SeedSequence(0))
+    by_question = by_trial.sum(axis=1)
+    assert found.freedom == 5.0
+    np.testing.assert_allclose(found.covariance, 5 / 3 * 6 * np.cov(by_question.T), atol=1e-12)
+    found = gradient_variation(data, likelihood, point, "trial", np.random.SeedSequence(0))
+    seen = (outcomes >= 0).any(axis=0)
+    pooled = sum(n.sum() * np.cov(rows[n].T) for rows, n in zip(by_trial, seen, strict=True))
+    freedom = found.freedom
+    assert freedom == (seen.sum(axis=1) - 1).sum()
+    widening = freedom / (freedom - 2) * (widening_for_single_trials(data) ** 2).mean()
+    np.testing.assert_allclose(found.covariance, widening * pooled, atol=1e-12)
 
 
 def test_unpaired_trials_vary_on_their_own():

@@ -14,6 +14,7 @@ from bayesrank.inference.calibrate.graph_mode import graph_mode
 from bayesrank.inference.calibrate.influence import (
     Mode,
     answer_contributions,
+    of_slopes,
     question_contributions,
     trial_contributions,
 )
@@ -23,6 +24,7 @@ from bayesrank.inference.calibrate.jackknife import (
     question_jackknife,
 )
 from bayesrank.inference.calibrate.sandwich import marginal_prior
+from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits import mml
 from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
@@ -53,16 +55,17 @@ def mode_of(fit) -> Mode:
     return Mode(fit.free, information, constraints, fit.unpack)
 
 
-def widened(table) -> np.ndarray:
-    return table.widening * table.covariance
-
-
 def widened_over_questions(mode, model) -> np.ndarray:
-    return widened(question_contributions(mode, model))
+    return question_contributions(mode, model).covariance
 
 
-def covariance_over_trials(mode, model) -> np.ndarray:
+def widened_over_trials(mode, model) -> np.ndarray:
     return trial_contributions(mode, model).covariance
+
+
+def widening(freedom) -> float:
+    """Return the variance of Student's t."""
+    return freedom / (freedom - 2)
 
 
 def with_prior(fit, name, data, table) -> np.ndarray:
@@ -81,7 +84,7 @@ def covariance_of_refits(refit, size=1e-4):
             weights[m] += side * size
             ends.append(refit(weights).score)
         moved.append((ends[0] - ends[1]) / (2 * size))
-    return widened(Contributions.of(np.array(moved)))
+    return Variation.of(Contributions.of(np.array(moved))).covariance
 
 
 def over_time(build, last, data, weights, **priors):
@@ -196,7 +199,7 @@ def test_sets_of_missing_systems_have_their_own_normaliser():
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_the_covariance_over_trials_is_that_of_the_answers(paired):
+def test_the_widened_over_trials_is_that_of_the_answers(paired):
     data = simulate((3, 6, 5), paired=paired)
     fit = fit_rasch(*data.binary_counts, ability_precision=1.0)
     correct, trials = data.binary_counts
@@ -214,8 +217,9 @@ def test_the_covariance_over_trials_is_that_of_the_answers(paired):
     if paired:
         rows = rows.sum(axis=1)
     rows = rows.reshape(3, -1)
-    found = covariance_over_trials(mode_of(fit), unit_likelihoods.rasch(data))
-    np.testing.assert_allclose(found, rows @ rows.T, rtol=1e-5, atol=1e-9)
+    found = widened_over_trials(mode_of(fit), unit_likelihoods.rasch(data))
+    expected = widening(6 * 4 * (1 if paired else 3)) * rows @ rows.T
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
 
 def test_events_of_a_question_vary_around_their_mean():
@@ -223,7 +227,7 @@ def test_events_of_a_question_vary_around_their_mean():
     fit = bradley_terry_luce(data, Normal(0.0, 1.0))
     assert fit is not None
     right, wrong, _ = events_of_questions(data)
-    found = covariance_over_trials(mode_of(fit), unit_likelihoods.bradley_terry_luce(data))
+    found = widened_over_trials(mode_of(fit), unit_likelihoods.bradley_terry_luce(data))
     moved = np.zeros((4, 5, 6))
     columns = data.outcomes.reshape(4, -1).T
     mixed = np.flatnonzero((columns == 1).any(axis=1) & (columns == 0).any(axis=1))
@@ -236,7 +240,8 @@ def test_events_of_a_question_vary_around_their_mean():
         moved.reshape(4, -1)[:, where] = (ends[0] - ends[1]) / 2e-4
     moved -= moved.mean(axis=-1, keepdims=True)
     rows = moved.reshape(4, -1)
-    np.testing.assert_allclose(found, 6 / 5 * rows @ rows.T, rtol=1e-4, atol=1e-8)
+    expected = widening(25) * 6 / 5 * rows @ rows.T
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -245,7 +250,7 @@ def test_ordered_trials_without_growth_are_those_of_the_rasch_model(paired):
     times, steep = np.linspace(0.0, 1.0, 5), NormalPrior(0.0, 2e9)
     stiff = fit_trials(growth(data.outcomes, times, slope_prior=steep))
     found = [
-        covariance_over_trials(mode_of(fit), unit_model(data))
+        widened_over_trials(mode_of(fit), unit_model(data))
         for fit, unit_model in (
             (stiff, unit_likelihoods.dynamic_irt),
             (fit_rasch(*data.binary_counts), unit_likelihoods.rasch),
@@ -265,7 +270,7 @@ def test_scores_of_ordered_trials_vary_as_their_covariance_says():
         data = Responses((rng.random((4, 20, 10)) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int))
         fit = fit_trials(growth(data.outcomes, np.linspace(0.0, 1.0, 10), slope_prior=SLOPES))
         scores.append(fit.score)
-        found.append(covariance_over_trials(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
+        found.append(widened_over_trials(mode_of(fit), unit_likelihoods.dynamic_irt(data)))
     expected = np.cov(np.transpose(scores))
     np.testing.assert_allclose(np.diag(np.mean(found, axis=0)), np.diag(expected), rtol=0.2)
 
@@ -332,7 +337,7 @@ def test_few_groups_are_no_clusters():
 def test_the_jackknife_agrees_with_influences_where_both_are_known():
     data = simulate((6, 200, 4))
     marginal = mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0)
-    found = widened(question_jackknife(marginal.without, data))
+    found = question_jackknife(marginal.without, data).covariance
     fit = fit_rasch(*data.binary_counts, ability_precision=1 / 9)
     expected = widened_over_questions(mode_of(fit), unit_likelihoods.rasch(data))
     ratio = np.sqrt(np.diag(found) / np.diag(expected))
@@ -369,12 +374,12 @@ def test_a_mean_without_many_of_its_questions_has_its_variance():
         lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1), data
     ).covariance
     # Of 16 degrees of freedom: four divisions into five parts.
-    assert np.diag(found) == pytest.approx(values.var(axis=1, ddof=1) / 200, rel=0.7)
+    assert np.diag(found) / widening(49) == pytest.approx(values.var(axis=1, ddof=1) / 200, rel=0.7)
     beside = jackknife_of_many(
         lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1) + [0.0, 1.0], data
     ).covariance
     # The mean square of 20 deviations, times the ratio of what is left to what is left out.
-    assert beside[1, 1] == pytest.approx(found[1, 1] + 4.0)
+    assert beside[1, 1] == pytest.approx(found[1, 1] + 4.0 * widening(49))
     assert beside[0, 0] == pytest.approx(found[0, 0])
 
 
@@ -399,7 +404,8 @@ def test_davidson_luce_over_questions_has_the_spread_of_the_jackknife(log_likeli
     deviations = refits - np.mean(refits, axis=0)
     table = question_jackknife(fit.without, data)
     assert table is not None
-    np.testing.assert_allclose(table.covariance, 24 / 25 * deviations.T @ deviations, rtol=1e-6)
+    expected = widening(24) * 24 / 25 * deviations.T @ deviations
+    np.testing.assert_allclose(table.covariance, expected, rtol=1e-6)
     expected = with_prior(fit, "davidson_luce", data, table)
     draws = result["posterior"]["score"].values.reshape(-1, SHAPE[0])
     np.testing.assert_allclose(np.cov(draws.T), expected, rtol=1e-6, atol=1e-8)
@@ -439,7 +445,7 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
     n_parts, n_left = min(n_trials, 10), min(n_trials, 4)
     freedom = 50 // n_parts * (n_parts - 1)
     wide = freedom / (freedom - 2) * expected
-    ratio = np.diag(widened(jackknife_by_refits(mean_rates, data, "benchmark"))) / wide
+    ratio = np.diag(jackknife_by_refits(mean_rates, data, "trial").covariance) / wide
     np.testing.assert_allclose(ratio[16:].mean(), 1.0, atol=0.15)
     # Of n trials in k parts, n < k, one at a time has (k - 1) n / (k (n - 1)) times the variance.
     excess = (n_parts - 1) * n_left / (n_parts * (n_left - 1))
@@ -449,7 +455,7 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
 def test_runs_of_all_systems_are_left_out_together():
     outcomes = simulate((3, 40, 9)).outcomes.copy()
     outcomes[1] = outcomes[0]
-    found = jackknife_by_refits(mean_rates, Responses(outcomes), "benchmark").covariance
+    found = jackknife_by_refits(mean_rates, Responses(outcomes), "trial").covariance
     np.testing.assert_allclose(found[0], found[1])
     assert found[0, 0] > 2.0 * abs(found[0, 2])
 
@@ -464,7 +470,7 @@ def test_published_item_models_vary_over_questions_as_fits_without_one(preset):
         for m in range(12)
     ]
     scores = np.array([one["ranking"]["score"].values for one in without])
-    expected = widened(Contributions.of(scores, left_out=True))
+    expected = Variation.of(Contributions.of(scores, left_out=True)).covariance
     draws = result["posterior"]["score"].values.reshape(-1, 6)
     np.testing.assert_allclose(draws.mean(axis=0), result["ranking"]["score"], atol=0.1)
     np.testing.assert_allclose(np.cov(draws.T), expected, atol=0.05 * np.trace(expected))
@@ -521,7 +527,7 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     variance = fit.posterior.sd() ** 2
     np.testing.assert_allclose(prior.own, np.diag(variance * (1.0 - variance)))
     np.testing.assert_allclose(prior.pull, fit.score * fit.posterior.sd() ** 2)
-    naive = np.trace(widened(table))
+    naive = np.trace(table.covariance)
     assert naive < np.trace(prior.covariance(table)) < 1.1 * naive
 
 
@@ -551,7 +557,7 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     draws = rank(data, "rasch_mml", ability_mean=None, ability_sd=1.0, **options)["posterior"]
     fit = mml.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
-    expected = marginal_prior(fit).covariance(answer_contributions(fit.slopes(), data))
+    expected = marginal_prior(fit).covariance(answer_contributions(*of_slopes(fit.slopes()), data))
     np.testing.assert_allclose(found, expected, atol=1e-12)
     with pytest.raises(DataError, match="trials must be two or more"):
         rank(Responses(data.outcomes[..., :1]), "rasch_mml", **options)
@@ -566,7 +572,7 @@ def test_nuts_of_the_marginal_rasch_model_varies_as_its_marginal_likelihood():
         sampled = rank(data, "rasch_mml", backend="nuts", **run, **options)
     drawn = sampled["posterior"]["score"].values.reshape(-1, 5)
     fit = mml.fit_rasch_mml(*data.binary_counts, **options)
-    expected = widened(question_jackknife(fit.without, data))
+    expected = question_jackknife(fit.without, data).covariance
     # Priors of the questions draw the scores together a little.
     # Where all of them lie on the scale only the prior tells.
     contrasts = drawn - drawn.mean(axis=1, keepdims=True)
@@ -650,7 +656,7 @@ def test_kernel_and_graph_are_one_mode(method, target):
     events = data.events if method == "bradley_terry_luce" else data
     graph = fit_graph(load_function(row.function)(events, prior=prior, **options), "map")
     model = load_function(row.gradient)(data, **options)
-    covariance = widened_over_questions if target == "population" else covariance_over_trials
+    covariance = widened_over_questions if target == "population" else widened_over_trials
     expected = covariance(graph_mode(graph, data), model)
     size = np.abs(expected).max()
     np.testing.assert_allclose(covariance(mode_of(kernel), model), expected, atol=1e-6 * size)

@@ -45,12 +45,12 @@ def test_refits_are_fits_of_what_is_left():
     assert np.isnan(fit.refit(right[None] * (two > 0), two[None])).all()
 
 
-@pytest.mark.parametrize("target", ["benchmark", "population"])
-def test_parts_without_an_estimate_give_no_covariance(target):
+@pytest.mark.parametrize("kind", ["trial", "run", "question"])
+def test_parts_without_an_estimate_give_no_covariance(kind):
     data = simulate((4, 10, 4))
     data = Responses(np.where(data.outcomes < 0, 0, data.outcomes))
-    assert jackknife_by_refits(lambda right, _: right.sum(axis=-1), data, target) is not None
-    assert jackknife_by_refits(lambda right, _: right[..., 0] * np.nan, data, target) is None
+    assert jackknife_by_refits(lambda right, _: right.sum(axis=-1), data, kind) is not None
+    assert jackknife_by_refits(lambda right, _: right[..., 0] * np.nan, data, kind) is None
 
 
 @pytest.mark.parametrize("target", ["benchmark", "population"])

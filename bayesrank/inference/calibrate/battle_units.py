@@ -19,27 +19,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
+from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.pair_rows import PairRows, Sides
 
 Array = NDArray[np.float64]
 
 
-def unit_variance(problem: PairRows, unit: str, point: Array) -> Array:
-    """Return the variance of the gradient of the log-likelihood over units.
+def unit_variation(problem: PairRows, unit: str, point: Array) -> Variation:
+    """Return how the gradient of the log-likelihood varies over units.
 
     Parameters
     ----------
     problem : PairRows
         Likelihood and battles.
-    unit : {"battle", "prompt", "judge"}
-        What is independent of what.
+    unit : str
+        ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that share both.
     point : numpy.ndarray of shape (p,)
         Where: in the coordinates of the problem.
 
     Returns
     -------
-    numpy.ndarray of shape (p, p)
-        With the widening of Student's t for few units.
+    Variation
     """
     data, slopes = cast("Battles", problem.data), []
     for some in problem.blocks:
@@ -47,7 +47,15 @@ def unit_variance(problem: PairRows, unit: str, point: Array) -> Array:
         others = terms.slope[:, np.newaxis] * problem.design[some]
         slopes.append((*Sides.of(terms).slope, np.hstack([others, terms.shared_slope])))
     one, other, others = (np.concatenate(part) for part in zip(*slopes, strict=True))
-    return spread_of_units(data, data.unit_codes(unit), (one, other), others)
+    codes = shared_units(data, unit)
+    spread = spread_of_units(data, codes, (one, other), others)
+    return Variation(spread, float(codes.max()))
+
+
+def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:
+    """Return the unit of each battle; of two kinds those that share both are one."""
+    codes = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
+    return codes[0] if len(codes) == 1 else np.unique(codes, axis=1, return_inverse=True)[1].ravel()
 
 
 def spread_of_units(

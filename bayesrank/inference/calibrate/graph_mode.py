@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.calibrate.cells_and_events import QUESTION_PARAMETERS
 from bayesrank.inference.calibrate.influence import Mode
-from bayesrank.inference.calibrate.unit_likelihoods import QUESTION_PARAMETERS
 from bayesrank.inference.graph.fit import ModelFit
 from bayesrank.responses import Responses
 

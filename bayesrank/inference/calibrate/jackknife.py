@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
@@ -25,7 +26,7 @@ _TRIAL_PARTS = 10
 
 def question_jackknife(
     scores_without: Callable[[NDArray[np.bool_]], Array], data: Responses
-) -> Contributions | None:
+) -> Variation | None:
     """Return what questions add to a fit's scores, by the delete-a-group jackknife.
 
     Parameters
@@ -37,7 +38,7 @@ def question_jackknife(
 
     Returns
     -------
-    Contributions
+    Variation
         None where some questions cannot be spared for an estimate.
 
     References
@@ -47,12 +48,14 @@ def question_jackknife(
     parts = _parts(data)
     n = int(parts.max()) + 1
     scores = scores_without(parts == np.arange(n)[:, np.newaxis])
-    return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
+    if not np.isfinite(scores).all():
+        return None
+    return Variation.of(Contributions.of(scores, left_out=True))
 
 
 def jackknife_of_many(
     scores_without: Callable[[NDArray[np.bool_]], Array], score: Array, data: Responses
-) -> Contributions | None:
+) -> Variation | None:
     """Return what questions add to scores, by a jackknife that deletes many at once.
 
     Where the likelihood has several maxima, a fit without a few questions nearly always reaches the
@@ -71,7 +74,7 @@ def jackknife_of_many(
 
     Returns
     -------
-    Contributions
+    Variation
         None where some questions cannot be spared for an estimate.
 
     References
@@ -89,13 +92,13 @@ def jackknife_of_many(
     if not np.isfinite(deviations).all():
         return None
     copies = np.full(len(deviations), (large - 1) / len(deviations))
-    return Contributions(deviations, copies, n - 1.0)
+    return Variation.of(Contributions(deviations, copies, n - 1.0))
 
 
 def jackknife_by_refits(
-    refit: Callable[[Array, Array], Array], data: Responses, target: str
-) -> Contributions | None:
-    """Return what questions or trials add to the scores, by fits to the others.
+    refit: Callable[[Array, Array], Array], data: Responses, kind: str
+) -> Variation | None:
+    """Return how scores vary over questions, runs or trials, by fits to the others.
 
     Parameters
     ----------
@@ -104,21 +107,21 @@ def jackknife_by_refits(
         :class:`bayesrank.inference.fits.fit.Fit`.
     data : Responses
         What was fitted.
-    target : {"benchmark", "population"}
-        Whether trials are left out, or questions.
+    kind : {"question", "run", "trial"}
+        What is left out.
 
     Returns
     -------
-    Contributions
-        None where some questions, or trials, cannot be spared for an estimate.
+    Variation
+        None where some units cannot be spared for an estimate.
 
     Raises
     ------
     DataError
-        If the trials vary and most observed cells have one.
+        If trials vary and most observed cells have one.
     """
-    if target == "benchmark":
-        return _trial_jackknife(refit, data)
+    if kind != "question":
+        return _trial_jackknife(refit, data, kind)
     right, trials = (counts.astype(float) for counts in data.binary_counts)
 
     def without(left_out: NDArray[np.bool_]) -> Array:
@@ -129,9 +132,9 @@ def jackknife_by_refits(
 
 
 def _trial_jackknife(
-    refit: Callable[[Array, Array], Array], data: Responses
-) -> Contributions | None:
-    """Return what parts of the trials add to the scores, over several divisions into parts.
+    refit: Callable[[Array, Array], Array], data: Responses, kind: str
+) -> Variation | None:
+    """Return how scores vary over parts of the trials, by several divisions into parts.
 
     None where some parts leave nothing to estimate.
     """
@@ -139,7 +142,7 @@ def _trial_jackknife(
     rng = np.random.default_rng(0)
     n_parts = min(_TRIAL_PARTS, data.shape[2])
     n_divisions = _MOST_PARTS // n_parts
-    divisions = [_counts_of_parts(data, n_parts, rng) for _ in range(n_divisions)]
+    divisions = [_counts_of_parts(data, n_parts, kind, rng) for _ in range(n_divisions)]
     # All in one call, which climbs side by side.
     scores = refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
     if not np.isfinite(scores).all():
@@ -147,18 +150,20 @@ def _trial_jackknife(
     scores = scores * widening_for_single_trials(data)
     found = Contributions.of(scores, np.repeat(np.arange(n_divisions), n_parts), left_out=True)
     # Divisions of the same trials know no more than these.
-    freedom = min(found.freedom, float(np.maximum(data.trials - 1, 0).sum()))
-    return replace(found, copies=found.copies / n_divisions, freedom=freedom)
+    units = data.trials - 1 if kind == "trial" else data.trials.max() - 1
+    freedom = min(found.freedom, float(np.maximum(units, 0).sum()))
+    return Variation.of(replace(found, copies=found.copies / n_divisions, freedom=freedom))
 
 
 def _counts_of_parts(
-    data: Responses, n_parts: int, rng: np.random.Generator
+    data: Responses, n_parts: int, kind: str, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return numbers right and of trials without each part, of shape (part, system, question)."""
-    if data.paired:  # answers of one run of all systems may hang together
-        places = rng.random(data.shape[1:])
-    else:
-        places = np.where(data.observed, rng.random(data.shape), 1.0)  # missing ones come last
+    n_systems, n_questions, n_trials = data.shape
+    shape = (1 if data.paired else n_systems, 1 if kind == "run" else n_questions, n_trials)
+    places = rng.random(shape)  # answers of one run of all systems may hang together
+    if kind == "trial" and not data.paired:
+        places = np.where(data.observed, places, 1.0)  # missing ones come last
     # Cells with fewer trials than parts begin at any of these.
     order = places.argsort(axis=-1).argsort(axis=-1)
     order += rng.integers(n_parts, size=(*order.shape[:-1], 1))

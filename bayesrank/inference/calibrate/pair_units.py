@@ -1,24 +1,39 @@
-"""Contributions of trials and questions to the gradient of paired comparisons of responses."""
+"""How the gradient of paired comparisons of responses varies over trials, runs and questions."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.counting import compare_cells, count_categories
+from bayesrank.errors import DataError
+from bayesrank.inference.calibrate.influence import event_contributions
+from bayesrank.inference.calibrate.set_covariance import covariance_of
+from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.pairs import PairLikelihood
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
     require_two_trials,
+    resample,
     widening_for_single_trials,
 )
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
 
+# Draws of trials that each system has for itself.
+_RESAMPLES = 2000
 
-def question_gradients(data: Responses, likelihood: PairLikelihood, point: Array) -> Contributions:
-    """Return what clusters of questions add to the gradient.
+
+def gradient_variation(
+    data: Responses,
+    likelihood: PairLikelihood,
+    point: Array,
+    kind: str,
+    seed: np.random.SeedSequence,
+) -> Variation:
+    """Return how the gradient varies over one kind of units of responses.
 
     Parameters
     ----------
@@ -28,12 +43,46 @@ def question_gradients(data: Responses, likelihood: PairLikelihood, point: Array
         Of one pair.
     point : numpy.ndarray of shape (p,)
         The scores, then the tie parameter where it is estimated.
+    kind : {"question", "run", "trial"}
+        The units; clusters of questions where the data have them.
+    seed : numpy.random.SeedSequence
+        For trials of each system that are drawn anew.
 
-    Returns
-    -------
-    Contributions
-        With columns for the coordinates of the point.
+    Raises
+    ------
+    DataError
+        If trials vary and most observed cells have one, or runs where systems share none.
     """
+    if kind == "question":
+        return Variation.of(Contributions.of(_questions(data, likelihood, point)))
+    require_two_trials(data)
+    if data.paired:
+        levels = data.levels.reshape(len(data.systems), -1)
+        rows = np.sqrt((widening_for_single_trials(data) ** 2).mean()) * _event_gradients(
+            levels, likelihood, point
+        )
+        (observed,) = np.nonzero((levels >= 0).any(axis=0))
+        return event_contributions(rows[observed], data, kind, observed)
+    if kind == "run":
+        raise DataError(
+            "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
+            "build Responses with paired=True"
+        )
+    batches = resample(
+        data,
+        "pairs",
+        target="benchmark",
+        smooth=True,
+        size=_RESAMPLES,
+        rng=np.random.default_rng(seed),
+    )
+    wins, ties = point_arguments(data, "pairs")
+    found = np.concatenate([likelihood.gradient(point, *batch) for batch in batches])
+    return Variation(covariance_of(found), float(wins.sum() + ties.sum() / 2.0))
+
+
+def _questions(data: Responses, likelihood: PairLikelihood, point: Array) -> Array:
+    """Return what clusters of questions add to the gradient, of shape (cluster, p)."""
     if data.paired:
         by_trial = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
         rows = by_trial.reshape(data.shape[1], data.shape[2], -1).sum(axis=1)
@@ -43,21 +92,7 @@ def question_gradients(data: Responses, likelihood: PairLikelihood, point: Array
         step = max(1, BATCH_SIZE // len(data.systems) ** 2)
         blocks = np.split(by_question, range(step, len(by_question), step))
         rows = np.concatenate([likelihood.gradient(point, *compare_cells(b)) for b in blocks])
-    return Contributions.of(sums_over_clusters(rows, data))
-
-
-def trial_gradients(data: Responses, likelihood: PairLikelihood, point: Array) -> Contributions:
-    """Return what the trials of each question, shared by all systems, add to the gradient.
-
-    Parameters and result are those of :func:`question_gradients`.
-    """
-    require_two_trials(data)
-    levels = data.levels.reshape(len(data.systems), -1)
-    rows = np.sqrt((widening_for_single_trials(data) ** 2).mean()) * _event_gradients(
-        levels, likelihood, point
-    )
-    (observed,) = np.nonzero((levels >= 0).any(axis=0))
-    return Contributions.of(rows[observed], observed // data.shape[2])
+    return sums_over_clusters(rows, data)
 
 
 def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point: Array) -> Array:

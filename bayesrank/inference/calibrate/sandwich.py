@@ -30,6 +30,7 @@ References
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -37,11 +38,11 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
-from bayesrank.inference.calibrate.battle_units import unit_variance
+from bayesrank.inference.calibrate.battle_units import unit_variation
 from bayesrank.inference.calibrate.influence import (
     Mode,
-    PriorPart,
     answer_contributions,
+    of_slopes,
     question_contributions,
     trial_contributions,
 )
@@ -50,7 +51,7 @@ from bayesrank.inference.calibrate.jackknife import (
     jackknife_of_many,
     question_jackknife,
 )
-from bayesrank.inference.calibrate.pair_units import question_gradients, trial_gradients
+from bayesrank.inference.calibrate.pair_units import gradient_variation
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
     covariance_of,
@@ -58,6 +59,7 @@ from bayesrank.inference.calibrate.set_covariance import (
     hold_level,
     redraw,
 )
+from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.laplace import anchored
 from bayesrank.inference.fits.pair_counts import pair_counts
@@ -68,10 +70,6 @@ from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import (
     FEW_UNITS,
     warn_of_few_groups,
-)
-from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.weights import (
-    resample,
 )
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
@@ -213,10 +211,9 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     own = problem.information(fit.free[np.newaxis])[0]
     prior = fit.information - own
     pull = problem.gradient(fit.free[np.newaxis])[0]
-    variance, freedom = _gradient_units(run, likelihood, fit.free)
-    variance = (freedom * variance + own) / (freedom + 1.0)
     open_pull = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    return variance + np.outer(pull, pull) + open_pull
+    found = over_units(run, partial(_gradient_units, run, likelihood, fit.free))
+    return ModelPart(own, pull, open_pull).covariance(cast("Variation", found))
 
 
 def _problem(run: Run, likelihood: PairLikelihood) -> ZeroSumScores:
@@ -228,21 +225,12 @@ def _problem(run: Run, likelihood: PairLikelihood) -> ZeroSumScores:
     return pair_rows(likelihood, battles, battles.design(formula))
 
 
-def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array) -> tuple[Array, float]:
-    """Return the covariance of the gradient over units, and its degrees of freedom."""
-    data = cast("Responses | Comparisons", run.data)
-    if isinstance(data, Battles):
-        rows = pair_rows(likelihood, data, data.design(run.formula))
-        return unit_variance(rows, run.unit, point), data.units[run.unit] - 1.0
-    if isinstance(data, Responses) and (data.paired or run.target == "population"):
-        units = question_gradients if run.target == "population" else trial_gradients
-        table = units(data, likelihood, point)
-        return table.widening * table.covariance, table.freedom
-    rng = np.random.default_rng(run.seed)
-    batches = resample(data, "pairs", target=run.target, smooth=True, size=run.size, rng=rng)
-    wins, ties = point_arguments(data, "pairs")
-    found = np.concatenate([likelihood.gradient(point, *batch) for batch in batches])
-    return covariance_of(found), float(wins.sum() + ties.sum() / 2.0)
+def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array, kind: str) -> Variation:
+    """Return how the gradient varies over one kind of units."""
+    if isinstance(run.data, Battles):
+        rows = pair_rows(likelihood, run.data, run.data.design(run.formula))
+        return unit_variation(rows, kind, point)
+    return gradient_variation(cast("Responses", run.data), likelihood, point, kind, run.seed)
 
 
 def calibrate(
@@ -339,19 +327,37 @@ def score_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses."""
     from bayesrank.inference.fits.mml import MarginalFit  # loads what few methods need
 
-    table = _jackknife(run, fit)
     if isinstance(fit, MarginalFit):
-        if table is None:
-            table = answer_contributions(fit.slopes(), cast("Responses", run.data))
-        return marginal_prior(fit).covariance(table)
-    if fit.refit is not None and table is not None:
-        # Far from a parabola, so that its curvature says nothing of posterior and prior.
-        return table.widening * table.covariance
+        found = over_units(run, partial(_marginal_units, run, fit))
+        return marginal_prior(fit).covariance(cast("Variation", found))
+    data = cast("Responses", run.data)
+    if fit.refit is not None:
+        found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
+        if found is not None:
+            # Far from a parabola, so that its curvature says nothing of posterior and prior.
+            return found.covariance
     information, constraints = fit.curvature()
-    return _responses_covariance(run, Mode(fit.free, information, constraints, fit.unpack), table)
+    return _responses_covariance(
+        run, Mode(fit.free, information, constraints, fit.unpack), fit.without
+    )
 
 
-def marginal_prior(fit: "MarginalFit") -> PriorPart:
+def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:
+    """Return how posterior means of abilities vary over one kind of units."""
+    data = cast("Responses", run.data)
+    if kind == "question":
+        found = None
+        if _has_many_maxima(run):
+            found = jackknife_of_many(fit.afresh, fit.score, data)
+        elif fit.without is not None:
+            found = question_jackknife(fit.without, data)
+        if found is not None:
+            return found
+        kind = "trial"
+    return answer_contributions(*of_slopes(fit.slopes()), data, unit=kind)
+
+
+def marginal_prior(fit: "MarginalFit") -> ModelPart:
     """Return what posterior means of abilities owe to their normal distribution."""
     variance = fit.posterior.sd() ** 2
     mean, sd = (
@@ -361,19 +367,7 @@ def marginal_prior(fit: "MarginalFit") -> PriorPart:
         variance, np.square(sd), out=np.ones_like(variance), where=np.asarray(sd) > 0.0
     )
     pull, left_open = share * (fit.score - mean), np.diag(share**2 * variance)
-    return PriorPart(np.diag((1.0 - share) * variance), pull, left_open)
-
-
-def _jackknife(run: Run, fit: Fit | None) -> Contributions | None:
-    """Return what units add to the scores by fits to parts of the data, where there are those."""
-    data = cast("Responses", run.data)
-    if fit is not None and fit.refit is not None:
-        return jackknife_by_refits(fit.refit, data, run.target)
-    if run.target != "population" or fit is None or fit.without is None:
-        return None
-    if _has_many_maxima(run):
-        return jackknife_of_many(cast("MarginalFit", fit).afresh, fit.score, data)
-    return question_jackknife(fit.without, data)
+    return ModelPart(np.diag((1.0 - share) * variance), pull, left_open)
 
 
 def _has_many_maxima(run: Run) -> bool:
@@ -387,15 +381,23 @@ def _has_many_maxima(run: Run) -> bool:
     return bool(cast("Responses", run.data).trials.max() < 2)
 
 
-def _responses_covariance(run: Run, mode: Mode, table: Contributions | None = None) -> Array:
+def _responses_covariance(
+    run: Run, mode: Mode, without: Callable[[NDArray[np.bool_]], Array] | None = None
+) -> Array:
+    """Return the covariance of scores at a mode of responses, by fits without questions if any."""
     if not mode.point.size:  # a system alone, with nothing to be compared with
         return np.zeros((len(run.data.systems),) * 2)
     model = load_function(run.method.gradient or "")(run.data, **run.options)
-    if table is None:
-        units = question_contributions if run.target == "population" else trial_contributions
-        table = units(mode, model)
+
+    def over(kind: str) -> Variation:
+        if kind != "question":
+            return trial_contributions(mode, model, kind)
+        found = None if without is None else question_jackknife(without, model.data)
+        return question_contributions(mode, model) if found is None else found
+
     same_questions = run.target != "population"
-    return mode.prior(model, same_questions=same_questions).covariance(table)
+    found = cast("Variation", over_units(run, over))
+    return mode.prior(model, same_questions=same_questions).covariance(found)
 
 
 def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:

@@ -6,172 +6,14 @@ as kernels and factories report them, with a leading axis of points: ``score`` o
 (point, system), ``difficulty`` of shape (point, question) and so on.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.calibrate.cells_and_events import CellModel, EventModel, Named, Scaling
 from bayesrank.responses import Responses
 from bayesrank.time_axis import check_time_axis
-
-Array = NDArray[np.float64]
-Named = Mapping[str, Array]
-
-# Parameters that belong to a question. In another sample of questions there are others.
-QUESTION_PARAMETERS = frozenset(
-    {"difficulty", "discrimination", "guessing", "intercept", "loading"}
-)
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """A mean over questions that is held, and so sets the origin or the unit of the scores.
-
-    Another sample of questions has another mean.
-
-    Attributes
-    ----------
-    of : callable
-        The quantity whose mean is held, of shape (point, question), NaN or infinite for questions
-        that were left out.
-    lowered : callable
-        Parameters with the quantity of all questions lower by some amount.
-    """
-
-    of: Callable[[Named], Array]
-    lowered: Callable[[Named, float], Named]
-
-    def shares(self, named: Named) -> Array:
-        """Return what each question adds to the mean, of shape (question,), at a single point."""
-        values = self.of(named)[0]
-        kept = np.isfinite(values)
-        return np.where(kept, values, 0.0) / max(int(kept.sum()), 1)
-
-
-@dataclass(frozen=True)
-class CellModel:
-    """Independent answers, with log-odds for every system and question.
-
-    Attributes
-    ----------
-    data : Responses
-        Binary outcomes.
-    predictor : callable
-        Log-odds of right answers from named parameters, of shape (point, system, question), or
-        (point, system, question, trial); infinite or NaN for questions that were left out.
-    scaling : Scaling, optional
-        What sets the origin or the unit of the scores, if not the systems.
-    mean_of : callable, optional
-        Shares of each question in scores that are means over questions, (question, system).
-    """
-
-    data: Responses
-    predictor: Callable[[Named], Array]
-    scaling: Scaling | None = None
-    mean_of: Callable[[Named], Array] | None = None
-
-    def log_odds(self, named: Named) -> Array:
-        """Return log-odds, 0 for questions that were left out."""
-        found = self.predictor(named)
-        return np.where(np.isfinite(found), found, 0.0)
-
-    def leaning(self, at: Named) -> Callable[[Named], Array]:
-        """Return a function with the slopes of the log-likelihoods of questions, (point, question).
-
-        They are log-odds weighted by residuals, which take no logarithms.
-        """
-        residual, _ = self._moments(at)
-        axes = "lm,plm->pm" if residual.ndim == 2 else "lmn,plmn->pm"
-        return lambda named: np.einsum(axes, residual, self.log_odds(named))
-
-    def bend(self, at: Named, up: Named, down: Named) -> Array:
-        """Return expected minus second derivatives along half the way between two points."""
-        noise = self._moments(at)[1].ravel()
-        rise = (self.log_odds(up) - self.log_odds(down)).reshape(-1, noise.size) / 2.0
-        return np.einsum("pi,i,pi->p", rise, noise, rise)
-
-    def pull(self, at: Named, amount: float) -> Callable[[Named], Array]:
-        """Return a function with the slopes of what lowering the scaled mean adds, (point,)."""
-        scaling = self.scaling
-        residual, noise = self._moments(at)
-        if scaling is None:
-            return lambda named: np.zeros(len(named["score"]))
-
-        def rise(named: Named) -> Array:
-            ends = (scaling.lowered(named, side * amount) for side in (1.0, -1.0))
-            up, down = (self.log_odds(end).reshape(-1, residual.size) for end in ends)
-            return (up - down) / (2.0 * amount)
-
-        bent = noise.ravel() * rise(at)[0]
-        return lambda named: (
-            rise(named) @ residual.ravel() - self.log_odds(named).reshape(-1, residual.size) @ bent
-        )
-
-    def _moments(self, at: Named) -> tuple[Array, Array]:
-        """Return residuals and variances of the numbers right at a point, by cell or by trial."""
-        logit = self.log_odds(at)[0]
-        right, trials = self._counts(logit.ndim)
-        chance = logistic(logit)
-        return right - trials * chance, trials * chance * (1.0 - chance)
-
-    def _counts(self, ndim: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return right answers and trials by cell, or by trial where log-odds change with it."""
-        if ndim == 2:
-            return self.data.binary_counts
-        return self.data.outcomes == 1, self.data.observed
-
-    def direct(self, named: Named) -> Array:
-        """Return what a question adds to scores that are means over questions themselves."""
-        return np.zeros((1, 1)) if self.mean_of is None else np.nan_to_num(self.mean_of(named))
-
-
-@dataclass(frozen=True)
-class EventModel:
-    """Events of one question and trial each, with right and wrong systems.
-
-    Attributes
-    ----------
-    data : Responses
-        Binary outcomes.
-    log_chance : callable
-        Log-likelihoods of events from named parameters and the right and wrong systems, both of
-        shape (event, system); of shape (point, event).
-    """
-
-    data: Responses
-    log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
-
-    @cached_property
-    def _events(self) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return where events are among questions and trials, and who was right and wrong."""
-        columns = self.data.outcomes.reshape(len(self.data.systems), -1).T
-        right, wrong = columns == 1, columns == 0
-        (where,) = np.nonzero(right.any(axis=1) & wrong.any(axis=1))
-        return where, right[where], wrong[where]
-
-    def by_trial(self, named: Named) -> Array:
-        """Return log-likelihoods of shape (point, question, trial)."""
-        where, right, wrong = self._events
-        n_points, (_, n_questions, n_trials) = len(named["score"]), self.data.shape
-        found = np.zeros((n_points, n_questions * n_trials))
-        found[:, where] = self.log_chance(named, right, wrong)
-        return found.reshape(n_points, n_questions, n_trials)
-
-    def leaning(self, _: Named) -> Callable[[Named], Array]:
-        """Return the log-likelihoods of questions, (point, question), by parameters."""
-        return lambda named: self.by_trial(named).sum(axis=-1)
-
-    def bend(self, at: Named, up: Named, down: Named) -> Array:
-        """Return minus second differences of the log-likelihood."""
-        middle, one, other = (self.by_trial(named).sum(axis=(1, 2)) for named in (at, up, down))
-        return 2.0 * middle - one - other
-
-
-type UnitModel = CellModel | EventModel
 
 
 def rasch(data: Responses, **_: Any) -> CellModel:
@@ -204,7 +46,7 @@ def irt_3pl(
 ) -> CellModel:
     """Return the 3PL model."""
 
-    def log_odds(named: Named) -> Array:
+    def log_odds(named: Named) -> NDArray[np.float64]:
         known = _lines(named)
         chance = np.asarray(named["guessing"][:, np.newaxis] if guessing is None else guessing)
         with np.errstate(divide="ignore", invalid="ignore"):  # no guessing; left-out questions
@@ -234,7 +76,7 @@ def dynamic_irt(
     )
     centred = times - times.mean()
 
-    def log_odds(named: Named) -> Array:
+    def log_odds(named: Named) -> NDArray[np.float64]:
         if variant == "growth":
             states = named["ability"][..., np.newaxis] + named["slope"][..., np.newaxis] * centred
         else:
@@ -247,10 +89,10 @@ def dynamic_irt(
 def mirt(data: Responses, *, score: str = "mean_slope", **_: Any) -> CellModel:
     """Return the multidimensional model."""
 
-    def slopes(named: Named) -> Array:
+    def slopes(named: Named) -> NDArray[np.float64]:
         return np.einsum("plk,pmk->plm", named["ability"], named["loading"])
 
-    def mean_slope(named: Named) -> Array:
+    def mean_slope(named: Named) -> NDArray[np.float64]:
         each = slopes(named)[0].T
         return (each - np.nanmean(each, axis=0)) / np.isfinite(each[:, 0]).sum()
 
@@ -267,7 +109,7 @@ def hierarchical_binomial(data: Responses, **_: Any) -> CellModel:
     place = {name: position for position, name in enumerate(dict.fromkeys(groups))}
     benchmark = np.array([place[name] for name in groups])
 
-    def log_odds(named: Named) -> Array:
+    def log_odds(named: Named) -> NDArray[np.float64]:
         ability = named["score"][..., np.newaxis]
         if "benchmark_ability" in named:
             ability = named["benchmark_ability"][..., benchmark]
@@ -291,7 +133,9 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
     from bayesrank.inference.fits.luce import log_sets
     from bayesrank.inference.fits.winner_sets import winner_sets
 
-    def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
+    def log_chance(
+        named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         score, size = named["score"], right.sum(axis=1)
         sizes, position = np.unique(size, return_inverse=True)
         sets, member_of = np.unique(right | wrong, axis=0, return_inverse=True)
@@ -314,15 +158,15 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
     return EventModel(data, log_chance)
 
 
-def _rasch_log_odds(named: Named) -> Array:
+def _rasch_log_odds(named: Named) -> NDArray[np.float64]:
     return named["score"][:, :, np.newaxis] - named["difficulty"][:, np.newaxis]
 
 
-def _relative_log_odds(named: Named) -> Array:
+def _relative_log_odds(named: Named) -> NDArray[np.float64]:
     return named["contrast"][:, :, np.newaxis] + named["intercept"][:, np.newaxis]
 
 
-def _lines(named: Named) -> Array:
+def _lines(named: Named) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # questions that were left out
         return named["discrimination"][:, np.newaxis] * _rasch_log_odds(named)
 
