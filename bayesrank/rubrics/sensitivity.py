@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 # Blue and orange of the Okabe-Ito palette, which colour-blind readers can tell apart.
-_BLUE, _ORANGE = "#0072B2", "#D55E00"
 
 Box = tuple[Sequence[float], Sequence[float]]
 
@@ -148,22 +147,23 @@ def plot_weight_sensitivity(table: pd.DataFrame) -> "Figure":
     matplotlib.figure.Figure
         A line per system from its best to its worst rank, with a mark at the mean; best on top.
     """
-    from matplotlib.figure import Figure
+    from bayesrank.reporting.figures.canvas import label_rows, rank_along, row_size, take_axes
+    from bayesrank.reporting.figures.finish import finish
+    from bayesrank.reporting.figures.palette import BLUE, ORANGE
 
     ordered = table.sort_values("rank_mean", kind="stable")
-    position = np.arange(len(ordered))
-    figure = Figure(figsize=(7.0, 1.2 + 0.26 * len(ordered)), layout="constrained")
-    axes = figure.subplots()
+    labels = ordered["system"].astype(str).to_list()
+    rows = range(len(labels))
+    _, axes = take_axes(None, *row_size(labels))
+    label_rows(axes, labels)
     ends = ordered["rank_best"], ordered["rank_worst"]
-    axes.hlines(position, *ends, color=_BLUE, label="range")
-    axes.plot(ordered["rank_mean"], position, "o", color=_BLUE, label="mean over weights")
+    axes.hlines(rows, *ends, color=BLUE, label="range")
+    axes.plot(ordered["rank_mean"], rows, "o", color=BLUE, label="mean over weights")
     if "rank" in ordered:
-        axes.plot(ordered["rank"], position, "|", color=_ORANGE, label="stated weights", ms=10)
-    axes.set_yticks(position, ordered["system"])
-    axes.invert_yaxis()
+        axes.plot(ordered["rank"], rows, "|", color=ORANGE, label="stated weights", ms=10)
+    rank_along(axes, *ends)
     axes.set_xlabel("rank over the region of weights")
-    axes.legend(loc="best", frameon=False)
-    return figure
+    return finish(axes)
 
 
 def _category_shares(data: Responses) -> FloatArray:

@@ -45,7 +45,7 @@ def plot(study: xr.Dataset) -> "Figure":
     >>> data = Responses(studies.simulate.biased_coins([0.9, 0.6, 0.3], n_trials=10)["outcomes"])
     >>> figure = studies.plot(studies.stability(data, ["avg", "borda"], draws=5))
     >>> figure.axes[0].get_xlabel()
-    "Kendall's tau-b with the gold standard, mean and standard deviation"
+    "Kendall's tau-b with the gold standard"
     """
     name = str(study.attrs.get("study"))
     if name not in _DRAWERS:
@@ -89,7 +89,7 @@ def _consensus(study: xr.Dataset) -> "Figure":
         f"{names[place]}{others}  {number}"
         for place, others, number in zip(order, equals, numbers, strict=True)
     ]
-    figure, _ = draw_cells(
+    axes = draw_cells(
         values,
         rows,
         list(map(str, numbers)),
@@ -100,7 +100,7 @@ def _consensus(study: xr.Dataset) -> "Figure":
         numbers=~np.isnan(values),
         number_text="{:.2f}".format,
     )
-    return figure
+    return _finish(axes)
 
 
 def _convergence(study: xr.Dataset) -> "Figure":
@@ -115,21 +115,20 @@ def _model_pools(study: xr.Dataset) -> "Figure":
     labels = _names(study, "method")
     series = dict(zip(_names(study, "size"), mean[:, order], strict=True))
     spread = study["tau_sd"].transpose("size", "method").values[:, order]
-    figure, axes = _dots(
+    axes = _dots(
         [labels[place] for place in order],
         series,
         "tau-b of a pool, mean and standard deviation over pools",
         spread=spread,
     )
-    _legend(axes, title="systems per pool")
-    return figure
+    return _finish(axes, title="systems per pool")
 
 
 def _prior_transfer(study: xr.Dataset) -> "Figure":
     from bayesrank.reporting.figures.canvas import take_axes
     from bayesrank.reporting.figures.palette import CYCLE, MUTED
 
-    figure, axes = take_axes(None, 5.5, 3.6)
+    _, axes = take_axes(None, 5.5, 3.6)
     counts = study["n_earlier"].values
     for place, n in enumerate(study["n_trials"].values):
         gain = study["gain"].isel(n_trials=place)
@@ -143,14 +142,13 @@ def _prior_transfer(study: xr.Dataset) -> "Figure":
     axes.set_xlabel("trials of the earlier version")
     axes.set_ylabel("gain in tau-b")
     axes.spines[["top", "right"]].set_visible(False)
-    _legend(axes, title="trials of the new version")
-    return figure
+    return _finish(axes, title="trials of the new version")
 
 
 def _perturbation(study: xr.Dataset) -> "Figure":
     from bayesrank.reporting.figures.palette import CYCLE
 
-    figure, axes = _axes(6.0, 3.6)
+    axes = _axes(6.0, 3.6)
     drawn = [name for name in ("competency", "difficulty") if study[name].notnull().any()]
     # Measures of one number of removed units, or Spearman's rho by number.
     by_number = study.sizes["k"] > 1
@@ -172,22 +170,20 @@ def _perturbation(study: xr.Dataset) -> "Figure":
         axes.set_xlabel(f"{study.attrs['remove']} removed")
     measure = "Spearman's rho" if by_number else "correlation"
     axes.set_ylabel(f"{measure} with the estimate from all")
-    axes.legend(frameon=False)
-    return figure
+    return _finish(axes)
 
 
 def _difficulty_leave_one_out(study: xr.Dataset) -> "Figure":
     spearman = study.sel(measure="spearman")
     series = {name: spearman[name].values for name in ("stability", "prediction")}
-    figure, axes = _dots(_names(study, "system"), series, "Spearman's rho without the system")
-    _legend(axes)
-    return figure
+    axes = _dots(_names(study, "system"), series, "Spearman's rho without the system")
+    return _finish(axes)
 
 
 def _difficulty_levels(study: xr.Dataset) -> "Figure":
     from bayesrank.reporting.figures.palette import CYCLE
 
-    figure, axes = _axes(6.0, 3.6)
+    axes = _axes(6.0, 3.6)
     groups, left = _names(study, "group"), np.zeros(study.sizes["group"])
     for place, level in enumerate(_names(study, "level")):
         share = study["share"].sel(level=level).fillna(0.0).values
@@ -195,14 +191,13 @@ def _difficulty_levels(study: xr.Dataset) -> "Figure":
         left = left + share
     axes.invert_yaxis()
     axes.set_xlabel("share of questions")
-    _legend(axes)
-    return figure
+    return _finish(axes)
 
 
 def _damping_sensitivity(study: xr.Dataset) -> "Figure":
     from bayesrank.reporting.figures.palette import sequential
 
-    figure, axes = _axes(6.0, 3.6)
+    axes = _axes(6.0, 3.6)
     # From a third on: the lightest shades are hard to see.
     shades = sequential()(np.linspace(1 / 3, 1, study.sizes["damping"]))
     for damping, changes, shade in zip(study["damping"], study["change"], shades, strict=True):
@@ -210,18 +205,17 @@ def _damping_sensitivity(study: xr.Dataset) -> "Figure":
     axes.set_yscale("log")
     axes.set_xlabel("iteration")
     axes.set_ylabel("change of competency and difficulty")
-    _legend(axes, title="damping")
-    return figure
+    return _finish(axes, title="damping")
 
 
 def _bounded_2pl(study: xr.Dataset) -> "Figure":
-    return _dots(_names(study, "system"), {"": study["score"].values}, "score")[0]
+    return _finish(_dots(_names(study, "system"), {"": study["score"].values}, "score"))
 
 
 def _alignment(study: xr.Dataset) -> "Figure":
     labels = [*_names(study, "rater"), "majority"]
     shares = np.append(study["agreement"].values, study["consensus_agreement"].values)
-    return _dots(labels, {"": shares}, "share of judgements that difficulties agree with")[0]
+    return _finish(_dots(labels, {"": shares}, "share of judgements that difficulties agree with"))
 
 
 def _prior_sensitivity(study: xr.Dataset) -> "Figure":
@@ -242,17 +236,17 @@ def _adaptive(study: xr.Dataset) -> "Figure":
 
 
 def _greedy_effect(study: xr.Dataset) -> "Figure":
-    figure, axes = _axes(5.5, 3.6)
+    axes = _axes(5.5, 3.6)
     axes.boxplot(list(study["tau"].values), tick_labels=_names(study, "prior"))
     axes.set_ylabel("tau-b with the gold standard")
     axes.set_title(f"greedy alignment {float(study['alignment']):.3f}", fontsize="medium")
-    return figure
+    return _finish(axes)
 
 
 def _conflict(study: xr.Dataset) -> "Figure":
     surprise = -np.log10(np.maximum(study["p_value"].values, 1e-16))
     label = "-log10 of the p-value (more than 1.3: unlikely at 5 %)"
-    return _dots(_names(study, "system"), {"": surprise}, label)[0]
+    return _finish(_dots(_names(study, "system"), {"": surprise}, label))
 
 
 def _simulated(study: xr.Dataset) -> "Figure":
@@ -267,7 +261,7 @@ def _simulated(study: xr.Dataset) -> "Figure":
     axes.set_xlabel("question")
     axes.set_yticks(range(len(labels)), labels)
     figure.colorbar(image, ax=axes, label="share of right answers")
-    return figure
+    return _finish(axes)
 
 
 _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
@@ -298,16 +292,17 @@ _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
 )
 
 
-def _axes(width: float, height: float) -> "tuple[Figure, Axes]":
+def _axes(width: float, height: float) -> "Axes":
     """Return new axes for boxes that stand side by side."""
     from bayesrank.reporting.figures.canvas import take_axes
+    from bayesrank.reporting.figures.finish import suited
     from bayesrank.reporting.figures.palette import GRID
 
-    figure, axes = take_axes(None, width, height)
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    _, axes = take_axes(None, width, height)
+    axes.grid(axis="y", color=suited(axes, GRID), linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return axes
 
 
 def _dots(
@@ -316,12 +311,12 @@ def _dots(
     xlabel: str,
     *,
     spread: NDArray[np.float64] | None = None,
-) -> "tuple[Figure, Axes]":
+) -> "Axes":
     """Draw a row per label, with a dot of every series of values, and a bar of its spread."""
     from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
     from bayesrank.reporting.figures.palette import CYCLE
 
-    figure, axes = take_axes(None, *row_size(labels))
+    _, axes = take_axes(None, *row_size(labels))
     label_rows(axes, labels)
     for place, (name, values) in enumerate(series.items()):
         colour = CYCLE[place % len(CYCLE)]
@@ -332,14 +327,14 @@ def _dots(
             axes.hlines(rows, *ends, color=colour, linewidth=1.2)
         axes.plot(values, rows, "o", markersize=4.0, color=colour, label=name)
     axes.set_xlabel(xlabel)
-    return figure, axes
+    return axes
 
 
-def _legend(axes: "Axes", title: str | None = None) -> None:
+def _finish(axes: "Axes", title: str | None = None) -> "Figure":
     """Name the series beside the rows, where it hides none of them."""
-    axes.legend(
-        title=title, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0)
-    )
+    from bayesrank.reporting.figures.finish import finish
+
+    return finish(axes, legend="beside", title=title)
 
 
 def _comparison(ranks: Mapping[str, xr.DataArray], title: str) -> "Figure":

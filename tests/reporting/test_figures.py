@@ -45,7 +45,7 @@ def test_leaderboard_shows_score_interval_and_bound(three: xr.DataTree) -> None:
 
 def test_leaderboard_names_the_probabilities(three: xr.DataTree) -> None:
     figure = plot_leaderboard(three)
-    names = {text.get_text() for text in figure.legends[0].get_texts()}
+    names = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
     assert names == {"score", "95 % interval", "lower bound (5 %)"}
 
 

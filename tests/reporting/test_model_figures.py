@@ -48,7 +48,7 @@ def test_item_curves_show_the_named_questions_from_easy_to_hard() -> None:
     result = item_result(difficulty=[3.0, 1.0, 2.0, 0.0])
     figure = plot_item_curves(result, questions=["q0", "q1"])
     shown = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert shown == ["q1", "q0"]
+    assert shown == ["other questions", "q1", "q0", "systems"]
 
 
 def test_item_curves_mark_the_systems() -> None:

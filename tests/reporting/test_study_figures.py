@@ -116,7 +116,7 @@ def test_tradeoff_names_what_nothing_beats_in_both() -> None:
     own = stability([[[0.6]], [[0.8]], [[0.5]], [[0.6]]], methods)
     axes = plot_tradeoff(gold, own).axes[0]
     named = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert named == ["1  exact (+1)", "2  steady"]
+    assert named == ["other methods", "1  exact (+1)", "2  steady"]
     behind = axes.get_lines()[0]
     np.testing.assert_allclose([behind.get_xdata(), behind.get_ydata()], [[0.5], [0.4]])
 
@@ -166,7 +166,7 @@ def test_convergence_of_several_methods_is_compared() -> None:
     (axes,) = figure.axes
     steps = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
     np.testing.assert_allclose([line.get_ydata() for line in steps], cdf)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "bayes: 60.0 % never",
         "pass_at_k(k=2): 80.0 % never",
     ]
@@ -265,8 +265,7 @@ def test_rubric_agreement_has_a_row_per_scheme_and_a_mark_per_reference(rubrics:
     bars = [each for each in axes.collections if isinstance(each, LineCollection)]
     ends = [segment[:, 0] for segment in bars[0].get_segments()]
     np.testing.assert_allclose(ends, [[0.55, 0.65], [0.4, 0.6]])
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "right answers",
         "the scheme itself",
     ]

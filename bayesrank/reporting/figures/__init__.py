@@ -13,6 +13,7 @@ from bayesrank.reporting.figures.hodge_flow import plot_hodge_flow
 from bayesrank.reporting.figures.items import plot_difficulty, plot_item_curves
 from bayesrank.reporting.figures.leaderboard import plot_leaderboard
 from bayesrank.reporting.figures.method_agreement import plot_method_agreement
+from bayesrank.reporting.figures.panels import plot_group_scores
 from bayesrank.reporting.figures.prior_sensitivity import plot_prior_sensitivity
 from bayesrank.reporting.figures.rank_comparison import plot_rank_comparison
 from bayesrank.reporting.figures.rank_flow import plot_rank_flow
@@ -33,6 +34,7 @@ __all__ = [
     "plot_convergence",
     "plot_difficulty",
     "plot_gold_agreement",
+    "plot_group_scores",
     "plot_groups",
     "plot_hodge_flow",
     "plot_item_curves",

@@ -5,24 +5,36 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from rich.cells import cell_len
 
+from bayesrank.layout import shorten_apart
+from bayesrank.reporting.figures.finish import fitting, room, suited
 from bayesrank.reporting.figures.palette import BAND, GRID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+    from matplotlib.axis import Axis, XAxis, YAxis
+    from numpy.typing import ArrayLike
 
 _DPI = 150
 _ROW_INCHES = 0.24
 _CHARACTER_INCHES = 0.075
+# Above and below rows; of labels, the most of a width and the fewest characters.
+_AROUND_INCHES = 1.2
+_LABEL_SHARE, _LEAST_CHARACTERS = 0.48, 8
+_LEAST_TAU = 0.1
 
 
 class Drawing(Figure):
     """A Matplotlib figure that notebooks show although pyplot, which they watch, made none."""
+
+    lays_itself_out = True
+    grows = True  # where the caller did not choose its size
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -31,7 +43,12 @@ class Drawing(Figure):
 
 
 def take_axes(
-    ax: "Axes | None", width: float, height: float, *, layout: str = "constrained"
+    ax: "Axes | None",
+    width: float,
+    height: float,
+    figsize: tuple[float, float] | None = None,
+    *,
+    layout: str = "constrained",
 ) -> "tuple[Figure, Axes]":
     """Return axes to draw on: those of the caller, or new ones on a figure of the stated size.
 
@@ -41,6 +58,8 @@ def take_axes(
         What the caller of a plot passed.
     width, height : float
         Inches of a new figure.
+    figsize : (float, float), optional
+        What the caller wants instead.
     layout : str, default "constrained"
         Layout engine of a new figure.
 
@@ -52,7 +71,9 @@ def take_axes(
     if ax is not None:
         return cast("Figure", ax.get_figure(root=True)), ax
     # pyplot would choose a window system and keep the figure alive.
-    figure = Drawing(figsize=(width, height), layout=cast("Any", layout))
+    size = (width, height) if figsize is None else figsize
+    figure = Drawing(figsize=size, layout=cast("Any", layout))
+    figure.grows = figsize is None
     return figure, figure.subplots()
 
 
@@ -70,12 +91,15 @@ def row_size(labels: "Sequence[str]", *, plot_width: float = 5.0) -> tuple[float
     -------
     width, height : float
     """
-    width = plot_width + _CHARACTER_INCHES * max(map(len, labels))
+    width = plot_width + _CHARACTER_INCHES * max(map(cell_len, labels))
     return width, 1.3 + _ROW_INCHES * len(labels)
 
 
 def label_rows(axes: "Axes", labels: "Sequence[str]") -> None:
     """Label a row per system, the first on top, with a fine line behind each.
+
+    Where there is no room for all labels in a size that can be read, every k-th row has one; labels
+    that are wider than half of the room are shortened.
 
     Parameters
     ----------
@@ -84,12 +108,34 @@ def label_rows(axes: "Axes", labels: "Sequence[str]") -> None:
     labels : sequence of str
         One per row.
     """
-    axes.set_yticks(range(len(labels)), labels)
+    size, every = fitting(axes, len(labels), _AROUND_INCHES)
+    longest = int(_LABEL_SHARE * room(axes)[0] / (_CHARACTER_INCHES * size / 10.0))
+    shown = shorten_apart(labels, max(longest, _LEAST_CHARACTERS))[::every]
+    axes.set_yticks(range(0, len(labels), every), shown)
     axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.tick_params(axis="y", length=0, labelsize=size)
+    axes.grid(axis="y", color=suited(axes, GRID), linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def rank_along(axes: "Axes", *ranks: "ArrayLike") -> None:
+    """Make the horizontal axis that of ranks, with room for all that are drawn."""
+    every = np.concatenate([np.ravel(np.asarray(each, dtype=np.float64)) for each in ranks])
+    seen = every[np.isfinite(every)]
+    if len(seen):
+        axes.set_xlim(seen.min() - 0.6, seen.max() + 0.6)
+    count_along(axes.xaxis)
+    axes.set_xlabel("rank")
+
+
+def tau_along(axis: "XAxis | YAxis", values: "ArrayLike") -> None:
+    """Keep an axis of correlations from a range that is all one value, or beyond what they are."""
+    low, high = axis.get_view_interval()
+    seen = np.asarray(values, dtype=np.float64)
+    if np.isfinite(seen).any() and high - low < _LEAST_TAU:
+        low = min(low, high - _LEAST_TAU)
+    axis.axes.set(**{f"{axis.axis_name}lim": (max(low, -1.02), min(high, 1.02))})
 
 
 def count_along(axis: "Axis") -> None:

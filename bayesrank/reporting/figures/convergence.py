@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bayesrank.reporting.figures.canvas import count_along, take_axes
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import BLUE, CYCLE, GREEN, INK, ORANGE
 
 if TYPE_CHECKING:
@@ -11,13 +12,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_convergence(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figure":
+def plot_convergence(
+    study: "xr.Dataset",
+    *,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw from how many trials on the rankings of the replicates stay as they are.
 
     Parameters
     ----------
     study : xarray.Dataset
         What :func:`bayesrank.studies.convergence` returned.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -38,7 +46,7 @@ def plot_convergence(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figur
     '0.0 % never converge'
     """
     several = "method" in study.dims
-    figure, axes = take_axes(ax, 7.0, 4.0)
+    _, axes = take_axes(ax, 7.0, 4.0, figsize)
     if several:
         _draw_methods(axes, study)
     else:
@@ -48,12 +56,7 @@ def plot_convergence(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figur
     count_along(axes.xaxis)
     axes.set_xlabel("n (trials)")
     axes.spines[["top", "right"]].set_visible(False)
-    if ax is None:
-        columns = 2 if several else 4
-        figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
-    else:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
+    return finish(axes, legend="below")
 
 
 def _draw_one(axes: "Axes", study: "xr.Dataset") -> None:

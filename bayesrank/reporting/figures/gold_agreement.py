@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import BLUE, INK
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME
 from bayesrank.results.same_rankings import collapse
@@ -16,13 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_gold_agreement(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figure":
+def plot_gold_agreement(
+    study: "xr.Dataset",
+    *,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw the agreement of each method with the gold standard as bars.
 
     Parameters
     ----------
     study : xarray.Dataset
         What :func:`bayesrank.studies.consensus` returned.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -61,14 +69,13 @@ def plot_gold_agreement(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Fi
         for place in order
     ]
     rows = np.arange(len(order))
-    figure, axes = take_axes(ax, *row_size(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
-    axes.barh(rows, tau[order], height=0.6, color=BLUE)
+    axes.barh(rows, tau[order], height=0.6, color=BLUE, label="tau-b")
     if "tau_true_lower" in groups:
         low, high = (groups[f"tau_true_{end}"].values[order] for end in ("lower", "upper"))
         label = "interval without the noise of the gold standard"
         axes.hlines(rows, low, high, color=INK, linewidth=1.5, label=label)
-        figure.legend(loc="outside lower center", fontsize=8, frameon=False)
     axes.set_xlim(min(0.0, float(np.nanmin(tau, initial=0.0))), 1.0)
     axes.set_xlabel("Kendall's tau-b with the gold standard", fontsize=9)
-    return figure
+    return finish(axes, legend="below", empty="No ranking has a tau: all of them tie every system.")

@@ -7,6 +7,8 @@ import numpy as np
 
 from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import take_axes
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.labels import left_to_right
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 
 if TYPE_CHECKING:
@@ -17,13 +19,20 @@ if TYPE_CHECKING:
 _N_NAMED = 5
 
 
-def plot_hodge_flow(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figure":
+def plot_hodge_flow(
+    result: "xr.DataTree",
+    *,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw the flow between each two systems against the difference of their scores.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned for ``"hodge_rank"``.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -64,7 +73,7 @@ def plot_hodge_flow(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figu
     compared = (wins + wins.T + ties)[first, second] > 0
     first, second = first[compared], second[compared]
     difference, observed_flow = score[first] - score[second], flow[second, first]
-    figure, axes = take_axes(ax, 8.5, 4.8)
+    _, axes = take_axes(ax, 8.5, 4.8, figsize)
     end = float(difference.max(initial=0.0)) * 1.03 or 1.0
     axes.plot([0.0, end], [0.0, end], color=MUTED, linewidth=1.0, label="scores say all")
     axes.axhline(0.0, color=MUTED, linewidth=0.6, linestyle=":")
@@ -80,18 +89,16 @@ def plot_hodge_flow(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figu
     off = np.argsort(-np.abs(observed_flow - difference), kind="stable")[:_N_NAMED]
     names = ranking["system"].values
     for number, pair in enumerate(off, start=1):
-        text = f"{number}  {shorten(names[first[pair]], 24)} | {shorten(names[second[pair]], 24)}"
+        both = (left_to_right(shorten(names[side[pair]], 24)) for side in (first, second))
+        text = f"{number}  {' | '.join(both)}"
         at = difference[pair], observed_flow[pair]
         axes.plot(*at, "o", color=ORANGE, markersize=5.0, label=text)
-        axes.annotate(
-            f"{number}", at, xytext=(4, 3), textcoords="offset points", fontsize=8, color=ORANGE
-        )
+        axes.annotate(f"{number}", at, xytext=(4, 3), textcoords="offset points", fontsize=8)
     axes.set_title(_shares(result), fontsize="medium")
     axes.set_xlabel("difference of the scores")
     axes.set_ylabel("flow, from the comparisons of the two")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return figure
+    return finish(axes, legend="beside")
 
 
 def _shares(result: "xr.DataTree") -> str:

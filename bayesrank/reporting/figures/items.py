@@ -1,14 +1,16 @@
 """Questions of an item response model: their curves and their difficulties."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import label_rows, take_axes
-from bayesrank.reporting.figures.palette import BLUE, CYCLE, GRID, MUTED, ORANGE
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.palette import BLUE, CYCLE, MUTED, ORANGE
+from bayesrank.reporting.figures.panels import Backend, interval_panels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,6 +31,7 @@ def plot_item_curves(
     *,
     questions: Sequence[str] | None = None,
     ci_prob: float = 0.95,
+    figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     r"""Draw the probability of a right answer against ability, a curve per question.
@@ -46,6 +49,8 @@ def plot_item_curves(
         default.
     ci_prob : float, default 0.95
         Probability of the bands.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -68,41 +73,44 @@ def plot_item_curves(
     >>> result = rank(runs, "rasch", backend="map", random_seed=1)
     >>> figure = plot_item_curves(result, questions=["question 2"])
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['question 2']
+    ['other questions', 'question 2', 'systems']
     """
     items = _items(result)
     names = items["question"].values.astype(str)
     shown = _positions(names, questions, items["difficulty"].values.mean(axis=0))
     abilities = result["ranking"].to_dataset()["score"].values
     ability = _range(abilities, items["difficulty"].values)
-    figure, axes = take_axes(ax, 8.0, 4.5)
+    _, axes = take_axes(ax, 8.0, 4.5, figsize)
     tails = (0.5 - ci_prob / 2, 0.5, 0.5 + ci_prob / 2)
+    others = "other questions"
     for position in range(len(names)):
         if position not in shown:
             curve = np.median(_curves(items, position, ability), axis=0)
-            axes.plot(ability, curve, color=GRID, linewidth=0.8, zorder=1)
+            axes.plot(
+                ability, curve, color=MUTED, alpha=0.35, linewidth=0.8, zorder=1, label=others
+            )
+            others = None  # one line of the legend stands for all
     for colour, position in zip(CYCLE, shown, strict=False):
         low, middle, high = np.quantile(_curves(items, position, ability), tails, axis=0)
         axes.fill_between(ability, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.plot(ability, middle, color=colour, label=shorten(names[position], 30))
-    axes.plot(abilities, np.full(len(abilities), -0.03), "|", color=MUTED, markersize=8.0)
+    marks = np.full(len(abilities), -0.03)
+    axes.plot(abilities, marks, "|", color=MUTED, markersize=8.0, label="systems")
     axes.set_ylim(-0.06, 1.02)
-    axes.set_xlabel("ability (marks: the systems)")
+    axes.set_xlabel("ability")
     axes.set_ylabel("Pr(right answer)")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        title=f"question, {100 * ci_prob:g} % band",
-        frameon=False,
-        fontsize="small",
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-    )
-    return figure
+    return finish(axes, legend="beside", title=f"question, {100 * ci_prob:g} % band")
 
 
 def plot_difficulty(
-    result: "xr.DataTree", *, ci_prob: float = 0.95, ax: "Axes | None" = None
-) -> "Figure":
+    result: "xr.DataTree",
+    *,
+    ci_prob: float = 0.95,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Draw the difficulties of questions with credible intervals, the hardest on top.
 
     Parameters
@@ -111,12 +119,16 @@ def plot_difficulty(
         What :func:`bayesrank.rank` returned for an item response model.
     ci_prob : float, default 0.95
         Probability of the intervals.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
+    backend : {"matplotlib", "plotly"}, default "matplotlib"
+        What draws; with plotly, without the marks of systems.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
         A line per question, on the scale of the abilities of the systems, which are marked below.
         Beyond 80 questions, the rows have no names. Far outside of the abilities, the axis is
         logarithmic where some difficulties are there.
@@ -124,7 +136,7 @@ def plot_difficulty(
     Raises
     ------
     ValueError
-        If the result has no difficulties.
+        If the result has no difficulties, or `backend` is unknown.
 
     Examples
     --------
@@ -142,10 +154,19 @@ def plot_difficulty(
     low, middle, high = np.quantile(draws, tails, axis=0)
     order = np.argsort(-middle, kind="stable")
     labels = [shorten(name, 30) for name in items["question"].values[order]]
+    if backend != "matplotlib":
+        import xarray as xr
+
+        values = {"score": middle, "score_lower": low, "score_upper": high}
+        table = xr.Dataset(
+            {name: ("system", each[order]) for name, each in values.items()},
+            {"system": items["question"].values[order]},
+        )
+        return interval_panels(table, labels, xlabel="difficulty", backend=backend, figsize=figsize)
     named = len(order) <= _MOST_LABELLED
     rows = np.arange(len(order))
     height = 1.3 + 0.2 * len(order) if named else 10.0
-    figure, axes = take_axes(ax, 5.0 + 0.075 * named * max(map(len, labels)), height)
+    _, axes = take_axes(ax, 5.0 + 0.075 * named * max(map(len, labels)), height, figsize)
     if named:
         label_rows(axes, labels)
     else:
@@ -171,11 +192,7 @@ def plot_difficulty(
         # leave all others in a line.
         axes.set_xscale("symlog", linthresh=2.0 * max(float(np.abs(abilities).max()), 0.5))
     axes.set_xlabel("difficulty, on the scale of abilities")
-    if ax is None:
-        figure.legend(loc="outside upper right", ncols=3, frameon=False, fontsize="small")
-    else:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
+    return finish(axes)
 
 
 def _items(result: "xr.DataTree") -> "xr.Dataset":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.layout import shorten_apart
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.stored import ranking_of, result_draws
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,7 +17,15 @@ _LEFT_TO_RIGHT = "\N{LEFT-TO-RIGHT MARK}"
 _FIGURE_SPACE = "\N{FIGURE SPACE}"  # as wide as a digit
 
 
-def by_rank(result: "xr.DataTree", needs: Sequence[str] = (), what: str = "") -> "xr.Dataset":
+def by_rank(
+    result: "xr.DataTree",
+    needs: Sequence[str] = (),
+    what: str = "",
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+    ci_prob: float | None = None,
+) -> "xr.Dataset":
     """Return the group ``ranking`` with systems and opponents from best to worst.
 
     Parameters
@@ -28,6 +36,13 @@ def by_rank(result: "xr.DataTree", needs: Sequence[str] = (), what: str = "") ->
         Variables without which there is nothing to draw.
     what : str
         What the figure shows, for the error.
+    systems : sequence of str, optional
+        Those to keep; all by default.
+    top : int, optional
+        Keep as many of the best.
+    ci_prob : float, optional
+        Probability of intervals and decisions, made anew from the draws; that of the result by
+        default.
 
     Returns
     -------
@@ -36,14 +51,66 @@ def by_rank(result: "xr.DataTree", needs: Sequence[str] = (), what: str = "") ->
     Raises
     ------
     ValueError
-        If a variable is absent, since the result has no draws.
+        If a variable is absent, since the result has no draws, or a system is.
     """
     ranking = ranking_of(result)
+    if ci_prob is not None and "lcb" in ranking:
+        ranking = _at_probability(ranking, result, ci_prob)
     if any(name not in ranking for name in needs):
         raise ValueError(f"result must have draws to show {what}; got only a point estimate")
     # Stable, so that tied systems keep the order that the leaderboard shows them in.
     order = np.argsort(ranking["rank"].values, kind="stable")
+    order = order[chosen(ranking["system"].values[order], systems, top)]
     return ranking.isel({dim: order for dim in ("system", "opponent") if dim in ranking.dims})
+
+
+def chosen(names: ArrayLike, systems: Sequence[str] | None, top: int | None) -> list[int]:
+    """Return the places of the systems that a caller asks for, in the order that they have.
+
+    Parameters
+    ----------
+    names : array_like of shape (system,)
+        All systems, best first.
+    systems : sequence of str or None
+        Those to keep; None for all.
+    top : int or None
+        Keep as many of the first; None for all.
+
+    Returns
+    -------
+    list of int
+
+    Raises
+    ------
+    ValueError
+        If a system is unknown, both are given, or `top` is not a number of systems.
+    """
+    known = [str(name) for name in np.asarray(names)]
+    if systems is not None and top is not None:
+        raise ValueError("top must be None where systems are given; got both")
+    if top is not None:
+        if top < 1:
+            raise ValueError(f"top must be at least 1; got {top}")
+        return list(range(min(top, len(known))))
+    if systems is None:
+        return list(range(len(known)))
+    unknown = [name for name in systems if name not in known]
+    if unknown or not len(systems):
+        got = repr(unknown[0]) if unknown else "none"
+        raise ValueError(f"systems must be among {', '.join(known[:10])}; got {got}")
+    return [place for place, name in enumerate(known) if name in set(systems)]
+
+
+def _at_probability(ranking: "xr.Dataset", result: "xr.DataTree", ci_prob: float) -> "xr.Dataset":
+    from bayesrank.results.summary import summarize_draws, summarize_resolution
+
+    if not 0.0 < ci_prob < 1.0:
+        raise ValueError(f"ci_prob must be between 0 and 1; got {ci_prob}")
+    draws, score = result_draws(result), ranking["score"].values
+    names = tuple(map(str, ranking["system"].values))
+    anew = summarize_draws(draws, names, ci_prob=ci_prob, lcb=ranking.attrs["lcb"], score=score)
+    anew = anew.assign(summarize_resolution(score, draws, names, ci_prob=ci_prob).data_vars)
+    return ranking.assign(anew.data_vars).assign_attrs(ci_prob=ci_prob)
 
 
 def rank_labels(ranking: "xr.Dataset") -> list[str]:
@@ -62,12 +129,12 @@ def rank_labels(ranking: "xr.Dataset") -> list[str]:
     width = max(map(len, ranks))
     names = shorten_apart([str(name) for name in ranking["system"].values])
     return [
-        f"{_left_to_right(name)}  {rank.rjust(width, _FIGURE_SPACE)}"
+        f"{left_to_right(name)}  {rank.rjust(width, _FIGURE_SPACE)}"
         for name, rank in zip(names, ranks, strict=True)
     ]
 
 
-def _left_to_right(name: str) -> str:
+def left_to_right(name: str) -> str:
     """Keep what follows a name in a script from right to left behind it."""
     if any(unicodedata.bidirectional(each) in ("R", "AL") for each in name):
         return f"{_LEFT_TO_RIGHT}{name}{_LEFT_TO_RIGHT}"

@@ -1,38 +1,64 @@
 """The leaderboard as a forest of scores, intervals and bounds."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesrank.reporting.figures.canvas import label_rows, row_size, shade_rows, take_axes
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
+from bayesrank.reporting.figures.panels import Backend, interval_panels
 from bayesrank.results.groups import borders
 from bayesrank.results.numbers import short_letters
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
-def plot_leaderboard(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figure":
+def plot_leaderboard(
+    result: "xr.DataTree",
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+    ci_prob: float | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Draw scores with credible intervals and lower credible bounds, best system on top.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned. Without draws, only the scores are shown.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best.
+    ci_prob : float, optional
+        Probability of the intervals and of the groups; that of the result by default.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its rows need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
+    backend : {"matplotlib", "plotly"}, default "matplotlib"
+        What draws; with plotly, scores and intervals are panels of ArviZ.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure or arviz_plots.PlotCollection
         A line per system: its name and rank, its point estimate, its interval, and a mark at the
         lower credible bound; on the right the letters of its groups: two systems share one if and
         only if their order is not resolved. Shading changes at a border: every system above it is
         resolved from every one below.
+
+    Raises
+    ------
+    ValueError
+        If a system is unknown, or `backend` is.
 
     Examples
     --------
@@ -43,10 +69,18 @@ def plot_leaderboard(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
     >>> figure.axes[0].get_xlabel()
     'score (bayes)'
     """
-    ranking = by_rank(result)
+    ranking = by_rank(result, systems=systems, top=top, ci_prob=ci_prob)
     labels = rank_labels(ranking)
+    if backend != "matplotlib":
+        return interval_panels(
+            ranking,
+            labels,
+            xlabel=f"score ({result.attrs['method']})",
+            backend=backend,
+            figsize=figsize,
+        )
     position = np.arange(len(labels))
-    figure, axes = take_axes(ax, *row_size(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
     if "group" in ranking:
         _mark_groups(axes, ranking)
@@ -71,11 +105,7 @@ def plot_leaderboard(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
             label=f"lower bound ({100 * ranking.attrs['lcb']:g} %)",
         )
     axes.set_xlabel(f"score ({result.attrs['method']})")
-    if ax is None:
-        figure.legend(loc="outside upper right", ncols=3, frameon=False, fontsize="small")
-    else:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
+    return finish(axes)
 
 
 def _mark_groups(axes: "Axes", ranking: "xr.Dataset") -> None:

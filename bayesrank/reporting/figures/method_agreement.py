@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.layout import shorten
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.heat import draw_cells
+from bayesrank.reporting.figures.labels import left_to_right
 from bayesrank.reporting.figures.palette import diverging
 from bayesrank.results.agreement import agreement_matrix
 from bayesrank.results.aligned import align
@@ -25,6 +27,7 @@ def plot_method_agreement(
     rankings: "Mapping[str, Ranking]",
     *,
     measure: str = "kendall_tau_b",
+    figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw how much every two of several rankings agree.
@@ -35,6 +38,8 @@ def plot_method_agreement(
         Results of the same systems, or ranks by system.
     measure : str, default "kendall_tau_b"
         A correlation in :data:`bayesrank.results.agreement.MEASURES`.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its cells need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -60,16 +65,19 @@ def plot_method_agreement(
     names, _, ranks = align(rankings)
     values = agreement_matrix(ranks, measure=measure)
     # Columns carry the numbers that rows show with their names.
-    rows = [f"{shorten(name)}  {number}" for number, name in enumerate(names, start=1)]
-    figure, _ = draw_cells(
+    rows = [
+        f"{left_to_right(shorten(name))}  {number}" for number, name in enumerate(names, start=1)
+    ]
+    axes = draw_cells(
         values,
         rows,
         [str(number) for number in range(1, len(names) + 1)],
         ax=ax,
+        figsize=figsize,
         colours=diverging(),
         limits=(-1.0, 1.0),
         colour_label=_NAMES.get(measure, measure.replace("_", " ")),
         numbers=~np.isnan(values),
         number_text="{:.2f}".format,
     )
-    return figure
+    return finish(axes)

@@ -25,6 +25,19 @@ BAND = "#f1f4f8"  # shading behind rows
 
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
 
+# What stands for them on a dark background.
+DARK = {
+    BLUE: "#4aa8e0",
+    ORANGE: "#f08a3c",
+    GREEN: "#2fc79b",
+    SKY: "#b5e3ff",
+    PALE: "#1f4d6b",
+    INK: "#ffffff",
+    MUTED: "#a3abb4",
+    GRID: "#2d333a",
+    BAND: "#1e242a",
+}
+
 
 def diverging() -> "LinearSegmentedColormap":
     """Return a map from orange over transparent to blue, which shows on light and on dark."""

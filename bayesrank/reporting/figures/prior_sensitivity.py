@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.layout import shorten
-from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
+from bayesrank.reporting.figures.canvas import label_rows, rank_along, row_size, take_axes
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.labels import chosen, left_to_right
 from bayesrank.reporting.figures.palette import CYCLE, INK, MUTED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -16,13 +20,26 @@ if TYPE_CHECKING:
 _MARKERS = "osD^v<>P*X"
 
 
-def plot_prior_sensitivity(study: "xr.Dataset", *, ax: "Axes | None" = None) -> "Figure":
+def plot_prior_sensitivity(
+    study: "xr.Dataset",
+    *,
+    systems: "Sequence[str] | None" = None,
+    top: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw the ranks that every system has under several priors.
 
     Parameters
     ----------
     study : xarray.Dataset
         What :func:`bayesrank.studies.prior_sensitivity` returned.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best under the first prior.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its rows need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -31,6 +48,11 @@ def plot_prior_sensitivity(study: "xr.Dataset", *, ax: "Axes | None" = None) -> 
     matplotlib.figure.Figure
         A row per system in the order of the first prior, with a mark per prior, told apart by
         shape and colour, and a line from the best to the worst rank.
+
+    Raises
+    ------
+    ValueError
+        If a system is unknown.
 
     Examples
     --------
@@ -43,13 +65,15 @@ def plot_prior_sensitivity(study: "xr.Dataset", *, ax: "Axes | None" = None) -> 
     """
     table = study["rank"].transpose("prior", "system")
     order = np.argsort(table.values[0], kind="stable")
+    order = order[chosen(table["system"].values[order], systems, top)]
     ranks = table.values[:, order]
-    labels = [shorten(name) for name in table["system"].values[order]]
+    labels = [left_to_right(shorten(name)) for name in table["system"].values[order]]
     rows = np.arange(len(labels))
     priors = table["prior"].values.astype(str)
-    figure, axes = take_axes(ax, *row_size(labels, plot_width=6.0))
+    _, axes = take_axes(ax, *row_size(labels, plot_width=6.0), figsize)
     label_rows(axes, labels)
-    axes.hlines(rows, ranks.min(axis=0), ranks.max(axis=0), color=MUTED, linewidth=1.0)
+    ends = ranks.min(axis=0), ranks.max(axis=0)
+    axes.hlines(rows, *ends, color=MUTED, linewidth=1.0, label="best to worst")
     # Marks of priors that agree stand side by side.
     shifts = np.linspace(-0.28, 0.28, len(priors))
     for number, (prior, values, shift) in enumerate(zip(priors, ranks, shifts, strict=True)):
@@ -61,10 +85,5 @@ def plot_prior_sensitivity(study: "xr.Dataset", *, ax: "Axes | None" = None) -> 
             markersize=3.5,
             label=prior,
         )
-    axes.set_xlim(0.4, len(labels) + 0.6)
-    count_along(axes.xaxis)
-    axes.set_xlabel("rank")
-    axes.legend(
-        title="prior", frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0)
-    )
-    return figure
+    rank_along(axes, ranks)
+    return finish(axes, legend="beside", title="prior")

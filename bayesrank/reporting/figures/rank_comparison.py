@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.layout import shorten
-from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
+from bayesrank.reporting.figures.canvas import label_rows, rank_along, row_size, take_axes
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.labels import chosen, left_to_right
 from bayesrank.reporting.figures.palette import BLUE, INK, MUTED, ORANGE
 from bayesrank.results.aligned import align
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def plot_rank_comparison(
-    rankings: "Mapping[str, Ranking]", *, ax: "Axes | None" = None
+    rankings: "Mapping[str, Ranking]",
+    *,
+    systems: "Sequence[str] | None" = None,
+    top: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw by how much each system rises or falls from one ranking to another.
 
@@ -28,6 +35,12 @@ def plot_rank_comparison(
     rankings : mapping of str to xarray.DataTree, xarray.DataArray or pandas.Series
         Two results of the same systems, or ranks by system; such as that of greedy decoding and
         that of sampling.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best of the first ranking.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its rows need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -40,7 +53,7 @@ def plot_rank_comparison(
     Raises
     ------
     ValueError
-        If there are not two rankings, or their systems differ.
+        If there are not two rankings, their systems differ, or a system is unknown.
 
     Examples
     --------
@@ -53,24 +66,26 @@ def plot_rank_comparison(
     """
     if len(rankings) != 2:
         raise ValueError(f"rankings must be two; got {len(rankings)}")
-    names, systems, (before, after) = align(rankings)
+    names, known, ranks = align(rankings)
+    shown = chosen(known, systems, top)
+    before, after = ranks[:, shown]
     risen = before - after
     labels = [
-        f"{shorten(system)}  {'=' if rise == 0 else f'{rise:+g}'}"
-        for system, rise in zip(systems, risen, strict=True)
+        f"{left_to_right(shorten(known[place]))}  {'=' if rise == 0 else f'{rise:+g}'}"
+        for place, rise in zip(shown, risen, strict=True)
     ]
-    rows = np.arange(len(systems))
-    figure, axes = take_axes(ax, *row_size(labels))
+    rows = np.arange(len(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
-    for colour, chosen, text in (
+    for colour, those, text in (
         (BLUE, risen > 0, "rises"),
         (ORANGE, risen < 0, "falls"),
         (MUTED, risen == 0, "stays"),
     ):
-        if chosen.any():
-            ends = before[chosen], after[chosen]
-            axes.hlines(rows[chosen], *ends, color=colour, linewidth=2.0)
-            axes.plot(ends[1], rows[chosen], "o", color=colour, markersize=5.0, label=text)
+        if those.any():
+            ends = before[those], after[those]
+            axes.hlines(rows[those], *ends, color=colour, linewidth=2.0)
+            axes.plot(ends[1], rows[those], "o", color=colour, markersize=5.0, label=text)
     axes.plot(
         *(before, rows),
         "o",
@@ -80,11 +95,6 @@ def plot_rank_comparison(
         markeredgewidth=0.8,
         label=names[0],
     )
-    axes.set_xlim(0.4, len(systems) + 0.6)
-    count_along(axes.xaxis)
-    axes.set_xlabel(f"rank: {names[0]} (ring), {names[1]} (dot)")
-    if ax is None:
-        figure.legend(loc="outside upper right", ncols=4, frameon=False, fontsize="small")
-    else:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
+    rank_along(axes, before, after)
+    axes.set_xlabel(f"rank: {shorten(names[0], 20)} (ring), {shorten(names[1], 20)} (dot)")
+    return finish(axes)

@@ -1,7 +1,9 @@
 """How probable each rank of each system is, as a heat map."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.heat import draw_cells
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import sequential
@@ -15,13 +17,26 @@ if TYPE_CHECKING:
 _LEAST_NUMBER = 0.005
 
 
-def plot_rank_probabilities(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figure":
+def plot_rank_probabilities(
+    result: "xr.DataTree",
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw the rank probabilities of all systems, sorted by rank.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned, with draws.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its cells need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -33,7 +48,7 @@ def plot_rank_probabilities(result: "xr.DataTree", *, ax: "Axes | None" = None) 
     Raises
     ------
     ValueError
-        If the result has no draws, hence no probabilities.
+        If the result has no draws, hence no probabilities, or a system is unknown.
 
     Examples
     --------
@@ -43,17 +58,20 @@ def plot_rank_probabilities(result: "xr.DataTree", *, ax: "Axes | None" = None) 
     >>> plot_rank_probabilities(result).axes[0].get_xlabel()
     'rank'
     """
-    ranking = by_rank(result, ["rank_probability"], "probabilities of ranks")
+    ranking = by_rank(
+        result, ["rank_probability"], "probabilities of ranks", systems=systems, top=top
+    )
     probability = ranking["rank_probability"].transpose("system", "position").values
-    figure, axes = draw_cells(
+    axes = draw_cells(
         probability,
         rank_labels(ranking),
         [f"{position:g}" for position in ranking["position"].values],
         ax=ax,
+        figsize=figsize,
         colours=sequential(),
         limits=(0.0, float(probability.max())),
         colour_label="Pr(system has this rank)",
         numbers=probability >= _LEAST_NUMBER,
     )
     axes.set_xlabel("rank")
-    return figure
+    return finish(axes)

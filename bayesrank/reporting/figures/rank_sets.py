@@ -1,10 +1,12 @@
 """Which ranks each system may have."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
+from bayesrank.reporting.figures.canvas import label_rows, rank_along, row_size, take_axes
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, ORANGE, PALE
 
@@ -14,13 +16,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_rank_sets(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figure":
+def plot_rank_sets(
+    result: "xr.DataTree",
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+    ci_prob: float | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw the ranks that each system may have: one by one, and all at once.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned, with draws.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best.
+    ci_prob : float, optional
+        Probability of the sets; that of the result by default.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its rows need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -33,7 +51,7 @@ def plot_rank_sets(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figur
     Raises
     ------
     ValueError
-        If the result has no draws.
+        If the result has no draws, or a system is unknown.
 
     Examples
     --------
@@ -44,11 +62,11 @@ def plot_rank_sets(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figur
     'rank'
     """
     needs = ["rank_lower", "joint_rank_lower"]
-    ranking = by_rank(result, needs, "sets of ranks")
+    ranking = by_rank(result, needs, "sets of ranks", systems=systems, top=top, ci_prob=ci_prob)
     labels = rank_labels(ranking)
     rows = np.arange(len(labels))
     prob = f"{100 * ranking.attrs['ci_prob']:g} %"
-    figure, axes = take_axes(ax, *row_size(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
     for prefix, colour, width, text in (
         ("joint_rank", PALE, 7.0, f"{prob} for all systems at once"),
@@ -59,11 +77,6 @@ def plot_rank_sets(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figur
         ends = lower - 0.15, upper + 0.15
         axes.hlines(rows, *ends, color=colour, linewidth=width, label=text)
     axes.plot(ranking["rank"], rows, "o", color=ORANGE, markersize=4.0, label="rank")
-    axes.set_xlim(0.4, len(labels) + 0.6)
-    count_along(axes.xaxis)
-    axes.set_xlabel("rank")
-    if ax is None:
-        figure.legend(loc="outside upper right", ncols=3, frameon=False, fontsize="small")
-    else:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
+    ends = (ranking[f"joint_rank_{end}"] for end in ("lower", "upper"))
+    rank_along(axes, ranking["rank"], *ends)
+    return finish(axes)

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import CYCLE
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ _ROW_SHARE = 0.5  # of the height of a row that its marks take
 
 
 def plot_rubric_agreement(
-    study: "xr.Dataset", *, benchmark: str | None = None, ax: "Axes | None" = None
+    study: "xr.Dataset",
+    *,
+    benchmark: str | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw mean and standard deviation of the agreement with each reference, per scheme.
 
@@ -33,6 +38,8 @@ def plot_rubric_agreement(
         What :func:`bayesrank.studies.categorical` returned.
     benchmark : str, optional
         One of its benchmarks; all questions by default.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -64,7 +71,7 @@ def plot_rubric_agreement(
     mean, sd = (chosen[name].transpose("reference", "scheme") for name in ("tau_mean", "tau_sd"))
     order = np.argsort(-np.nan_to_num(mean.values[0], nan=-2.0), kind="stable")
     labels = [shorten(study["scheme"].values[place]) for place in order]
-    figure, axes = take_axes(ax, *row_size(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
     references = study["reference"].values.tolist()
     offsets = _ROW_SHARE * (np.arange(len(references)) / max(len(references) - 1, 1) - 0.5)
@@ -81,10 +88,10 @@ def plot_rubric_agreement(
         )
     n_trials = int(study.attrs["n_trials"])
     axes.set_title(f"{wanted}, {n_trials} trial{'s' * (n_trials != 1)}", fontsize="medium")
-    axes.set_xlabel("Kendall's tau-b with all trials, mean and standard deviation", fontsize=9)
-    look = {"title": "all trials ordered by", "frameon": False, "fontsize": "small"}
-    if ax is None:
-        figure.legend(loc="outside lower right", ncols=len(references), **look)
-    else:
-        axes.legend(**look)
-    return figure
+    axes.set_xlabel("Kendall's tau-b with all trials", fontsize=9)
+    return finish(
+        axes,
+        legend="below",
+        title="mean and standard deviation; all trials ordered by",
+        empty="No draw has a tau: every ranking ties all systems.",
+    )

@@ -1,20 +1,56 @@
-"""Names beside the ends of lines, moved apart where they would overlap."""
+"""Lines with names at their ends: which are in colour, and where their names stand."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.layout import shorten
-from bayesrank.reporting.figures.labels import spread_apart
+from bayesrank.reporting.figures.finish import room
+from bayesrank.reporting.figures.labels import left_to_right, spread_apart
+from bayesrank.reporting.figures.palette import CYCLE, MUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONGEST_NAME = 32
+ROW_INCHES = 0.17
+# More bands would hide one another, and more colours could not be told apart.
+MOST_COLOURS = len(CYCLE)
+_AROUND_INCHES = 1.0  # above and below the lines
+_LETTER_INCHES = 0.078
+_SHARE = 0.35  # of the width, that a name takes at most
 # Where joints end and names begin, as shares of the width of the axes.
 _JOINT, _NAME = 0.04, 0.046
+
+
+def line_colours(best_first: Sequence[int], picked: Sequence[int] | None = None) -> list[str]:
+    """Return a colour per line: its own for those that are picked, grey for the rest.
+
+    Parameters
+    ----------
+    best_first : sequence of int
+        The lines in the order of their ends, so that neighbours differ in colour.
+    picked : sequence of int, optional
+        Those in colour; by default the best, as many as there are colours.
+
+    Returns
+    -------
+    list of str
+    """
+    coloured = set(best_first[:MOST_COLOURS]) if picked is None else set(picked)
+    colours = [MUTED] * len(best_first)
+    for number, line in enumerate(each for each in best_first if each in coloured):
+        colours[line] = CYCLE[number % len(CYCLE)]
+    return colours
+
+
+def line_look(colour: str) -> dict[str, Any]:
+    """Return how a line of a colour is drawn: what is grey steps back."""
+    if colour == MUTED:
+        return {"linewidth": 0.8, "alpha": 0.5, "zorder": 1.5}
+    return {"linewidth": 1.6, "alpha": 1.0, "zorder": 2.0}
 
 
 def name_ends(
@@ -23,11 +59,12 @@ def name_ends(
     heights: ArrayLike,
     ranks: ArrayLike | None = None,
     *,
-    gap: float,
     colours: Sequence[str],
     side: Literal["left", "right"] = "right",
 ) -> None:
     """Write a name beside the end of each line, joined to it by a fine line.
+
+    The limits of the vertical axis must be set.
 
     Parameters
     ----------
@@ -39,22 +76,34 @@ def name_ends(
         Where the lines end.
     ranks : array_like of shape (line,), optional
         Written between the ends and the names.
-    gap : float
-        Least distance of names, in units of the vertical axis.
     colours : sequence of str
-        Colours of the fine lines.
+        Colours of the fine lines. Where not all names have room, those of grey lines are left out.
     side : {"left", "right"}, default "right"
         At which edge.
     """
     ends = np.asarray(heights, dtype=np.float64)
     edge, sign = (1.0, 1.0) if side == "right" else (0.0, -1.0)
     place = axes.get_yaxis_transform()
-    texts = [shorten(name, LONGEST_NAME) for name in names]
+    width, height = room(axes)
+    low, high = axes.get_ylim()
+    gap = abs(high - low) * ROW_INCHES / max(height - _AROUND_INCHES, ROW_INCHES)
+    kept = np.arange(len(names))
+    if gap * len(names) > abs(high - low) + 2.0 * gap:
+        most = max(int(abs(high - low) / gap), 1)
+        coloured = np.flatnonzero([colour != MUTED for colour in colours])
+        kept = coloured if len(coloured) else np.argsort(ends, kind="stable")
+        kept = kept[:: -(-len(kept) // most)]
+    share = _SHARE if ranks is None else _SHARE / 1.6  # names on both sides
+    longest = min(LONGEST_NAME, max(int(share * width / _LETTER_INCHES), 6))
+    texts = [left_to_right(shorten(name, longest)) for name in names]
     if ranks is not None:
         numbers = [f"{rank:g}" for rank in np.asarray(ranks)]
         pairs = zip(texts, numbers, strict=True)
         texts = [f"{n}  {text}" if side == "right" else f"{text}  {n}" for text, n in pairs]
-    for text, end, spot, colour in zip(texts, ends, spread_apart(ends, gap), colours, strict=True):
+    for line, spot in zip(
+        kept.tolist(), _within(spread_apart(ends[kept], gap), gap, low, high), strict=True
+    ):
+        text, end, colour = texts[line], ends[line], colours[line]
         axes.plot(
             [edge, edge + sign * _JOINT],
             [end, spot],
@@ -72,3 +121,11 @@ def name_ends(
             ha="left" if side == "right" else "right",
             va="center",
         )
+
+
+def _within(spots: NDArray[np.float64], gap: float, *limits: float) -> NDArray[np.float64]:
+    """Keep names that are a gap apart between two limits, as long as there is room for them."""
+    low, high = min(limits), max(limits)
+    place = np.argsort(np.argsort(spots, kind="stable"))
+    steps = gap * place, gap * (len(spots) - 1 - place)
+    return np.maximum(np.minimum(spots, high + gap / 2 - steps[1]), low - gap / 2 + steps[0])

@@ -1,9 +1,11 @@
 """Pairwise comparisons as a heat map."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.heat import draw_cells
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import diverging
@@ -14,13 +16,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_superiority(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Figure":
+def plot_superiority(
+    result: "xr.DataTree",
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """Draw the probability that one system is better than another, systems sorted by rank.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned, with draws.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its cells need.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -33,7 +48,7 @@ def plot_superiority(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
     Raises
     ------
     ValueError
-        If the result has no draws, hence no probabilities.
+        If the result has no draws, hence no probabilities, or a system is unknown.
 
     Examples
     --------
@@ -44,17 +59,18 @@ def plot_superiority(result: "xr.DataTree", *, ax: "Axes | None" = None) -> "Fig
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['system 1  1', 'system 2  2']
     """
-    ranking = by_rank(result, ["superiority"], "superiority")
+    ranking = by_rank(result, ["superiority"], "superiority", systems=systems, top=top)
     labels = rank_labels(ranking)
-    figure, axes = draw_cells(
+    axes = draw_cells(
         ranking["superiority"].transpose("system", "opponent").values,
         labels,
         [f"{rank:g}" for rank in ranking["rank"].values],
         ax=ax,
+        figsize=figsize,
         colours=diverging(),
         limits=(0.0, 1.0),
         colour_label="Pr(row is better than column)",
         numbers=~np.eye(len(labels), dtype=bool),
     )
     axes.set_xlabel("opponent (by rank)")
-    return figure
+    return finish(axes)

@@ -6,9 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.layout import shorten
-from bayesrank.reporting.figures.canvas import count_along, label_rows, row_size, take_axes
-from bayesrank.reporting.figures.palette import BLUE, CYCLE, INK, MUTED, ORANGE
-from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
+from bayesrank.reporting.figures.canvas import (
+    count_along,
+    label_rows,
+    row_size,
+    take_axes,
+    tau_along,
+)
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.palette import BLUE, INK, MUTED, ORANGE
+from bayesrank.reporting.figures.side_labels import (
+    LONGEST_NAME,
+    ROW_INCHES,
+    line_colours,
+    line_look,
+    name_ends,
+)
 from bayesrank.results.same_rankings import collapse
 
 if TYPE_CHECKING:
@@ -16,9 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_BANDS = len(CYCLE)
-_ROW_INCHES = 0.17
 _TAU = "Kendall's tau-b"
+_NO_TAU = "No draw has a tau: every ranking ties all systems."
 # Width and height of a number of two digits.
 _NUMBER_POINTS = (11.0, 9.0)
 
@@ -29,6 +41,7 @@ def plot_agreement(
     ci_prob: float = 0.95,
     cost_per_trial: float | None = None,
     cost_label: str = "cost",
+    figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw the agreement with the reference against the number of trials, or what they cost.
@@ -44,14 +57,16 @@ def plot_agreement(
         number of trials by default.
     cost_label : str, default "cost"
         What the axis says then, with the unit.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A line of means per group of methods that rank alike, named at its end; up to six groups
-        have bands. Where no draw has a tau, line and band have a gap.
+        A line of means per group of methods that rank alike, named at its end; the six best have
+        colours and bands. Where no draw has a tau, line and band have a gap.
 
     Raises
     ------
@@ -74,36 +89,38 @@ def plot_agreement(
     counts = counts * (cost_per_trial or 1)
     groups = collapse(study)
     names = _group_names(groups)
-    few = len(names) <= _MOST_BANDS
-    height = max(4.0, 1.0 + _ROW_INCHES * len(names))
-    figure, axes = take_axes(ax, 5.5 + 0.06 * min(LONGEST_NAME, max(map(len, names))), height)
+    height = max(4.0, 1.0 + ROW_INCHES * len(names))
+    width = 5.5 + 0.06 * min(LONGEST_NAME, max(map(len, names)))
+    _, axes = take_axes(ax, width, height, figsize)
     mean = groups["tau_mean"].values
-    order = np.argsort(np.argsort(mean[:, -1]))
-    colours = [CYCLE[place % len(CYCLE)] for place in order]
+    best_first = np.argsort(-np.nan_to_num(mean[:, -1], nan=-2.0), kind="stable").tolist()
+    colours = line_colours(best_first)
+    tails = (0.5 - ci_prob / 2, 0.5 + ci_prob / 2)
     for group, colour in enumerate(colours):
-        axes.plot(counts, mean[group], "o-", markersize=3.0, color=colour, linewidth=1.4)
-        if few:
-            tails = (0.5 - ci_prob / 2, 0.5 + ci_prob / 2)
+        axes.plot(counts, mean[group], "o-", markersize=3.0, color=colour, **line_look(colour))
+        if colour != MUTED:
             low, high = _quantiles(groups["tau"].values[group], tails)
             axes.fill_between(counts, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_xlim(counts[0], counts[-1])
-    bottom, top = axes.get_ylim()
-    gap = (top - bottom) * _ROW_INCHES / (height - 1.0)
+    tau_along(axes.yaxis, mean)
     # A line that no draw has a tau for is named all the same, at the bottom.
-    ends = np.where(np.isnan(mean[:, -1]), bottom, mean[:, -1])
-    name_ends(axes, names, ends, gap=gap, colours=colours)
-    axes.set_ylim(bottom, top)
+    ends = np.where(np.isnan(mean[:, -1]), axes.get_ylim()[0], mean[:, -1])
+    name_ends(axes, names, ends, colours=colours)
     if cost_per_trial is None:
         count_along(axes.xaxis)
     axes.set_xlabel("trials" if cost_per_trial is None else cost_label)
-    band = f"\nband of {100 * ci_prob:g} % of the draws" if few else ""
-    axes.set_ylabel(f"{_TAU} with {_reference(study)}{band}", fontsize="small")
+    band = f"band of {100 * ci_prob:g} % of the draws"
+    axes.set_ylabel(f"{_TAU} with {_reference(study)}\n{band}", fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return finish(axes, legend=None, empty=_NO_TAU)
 
 
 def plot_stability(
-    study: "xr.Dataset", *, n_trials: int | None = None, ax: "Axes | None" = None
+    study: "xr.Dataset",
+    *,
+    n_trials: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw mean and standard deviation of the agreement with the reference, per method.
 
@@ -113,6 +130,8 @@ def plot_stability(
         What :func:`bayesrank.studies.stability` returned.
     n_trials : int, optional
         Number of trials; the smallest by default.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -139,16 +158,28 @@ def plot_stability(
     order = np.argsort(-np.nan_to_num(mean, nan=-2.0), kind="stable")
     labels = [names[group] for group in order]
     rows = np.arange(len(labels))
-    figure, axes = take_axes(ax, *row_size(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
-    axes.hlines(rows, (mean - sd)[order], (mean + sd)[order], color=BLUE, linewidth=2.0)
-    axes.plot(mean[order], rows, "o", color=BLUE, markersize=4.0)
-    axes.set_xlabel(f"{_TAU} with {_reference(study)}, mean and standard deviation", fontsize=9)
-    return figure
+    axes.hlines(
+        rows,
+        (mean - sd)[order],
+        (mean + sd)[order],
+        color=BLUE,
+        linewidth=2.0,
+        label="standard deviation",
+    )
+    axes.plot(mean[order], rows, "o", color=BLUE, markersize=4.0, label="mean")
+    tau_along(axes.xaxis, mean)
+    axes.set_xlabel(f"{_TAU} with {_reference(study)}", fontsize=9)
+    return finish(axes, empty=_NO_TAU)
 
 
 def plot_tau_distribution(
-    study: "xr.Dataset", *, n_trials: int | None = None, ax: "Axes | None" = None
+    study: "xr.Dataset",
+    *,
+    n_trials: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw how the agreement with the reference is spread over the draws, a violin per method.
 
@@ -158,6 +189,8 @@ def plot_tau_distribution(
         What :func:`bayesrank.studies.stability` returned.
     n_trials : int, optional
         Number of trials; the smallest by default.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -185,7 +218,7 @@ def plot_tau_distribution(
     middle = np.array([np.median(values) if len(values) else -2.0 for values in draws])
     order = np.argsort(-middle, kind="stable")
     labels = [names[group] for group in order]
-    figure, axes = take_axes(ax, *row_size(labels))
+    _, axes = take_axes(ax, *row_size(labels), figsize)
     label_rows(axes, labels)
     rows = [row for row, group in enumerate(order) if len(draws[group])]
     shown = [draws[order[row]] for row in rows]
@@ -193,16 +226,14 @@ def plot_tau_distribution(
         bodies: Any = axes.violinplot(  # a list, which the stub takes for one collection
             shown, rows, orientation="horizontal", widths=0.85, showextrema=False
         )["bodies"]
+        tau_along(axes.xaxis, np.concatenate(shown))
         for body in bodies:
             body.set(facecolor=BLUE, alpha=0.35, linewidth=0)
+        bodies[0].set_label("draws")
         axes.plot(list(map(np.median, shown)), rows, "|", color=INK, markersize=9.0, label="median")
         axes.plot(list(map(np.min, shown)), rows, ".", color=ORANGE, label="worst draw")
     axes.set_xlabel(f"{_TAU} with {_reference(study)}")
-    if ax is None:
-        figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize="small")
-    else:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
+    return finish(axes, empty=_NO_TAU)
 
 
 def plot_tradeoff(
@@ -210,6 +241,7 @@ def plot_tradeoff(
     consistency: "xr.Dataset",
     *,
     n_trials: int | None = None,
+    figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw the agreement of methods with the gold standard against that with themselves.
@@ -221,6 +253,8 @@ def plot_tradeoff(
         ``reference="gold"`` and with ``reference="self"``; or, with both, what ``sel`` selects.
     n_trials : int, optional
         Number of trials; the smallest by default.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -249,9 +283,12 @@ def plot_tradeoff(
     x, y = (_select(study, n_trials)["tau_mean"].values for study in (consistency, gold))
     front = _front(x, y)
     # The legend has a line per name, and nothing beside it may shrink for it.
-    figure, axes = take_axes(ax, 8.0, max(4.8, 0.6 + 0.19 * len(front)))
+    _, axes = take_axes(ax, 8.0, max(4.8, 0.6 + 0.19 * len(front)), figsize)
     behind = ~np.isin(np.arange(len(names)), [method for point in front for method in point])
-    axes.plot(x[behind], y[behind], "o", color=MUTED, markersize=4.0, alpha=0.5)
+    if behind.any():
+        look = {"color": MUTED, "markersize": 4.0, "alpha": 0.5, "label": "other methods"}
+        axes.plot(x[behind], y[behind], "o", **look)
+    known = np.isfinite(x) & np.isfinite(y)
     for number, (method, *others) in enumerate(front, start=1):
         at = x[method], y[method]
         text = f"{number}  {shorten(names[method])}" + (f" (+{len(others)})" if others else "")
@@ -259,13 +296,9 @@ def plot_tradeoff(
     axes.set_xlabel(f"{_TAU} with its own ranking from all trials")
     axes.set_ylabel(f"{_TAU} with the gold standard")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        title="not beaten in both",
-        frameon=False,
-        fontsize="small",
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-    )
+    for axis, values in ((axes.xaxis, x), (axes.yaxis, y)):
+        tau_along(axis, values[known])
+    figure = finish(axes, legend="beside", title="numbered: not beaten in both", empty=_NO_TAU)
     _number_points(axes, [(x[method], y[method]) for method, *_ in front])
     return figure
 

@@ -1,23 +1,30 @@
 """Abilities, or ranks, from trial to trial."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.reporting.figures.canvas import count_along, take_axes
-from bayesrank.reporting.figures.palette import CYCLE
-from bayesrank.reporting.figures.side_labels import LONGEST_NAME, name_ends
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.labels import chosen
+from bayesrank.reporting.figures.palette import MUTED
+from bayesrank.reporting.figures.side_labels import (
+    LONGEST_NAME,
+    MOST_COLOURS,
+    ROW_INCHES,
+    line_colours,
+    line_look,
+    name_ends,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# More bands would hide one another.
-_MOST_BANDS = len(CYCLE)
-_ROW_INCHES = 0.17
 _N_POINTS = 25
 
 
@@ -37,7 +44,10 @@ def plot_trajectories(
     result: "xr.DataTree | xr.Dataset",
     *,
     order: Literal["actual", "worst"] = "actual",
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
     ci_prob: float = 0.95,
+    figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw the ability of each system, or its rank, over the trials.
@@ -50,21 +60,28 @@ def plot_trajectories(
     order : {"actual", "worst"}, default "actual"
         Of a study: the trials in their actual order, with bands of the replicates; or the worst of
         the replicates.
+    systems : sequence of str, optional
+        Those in colour; the six that end best by default. All others are grey.
+    top : int, optional
+        Colour as many of those that end best.
     ci_prob : float, default 0.95
         Probability of the bands; of a study, the share of the replicates that they hold.
+    figsize : (float, float), optional
+        Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A line per system, named at its end; up to six systems have bands.
+        A line per system, named at its end where there is room; those in colour have bands, up to
+        six.
 
     Raises
     ------
     ValueError
-        If the result has no change over time, or the study is of several methods or kept no worst
-        replicate.
+        If the result has no change over time, a system is unknown, or the study is of several
+        methods or kept no worst replicate.
 
     Examples
     --------
@@ -82,36 +99,42 @@ def plot_trajectories(
     else:
         paths = _of_result(cast("xr.DataTree", result), ci_prob)
     names, ends = paths.systems, paths.middle[:, -1]
-    few = len(names) <= _MOST_BANDS
-    banded = few and bool((paths.low < paths.high).any())
-    height = max(4.0, 1.0 + _ROW_INCHES * len(names))
-    figure, axes = take_axes(ax, 5.5 + 0.06 * min(LONGEST_NAME, max(map(len, names))), height)
-    # Neighbours at the end differ in colour, so that their lines can be followed to the names.
-    place = np.argsort(np.argsort(ends))
-    colours = [CYCLE[each % len(CYCLE)] for each in place]
+    best_first = np.argsort(ends if is_study else -ends, kind="stable")
+    asked = None
+    if systems is not None or top is not None:
+        asked = best_first[chosen(np.array(names)[best_first], systems, top)].tolist()
+    colours = line_colours(best_first.tolist(), asked)
+    coloured = [place for place, colour in enumerate(colours) if colour != MUTED]
+    bands = coloured if len(coloured) <= MOST_COLOURS else []
+    banded = bool((paths.low < paths.high)[bands].any())
+    height = max(4.0, 1.0 + ROW_INCHES * len(names))
+    width = 5.5 + 0.06 * min(LONGEST_NAME, max(map(len, names)))
+    _, axes = take_axes(ax, width, height, figsize)
     for system, colour in enumerate(colours):
-        axes.plot(paths.time, paths.middle[system], color=colour, linewidth=1.6 if few else 0.8)
-        if few:
-            band = paths.low[system], paths.high[system]
-            axes.fill_between(paths.time, *band, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(paths.time, paths.middle[system], color=colour, **line_look(colour))
+    for system in bands:
+        band = paths.low[system], paths.high[system]
+        axes.fill_between(paths.time, *band, color=colours[system], alpha=0.15, linewidth=0)
     axes.set_xlim(paths.time[0], paths.time[-1])
-    shown = (paths.low, paths.high) if few else (paths.middle, paths.middle)
-    bottom, top = float(np.nanmin(shown[0])), float(np.nanmax(shown[1]))
-    margin = 0.03 * ((top - bottom) or 1.0)
+    shown = paths.middle, paths.low[bands], paths.high[bands]
+    bottom, highest = (
+        float(pick([pick(each) for each in shown if each.size])) for pick in (np.nanmin, np.nanmax)
+    )
+    margin = 0.03 * ((highest - bottom) or 1.0)
     if is_study:
         margin = min(margin, 0.5)  # there is no rank 0 to have a tick
-    axes.set_ylim(bottom - margin, top + margin)
-    gap = (top - bottom + 2 * margin) * _ROW_INCHES / (height - 1.0)
-    name_ends(axes, names, ends, gap=gap, colours=colours)
+    # The best is on top.
+    limits = bottom - margin, highest + margin
+    axes.set_ylim(*(limits[::-1] if is_study else limits))
+    name_ends(axes, names, ends, colours=colours)
     if is_study:
-        axes.invert_yaxis()  # the best is on top
         count_along(axes.yaxis)
         count_along(axes.xaxis)
     axes.set_xlabel(paths.time_label)
     band = f", {100 * ci_prob:g} % band" if banded else ""
     axes.set_ylabel(paths.height_label + band)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return finish(axes, legend=None)
 
 
 def _of_study(study: "xr.Dataset", order: str, ci_prob: float) -> _Paths:

@@ -1,0 +1,267 @@
+"""What every figure keeps to: sizes, axes of the caller, dark styles, labels in their place."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import matplotlib.style
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from matplotlib import pyplot
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+import bayesrank as br
+from bayesrank import Responses, rank, studies
+from bayesrank.by_group import rank_by_group
+from bayesrank.reporting import figures
+
+SIZES = (3, 20, 60)
+SYSTEM_PLOTS = {
+    "plot_leaderboard",
+    "plot_groups",
+    "plot_rank_sets",
+    "plot_rank_probabilities",
+    "plot_superiority",
+    "plot_rank_comparison",
+    "plot_rank_flow",
+    "plot_trajectories",
+    "plot_prior_sensitivity",
+    "plot_group_scores",
+}
+PLOTS = [name for name in figures.__all__ if name.startswith("plot_")]
+# Panels are figures of ArviZ, which lays them out.
+ON_AXES = [name for name in PLOTS if name != "plot_group_scores"]
+
+
+def names(n_systems: int) -> list[str]:
+    """Return names that are short, long, and written from right to left."""
+    long = [f"organisation/a-model-with-a-very-long-name-{i:02d}-2026" for i in range(n_systems)]
+    mixed = [name if i % 5 == 0 else f"model-{i}" for i, name in enumerate(long)]
+    return ["\u0646\u0645\u0648\u0630\u062c-2", *mixed[1:]]
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def arguments(request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
+    """Return what every figure draws, for a number of systems."""
+    n_systems = request.param
+    rng = np.random.default_rng(n_systems)
+    chance = np.linspace(0.85, 0.15, n_systems)[:, None, None]
+    outcomes = (rng.random((n_systems, 12, 4)) < chance).astype(np.int8)
+    systems = names(n_systems)
+    data = Responses(outcomes, systems=systems, groups=["x", "y", "z"] * 4)
+    result = rank(data, "avg", random_seed=1)
+    rasch = rank(data, "rasch", backend="map", draws=50, random_seed=1)
+    series = {
+        key: pd.Series(rng.permutation(n_systems) + 1, systems) for key in ("one", "two", "three")
+    }
+    pair = {key: series[key] for key in ("one", "two")}
+    few = Responses(outcomes[:20], systems=systems[:20])
+    stability = studies.stability(
+        few, ["avg", "borda"], n=[1, 2], draws=4, reference=["gold", "self"]
+    )
+    gold, own = (stability.sel(reference=name) for name in ("gold", "self"))
+    ranks = np.array([series[key] for key in series], dtype=np.int64)
+    prior = xr.Dataset(
+        {"rank": (("prior", "system"), ranks)}, {"prior": ["a", "b", "c"], "system": systems}
+    )
+    taus = rng.uniform(0.2, 0.9, (1, 2, n_systems))
+    schemes = xr.Dataset(
+        {
+            "tau_mean": (("benchmark", "reference", "scheme"), taus),
+            "tau_sd": (("benchmark", "reference", "scheme"), taus / 9),
+        },
+        {"benchmark": ["all"], "reference": ["gold", "self"], "scheme": systems},
+        {"n_trials": 1},
+    )
+    return {
+        "plot_agreement": (gold,),
+        "plot_convergence": (studies.convergence(few, "avg", replicates=5),),
+        "plot_difficulty": (rasch,),
+        "plot_gold_agreement": (studies.consensus(few, ["avg", "borda", "copeland"]),),
+        "plot_group_scores": (rank_by_group(data, "avg", draws=20, random_seed=1),),
+        "plot_groups": (result,),
+        "plot_hodge_flow": (rank(data, "hodge_rank", draws=20, random_seed=1),),
+        "plot_item_curves": (rasch,),
+        "plot_leaderboard": (result,),
+        "plot_method_agreement": (series,),
+        "plot_prior_sensitivity": (prior,),
+        "plot_rank_comparison": (pair,),
+        "plot_rank_flow": (series,),
+        "plot_rank_probabilities": (result,),
+        "plot_rank_sets": (result,),
+        "plot_rubric_agreement": (schemes,),
+        "plot_stability": (gold,),
+        "plot_superiority": (result,),
+        "plot_tau_distribution": (gold,),
+        "plot_tradeoff": (gold, own),
+        "plot_trajectories": (studies.convergence(data, "avg", replicates=3),),
+    }
+
+
+def boxes(figure: Figure) -> Iterator[Any]:
+    """Yield what each axes of a figure takes up, in pixels, with all of its labels."""
+    FigureCanvasAgg(figure).draw()
+    for axes in figure.axes:
+        yield axes.get_tightbbox()
+
+
+def test_every_figure_has_arguments(arguments: dict[str, tuple[Any, ...]]) -> None:
+    assert sorted(arguments) == sorted(PLOTS)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_every_figure_is_at_the_top_level_with_the_same_words(name: str) -> None:
+    known = inspect.signature(getattr(br, name)).parameters
+    wanted = {"figsize", "backend"} if name == "plot_group_scores" else {"figsize", "ax"}
+    wanted |= {"systems", "top"} if name in SYSTEM_PLOTS else set()
+    assert wanted <= set(known)
+    assert all(known[each].kind is inspect.Parameter.KEYWORD_ONLY for each in wanted)
+
+
+@pytest.mark.parametrize("name", ON_AXES)
+def test_nothing_is_cut_in_a_figure_of_its_own(name: str, arguments: Any) -> None:
+    figure = getattr(br, name)(*arguments[name])
+    for box in boxes(figure):
+        assert box.x0 >= -1
+        assert box.y0 >= -1
+        assert box.x1 <= figure.bbox.x1 + 1
+        assert box.y1 <= figure.bbox.y1 + 1
+
+
+@pytest.mark.parametrize("name", ON_AXES)
+def test_labels_stay_in_the_cell_of_subplots(name: str, arguments: Any) -> None:
+    figure = Figure(figsize=(12, 5))  # as plt.subplots makes it, without a layout engine
+    left, right = figure.subplots(1, 2)
+    left.plot([0, 1])
+    getattr(br, name)(*arguments[name], ax=right)
+    first, second = list(boxes(figure))[:2]
+    assert second.x0 >= left.get_window_extent().x1 - 1
+    assert second.x0 >= first.x1 - 1
+    assert second.x1 <= figure.bbox.x1 + 1
+    assert second.y0 >= -1
+    assert second.y1 <= figure.bbox.y1 + 1
+    rows = [each.get_window_extent() for each in right.get_yticklabels() if each.get_text()]
+    heights = sorted((box.y0, box.y1) for box in rows)
+    assert all(upper[0] >= lower[1] - 2 for lower, upper in pairwise(heights))
+
+
+def contrast(one: Any, other: Any) -> float:
+    """Return the contrast of two colours, from 1 to 21 (WCAG 2)."""
+
+    def luminance(colour: Any) -> float:
+        parts = np.array(to_rgb(colour))
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ (0.2126, 0.7152, 0.0722))
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+@pytest.mark.parametrize("name", ON_AXES)
+def test_marks_and_words_can_be_told_from_the_background(
+    name: str, style: str, arguments: Any
+) -> None:
+    with matplotlib.style.context(style):
+        figure = getattr(br, name)(*arguments[name])
+    for axes in figure.axes:
+        behind = axes.get_facecolor()
+        words = [each for each in axes.texts if not axes.get_images()]
+        labels = [*axes.get_xticklabels(), *axes.get_yticklabels(), axes.xaxis.label]
+        for text in (*words, *labels):
+            assert contrast(text.get_color(), behind) >= 4.5
+        for line in axes.get_lines():
+            if line.get_label() and not str(line.get_label()).startswith("_"):
+                assert contrast(line.get_color(), behind) >= 2.0
+        for grid in axes.yaxis.get_gridlines():
+            if grid.get_visible():
+                assert contrast(grid.get_color(), behind) <= 2.5
+
+
+@pytest.mark.parametrize("name", ON_AXES)
+def test_no_mark_is_outside_of_the_limits(name: str, arguments: Any) -> None:
+    figure = getattr(br, name)(*arguments[name])
+    axes = figure.axes[0]
+    (left, right), (low, high) = sorted(axes.get_xlim()), sorted(axes.get_ylim())
+    for line in axes.get_lines():
+        if line.get_transform() != axes.transData:
+            continue
+        x, y = (np.asarray(each, dtype=float) for each in line.get_data())
+        known = np.isfinite(x) & np.isfinite(y)
+        assert ((x[known] >= left - 1e-9) & (x[known] <= right + 1e-9)).all()
+        assert ((y[known] >= low - 1e-9) & (y[known] <= high + 1e-9)).all()
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEM_PLOTS - {"plot_group_scores"}))
+def test_systems_can_be_picked(name: str, arguments: Any) -> None:
+    plot: Callable[..., Any] = getattr(br, name)
+    assert plot(*arguments[name], top=2).axes
+    with pytest.raises(ValueError, match=r"systems must be among .*; got 'nobody'"):
+        plot(*arguments[name], systems=["nobody"])
+    with pytest.raises(ValueError, match="top must be at least 1; got 0"):
+        plot(*arguments[name], top=0)
+    with pytest.raises(ValueError, match="top must be None where systems are given"):
+        plot(*arguments[name], systems=["model-1"], top=1)
+
+
+@pytest.mark.parametrize("name", ON_AXES)
+def test_a_figure_has_the_size_that_is_asked_for(name: str, arguments: Any) -> None:
+    figure = getattr(br, name)(*arguments[name], figsize=(4.0, 5.0))
+    assert figure.get_size_inches().tolist() == [4.0, 5.0]
+    for box in boxes(figure):
+        assert box.x0 >= -1
+        assert box.x1 <= figure.bbox.x1 + 1
+
+
+def test_ranks_beyond_the_number_of_rows_are_shown() -> None:
+    before, after = pd.Series({"a": 1, "b": 9}), pd.Series({"a": 12, "b": 2})
+    axes = br.plot_rank_comparison({"before": before, "after": after}).axes[0]
+    assert axes.get_xlim()[1] > 12
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    nothing = xr.Dataset(
+        {
+            "tau": (("method", "n_trials", "draw"), np.full((1, 1, 2), np.nan)),
+            "group": ("method", ["avg"]),
+            "tau_mean": (("method", "n_trials"), [[np.nan]]),
+            "tau_sd": (("method", "n_trials"), [[np.nan]]),
+        },
+        {"method": ["avg"], "n_trials": [1]},
+    )
+    for plot in (br.plot_stability, br.plot_tau_distribution):
+        said = [text.get_text() for text in plot(nothing).axes[0].texts]
+        assert "".join(said).replace("\n", " ").startswith("No draw has a tau")
+
+
+def test_intervals_of_another_probability_are_made_from_the_draws(arguments: Any) -> None:
+    (result,) = arguments["plot_leaderboard"]
+
+    def width(**how: Any) -> float:
+        lines = br.plot_leaderboard(result, **how).axes[0].collections[0].get_segments()
+        return float(np.mean([segment[1, 0] - segment[0, 0] for segment in lines]))
+
+    assert width(ci_prob=0.5) < width() < width(ci_prob=0.99)
+
+
+def test_panels_are_one_per_group(arguments: Any) -> None:
+    panels = br.plot_group_scores(*arguments["plot_group_scores"], top=3)
+    assert panels.viz["plot"].sizes == {"panel": 3}
+    pyplot.close(panels.viz["figure"].item())
+
+
+def test_plotly_draws_panels_and_intervals(arguments: Any) -> None:
+    pytest.importorskip("plotly", reason="needs plotly: pip install 'arviz-plots[plotly]'")
+    for name in ("plot_leaderboard", "plot_difficulty", "plot_group_scores"):
+        panels = getattr(br, name)(*arguments[name], backend="plotly")
+        assert panels.viz["figure"].item().to_dict()["data"]
+
+
+def test_unknown_backends_are_refused(arguments: Any) -> None:
+    with pytest.raises(ValueError, match="backend must be one of matplotlib, plotly; got 'svg'"):
+        br.plot_leaderboard(*arguments["plot_leaderboard"], backend="svg")
