@@ -13,6 +13,7 @@ References
    of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
 """
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -20,9 +21,12 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.inference.calibrate.variation import Variation
-from bayesrank.inference.fits.pair_rows import PairRows, Sides
+from bayesrank.inference.fits.pair_rows import PairRows, side_slopes
 
 Array = NDArray[np.float64]
+
+# Rows whose derivatives are held at once, in a core's own cache.
+_BLOCK = 1 << 15
 
 
 def unit_variation(problem: PairRows, unit: str, point: Array) -> Variation:
@@ -41,15 +45,24 @@ def unit_variation(problem: PairRows, unit: str, point: Array) -> Variation:
     -------
     Variation
     """
-    data, slopes = cast("Battles", problem.data), []
-    for some in problem.blocks:
-        terms = problem.terms(point, some)
-        others = terms.slope[:, np.newaxis] * problem.design[some]
-        slopes.append((*Sides.of(terms).slope, np.hstack([others, terms.shared_slope])))
-    one, other, others = (np.concatenate(part) for part in zip(*slopes, strict=True))
+    from bayesrank.inference.calibrate.unit_kernels import add_units  # loads Numba
+
+    data = cast("Battles", problem.data)
     codes = shared_units(data, unit)
-    spread = spread_of_units(data, codes, (one, other), others)
-    return Variation(spread, float(codes.max()))
+    n, p = int(codes.max()) + 1, len(point)
+    squares, total = np.zeros((p, p)), np.zeros(p)
+    for rows, starts in _units_in_order(codes, n):
+        terms = problem.terms(point, rows)
+        others = np.hstack([terms.slope[:, np.newaxis] * problem.design[rows], terms.shared_slope])
+        sides = data.first[rows], data.second[rows]
+        add_units(starts, sides, side_slopes(terms), others, squares, total)
+    diagonal = np.einsum("ii->i", squares)
+    diagonal *= 0.5
+    squares += squares.T
+    freedom = n - 1.0
+    widening = min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
+    spread = widening * n / max(freedom, 1.0) * (squares - np.outer(total, total) / n)
+    return Variation(spread, freedom)
 
 
 def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:
@@ -58,38 +71,18 @@ def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:
     return codes[0] if len(codes) == 1 else np.unique(codes, axis=1, return_inverse=True)[1].ravel()
 
 
-def spread_of_units(
-    data: Battles, codes: NDArray[np.integer[Any]], slopes: tuple[Array, Array], others: Array
-) -> Array:
-    """Return the variance of the sum over independent units of what their battles add.
-
-    Parameters
-    ----------
-    data : Battles
-        The battles.
-    codes : numpy.ndarray of int and shape (battle,)
-        The unit of each battle, numbered without gaps.
-    slopes : tuple of two numpy.ndarray of shape (battle,)
-        What a battle adds for its first system and for its second.
-    others : numpy.ndarray of shape (battle, coordinate)
-        What it adds to the coordinates after the systems.
-
-    Returns
-    -------
-    numpy.ndarray of shape (p, p)
-    """
+def _units_in_order(
+    codes: NDArray[np.integer[Any]], n_units: int
+) -> Iterator[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]:
+    """Yield blocks of rows, each unit together, and where its units begin."""
     from scipy.sparse import csr_array
 
-    n, size = int(codes.max()) + 1, len(data.systems)
-    place = np.tile(codes, 2), np.concatenate([data.first, data.second])
-    table = csr_array((np.concatenate(slopes), place), shape=(n, size))
-    table.sum_duplicates()
-    sums = np.empty((n, others.shape[1]))
-    for column, values in enumerate(others.T):
-        sums[:, column] = np.bincount(codes, values, n)
-    cross = table.T @ sums
-    squares = np.block([[(table.T @ table).toarray(), cross], [cross.T, sums.T @ sums]])
-    total = np.concatenate([np.asarray(table.sum(axis=0)), sums.sum(axis=0)])
-    freedom = n - 1.0
-    widening = min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
-    return widening * n / max(freedom, 1.0) * (squares - np.outer(total, total) / n)
+    flags = np.ones(len(codes), dtype=np.bool_)
+    # Sorts by counting.
+    table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
+    starts, first = table.indptr, 0
+    while first < n_units:
+        fits = int(np.searchsorted(starts, starts[first] + _BLOCK, side="right")) - 1
+        last = min(max(fits, first + 1), n_units)
+        yield table.indices[starts[first] : starts[last]], starts[first : last + 1] - starts[first]
+        first = last

@@ -12,7 +12,7 @@ its derivatives; sums over pairs give those of the scores.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from bayesrank.inference.fits.vote_likelihoods import (
     Bind,
     CumulativeLogit,
     OutsideOption,
+    Rows,
     Terms,
     VoteLikelihood,
     bind,
@@ -38,10 +39,13 @@ from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, centr
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
 type Unpack = "Callable[[Array], dict[str, Array]]"
 
-# Rows whose derivatives are held at once: a dozen arrays of 8 MB.
-_BLOCK = 1 << 20
+# Rows whose derivatives are held at once, in a core's own cache.
+_BLOCK = 1 << 15
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
@@ -110,14 +114,14 @@ class PairRows(ZeroSumScores):
         last = len(point) - self.n_shared
         return point[: self.size], point[self.size : last], point[last:]
 
-    def predictors(self, point: Array, some: slice) -> tuple[Array, Array, Array]:
+    def predictors(self, point: Array, some: Rows) -> tuple[Array, Array, Array]:
         """Return d and m of a block of votes, and the shared parameters."""
         score, effects, shared = self.split(point)
         one, other = score[self.data.first[some]], score[self.data.second[some]]
         level = 0.5 * (one + other) if self.likelihood.has_level else np.zeros(1)
         return one - other + self.design[some] @ effects, level, shared
 
-    def terms(self, point: Array, some: slice) -> Terms:
+    def terms(self, point: Array, some: Rows) -> Terms:
         """Return the derivatives of a block of votes at a point of shape (p,)."""
         return self.likelihood.terms(some, *self.predictors(point, some))
 
@@ -140,11 +144,28 @@ class PairRows(ZeroSumScores):
 
     def expand(self, point: Array) -> tuple[Array, Any]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
+        # Gradient and information are asked for one after the other at the optimum.
+        key = point.tobytes()
+        if key not in self._last:
+            self._last.clear()
+            self._last[key] = self._expand(point)
+        gradient, matrix = self._last[key]
+        return gradient[np.newaxis].copy(), lambda: matrix[np.newaxis].copy()
+
+    @cached_property
+    def _last(self) -> dict[bytes, tuple[Array, Array]]:
+        """The last expansion, by its point."""
+        return {}
+
+    def _expand(self, point: Array) -> tuple[Array, Array]:
         p, size = point.shape[1], self.size
         _, effects, shared = self.split(point[0])
-        gradient, matrix = np.zeros(p), np.zeros((p, p))
+        gradient, matrix, pairs = np.zeros(p), np.zeros((p, p)), np.zeros(size**2)
         for some in self.blocks:
-            self._add(self.terms(point[0], some), some, gradient, matrix)
+            self._add(self.terms(point[0], some), some, gradient, matrix, pairs)
+        pairs = pairs.reshape(size, size)
+        matrix[:size, :size] += pairs + pairs.T
+        matrix[size:, :size] = matrix[:size, size:].T
         if self.likelihood.has_level:  # scores sum to zero, whatever the level would gain
             gradient[:size] -= gradient[:size].mean()
         gradient[:size] += self.prior.gradient(point[:, :size])[0]
@@ -156,30 +177,39 @@ class PairRows(ZeroSumScores):
         pull = self.shared_precision * np.where(held, 0.0, shared - self.shared_mean)
         gradient[last:] -= pull
         diagonal[last:] += np.where(held, 1.0, self.shared_precision)
-        return gradient[np.newaxis], lambda: matrix[np.newaxis].copy()
+        return gradient, matrix
 
-    def _add(self, terms: Terms, some: slice, gradient: Array, matrix: Array) -> None:
-        """Add what a block of votes tells to the gradient and to the information."""
+    def _add(self, terms: Terms, some: Rows, gradient: Array, matrix: Array, pairs: Array) -> None:
+        """Add what a block of votes tells to the gradient and to the information.
+
+        Of the information of the scores with others only their rows, and that across scores to
+        `pairs`, of shape (system * system,).
+        """
         first, second, x = self.data.first[some], self.data.second[some], self.design[some]
-        size = self.size
-        sides = Sides.of(terms)
-
-        def by_system(one: Array, other: Array) -> Array:
-            return np.bincount(first, one, size) + np.bincount(second, other, size)
-
-        gradient[:size] += by_system(*sides.slope)
-        gradient[size:] += np.concatenate([terms.slope @ x, terms.shared_slope.sum(axis=0)])
-        cell = first.astype(np.int64) * size + second
-        pairs = np.bincount(cell, sides.across, size**2).reshape(size, size)
-        matrix[:size, :size] += pairs + pairs.T + np.diag(by_system(*sides.bend))
+        size, level = self.size, terms.level
         weighted = terms.bend[:, np.newaxis] * x
-        lead = None if terms.level is None else terms.level.with_ahead[:, np.newaxis] * x
-        columns = [*_columns(weighted, lead), *_columns(terms.mixed, sides.level_mixed)]
-        cross = np.empty((size, len(columns)))
-        for number, column in enumerate(columns):
-            cross[:, number] = by_system(*column)
-        matrix[:size, size:] += cross
-        matrix[size:, :size] += cross.T
+        # What goes to the first system and off the second; and half to each of them.
+        lead = terms.slope if level is None else level.with_ahead
+        found = _incidence(first, second, (1.0, -1.0), size) @ np.column_stack(
+            [terms.slope, lead, weighted, terms.mixed]
+        )
+        shares = [2.0 * terms.bend]
+        if level is not None:
+            leading = level.with_ahead[:, np.newaxis] * x
+            shares += [0.5 * level.bend, level.slope, leading, level.mixed]
+        halves = _incidence(first, second, (0.5, 0.5), size) @ np.column_stack(shares)
+        diagonal = np.einsum("ii->i", matrix)
+        diagonal[:size] += halves[:, 0]
+        across = -terms.bend
+        if level is not None:
+            diagonal[:size] += halves[:, 1] + found[:, 1]
+            gradient[:size] += halves[:, 2]
+            matrix[:size, size:] += halves[:, 3:]
+            across += 0.25 * level.bend
+        gradient[:size] += found[:, 0]
+        matrix[:size, size:] += found[:, 2:]
+        np.add.at(pairs, first.astype(np.int64) * size + second, across)
+        gradient[size:] += np.concatenate([terms.slope @ x, terms.shared_slope.sum(axis=0)])
         last = len(matrix) - self.n_shared
         matrix[size:last, size:last] += x.T @ weighted
         mixed = x.T @ terms.mixed
@@ -210,46 +240,26 @@ class PairRows(ZeroSumScores):
         return np.zeros(len(step))
 
 
-@dataclass(frozen=True)
-class Sides:
-    """Derivatives of votes in the scores of both systems.
-
-    Attributes
-    ----------
-    slope, bend : tuple of two numpy.ndarray of shape (vote,)
-        First derivatives in the score of the first and of the second, and minus the second ones.
-    across : numpy.ndarray of shape (vote,)
-        Minus the mixed derivative in both.
-    level_mixed : numpy.ndarray of shape (vote, shared), or None
-        Minus the mixed derivatives in the level and the shared parameters.
-    """
-
-    slope: tuple[Array, Array]
-    bend: tuple[Array, Array]
-    across: Array
-    level_mixed: Array | None
-
-    @classmethod
-    def of(cls, terms: Terms) -> "Sides":
-        """Turn derivatives in the difference and the level into those in the two scores."""
-        if terms.level is None:
-            return cls((terms.slope, -terms.slope), (terms.bend, terms.bend), -terms.bend, None)
-        slope, bend, lead, mixed = terms.level
-        half, quarter = 0.5 * slope, 0.25 * bend
-        return cls(
-            (half + terms.slope, half - terms.slope),
-            (terms.bend + lead + quarter, terms.bend - lead + quarter),
-            quarter - terms.bend,
-            mixed,
-        )
+def side_slopes(terms: Terms) -> tuple[Array, Array]:
+    """Return the derivatives of votes in the scores of their first and of their second system."""
+    if terms.level is None:
+        return terms.slope, -terms.slope
+    half = 0.5 * terms.level.slope
+    return half + terms.slope, half - terms.slope
 
 
-def _columns(of_ahead: Array, of_level: Array | None) -> list[tuple[Array, Array]]:
-    """Return columns of shape (vote,) for the first and second systems, of two tables of them."""
-    if of_level is None:
-        return [(column, -column) for column in of_ahead.T]
-    half = 0.5 * of_level.T
-    return [(h + column, h - column) for column, h in zip(of_ahead.T, half, strict=True)]
+def _incidence(
+    first: NDArray[np.integer[Any]],
+    second: NDArray[np.integer[Any]],
+    values: tuple[float, float],
+    size: int,
+) -> "csc_array":
+    """Return the matrix that adds multiples of rows to both their systems, (system, vote)."""
+    from scipy.sparse import csc_array  # other fits of pairs do not need SciPy
+
+    n = len(first)
+    places = np.stack([first, second], axis=1).ravel()
+    return csc_array((np.tile(values, n), places, 2 * np.arange(n + 1)), shape=(size, n))
 
 
 def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:

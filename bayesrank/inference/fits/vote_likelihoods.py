@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.pairs import Array, PairLikelihood
+from bayesrank.inference.fits.pairs import Array, PairLikelihood, Tie
 from bayesrank.vote_rows import VoteRows
+
+# Which votes: a block of them, or their numbers.
+type Rows = slice | NDArray[np.integer[Any]]
 
 # Log-odds beyond which a chance is 0 or 1 in double precision.
 _FAR = 600.0
@@ -69,11 +72,11 @@ class VoteLikelihood(Protocol):
         """Whether the level of both systems matters."""
         ...
 
-    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+    def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes, of shape (vote,)."""
         ...
 
-    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+    def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
         ...
 
@@ -103,23 +106,21 @@ class TwoSided:
         """Whether the tie parameter must be positive, where it is estimated."""
         return np.full(int(self.likelihood.start is not None), self.likelihood.lowest_tie == 0.0)
 
-    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+    def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
-        won, lost, tied, ahead, tie = self._sides(some, ahead, shared)
-        one = self.likelihood.value(won, tied, ahead, tie)
-        return one + self.likelihood.value(lost, tied, -ahead, tie)
+        return self._sides(self._value, (1.0,), some, ahead, shared)[0]
 
-    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+    def _value(self, won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, ...]:
+        return (self.likelihood.value(won, tied, ahead, tie),)
+
+    def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
-        won, lost, tied, ahead, tie = self._sides(some, ahead, shared)
-        one = self.likelihood.derivatives(won, tied, ahead, tie)
-        other = self.likelihood.derivatives(lost, tied, -ahead, tie)
         signs = (-1.0, 1.0, 1.0, -1.0, 1.0)
-        slope, bend, *rest = (a + s * b for a, b, s in zip(one, other, signs, strict=False))
-        free = ~self.held(shared)
+        slope, bend, *rest = self._sides(self.likelihood.derivatives, signs, some, ahead, shared)
         if not len(shared):
             none = np.zeros((len(slope), 0))
             return Terms(slope, bend, none, none, np.zeros((0, 0)))
+        free = ~self.held(shared)
         shared_slope, mixed, corner = (each[:, np.newaxis] * free for each in rest)
         return Terms(slope, bend, shared_slope, mixed, corner.sum(axis=0, keepdims=True))
 
@@ -127,15 +128,37 @@ class TwoSided:
         """Say whether the tie parameter is at an end of its range."""
         return (shared == self.likelihood.lowest_tie) | np.isinf(shared)
 
-    def _sides(self, some: slice, ahead: Array, shared: Array) -> tuple[Any, ...]:
-        """Return wins, losses and half the ties of a block of votes, d, and the tie parameter."""
+    def _sides(
+        self,
+        function: Callable[..., tuple[Array, ...]],
+        signs: tuple[float, ...],
+        some: Rows,
+        ahead: Array,
+        shared: Array,
+    ) -> list[Array]:
+        """Add up a function of one side of votes: that of the winner, and both sides of ties.
+
+        `signs` are those that its results change by when the sides change.
+        """
         outcome, weight = self.votes.outcome[some], self.votes.weight[some]
-        shared_points = 0.5 * weight * (outcome == 0)
-        half = shared_points if self.likelihood.ties == "half" else 0.0
-        won, lost = weight * (outcome > 0) + half, weight * (outcome < 0) + half
-        tied = shared_points if self.likelihood.ties == "outcome" else np.zeros(1)
         tie = shared if len(shared) else np.float64(self.likelihood.log_tie or 0.0)
-        return won, lost, tied, np.clip(ahead, -_FAR, _FAR), tie
+        ahead, turned = np.clip(ahead, -_FAR, _FAR), np.where(outcome < 0, -1.0, 1.0)
+        even, policy = outcome == 0, self.likelihood.ties
+        share = {"ignore": 0.0, "half": 0.5, "outcome": 0.0}[policy]
+        won = weight * np.where(even, share, 1.0)
+        tied = 0.5 * weight * even if policy == "outcome" else np.zeros(1)
+        found = [
+            turned * each if sign < 0.0 else each
+            for each, sign in zip(function(won, tied, turned * ahead, tie), signs, strict=False)
+        ]
+        (rows,) = np.nonzero(even) if policy != "ignore" else (np.zeros(0, dtype=np.intp),)
+        if len(rows):
+            again = tied[rows] if policy == "outcome" else tied
+            for each, more, sign in zip(
+                found, function(won[rows], again, -ahead[rows], tie), signs, strict=False
+            ):
+                each[rows] += sign * more
+        return found
 
 
 @dataclass(frozen=True)
@@ -192,21 +215,21 @@ class CumulativeLogit:
         last, cuts = len(self.cuts) - 1, self.cuts
         return (self.lower > 0, cuts[self.lower]), (self.upper < last, cuts[self.upper])
 
-    def _distances(self, some: slice, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
+    def _distances(self, some: Rows, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
         """Return the log-odds of being above the lower cut and below the upper, and their gap."""
         cut = self.cuts @ shared
         cut[0], cut[-1] = -np.inf, np.inf
         low, high = cut[self.lower[some]], cut[self.upper[some]]
         return ahead - low, high - ahead, high - low
 
-    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+    def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
         above, below, gap = self._distances(some, ahead, shared)
         with np.errstate(divide="ignore", invalid="ignore"):  # gaps that are not positive
             inside = np.log(-np.expm1(-gap))
         return self.weight[some] * (inside - softplus(-above) - softplus(-below))
 
-    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+    def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
         above, below, gap = self._distances(some, ahead, shared)
         weight = self.weight[some]
@@ -293,14 +316,14 @@ class OutsideOption:
         total = chances.sum(axis=0)
         return weights - np.log(total), chances / total
 
-    def value(self, some: slice, ahead: Array, level: Array, shared: Array) -> Array:
+    def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
         log_chances, _ = self._chances(ahead, level, shared)
         seen = np.take_along_axis(log_chances, self.result[some][np.newaxis], 0)[0]
         weight = self.weight[some]
         return weight * np.where(weight > 0.0, seen, 0.0)
 
-    def terms(self, some: slice, ahead: Array, level: Array, shared: Array) -> Terms:
+    def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
         result, weight = self.result[some], self.weight[some]
         win, loss, tie, bad = self._chances(ahead, level, shared)[1]
