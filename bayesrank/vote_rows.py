@@ -14,6 +14,10 @@ from bayesrank.views import Comparisons
 # What the outcomes of battles are called, seen from the first system.
 _GRADES = {0: "tie", 1: "better", 2: "much better", -1: "worse", -2: "much worse"}
 
+# What a vote says, seen from the first system.
+BOTH_BAD, TIE, WON = "both bad", "tie", ("win", "loss")
+RESULTS = (*WON, TIE, BOTH_BAD)
+
 
 def grade_name(outcome: int) -> str:
     """Return what an outcome is called.
@@ -96,21 +100,40 @@ class VoteRows:
         return VoteRows(self.systems, *np.divmod(pair, size), outcome, bad, weight[cell])
 
     @cached_property
-    def grades(self) -> NDArray[np.integer[Any]]:
-        """The grades above a tie that were given, such as 1 and 2."""
-        return frozen(np.unique(np.abs(self.outcome[(self.outcome != 0) & (self.weight > 0.0)])))
+    def seen(self) -> NDArray[np.bool_]:
+        """Which votes count, of shape (vote,)."""
+        return frozen(self.weight > 0.0)
 
     @cached_property
-    def has_ties(self) -> bool:
-        """Whether there are ties, those among them in which neither was good enough."""
-        return bool(((self.outcome == 0) & (self.weight > 0.0)).any())
+    def scale(self) -> tuple[int, ...]:
+        """The outcomes that models of grades tell apart, from the worst for the first system.
+
+        Those that were given, and with each grade the same one the other way round.
+        """
+        grades = np.unique(np.abs(self.outcome[self.seen]).astype(int))
+        return tuple(sorted({*grades.tolist(), *(-grades).tolist()}))
+
+    @property
+    def coords(self) -> dict[str, list[str]]:
+        """Names of the results on the scale, and of the grades with a threshold above 0."""
+        names = [grade_name(outcome) for outcome in self.scale]
+        n_thresholds = max((len(names) - 1) // 2, 0)
+        return {"result": names, "grade": names[len(names) - n_thresholds :]}
 
     @cached_property
-    def has_good_ties(self) -> bool:
-        """Whether there are ties of systems that were good enough, as far as is known."""
-        return bool(((self.outcome == 0) & ~self.both_bad & (self.weight > 0.0)).any())
+    def places(self) -> NDArray[np.intp]:
+        """Where on the scale each vote is, of shape (vote,)."""
+        found = np.searchsorted(self.scale, self.outcome)
+        return frozen(np.minimum(found, max(len(self.scale) - 1, 0)))
 
     @cached_property
-    def has_both_bad(self) -> bool:
-        """Whether neither system was good enough in some votes."""
-        return bool((self.both_bad & (self.weight > 0.0)).any())
+    def options(self) -> tuple[str, ...]:
+        """The results that models of votes for neither tell apart: ties and both bad if seen."""
+        found = np.bincount(self.results, self.seen, len(RESULTS)) > 0.0
+        return tuple(name for name, seen in zip(RESULTS, found, strict=True) if seen or name in WON)
+
+    @cached_property
+    def results(self) -> NDArray[np.intp]:
+        """The result of each vote, a number in :data:`RESULTS`, of shape (vote,)."""
+        found = np.where(self.outcome > 0, 0, np.where(self.outcome < 0, 1, 2))
+        return frozen(np.where(self.both_bad, RESULTS.index(BOTH_BAD), found))

@@ -74,7 +74,7 @@ class Observed:
         cls,
         comparisons: Comparisons,
         formula: str | None,
-        place: Callable[[VoteRows], tuple[NDArray[np.integer[Any]], int]],
+        places: Callable[[VoteRows], tuple[NDArray[np.integer[Any]], int]],
     ) -> "Observed":
         """Take votes by their results: those of pairs, or with covariates every battle.
 
@@ -84,7 +84,7 @@ class Observed:
             Battles, or counts.
         formula : str or None
             Covariates of battles.
-        place : callable
+        places : callable
             Returns the number of the result of each vote, and how many results there are.
 
         Raises
@@ -95,7 +95,7 @@ class Observed:
         votes = VoteRows.of(comparisons)
         if formula is None:
             votes = votes.merged()
-        result, n_results = place(votes)
+        result, n_results = places(votes)
         if not votes.weight.any():
             raise DataError("comparisons must hold one at least; got none")
         results = np.zeros((len(result), n_results))
@@ -146,3 +146,8 @@ class Observed:
         effect = free_variable("effect", prior, dims="covariate")
         design = pm.Data("design", np.asarray(self.design), dims=("battle", "covariate"))
         return gap + pt.dot(design, effect)
+
+    def level(self, score: Any) -> Any:
+        """Return the mean score of both systems, inside a model in which `ahead` was called."""
+        model = pm.modelcontext(None)
+        return (score[model["first"]] + score[model["second"]]) / 2

@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
+from bayesrank.vote_rows import VoteRows
 
 # Dims by parameter, without its number where there are several; one that is not named here is a
 # single number.
 _DIMS = {
     "ability": ("system",),
+    "above_bar": ("system",),
     "competency": ("system",),
     "contrast": ("system",),
     "coordinate": ("system",),
     "deviation": ("direction",),
     "difficulty": ("question",),
     "effect": ("covariate",),
+    "gap": ("grade",),
+    "threshold": ("grade",),
     "discrimination": ("question",),
     "guessing": ("question",),
     "guessing_logit": ("question",),
@@ -88,6 +92,9 @@ def label_parameters(
     }
     if "size" in sizes and not isinstance(data, Comparisons):
         coords["size"] = np.unique(data.events.right.sum(axis=1))
+    if "grade" in sizes and not isinstance(data, Ballots):
+        votes = data if isinstance(data, Comparisons) else data.comparisons
+        coords["grade"] = VoteRows.of(votes).coords["grade"]
     # Numbers begin at 1; a step leads to the trial of its number.
     coords |= {
         dim: np.arange(first, first + sizes[dim])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import METHODS
 from bayesrank.inference.fits.pairs import PairLikelihood
+from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.method import load_function
 from bayesrank.results.stored import ranking_of, result_draws
 
@@ -159,6 +160,8 @@ def pair_likelihood(result: xr.DataTree) -> tuple[PairLikelihood, FloatArray]:
             "result must be on the scale of its model for win rates; got one that rescale changed"
         )
     likelihood = load_function(row.gradient)(**json.loads(result.attrs["options"]))
+    if isinstance(likelihood, VoteModel):
+        likelihood = likelihood.of_pairs("tie_strength" in result["posterior"])
     if likelihood.start is None:
         return likelihood, np.array([[likelihood.log_tie or 0.0]])
     tie = result["posterior"]["tie_strength"].transpose("chain", "draw").values

@@ -3,16 +3,23 @@
 import numpy as np
 import pytest
 
-from bayesrank import Battles
+from bayesrank import METHODS, Battles, rank
 from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits import pairs, vote_table
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pair_rows import pair_rows
-from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit, OutsideOption
+from bayesrank.inference.fits.vote_likelihoods import (
+    CumulativeLogit,
+    OutsideOption,
+    cumulative_logit,
+    davidson_outside,
+)
+from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 from bayesrank.vote_rows import VoteRows, grade_name
 
 NAMES = np.array(list("abcd"))
+SCORE = np.array([0.9, 0.3, -0.3, -0.9])
 WORDS = ["A>>B", "A>B", "A=B", "B>A", "B>>A", "both_bad"]
 FORMULA = "1 + length"
 FLAT = {
@@ -21,12 +28,23 @@ FLAT = {
 }
 
 
-def a_log(words, n=800, seed=0):
-    """Return battles with the results that are among the words."""
+def a_log(words, n=800, seed=0, n_judges=None):
+    """Draw battles with the results that are among the words."""
     rng = np.random.default_rng(seed)
     first = rng.integers(4, size=n)
     second = (first + 1 + rng.integers(3, size=n)) % 4
-    winner = rng.choice(words, size=n)
+    ahead, level = SCORE[first] - SCORE[second], (SCORE[first] + SCORE[second]) / 2
+    weights = {
+        "A>>B": 0.4 * np.exp(ahead),
+        "A>B": np.exp(ahead / 2),
+        "A=B": np.full(n, 0.7),
+        "B>A": np.exp(-ahead / 2),
+        "B>>A": 0.4 * np.exp(-ahead),
+        "both_bad": np.exp(-0.5 - level),
+    }
+    chances = np.cumsum([weights[word] for word in words], axis=0)
+    drawn = (rng.random(n) * chances[-1] > chances).sum(axis=0)
+    winner = np.array(words)[drawn]
     return Battles(
         NAMES[first],
         NAMES[second],
@@ -34,6 +52,7 @@ def a_log(words, n=800, seed=0):
         systems=NAMES,
         weight=rng.choice([0.0, 1.0, 2.0], n),
         covariates={"length": rng.normal(size=n)},
+        judge=None if n_judges is None else rng.integers(n_judges, size=n),
     )
 
 
@@ -48,11 +67,11 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("words", RESULTS.values(), ids=RESULTS)
-@pytest.mark.parametrize("bind", [CumulativeLogit.of, OutsideOption.of])
-def test_derivatives_are_those_of_the_value(words, bind):
+@pytest.mark.parametrize("model", [cumulative_logit(), davidson_outside()])
+def test_derivatives_are_those_of_the_value(words, model):
     data = a_log(words)
     problem = pair_rows(
-        bind,
+        model,
         data,
         data.design(FORMULA),
         prior_precision=1.0,
@@ -163,3 +182,58 @@ def test_a_bar_needs_three_systems_to_have_a_slope():
     with pytest.raises(NoFiniteEstimate, match="three systems"):
         vote_table.require_davidson_outside(data)
     assert vote_table.davidson_outside(data, Normal(0.0, 1.0)).converged
+
+
+@pytest.mark.parametrize("formula", [None, FORMULA])
+@pytest.mark.parametrize("prior", [Normal(0.0, 0.7), Flat()])
+@pytest.mark.parametrize("method", FLAT)
+def test_the_kernel_finds_the_optimum_of_the_graph(method, prior, formula):
+    from bayesrank.inference.graph.fit import fit
+
+    data, flat = a_log(WORDS), isinstance(prior, Flat)
+    options = {"formula": formula, "covariate_prior": "flat" if flat else "normal(0.1, 0.5)"}
+    options |= FLAT[method] if flat else {}
+    found = getattr(vote_table, method)(data, prior, **options)
+    model = load_function(METHODS[method].function)(data, prior=prior, **options)
+    graph = fit(model, "mle" if flat else "map")
+    assert found.converged
+    np.testing.assert_allclose(found.score, graph.point["score"], atol=1e-8)
+    for name, values in found.parameters.items():
+        np.testing.assert_allclose(values, graph.point[name], atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("method", FLAT)
+def test_both_paths_label_alike(method):
+    data = a_log(WORDS)
+    kernel = rank(data, method, draws=20, random_seed=1)
+    graph = rank(data, method, draws=20, random_seed=1, log_likelihood=True)
+    for name, values in kernel["posterior"].data_vars.items():
+        if name == "log_tie_strength" and name not in graph["posterior"]:
+            continue  # stands beside every tie strength
+        there = graph["posterior"][name]
+        assert there.sizes == values.sizes
+        for dim in set(values.dims) - {"chain", "draw"}:
+            assert there[dim].values.tolist() == values[dim].values.tolist()
+    free = {"score", "gap"} if method == "cumulative_logit" else {"bar", "bar_slope", "above_bar"}
+    assert free <= set(kernel["posterior"].data_vars)
+
+
+@pytest.mark.parametrize("method", FLAT)
+def test_intervals_over_units_are_those_of_the_gradients(method):
+    from bayesrank.inference.calibrate.battle_units import unit_variation
+
+    judged = a_log(WORDS, 3000, n_judges=30)
+    result = rank(judged, method, backend="mle", draws=4000, random_seed=1)
+    assert result.attrs["unit"] == "judge"
+    fit = getattr(vote_table, method)(judged, Flat(), **FLAT[method])
+    model = {"cumulative_logit": cumulative_logit, "davidson_outside": davidson_outside}[method]()
+    rows = pair_rows(model, judged, judged.design(None))
+    meat = unit_variation(rows, "judge", fit.free).covariance
+    own = fit.information
+    meat = (29 * meat + own) / 30
+    basis = np.eye(len(own))
+    basis[:4, :4] -= 0.25
+    bread = np.linalg.pinv(basis @ own @ basis)
+    expected = (bread @ meat @ bread)[:4, :4]
+    found = np.cov(result["posterior"]["score"].values.reshape(-1, 4), rowvar=False)
+    np.testing.assert_allclose(found, expected, atol=0.05 * np.abs(expected).max())

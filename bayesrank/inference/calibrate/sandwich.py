@@ -31,7 +31,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,7 @@ from bayesrank.inference.fits.laplace import anchored
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
+from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.fits.zero_sum import ZeroSumScores
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import (
@@ -207,6 +208,8 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     if run.method.gradient is None or not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     likelihood = load_function(run.method.gradient)(**run.options)
+    if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
+        likelihood = likelihood.of_pairs(bool(point_arguments(run.data, "pairs")[1].any()))
     problem = _problem(run, likelihood)
     own = problem.information(fit.free[np.newaxis])[0]
     prior = fit.information - own
@@ -216,16 +219,16 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     return ModelPart(own, pull, open_pull).covariance(cast("Variation", found))
 
 
-def _problem(run: Run, likelihood: PairLikelihood) -> ZeroSumScores:
+def _problem(run: Run, likelihood: PairLikelihood | VoteModel) -> ZeroSumScores:
     """Return the log-likelihood of the data, without priors."""
     formula = run.formula
-    if formula is None:
+    if formula is None and isinstance(likelihood, PairLikelihood):
         return pair_counts(likelihood, *point_arguments(run.data, "pairs"))
     battles = with_covariates(cast("Comparisons", run.data))
     return pair_rows(likelihood, battles, battles.design(formula))
 
 
-def _gradient_units(run: Run, likelihood: PairLikelihood, point: Array, kind: str) -> Variation:
+def _gradient_units(run: Run, likelihood: Any, point: Array, kind: str) -> Variation:
     """Return how the gradient varies over one kind of units."""
     if isinstance(run.data, Battles):
         rows = pair_rows(likelihood, run.data, run.data.design(run.formula))

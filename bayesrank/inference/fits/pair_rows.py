@@ -26,15 +26,7 @@ from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.pair_counts import pair_counts, start_of
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, inner_threshold
 from bayesrank.inference.fits.penalty import checked_precision
-from bayesrank.inference.fits.vote_likelihoods import (
-    Bind,
-    CumulativeLogit,
-    OutsideOption,
-    Rows,
-    Terms,
-    VoteLikelihood,
-    bind,
-)
+from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteLikelihood, VoteModel, bind
 from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, centred, first_scores
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
@@ -42,7 +34,8 @@ from bayesrank.vote_rows import VoteRows
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
-type Unpack = "Callable[[Array], dict[str, Array]]"
+type Unpack = Callable[[Array], dict[str, Array]]
+type Names = Callable[[Array, Array], dict[str, Array]]
 
 # Rows whose derivatives are held at once, in a core's own cache.
 _BLOCK = 1 << 15
@@ -291,7 +284,7 @@ def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
 
 
 def pair_rows(
-    likelihood: Bind,
+    likelihood: PairLikelihood | VoteModel,
     data: Battles | VoteRows,
     design: Design,
     *,
@@ -306,8 +299,8 @@ def pair_rows(
 
     Parameters
     ----------
-    likelihood : PairLikelihood, or callable
-        Of one vote; or what binds one to votes.
+    likelihood : PairLikelihood or VoteModel
+        Of one vote.
     data : Battles or VoteRows
         The votes.
     design : Design
@@ -375,24 +368,24 @@ def fit_pair_rows(likelihood: PairLikelihood, data: Battles, design: Design, **p
 
 
 def fit_votes(
-    likelihood: Callable[[VoteRows], CumulativeLogit | OutsideOption],
+    likelihood: VoteModel,
     data: Comparisons,
     design: Design,
-    names: Unpack,
+    names: Names,
     **priors: Any,
 ) -> Fit:
     """Fit a model of votes, of which equal ones are merged where there are no covariates.
 
     Parameters
     ----------
-    likelihood : callable
-        Binds a likelihood to votes.
+    likelihood : VoteModel
+        Of one vote.
     data : Comparisons
         Battles, or counts.
     design : Design
         Covariates of battles; there may be none.
     names : callable
-        Names the shared parameters, of shape (..., shared).
+        Names the shared parameters, of shape (..., shared), given the scores.
     **priors
         As in :func:`pair_rows`.
 
@@ -406,11 +399,10 @@ def fit_votes(
     if not k:
         votes = votes.merged()
         design = Design.empty(len(votes.first))
-    bound = likelihood(votes)
-    problem = pair_rows(lambda _: bound, votes, design, **priors)
+    problem = pair_rows(likelihood, votes, design, **priors)
     points = (data.wins + 0.5 * data.ties).sum(axis=1)
     scores = first_scores(points[np.newaxis], data.totals.sum(axis=1)[np.newaxis])[0]
-    start = np.concatenate([scores, np.zeros(k), bound.start()])
+    start = np.concatenate([scores, np.zeros(k), problem.likelihood.start()])
     unpack = partial(_unpack_votes, size=problem.size, n_effects=k, names=names)
     return climb(problem, start, unpack)
 
@@ -442,12 +434,12 @@ def _displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) ->
     return moved
 
 
-def _unpack_votes(free: Array, *, size: int, n_effects: int, names: Unpack) -> dict[str, Array]:
+def _unpack_votes(free: Array, *, size: int, n_effects: int, names: Names) -> dict[str, Array]:
     """Name the scores, the coefficients, where there are some, and the shared parameters."""
     named = {"score": free[..., :size]}
     if n_effects:
         named["effect"] = free[..., size : size + n_effects]
-    return named | names(free[..., size + n_effects :])
+    return named | names(named["score"], free[..., size + n_effects :])
 
 
 def _unpack(free: Array, *, size: int, n_effects: int, log_tie: float | None) -> dict[str, Array]:

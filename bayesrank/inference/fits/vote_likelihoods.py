@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.pairs import Array, PairLikelihood, Tie
-from bayesrank.vote_rows import VoteRows
+from bayesrank.inference.fits.pairs import (
+    Array,
+    PairLikelihood,
+    Tie,
+    bradley_terry,
+    davidson,
+    rao_kupper,
+)
+from bayesrank.vote_rows import BOTH_BAD, TIE, VoteRows
 
 # Which votes: a block of them, or their numbers.
 type Rows = slice | NDArray[np.integer[Any]]
@@ -84,6 +91,10 @@ class VoteLikelihood(Protocol):
         """Say which shared parameters are at an end of their range, of shape (k,)."""
         ...
 
+    def start(self) -> Array:
+        """Return shared parameters to begin with, of shape (k,)."""
+        ...
+
 
 @dataclass(frozen=True)
 class TwoSided:
@@ -127,6 +138,14 @@ class TwoSided:
     def held(self, shared: Array) -> NDArray[np.bool_]:
         """Say whether the tie parameter is at an end of its range."""
         return (shared == self.likelihood.lowest_tie) | np.isinf(shared)
+
+    def start(self) -> Array:
+        """Return the tie parameter at which all systems alike have the share of ties."""
+        if self.likelihood.start is None:
+            return np.zeros(0)
+        share = np.bincount(self.votes.outcome == 0, self.votes.weight, 2)
+        with np.errstate(divide="ignore"):  # no ties, or nothing else
+            return self.likelihood.start(share[1:] / share.sum())[1]
 
     def _sides(
         self,
@@ -188,17 +207,13 @@ class CumulativeLogit:
     @classmethod
     def of(cls, votes: VoteRows) -> "CumulativeLogit":
         """Bind the likelihood to votes: a threshold for each grade that was given."""
-        grades, has_ties = votes.grades, votes.has_ties
-        # A grade that no vote of positive weight gave has no threshold.
-        rank = np.minimum(np.searchsorted(grades, np.abs(votes.outcome)) + 1, len(grades))
-        place = np.where(votes.outcome == 0, 0, np.sign(votes.outcome) * rank)
-        k = len(grades)
-        up = np.tri(k) if has_ties else np.tri(k, k - 1, -1)
+        n_grades, has_ties = len(votes.scale) // 2, 0 in votes.scale
+        up = np.tri(n_grades) if has_ties else np.tri(n_grades, max(n_grades - 1, 0), -1)
+        # Without ties there is one cut in the middle, at 0.
         low = -up[::-1] if has_ties else -up[:0:-1]
         outside = np.full((1, up.shape[1]), np.nan)
-        # Places run from -k to k; without ties there is no 0, and one cut in the middle.
-        number = place + k - (place > 0) * (not has_ties)
-        return cls(number, number + 1, np.concatenate([outside, low, up, outside]), votes.weight)
+        cuts = np.concatenate([outside, low, up, outside])
+        return cls(votes.places, votes.places + 1, cuts, votes.weight)
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -275,28 +290,33 @@ class OutsideOption:
         0 for a win of the first, 1 for a loss, 2 for a tie, 3 where both were bad.
     weight : numpy.ndarray of shape (vote,)
         How much each vote counts.
-    options : tuple of bool
-        Whether there are ties, and votes in which both were bad.
+    options : tuple of str
+        The results that there are: ties, and votes in which both were bad, only if seen.
     """
 
     result: NDArray[np.intp]
     weight: Array
-    options: tuple[bool, bool]
-    positive: NDArray[np.bool_]
+    options: tuple[str, ...]
 
     @classmethod
     def of(cls, votes: VoteRows) -> "OutsideOption":
         """Bind the likelihood to votes."""
-        result = np.where(votes.outcome > 0, 0, np.where(votes.outcome < 0, 1, 2))
-        result[votes.both_bad] = 3
-        seen = np.bincount(result, votes.weight, 4) > 0.0
-        k = int(seen[2]) + 2 * int(seen[3])
-        return cls(result, votes.weight, (bool(seen[2]), bool(seen[3])), np.zeros(k, dtype=bool))
+        return cls(votes.results, votes.weight, votes.options)
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether ties are a result."""
+        return TIE in self.options
 
     @property
     def has_level(self) -> bool:
-        """Whether both were bad in some votes."""
-        return self.options[1]
+        """Whether both bad is a result."""
+        return BOTH_BAD in self.options
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """No parameter."""
+        return np.zeros(int(self.has_ties) + 2 * int(self.has_level), dtype=bool)
 
     def held(self, shared: Array) -> NDArray[np.bool_]:
         """Return that none is: every result was seen."""
@@ -304,12 +324,11 @@ class OutsideOption:
 
     def _chances(self, ahead: Array, level: Array, shared: Array) -> tuple[Array, Array]:
         """Return the log-weights of the four results and their chances, of shape (4, vote)."""
-        ties, bad = self.options
         weights = np.full((4, len(ahead)), -np.inf)
         weights[0], weights[1] = 0.5 * ahead, -0.5 * ahead
-        if ties:
+        if self.has_ties:
             weights[2] = shared[0]
-        if bad:
+        if self.has_level:
             weights[3] = shared[-2] - shared[-1] * level
         weights -= weights.max(axis=0)
         chances = np.exp(weights)
@@ -334,12 +353,11 @@ class OutsideOption:
         bend = weight * (0.25 * (win + loss) - half_lead**2)
         shared_slope, mixed = np.zeros((2, len(ahead), k))
         corner = np.zeros((k, k))
-        ties, outside = self.options
-        if ties:
+        if self.has_ties:
             shared_slope[:, 0] = weight * ((result == 2) - tie)
             mixed[:, 0] = -weight * half_lead * tie
             corner[0, 0] = (weight * tie * (1.0 - tie)).sum()
-        if not outside:
+        if not self.has_level:
             return Terms(slope, bend, shared_slope, mixed, corner)
         # Of b - gamma m, the log-weight of both bad.
         gain, spread = weight * ((result == 3) - bad), weight * bad * (1.0 - bad)
@@ -350,7 +368,7 @@ class OutsideOption:
         corner[-2:, -2:] = across.T @ (spread[:, np.newaxis] * across)
         of_level = -gamma * spread[:, np.newaxis] * across
         of_level[:, 1] += gain  # gamma and the level multiply each other
-        if ties:
+        if self.has_ties:
             corner[0, -2:] = corner[-2:, 0] = with_tie @ across
             of_level = np.column_stack([-gamma * with_tie, of_level])
         whole = Level(-gamma * gain, gamma**2 * spread, -gamma * lead, of_level)
@@ -360,26 +378,42 @@ class OutsideOption:
         """Return parameters to begin with: those of the shares of results, all systems alike."""
         shares = np.bincount(self.result, self.weight, 4)
         decided = 0.5 * max(shares[0] + shares[1], 1.0)
-        ties, bad = self.options
-        found = [np.log(shares[2] / decided)] if ties else []
-        return np.array(found + ([np.log(shares[3] / decided), 1.0] if bad else []))
+        found = [np.log(shares[2] / decided)] if self.has_ties else []
+        return np.array(found + ([np.log(shares[3] / decided), 1.0] if self.has_level else []))
 
 
-type Bind = PairLikelihood | Callable[[VoteRows], VoteLikelihood]
+@dataclass(frozen=True)
+class VoteModel:
+    """A model of votes.
+
+    Attributes
+    ----------
+    bound_to : callable
+        Binds its likelihood to votes.
+    of_ties : PairLikelihood
+        What is left of it where votes are wins, losses and ties, in the same coordinates.
+    """
+
+    bound_to: Callable[[VoteRows], CumulativeLogit | OutsideOption]
+    of_ties: PairLikelihood
+
+    def of_pairs(self, has_ties: bool) -> PairLikelihood:
+        """Return what is left of it without grades and votes for neither."""
+        return self.of_ties if has_ties else bradley_terry()
 
 
-def bind(likelihood: Bind, votes: VoteRows) -> VoteLikelihood:
-    """Bind a likelihood of pairs, or what makes one of votes, to votes."""
-    if isinstance(likelihood, PairLikelihood):
-        return TwoSided(likelihood, votes)
-    return likelihood(votes)
+def cumulative_logit(**_: Any) -> VoteModel:
+    """Return Agresti's cumulative logits, in which grades and ties are outcomes."""
+    return VoteModel(CumulativeLogit.of, rao_kupper())
 
 
-def cumulative_logit(**_: Any) -> Callable[[VoteRows], VoteLikelihood]:
-    """Return what binds Agresti's cumulative logits to votes; grades and ties are outcomes."""
-    return CumulativeLogit.of
+def davidson_outside(**_: Any) -> VoteModel:
+    """Return Davidson's model with the outside option, both bad."""
+    return VoteModel(OutsideOption.of, davidson())
 
 
-def davidson_outside(**_: Any) -> Callable[[VoteRows], VoteLikelihood]:
-    """Return what binds Davidson's model with the outside option, both bad, to votes."""
-    return OutsideOption.of
+def bind(likelihood: PairLikelihood | VoteModel, votes: VoteRows) -> VoteLikelihood:
+    """Bind a likelihood of pairs or of votes to votes."""
+    if isinstance(likelihood, VoteModel):
+        return likelihood.bound_to(votes)
+    return TwoSided(likelihood, votes)

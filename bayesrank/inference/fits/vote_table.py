@@ -11,6 +11,7 @@ import numpy as np
 from bayesrank.battles import with_covariates
 from bayesrank.connectivity import strongly_connected
 from bayesrank.formula import Design
+from bayesrank.inference.fits import vote_likelihoods
 from bayesrank.inference.fits.existence import (
     check_grades,
     check_tie_model,
@@ -20,10 +21,10 @@ from bayesrank.inference.fits.existence import (
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.pair_rows import fit_votes
 from bayesrank.inference.fits.pairs import Array
-from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit, OutsideOption
+from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
 from bayesrank.priors import Prior, PriorLike, as_prior
 from bayesrank.views import Comparisons
-from bayesrank.vote_rows import VoteRows
+from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows
 
 
 def cumulative_logit(
@@ -40,7 +41,9 @@ def cumulative_logit(
     if gaps is None or gaps[0] != 0.0 or priors is None:
         return None
     priors["shared_precision"] = gaps[1]
-    return fit_votes(CumulativeLogit.of, data, _design(data, formula), _name_gaps, **priors)
+    names = partial(_name_gaps, has_ties=0 in VoteRows.of(data).scale)
+    likelihood = vote_likelihoods.cumulative_logit()
+    return fit_votes(likelihood, data, _design(data, formula), names, **priors)
 
 
 def davidson_outside(
@@ -55,8 +58,9 @@ def davidson_outside(
 ) -> Fit | None:
     """Fit Davidson's model with an outside option with normal or flat priors."""
     votes, priors = VoteRows.of(data), _normal_priors(prior, covariate_prior)
-    wanted = [("tie_prior", tie_prior)] * votes.has_good_ties
-    wanted += [("bar_prior", bar_prior), ("slope_prior", slope_prior)] * votes.has_both_bad
+    wanted = [("tie_prior", tie_prior)] if TIE in votes.options else []
+    if BOTH_BAD in votes.options:
+        wanted += [("bar_prior", bar_prior), ("slope_prior", slope_prior)]
     found = [as_prior(value, name).quadratic() for name, value in wanted]
     if priors is None or not all(found):
         return None
@@ -64,15 +68,15 @@ def davidson_outside(
         "shared_mean": np.array([float(each[0]) for each in found if each]),
         "shared_precision": np.array([each[1] for each in found if each]),
     }
-    options = OutsideOption.of(votes).options
-    names = partial(_name_outside, options=options)
-    return fit_votes(OutsideOption.of, data, _design(data, formula), names, **priors, **shared)
+    names = partial(_name_outside, options=votes.options)
+    likelihood = vote_likelihoods.davidson_outside()
+    return fit_votes(likelihood, data, _design(data, formula), names, **priors, **shared)
 
 
 def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
     """Raise where the likelihood rises for ever along some direction."""
     votes = VoteRows.of(data).merged()
-    if not votes.grades.size:
+    if not data.wins.any():
         check_wins(data.wins, systems=data.systems, method="cumulative_logit")
     if not strongly_connected(data.wins > 0.0):
         likelihood = CumulativeLogit.of(votes)
@@ -88,12 +92,12 @@ def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
 def require_davidson_outside(data: Comparisons, **_: Any) -> None:
     """Raise where the likelihood of the other votes than both bad rises for ever."""
     name, votes = "davidson_outside", VoteRows.of(data)
-    if votes.has_both_bad and len(data.systems) < 3:
+    if BOTH_BAD in votes.options and len(data.systems) < 3:
         raise no_estimate(name, "how votes for neither depend on the level needs three systems")
-    if not votes.has_good_ties:
+    if TIE not in votes.options:
         check_wins(data.wins, systems=data.systems, method=name)
         return
-    tied = ~votes.both_bad & (votes.outcome == 0) & (votes.weight > 0.0)
+    tied = votes.seen & (votes.results == RESULTS.index(TIE))
     ties = np.zeros_like(data.ties)
     ties[votes.first[tied], votes.second[tied]] = 1.0
     check_tie_model(data.wins, ties + ties.T, systems=data.systems, method=name, share=0.5)
@@ -118,15 +122,19 @@ def _normal_priors(prior: Prior, covariate_prior: PriorLike) -> dict[str, Any] |
     }
 
 
-def _name_gaps(shared: Array) -> dict[str, Array]:
+def _name_gaps(score: Array, shared: Array, *, has_ties: bool) -> dict[str, Array]:
     """Name the gaps between thresholds and the thresholds above 0, where there are some."""
     if not shared.shape[-1]:
         return {}
-    return {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
+    named = {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
+    return named | ({"tie_strength": np.exp(shared[..., 0])} if has_ties else {})
 
 
-def _name_outside(shared: Array, *, options: tuple[bool, bool]) -> dict[str, Array]:
+def _name_outside(score: Array, shared: Array, *, options: tuple[str, ...]) -> dict[str, Array]:
     """Name the tie strength and the bar, where there are ties and votes for neither."""
-    ties, bad = options
-    named = {"tie_strength": np.exp(shared[..., 0])} if ties else {}
-    return named | ({"bar": shared[..., -2], "bar_slope": shared[..., -1]} if bad else {})
+    named = {"tie_strength": np.exp(shared[..., 0])} if TIE in options else {}
+    if BOTH_BAD in options:
+        bar, slope = shared[..., -2], shared[..., -1]
+        above = slope[..., np.newaxis] * score - bar[..., np.newaxis]
+        named |= {"bar": bar, "bar_slope": slope, "above_bar": above}
+    return named

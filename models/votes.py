@@ -1,0 +1,233 @@
+"""Factories of models of votes: graded ones, and votes for neither system."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.tensor.special import log_softmax
+
+from bayesrank.models.checked_data import checks_data
+from bayesrank.models.distributions import MultinomialReal
+from bayesrank.models.paired_data import Observed
+from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
+from bayesrank.priors import Normal, PriorLike, as_prior
+from bayesrank.views import Comparisons
+from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows
+
+
+@checks_data
+def cumulative_logit(
+    comparisons: Comparisons,
+    *,
+    prior: PriorLike = Normal(0.0, 1.0),
+    threshold_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> pm.Model:
+    r"""Build the cumulative logit model of graded votes.
+
+    A vote says by how many grades :math:`Y` the first system was better: much better is 2, better
+    1, a tie 0, worse -1 and much worse -2. With thresholds :math:`0 \le t_1 < t_2 < \dots` and the
+    difference of scores :math:`d = \theta_i - \theta_j`,
+
+    .. math:: \operatorname{logit} P(Y \ge k) = d - t_k, \qquad
+        \operatorname{logit} P(Y \le -k) = -d - t_k.
+
+    The thresholds are the same for both systems, so that the order in which they are named does not
+    matter. Without grades this is the Rao-Kupper model with :math:`\log\kappa = t_1`; without ties
+    :math:`t_1` is 0, and without both the Bradley-Terry model is left. Votes in which both were bad
+    are ties here.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        :class:`~bayesrank.Battles`, whose outcomes may be graded; or counts.
+    prior : prior or float, default Normal(0, 1)
+        Prior on the scores, which sum to zero, in logits.
+    threshold_prior : prior or float, default "normal(0, 2)"
+        Prior on the gaps between thresholds, of which the positive half is taken; its location must
+        be 0.
+    formula : str, optional
+        Covariates of single battles, such as ``"length + bold"``: differences between the two
+        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
+        names, such as ``"length:group"``, needs the package formulae.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
+
+    Returns
+    -------
+    pymc.Model
+        Free ``score`` with dims ``("system",)`` and ``gap`` with dims ``("grade",)``, of which
+        ``threshold`` holds the sums; ``strength``, the exponential of the score, and, with ties,
+        ``tie_strength``, that of :math:`t_1`; observed ``results`` with dims
+        ``("pair", "result")``.
+
+    Raises
+    ------
+    DataError
+        If there are no votes.
+
+    References
+    ----------
+    .. [1] A. Agresti. Analysis of ordinal paired comparison data. Journal of the Royal Statistical
+       Society, Series C 41 (1992). https://doi.org/10.2307/2347562
+
+    Examples
+    --------
+    >>> from bayesrank import Battles
+    >>> log = Battles(["a", "a", "b"], ["b", "b", "a"], ["A>>B", "A>B", "tie"])
+    >>> model = cumulative_logit(log)
+    >>> [variable.name for variable in model.free_RVs]
+    ['score', 'gap']
+    """
+    prior = as_prior(prior).resolve(comparisons)
+    votes = VoteRows.of(comparisons)
+    scale = votes.scale
+    observed = Observed.of_votes(comparisons, formula, lambda each: (each.places, len(scale)))
+    with pm.Model(coords=observed.coords | votes.coords) as model:
+        score = zero_sum_score("score", prior)
+        pm.Deterministic("strength", pt.exp(score), dims="system")
+        cuts = symmetric_cuts(scale, threshold_prior)
+        if 0 in scale and len(scale) > 1:
+            pm.Deterministic("tie_strength", pt.exp(model["threshold"][0]))
+        MultinomialReal(
+            "results",
+            log_p=log_chances_between(cuts, observed.ahead(score, covariate_prior)),
+            observed=observed.results,
+            dims=(observed.dim, "result"),
+        )
+    return model
+
+
+@checks_data
+def davidson_outside(
+    comparisons: Comparisons,
+    *,
+    prior: PriorLike = Normal(0.0, 1.0),
+    tie_prior: PriorLike = "normal(0, 2)",
+    bar_prior: PriorLike = "normal(0, 2)",
+    slope_prior: PriorLike = "normal(1, 0.5)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> pm.Model:
+    r"""Build Davidson's model with an outside option: votes in which neither was good enough.
+
+    With strengths :math:`\pi_i = e^{\theta_i}`, a win of :math:`i`, a win of :math:`j`, a tie and a
+    vote for neither have probabilities in the proportion
+
+    .. math:: \pi_i : \pi_j : \nu \sqrt{\pi_i \pi_j} :
+        e^{b} (\pi_i \pi_j)^{(1 - \gamma) / 2}.
+
+    For :math:`\gamma = 1` the last term is a constant: the choice among the two systems and a third
+    one, the bar, of score :math:`b`, which wins where both fall below it. :math:`\gamma` says how
+    much votes for neither depend on the level of the two; with 0 they are ties of another name.
+    Differences of scores are those of Davidson's model. Their level has a meaning too: the bar has
+    the scale of the scores, whose mean is 0, and only how far scores are above it is identified.
+    ``above_bar`` is :math:`\gamma \theta_i - b`: the log-odds of a win against a vote for neither,
+    where a system meets an equal one.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        :class:`~bayesrank.Battles`, whose outcomes may say that both were bad; or counts. Grades
+        are wins here.
+    prior : prior or float, default Normal(0, 1)
+        Prior on the scores, which sum to zero, in logits.
+    tie_prior : prior or float, default "normal(0, 2)"
+        Prior on the logarithm of :math:`\nu`; without ties there is none.
+    bar_prior : prior or float, default "normal(0, 2)"
+        Prior on :math:`b`.
+    slope_prior : prior or float, default "normal(1, 0.5)"
+        Prior on :math:`\gamma`. Without votes for neither there is neither of both.
+    formula : str, optional
+        Covariates of single battles, such as ``"length + bold"``: differences between the two
+        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
+        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
+        names, such as ``"length:group"``, needs the package formulae.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
+
+    Returns
+    -------
+    pymc.Model
+        Free ``score`` with dims ``("system",)``, ``log_tie_strength``, ``bar`` and ``bar_slope``;
+        ``strength`` and ``tie_strength``, the exponentials; ``above_bar`` with dims
+        ``("system",)``; observed ``results`` with dims ``("pair", "result")``.
+
+    Raises
+    ------
+    DataError
+        If there are no votes.
+
+    References
+    ----------
+    .. [1] R. R. Davidson. On extending the Bradley-Terry model to accommodate ties in paired
+       comparison experiments. Journal of the American Statistical Association 65 (1970).
+       https://doi.org/10.1080/01621459.1970.10481082
+    .. [2] R. Haaijer, W. Kamakura and M. Wedel. The "no-choice" alternative in conjoint choice
+       experiments. International Journal of Market Research 43 (2001).
+       https://doi.org/10.1177/147078530104300105
+
+    Examples
+    --------
+    >>> from bayesrank import Battles
+    >>> log = Battles(["a", "a", "b"], ["b", "b", "c"], ["A>B", "tie", "both_bad"])
+    >>> model = davidson_outside(log)
+    >>> [variable.name for variable in model.free_RVs]
+    ['score', 'log_tie_strength', 'bar', 'bar_slope']
+    """
+    prior = as_prior(prior).resolve(comparisons)
+    options = VoteRows.of(comparisons).options
+    observed = Observed.of_votes(comparisons, formula, _results_among(options))
+    with pm.Model(coords=observed.coords | {"result": list(options)}) as model:
+        score = zero_sum_score("score", prior)
+        pm.Deterministic("strength", pt.exp(score), dims="system")
+        half = observed.ahead(score, covariate_prior) / 2
+        weights = [half, -half]
+        if TIE in options:
+            log_tie = free_variable("log_tie_strength", as_prior(tie_prior))
+            pm.Deterministic("tie_strength", pt.exp(log_tie))
+            weights.append(pt.zeros_like(half) + log_tie)
+        if BOTH_BAD in options:
+            bar = free_variable("bar", as_prior(bar_prior))
+            slope = free_variable("bar_slope", as_prior(slope_prior))
+            pm.Deterministic("above_bar", slope * score - bar, dims="system")
+            weights.append(bar - slope * observed.level(score))
+        MultinomialReal(
+            "results",
+            log_p=log_softmax(pt.stack(weights, axis=-1), axis=-1),
+            observed=observed.results,
+            dims=(observed.dim, "result"),
+        )
+    return model
+
+
+def symmetric_cuts(scale: tuple[int, ...], threshold_prior: PriorLike) -> Any:
+    """Return the thresholds between the results of a scale, in order, inside a model."""
+    middle = pt.zeros(int(0 not in scale))
+    if len(scale) < 3:
+        return middle
+    gap = positive_variable("gap", as_prior(threshold_prior), dims="grade")
+    threshold = pm.Deterministic("threshold", pt.cumsum(gap), dims="grade")
+    return pt.concatenate([-threshold[::-1], middle, threshold])
+
+
+def log_chances_between(cuts: Any, ahead: Any) -> Any:
+    """Return the log-chances of the results between cuts, of shape (row, result)."""
+    distance = ahead[:, None] - cuts[None, :]
+    above, below = -pt.softplus(-distance), -pt.softplus(distance)
+    inner = above[:, :-1] + below[:, 1:] + pt.log1mexp(cuts[:-1] - cuts[1:])[None, :]
+    return pt.concatenate([below[:, :1], inner, above[:, -1:]], axis=1)
+
+
+def _results_among(options: tuple[str, ...]) -> Any:
+    """Return what gives the numbers of results among those that there are."""
+
+    def places(votes: VoteRows) -> Any:
+        numbers = {name: number for number, name in enumerate(options)}
+        place = [numbers.get(name, 0) for name in RESULTS]  # a vote of no weight anywhere
+        return np.array(place)[votes.results], len(options)
+
+    return places
