@@ -80,6 +80,7 @@ LIKELIHOODS = (
         gradient="bayesrank.inference.fits.vote_likelihoods:cumulative_logit",
         composite=True,
         existence="bayesrank.inference.fits.vote_table:require_cumulative_logit",
+        use="For votes that say how much better an answer is; without grades it is rao_kupper.",
     ),
     Method(
         "davidson_outside",
@@ -92,6 +93,8 @@ LIKELIHOODS = (
         gradient="bayesrank.inference.fits.vote_likelihoods:davidson_outside",
         composite=True,
         existence="bayesrank.inference.fits.vote_table:require_davidson_outside",
+        use="For battles in which judges may say that both answers are bad; it places scores "
+        "against a bar.",
     ),
     Method(
         "plackett_luce",

@@ -7,13 +7,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesrank import METHODS, Ballots, Comparisons, Responses
+from bayesrank import METHODS, Ballots, Battles, Comparisons, Responses
 from bayesrank.method import load_function
 from calibration.worlds import Design, derive_seed, draw_world
 
 DESIGN = Design(8, 12, 4)
 
-Kind = Literal["responses", "groups", "categories", "comparisons", "battles", "rankings"]
+Kind = Literal[
+    "responses",
+    "groups",
+    "categories",
+    "comparisons",
+    "battles",
+    "graded",
+    "votes",
+    "rankings",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +70,10 @@ FACTORIES = {
         Factory("davidson", "comparisons"),
         Factory("rao_kupper", "comparisons"),
         Factory("thurstone_mosteller", "comparisons"),
+        Factory("cumulative_logit", "graded"),
+        Factory("cumulative_logit (covariates)", "votes", {"formula": "length"}),
+        Factory("davidson_outside", "graded"),
+        Factory("davidson_outside (covariates)", "votes", {"formula": "length"}),
         Factory("plackett_luce", "comparisons"),
         Factory("plackett_luce (rankings)", "rankings"),
         Factory("bradley_terry_luce"),
@@ -95,17 +108,25 @@ def template(kind: Kind) -> Any:
         Right or wrong ``responses``, also with three ``groups`` of questions; outcomes of three
         ``categories``; all ``comparisons`` that the responses imply; as many ``battles`` as there
         are responses, with a system named first; as many ``rankings`` as there are events, of two
-        systems or more.
+        systems or more; as many ``graded`` votes as there are responses, with ties and votes for
+        neither, and 400 such ``votes`` of 20 judges with a covariate.
 
     Returns
     -------
-    Responses, Comparisons or Ballots
+    Responses, Comparisons, Battles or Ballots
     """
     rng = np.random.default_rng(derive_seed("sbc", "template", kind))
     n_systems, n_questions, n_trials = DESIGN
     match kind:
         case "categories":
             return Responses(rng.integers(0, 3, DESIGN).astype(np.int8), weights=[0.0, 0.4, 1.0])
+        case "graded" | "votes":
+            n = int(np.prod(DESIGN)) if kind == "graded" else 400
+            sides = np.array([rng.permutation(n_systems)[:2] for _ in range(n)])
+            words = ["A>>B", "A>B", "A=B", "B>A", "B>>A", "both_bad"]
+            more = {"judge": rng.integers(20, size=n), "covariates": {"length": rng.normal(size=n)}}
+            more = more if kind == "votes" else {}
+            return Battles(*sides.T, rng.choice(words, n), systems=range(n_systems), **more)
         case "battles":
             sides = [rng.permutation(n_systems)[:2] for _ in range(np.prod(DESIGN))]
             winners = rng.choice(["first", "second"], len(sides)).tolist()

@@ -237,3 +237,18 @@ def test_intervals_over_units_are_those_of_the_gradients(method):
     expected = (bread @ meat @ bread)[:4, :4]
     found = np.cov(result["posterior"]["score"].values.reshape(-1, 4), rowvar=False)
     np.testing.assert_allclose(found, expected, atol=0.05 * np.abs(expected).max())
+
+
+def test_win_rates_of_graded_votes_are_those_of_the_model():
+    from bayesrank.results.win_rates import expected_win_rates
+
+    data = a_log(WORDS, 4000)
+    for method in FLAT:
+        table = expected_win_rates(rank(data, method, random_seed=1))
+        assert table["win_rate"].between(table["win_rate_lower"], table["win_rate_upper"]).all()
+        assert table["tie_rate"].gt(0.0).all()
+    good = data.take(np.flatnonzero(~data.both_bad))
+    n = good.totals[0, 3]
+    observed = (good.wins[0, 3] + good.ties[0, 3] / 2) / n
+    row = table[(table["system"] == "a") & (table["opponent"] == "d")].iloc[0]
+    assert abs(row["win_rate"] - observed) < 3 * (0.25 / n) ** 0.5
