@@ -267,7 +267,9 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
     """Return the observed mean and the numbers of outcomes and questions, where they are known."""
     columns = []
     if "observed_mean" in frame and not np.isnan(frame["observed_mean"].to_numpy()).all():
-        cells, right = _rounded(frame["observed_mean"], decimals)
+        # Scores may be Elo points, and shares of wins not.
+        shares = frame["observed_mean"].dropna().between(0.0, 1.0).all()
+        cells, right = _rounded(frame["observed_mean"], max(decimals, 2) if shares else decimals)
         columns.append(
             Column(
                 "observed",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Comparisons, Responses, leaderboard, rank, rescale
+from bayesrank.reporting.tables import frame_columns
 from bayesrank.results.rating_scale import mark_preliminary
 from bayesrank.results.win_rates import expected_win_rates
 
@@ -94,3 +95,11 @@ def test_commands_print_on_the_scale(run, tmp_path):
     assert "arena rank" in printed
     assert run("show", saved, *options).stdout == printed
     assert "anchor must be NAME=SCORE; got 'b'" in run("rank", path, "--anchor", "b", code=2).stderr
+
+
+def test_win_shares_keep_their_digits_beside_elo_points() -> None:
+    table = leaderboard(rescale(rank(DATA, random_seed=0), "elo"))
+    columns = {column.header: column.cells for column in frame_columns(table)}
+    assert all("." not in cell for cell in columns["score"])
+    shares = [f"{share:.2f}" for share in table["observed_mean"]]
+    assert columns["observed"] == shares
