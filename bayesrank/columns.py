@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.declared_columns import DECLARED
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcome_values import outcome_numbers
 
@@ -147,7 +148,7 @@ STATUSES = (
 # What chooses rows of a table.
 SELECTORS = ("task", "scorer", "filter", "metric")
 
-_KNOWN = SETTINGS.union(ERRORS, STATUSES, SELECTORS, QUESTIONS, *NAMES.values())
+_KNOWN = SETTINGS.union(ERRORS, STATUSES, SELECTORS, QUESTIONS, DECLARED, *NAMES.values())
 
 # Turns the groups of a table off.
 NONE = "none"

@@ -77,7 +77,8 @@ def read_long(
     read = number_trials(named, source, explain=explain)
     for note in read.notes:
         logger.info(note)
-    return arrange(read, kept=kept)
+    cells, labels = arrange(read, kept=kept)
+    return cells, labels | dict(read.declared)
 
 
 def _explain(

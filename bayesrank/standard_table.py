@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.columns import Source, column_of, field_name, find_columns
+from bayesrank.declared_columns import DECLARED, read_declared
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcome_values import outcome_numbers
@@ -48,6 +49,8 @@ class StandardTable:
     settings : tuple of str
         Columns that may tell systems apart, until
         :func:`bayesrank.table_settings.name_systems` has looked at them.
+    declared : mapping of str to object
+        Keywords of :class:`bayesrank.Responses` that say what outcomes are.
     named : bool
         Whether settings became a part of the names of systems.
     notes : tuple of str
@@ -61,6 +64,7 @@ class StandardTable:
     group: str = ""
     asked: str = ""
     settings: tuple[str, ...] = ()
+    declared: Mapping[str, Any] = field(default_factory=dict)
     named: bool = False
     notes: tuple[str, ...] = ()
 
@@ -117,9 +121,16 @@ def standardize(
         table["status"] = why_missing(columns, outcome)
     columns = {name: pd.Series(each, copy=False) for name, each in table.items()}
     standard = pd.DataFrame(columns, copy=False)
-    asked = ",".join(map(str, found.question))
+    declaring = {field_name(each): column_of(frame, each) for each in frame.columns}
+    declaring = {name: column for name, column in declaring.items() if name in DECLARED}
     return StandardTable(
-        standard, found.paired, levels=levels, group=group, asked=asked, settings=settings
+        standard,
+        found.paired,
+        levels=levels,
+        group=group,
+        asked=",".join(map(str, found.question)),
+        settings=settings,
+        declared=read_declared(declaring, source.where),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.columns import NAMES, Source, field_name
+from bayesrank.declared_columns import DECLARED
 from bayesrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
         for kind in ("question", "trial", "group", "split_by", "pool")
         for name in (chosen.get(kind) or "").split(",")
     }
-    beside = [each for each in frame.columns if str(each) in named or field_name(each) in _BESIDE]
+    known = DECLARED.union(_BESIDE)
+    beside = [each for each in frame.columns if str(each) in named or field_name(each) in known]
     listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
     unknown = [name for name in listed if name not in frame]
     if unknown:

@@ -25,13 +25,14 @@ def _check_table_path(ctx: click.Context, param: click.Parameter, path: Path) ->
 )
 @reading_options
 def convert(paths: tuple[str, ...], output: Path, **reading: Any) -> None:
-    """Write evaluation logs as one long table, which all commands read.
+    """Write evaluation logs or battles as one long table, which all commands read.
 
     INPUT is as for `bayesrank rank`. OUTPUT ends in .csv, .tsv, .jsonl, .parquet or .feather, text
     perhaps in .gz, .bz2, .xz or .zst; there is one row per outcome, and missing ones are blank.
+    A scale and weights are kept in columns.
     """
-    from bayesrank.readers import read_responses
+    from bayesrank.readers import read_data
     from bayesrank.readers.writing import write_table
 
-    data = read_responses(paths, **reading)
+    data = read_data(paths, **reading)
     note(f"Wrote {write_table(data, output)}")

@@ -18,14 +18,14 @@ from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.opening import open_log, plain_suffix
-from bayesrank.readers.table_files import LINES, TEXT
+from bayesrank.readers.table_files import BINARY, LINES, TEXT, column_names, is_text, read_arrow
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-FORMATS = (*TEXT, ".parquet", *LINES, ".json")
+FORMATS = (*TEXT, *BINARY, *LINES, ".json")
 
 # Endings of columns that may hold a number for each of the two answers.
 _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
@@ -39,8 +39,8 @@ def is_battles(path: Path) -> bool:
     suffix = plain_suffix(path)
     if suffix not in FORMATS:
         return False
-    if suffix == ".parquet":
-        return is_battle_table({name.lower() for name in _parquet_columns(path)})
+    if suffix in BINARY:
+        return is_battle_table({name.lower() for name in column_names(path)})
     try:
         with open_log(path) as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
@@ -98,8 +98,8 @@ def _parse(path: Path) -> "pd.DataFrame":
     try:
         if suffix in TEXT:
             frame = _read_csv(path)
-        elif suffix == ".parquet":
-            frame = _read_parquet(path)
+        elif suffix in BINARY:
+            frame = _read_arrow(path)
         else:
             frame = pd.DataFrame.from_records(list(_records(path)))
     except DataError:
@@ -139,7 +139,7 @@ def _matters(name: str, column: "pd.Series") -> bool:
     return name.endswith(_PAIRED) and bool(np.isfinite(as_numbers(column)).all())
 
 
-def _read_parquet(path: Path) -> "pd.DataFrame":
+def _read_arrow(path: Path) -> "pd.DataFrame":
     """Read one column after another, texts as numbers of their values and pairs as differences.
 
     That takes a tenth of the memory.
@@ -147,13 +147,15 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
     from pyarrow import types
-    from pyarrow.parquet import read_schema, read_table
+
+    def read(*names: str) -> pa.Table:
+        return read_arrow(path, lambda field: field.name in names)[0]
 
     wanted, numbers = {}, {}
-    for field in read_schema(path):
+    for field in read_arrow(path, lambda field: False)[1]:
         plain = field.name.strip().lower()
         if plain in KNOWN or plain == METADATA:
-            wanted[field.name] = _encoded(read_table(path, columns=[field.name])[field.name])
+            wanted[field.name] = _encoded(read(field.name)[field.name])
         elif types.is_floating(field.type) or types.is_integer(field.type):
             numbers[plain] = field.name
     table = pa.table(wanted)
@@ -164,7 +166,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     frame = table.to_pandas(split_blocks=True, self_destruct=True)
     covariates = {}
     for stem, pair in paired_names(numbers, KNOWN).items():
-        sides = read_table(path, columns=[numbers[name] for name in pair])
+        sides = read(*(numbers[name] for name in pair))
         one, other = (as_numbers(sides[numbers[name]].to_pandas()) for name in pair)
         if np.isfinite(one).all() and np.isfinite(other).all():
             covariates[f"{COVARIATE}{stem}"] = one - other
@@ -173,10 +175,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
 def _encoded(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
     """Return texts as numbers of their values, anything else as it is."""
-    from pyarrow import types
-
-    is_text = types.is_string(column.type) or types.is_large_string(column.type)
-    return column.dictionary_encode() if is_text else column
+    return column.dictionary_encode() if is_text(column.type) else column
 
 
 def _records(path: Path) -> Iterator[dict[str, object]]:
@@ -194,14 +193,3 @@ def _records(path: Path) -> Iterator[dict[str, object]]:
             or name == METADATA
             or (name.endswith(_PAIRED) and isinstance(value, int | float))
         }
-
-
-def _parquet_columns(path: Path) -> set[str]:
-    """Return the names of the columns, none if the file is damaged."""
-    from pyarrow import ArrowException
-    from pyarrow.parquet import read_schema
-
-    try:
-        return set(read_schema(path).names)
-    except (ArrowException, OSError):
-        return set()

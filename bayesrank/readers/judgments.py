@@ -109,7 +109,7 @@ def read_mt_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
             attempt = scored(question, value, path)
             logs.setdefault((path, model, judge), log).attempts.append(attempt)
     numbered = [replace(log, attempts=number_trials(log.attempts)) for log in logs.values()]
-    return replace(table_of_logs(numbered, "mt_bench", selection), scale=RATINGS)
+    return replace(table_of_logs(numbered, "mt_bench", selection), declared={"scale": RATINGS})
 
 
 def _records(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,8 +46,9 @@ class LogTable:
         Further columns, which say how an outcome came about.
     cautions : tuple of str
         Sentences on what may be wrong with the comparison.
-    scale : (float, float), optional
-        Lowest and highest score there can be, where the format says so.
+    declared : mapping of str to object
+        Keywords of :class:`bayesrank.Responses` that say what outcomes are, such as their scale,
+        where the format does.
     """
 
     frame: "pd.DataFrame"
@@ -57,7 +58,7 @@ class LogTable:
     message: str
     details: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
-    scale: tuple[float, float] | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dataarray(self) -> "xr.DataArray":
         """Return the outcomes with what the logs say of each of them as coordinates.

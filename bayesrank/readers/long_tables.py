@@ -20,6 +20,7 @@ from bayesrank.columns import (
     field_name,
     is_other,
 )
+from bayesrank.declared_columns import declared_alike
 from bayesrank.errors import DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.readers.log_table import LogTable, build_table
@@ -116,7 +117,8 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     read = number_trials(named, source, files, explain=explain)
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong)
-    return replace(table, message="; ".join([table.message, *read.notes]))
+    message = "; ".join([table.message, *read.notes])
+    return replace(table, message=message, declared=read.declared)
 
 
 def _take(
@@ -196,7 +198,9 @@ def _below(tables: Sequence[StandardTable]) -> "tuple[StandardTable, NDArray[np.
         else:
             columns[name] = np.concatenate([part.to_numpy() for part in parts])
     sizes = [len(table.frame) for table in tables]
-    whole = replace(tables[0], frame=pd.DataFrame(columns), settings=settings)
+    declared = declared_alike([table.declared for table in tables])
+    frame = pd.DataFrame(columns)
+    whole = replace(tables[0], frame=frame, settings=settings, declared=declared)
     return whole, np.repeat(np.arange(len(tables)), sizes)
 
 

@@ -196,7 +196,8 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
     Parameters
     ----------
     paths : path or iterable of paths
-        Tables in ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl``, ``.ndjson`` or ``.json``,
+        Tables in ``.csv``, ``.tsv``, ``.parquet``, ``.feather``, ``.jsonl``, ``.ndjson`` or
+        ``.json``,
         text also compressed, with columns for two systems (model_a and model_b, left and
         right, player_1 and player_2, ...) and who won: a winner by name, side, grade or
         share (:func:`bayesrank.winners.read_winners`), winner_model_a, winner_model_b and
@@ -292,11 +293,13 @@ def _read_responses(
         message = describe(data.shape, data.n_missing) + logs.message
     else:
         table = _read_table(logs, selection)
-        if scale is None and weights is None and edges is None:
-            scale = table.scale
-        if scale is None:
+        options: dict[str, Any] = {"weights": worths, "scale": scale}
+        if scale is None and worths is None:
+            # Scores that become categories have weights when they are.
+            options = {"scale": None, **table.declared}
+        if options["scale"] is None:
             refuse_negative(table.frame)
-        data = Responses.from_long(table.frame, paired=table.paired, weights=worths, scale=scale)
+        data = Responses.from_long(table.frame, paired=table.paired, **options)
         message = table.message
         for caution in table.cautions:
             logger.warning(caution)

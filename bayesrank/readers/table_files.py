@@ -58,7 +58,7 @@ def column_names(path: Path) -> list[str]:
     suffix = plain_suffix(path)
     if suffix in BINARY:
         try:
-            return _read_arrow(path, lambda name: False)[1]
+            return read_arrow(path, lambda field: False)[1].names
         except DataError:
             return []  # said when it is read
     with open_log(path) as file:
@@ -199,14 +199,14 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     if suffix in TEXT:
         return _from_text(path, TEXT[suffix], needed, text=text)
     if suffix in BINARY:
-        table, names = _read_arrow(path, needed)
+        table, schema = read_arrow(path, lambda field: needed(field.name))
         # Each column of the table goes when it has become one of the frame.
         frame = table.to_pandas(
             strings_to_categorical=not text, split_blocks=True, self_destruct=True
         )
         del table
         blank = pd.Categorical.from_codes(np.full(len(frame), -1, dtype=np.int8), categories=[])
-        return frame.assign(**{name: blank for name in names if name not in frame})
+        return frame.assign(**{name: blank for name in schema.names if name not in frame})
     if suffix in LINES:
         return _frame(parse_json_lines(path), needed)
     if suffix == ".json":
@@ -316,10 +316,26 @@ def _by_index(document: dict[str, Any]) -> object:
     return [{name: column.get(key) for name, column in document.items()} for key in index]
 
 
-def _read_arrow(path: Path, needed: Needed) -> "tuple[pa.Table, list[str]]":
+def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Table, pa.Schema]":
     """Read the columns of a Parquet or Feather file that are needed, after a look at its size.
 
-    The names of all columns are the second value.
+    Parameters
+    ----------
+    path : pathlib.Path
+        File.
+    needed : callable
+        Whether a column is needed, by its field.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    schema : pyarrow.Schema
+        Of all columns.
+
+    Raises
+    ------
+    DamagedFileError
+        If the file is damaged, or announces more than it can hold.
     """
     import pyarrow as pa
     from pyarrow import feather, parquet
@@ -327,23 +343,20 @@ def _read_arrow(path: Path, needed: Needed) -> "tuple[pa.Table, list[str]]":
     with _damage_named(path, pa.ArrowException), path.open("rb") as file:
         if plain_suffix(path) != ".parquet":
             reader = pa.ipc.open_file(file)
-            names = reader.schema.names
+            schema = reader.schema
             batches = range(reader.num_record_batches)
             _check_size(path, sum(reader.get_batch(i).num_rows for i in batches), 0)
-            columns = [name for name in names if needed(name)]
-            return feather.read_table(path, columns=columns, memory_map=False), names
+            columns = [field.name for field in schema if needed(field)]
+            return feather.read_table(path, columns=columns, memory_map=False), schema
         source = parquet.ParquetFile(file)
         metadata, schema = source.metadata, source.schema_arrow
         parts = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
         _check_size(path, metadata.num_rows, sum(parts))
-        texts = [
-            field.name
-            for field in schema
-            if needed(field.name) and (pa.types.is_string(field.type) or _is_large(field.type))
-        ]
-        columns = [name for name in schema.names if needed(name)]
+        kept = [field for field in schema if needed(field)]
+        columns = [field.name for field in kept]
+        texts = [field.name for field in kept if is_text(field.type)]
         file.seek(0)
-        return parquet.read_table(file, columns=columns, read_dictionary=texts), schema.names
+        return parquet.read_table(file, columns=columns, read_dictionary=texts), schema
 
 
 def free_columns() -> None:
@@ -354,10 +367,11 @@ def free_columns() -> None:
         pa.default_memory_pool().release_unused()
 
 
-def _is_large(kind: "pa.DataType") -> bool:
+def is_text(kind: "pa.DataType") -> bool:
+    """Return whether values of an Arrow type are strings."""
     import pyarrow as pa
 
-    return pa.types.is_large_string(kind)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _check_size(path: Path, n_rows: int, n_bytes: int) -> None:

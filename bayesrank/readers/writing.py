@@ -1,35 +1,67 @@
-"""Responses as files of long tables."""
+"""Responses and battles as files of long tables."""
 
+import bz2
+import gzip
+import json
+import logging
+import lzma
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from bayesrank.battles import Battles, Labels
+from bayesrank.declared_columns import declared_columns
 from bayesrank.errors import DataError
-from bayesrank.readers.opening import plain_suffix
-from bayesrank.readers.table_files import LINES, TEXT
+from bayesrank.readers.opening import open_zstd, plain_suffix
+from bayesrank.readers.table_files import BINARY, LINES, TEXT
 from bayesrank.responses import Responses
+from bayesrank.winners import BETTER, MUCH_BETTER, TIE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger("bayesrank")
+
+# Winners by outcome, and what neither of two was good enough for, in words that are no systems.
+_WINNERS = (
+    {
+        MUCH_BETTER: "first_much_better",
+        BETTER: "first",
+        TIE: "tie",
+        -BETTER: "second",
+        -MUCH_BETTER: "second_much_better",
+    },
+    {MUCH_BETTER: "A>>B", BETTER: "A>B", TIE: "A=B", -BETTER: "B>A", -MUCH_BETTER: "B>>A"},
+)
+_BOTH_BAD = ("both_bad", "tie (bothbad)")
 
 WRITTEN = (*TEXT, *LINES, ".parquet", ".feather")
+_OPENED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
 
 
 def check_table_ending(path: Path) -> None:
     """Raise unless the ending of a path says how to write a table there."""
-    if plain_suffix(path) not in WRITTEN:
+    suffix, last = plain_suffix(path), path.suffix.lower()
+    if suffix not in WRITTEN or (suffix != last and (suffix in BINARY or last not in _OPENED)):
         raise DataError(f"path must end in {', '.join(WRITTEN)}; got {str(path)!r}")
 
 
-def write_table(data: Responses, path: str | os.PathLike[str]) -> Path:
-    """Write responses as a long table, which :func:`bayesrank.read_responses` reads again.
+def write_table(data: Responses | Battles, path: str | os.PathLike[str]) -> Path:
+    """Write responses or battles as a long table, which :func:`bayesrank.read_data` reads again.
 
     Parameters
     ----------
-    data : Responses
-        Outcomes.
+    data : Responses or Battles
+        Outcomes, or votes.
     path : path-like
         Ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet`` or ``.feather``, and for text perhaps
         in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; replaced if it exists. Trials that are the same
-        run for all systems stand in a column run. What outcomes are, such as a scale, has to be
-        said again when they are read; prior outcomes are left out.
+        run for all systems stand in a column run; a scale, weights or the number of categories in
+        columns outcome_scale, outcome_weights and outcome_categories. Prior outcomes are left out,
+        and the message says so. Battles have a row for each result.
 
     Returns
     -------
@@ -38,7 +70,7 @@ def write_table(data: Responses, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     DataError
-        If the ending is another one.
+        If the ending is another one, or a name is half a character.
     OSError
         If the disk is full, or the folder may not be written to; what was there stays.
 
@@ -52,22 +84,75 @@ def write_table(data: Responses, path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path)
     check_table_ending(target)
-    table = data.to_long()
-    if data.paired:
-        table = table.rename(columns={"trial": "run"})
     suffix = plain_suffix(target)
     try:
+        table = _battle_rows(data) if isinstance(data, Battles) else _response_rows(data)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bayesrank-") as folder:
             draft = Path(folder) / target.name
             if suffix in TEXT:
                 table.to_csv(draft, index=False, sep=TEXT[suffix])
             elif suffix in LINES:
-                table.to_json(draft, orient="records", lines=True, force_ascii=False)
+                _write_lines(table, draft)
             elif suffix == ".parquet":
                 table.to_parquet(draft, index=False)
             else:
                 table.to_feather(draft)
             os.replace(draft, target)
+    except UnicodeEncodeError as error:
+        shown = ascii(error.object[error.start : error.end])
+        raise DataError(
+            f"data must have names that UTF-8 can hold; got {shown}: rename it"
+        ) from error
     except OSError as error:  # which names the draft
         raise type(error)(error.errno, error.strerror or str(error), str(target)) from error
     return target
+
+
+def _write_lines(table: "pd.DataFrame", path: Path) -> None:
+    """Write objects, one a line, with all digits of numbers and null for NaN."""
+    names = table.columns.tolist()
+    columns = [table[name].astype(object).where(table[name].notna(), None) for name in names]
+    with _OPENED.get(path.suffix.lower(), open)(path, "wt", encoding="utf-8") as file:
+        for row in zip(*columns, strict=True):
+            record = dict(zip(names, row, strict=True))
+            file.write(f"{json.dumps(record, ensure_ascii=False)}\n")
+
+
+def _response_rows(data: Responses) -> "pd.DataFrame":
+    table = data.to_long()
+    if data.prior_outcomes is not None:
+        logger.info("Prior outcomes are left out of the table")
+    if data.paired:
+        table = table.rename(columns={"trial": "run"})
+    return table.assign(**declared_columns(data.declared))
+
+
+def _battle_rows(data: Battles) -> "pd.DataFrame":
+    """Lay battles out as a table, a row for each result."""
+    import pandas as pd
+
+    names = np.array(data.systems, dtype=object)
+    taken = {name.strip().lower() for name in data.systems}
+    place = next(
+        (i for i, words in enumerate(_WINNERS) if taken.isdisjoint(map(str.lower, words.values()))),
+        0,
+    )
+    winner = np.array([_WINNERS[place][int(each)] for each in data.outcome], dtype=object)
+    if data.both_bad is not None:
+        winner[data.both_bad] = _BOTH_BAD[place]
+    columns = {"first": names[data.first], "second": names[data.second], "winner": winner}
+    columns |= {
+        name: _values(column)
+        for name in ("weight", "time", "group", "prompt", "judge", "vote")
+        if (column := getattr(data, name)) is not None
+    }
+    for name, values in data.covariates.items():
+        columns |= {f"{name}_a": values, f"{name}_b": np.zeros(len(values))}
+    return pd.DataFrame(columns)
+
+
+def _values(column: Labels | np.ndarray) -> np.ndarray:
+    """Return a column of numbers as it is, and one of labels as text."""
+    if isinstance(column, Labels):
+        return np.array(column.names, dtype=object)[column.codes]
+    return column
