@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.linear_systems import solve_or_nan
 from bayesrank.inference.fits.penalty import Array
 
 _LEAST_SHARE = 1e-6
@@ -20,7 +19,7 @@ class Bordered:
     Attributes
     ----------
     uu, vv, uv : numpy.ndarray
-        As in :class:`Expansion`.
+        As in :class:`~bayesrank.inference.fits.two_sided.Expansion`.
     on_u : numpy.ndarray of shape (resample, extra, system, a)
     on_v : numpy.ndarray of shape (resample, extra, question, b)
         The further rows: columns that couple questions, and what is held.
@@ -58,7 +57,7 @@ class Bordered:
         first, other = (gv, gu) if questions_first else (gu, gv)
         back, complement = self._eliminate(first, other, questions_first=questions_first)
         x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
-        step, beside = back(x[:, np.newaxis]), x[:, : other[0].size, 0].reshape(other.shape)
+        step, beside = back(x), x[:, : other[0].size, 0].reshape(other.shape)
         return (beside, step) if questions_first else (step, beside)
 
     def definite(self) -> NDArray[np.bool_]:
@@ -83,25 +82,28 @@ class Bordered:
     ) -> tuple[Callable[[Array], Array], Array]:
         """Eliminate one side: how the rest gives it, and the complement beside its right side."""
         if questions_first:
-            blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 3, 4, 1, 2)
+            blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 4, 3, 1, 2)
             border, beside = self.on_v, self.on_u
         else:
-            blocks, others, cross, border, beside = self.uu, self.vv, self.uv, self.on_u, self.on_v
+            blocks, others, cross = self.uu, self.vv, self.uv.transpose(0, 2, 1, 3, 4)
+            border, beside = self.on_u, self.on_v
         (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[1]
         kept = m * j
-        columns = np.empty((batch, n, k, kept + extra + 1))
-        columns[..., :kept] = cross.reshape(batch, n, k, kept)
-        columns[..., kept:-1] = border.transpose(0, 2, 3, 1)
-        columns[..., -1] = side
-        solved, unroot = _chain_roots(blocks, columns) or _roots(blocks, columns)
+        columns = np.empty((batch, k, n, kept + extra + 1))
+        columns[..., :kept] = cross.reshape(batch, k, n, kept)
+        columns[..., kept:-1] = border.transpose(0, 3, 2, 1)
+        columns[..., -1] = side.swapaxes(1, 2)
+        root = _Root.of(blocks)
+        if root is None:
+            solved = solve_or_nan(blocks, columns.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+        else:
+            columns = solved = root.times(columns)  # BLAS does half the work of one with itself
         across, through = (x.reshape(batch, n * k, -1) for x in (columns, solved))
-        if unroot is not None:
-            across = through  # of one array with itself: BLAS does half the work
         complement = -(across.transpose(0, 2, 1) @ through)[:, :-1]
 
         def back(x: Array) -> Array:
-            found = solved[..., -1:] - solved[..., :-1] @ x
-            return (found if unroot is None else unroot(found))[..., 0]
+            found = (through[..., -1:] - through[..., :-1] @ x).reshape(batch, k, n)
+            return (found if root is None else root.transposed_times(found)).swapaxes(1, 2)
 
         diagonal = np.einsum("bii->bi", complement[:, :, :-1])
         if j == 1:
@@ -139,69 +141,82 @@ class Bordered:
         return full
 
 
-Unroot = Callable[[Array], Array]
+class _Root(NamedTuple):
+    """R of many small blocks, R' R their inverses, from their factors L D L'.
 
-
-def _roots(blocks: Array, columns: Array) -> tuple[Array, Unroot | None]:
-    """Solve small symmetric blocks by R, R' R their inverse: R columns, and how R' is applied.
-
-    Where not all blocks are positive definite, or smaller than their columns are many, the columns
-    are solved, and there is no R.
+    Entries of L below the diagonal by row and column, those that are zero in all blocks left out;
+    and D to the power of -1/2, (resample, entry, block).
     """
+
+    lower: dict[tuple[int, int], Array]
+    scale: Array
+
+    @classmethod
+    def of(cls, blocks: Array) -> Self | None:
+        """Factor blocks of shape (resample, block, k, k); None unless all are positive definite."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # singular ones
+            lower, pivots = _factors(blocks)
+        scale = np.stack(pivots, axis=1)
+        return cls(lower, scale**-0.5) if scale.min() > 0.0 else None
+
+    def times(self, columns: Array) -> Array:
+        """Return R columns, of shape (resample, k, block, column), in place."""
+        for (row, column), factor in self.lower.items():
+            columns[:, row] -= factor[..., np.newaxis] * columns[:, column]
+        columns *= self.scale[..., np.newaxis]
+        return columns
+
+    def transposed_times(self, values: Array) -> Array:
+        """Return R' values, of shape (resample, k, block)."""
+        values = values * self.scale
+        for (row, column), factor in reversed(self.lower.items()):
+            values[:, column] -= factor * values[:, row]
+        return values
+
+
+def _factors(blocks: Array) -> tuple[dict[tuple[int, int], Array], list[Array]]:
+    """Factor symmetric blocks as L D L': entries of L below the diagonal, and the pivots D."""
+    lower, pivots = dict[tuple[int, int], Array](), [blocks[..., 0, 0]]
     k = blocks.shape[-1]
-    if k == 1 and blocks.min() > 0.0:
-        roots = 1.0 / np.sqrt(blocks)
-        return columns * roots, lambda found: found * roots
-    with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
-        if k == 1:
-            return columns / blocks, None
-        if 2 * k < columns.shape[-1]:
-            try:
-                roots = np.linalg.inv(np.linalg.cholesky(blocks))
-                return roots @ columns, lambda found: roots.swapaxes(2, 3) @ found
-            except np.linalg.LinAlgError:
-                pass
-        return solve_or_nan(blocks, columns), None
-
-
-def _chain_roots(blocks: Array, columns: Array) -> tuple[Array, Unroot] | None:
-    """Do what :func:`_roots` does for the blocks of chains, which are tridiagonal; else None."""
-    if blocks.shape[-1] < 3:
-        return None
-    diagonal = np.einsum("bnkk->kbn", blocks)[..., np.newaxis]
-    beside = np.einsum("bnkk->kbn", blocks[:, :, 1:, :-1])[..., np.newaxis]
-    far = np.count_nonzero(blocks) - np.count_nonzero(diagonal) - 2 * np.count_nonzero(beside)
-    if far:
-        return None
-    pivots = diagonal.copy()
-    for t in range(1, len(pivots)):
-        pivots[t] -= beside[t - 1] ** 2 / pivots[t - 1]
-    if not (pivots > 0.0).all():
-        return None
-    scale = 1.0 / np.sqrt(pivots)
-    below = beside * scale[:-1]
-    rows = columns.transpose(2, 0, 1, 3)  # in place
-    rows[0] *= scale[0]
-    for t in range(1, len(rows)):
-        rows[t] -= below[t - 1] * rows[t - 1]
-        rows[t] *= scale[t]
-
-    def unroot(found: Array) -> Array:
-        rows = found.transpose(2, 0, 1, 3) * scale
-        for t in range(len(rows) - 2, -1, -1):
-            rows[t] -= scale[t] * below[t] * rows[t + 1]
-        return rows.transpose(1, 2, 0, 3)
-
-    return columns, unroot
+    # Chains have blocks of many zeros. Rows of L begin where those of the blocks do.
+    begins = (blocks != 0.0).any(axis=(0, 1)).argmax(axis=1).tolist() if k > 2 else [0] * k
+    for row in range(1, k):
+        pivot, scaled = blocks[..., row, row], dict[int, Array]()
+        for column in range(begins[row], row):
+            entry = blocks[..., row, column]
+            for other in range(max(begins[row], begins[column]), column):
+                entry = entry - scaled[other] * lower[column, other]
+            scaled[column] = entry
+            lower[row, column] = factor = entry / pivots[column]
+            pivot = pivot - factor * entry
+        pivots.append(pivot)
+    return lower, pivots
 
 
 def positive_definite(blocks: Array) -> NDArray[np.bool_]:
-    """Say which symmetric blocks of shape (..., k, k), k up to 3, are positive definite."""
-    minors = first = blocks[..., 0, 0]
-    definite = first > 0.0
-    if blocks.shape[-1] > 1:
-        minors = first * blocks[..., 1, 1] - blocks[..., 0, 1] ** 2
-        definite = definite & (minors > 0.0)
-    if blocks.shape[-1] > 2:
-        definite = definite & (np.linalg.det(blocks) > 0.0)
-    return definite
+    """Say which symmetric blocks of shape (..., k, k) are positive definite."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # singular ones
+        pivots = _factors(blocks)[1]
+    return np.minimum.reduce(pivots) > 0.0
+
+
+def solve_or_nan(matrix: Array, right: Array) -> Array:
+    """Solve a batch of linear systems; singular ones become NaN and leave the others alone.
+
+    Parameters
+    ----------
+    matrix : numpy.ndarray of shape (..., p, p)
+        Matrices.
+    right : numpy.ndarray of shape (..., p, column)
+        Right-hand sides.
+
+    Returns
+    -------
+    numpy.ndarray of shape (..., p, column)
+    """
+    try:
+        return np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        if matrix.ndim == 2:
+            return np.full_like(right, np.nan)
+        return np.stack([solve_or_nan(*pair) for pair in zip(matrix, right, strict=True)])

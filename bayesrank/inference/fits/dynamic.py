@@ -23,9 +23,9 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
 from bayesrank.inference.fits.item_models import Named, NormalPrior
 from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
-from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.rasch import fit_difficulties, of_difficulties
-from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
+from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.time_axis import ANCHOR, ScoreTarget
 
 Trials = tuple[TwoSided[Rasch], ItemCounts]

@@ -216,28 +216,31 @@ class Lines:
         gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
         uv = np.empty((batch, n_systems, 1, n_questions, kinds))
         pull, weight = found.pull, found.weight
-        curved = pull if by_cell is None else pull * by_cell
         leaning = weight * lean
-        stretch = 1.0 + slope[:, 0] if self.offset else np.ones_like(slope[:, 0])
-        bend = leaning - curved
-        gv[..., 0] = stretch * _over_trials(pull)
-        gv[..., 1] = _over_trials(pull * lean)
-        vv[..., 0, 0] = stretch * stretch * _over_trials(weight)
-        mixed = stretch * _over_trials(leaning) - (stretch - 1.0) * _over_trials(curved)
+        bend = leaning - pull if by_cell is None else leaning - pull * by_cell
+        gv[..., 0], gv[..., 1] = _over_trials(pull), _over_trials(pull * lean)
+        vv[..., 0, 0], vv[..., 1, 1] = _over_trials(weight), _over_trials(bend * lean)
+        mixed = _over_trials(leaning)
+        uv[:, :, 0, :, 0], uv[:, :, 0, :, 1] = weight * slope, bend * slope
+        stretch: Array | float = 1.0
+        if self.offset:
+            stretch = 1.0 + slope[:, 0]
+            mixed = stretch * _over_trials(bend) + (mixed - _over_trials(bend))
+            gv[..., 0] *= stretch
+            vv[..., 0, 0] *= stretch * stretch
+            uv[:, :, 0, :, 0] *= stretch[:, np.newaxis]
         vv[..., 0, 1] = vv[..., 1, 0] = mixed
-        vv[..., 1, 1] = _over_trials(bend * lean)
-        uv[:, :, 0, :, 0] = weight * (slope * stretch[:, np.newaxis])
-        uv[:, :, 0, :, 1] = bend * slope
         if self.guessing.fixed is None:
             share = logistic(v[..., -1])
             first = self.guessing.upper * share * (1.0 - share)
             second = first * (1.0 - 2.0 * share)
             by_guess = _over_trials(found.by_guess)
-            curved = by_guess if exact is None else by_guess * exact
             gv[..., 2] = first * by_guess
+            if exact is not None:
+                by_guess = by_guess * exact
             vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * _over_trials(found.mixed)
             vv[..., 1, 2] = vv[..., 2, 1] = first * _over_trials(found.mixed * lean)
-            vv[..., 2, 2] = first * first * _over_trials(found.sharp) - second * curved
+            vv[..., 2, 2] = first * first * _over_trials(found.sharp) - second * by_guess
             uv[:, :, 0, :, 2] = found.mixed * (slope * first[:, np.newaxis])
         gu = pull @ slope.swapaxes(1, 2)
         uu = (weight @ (slope * slope).swapaxes(1, 2))[..., np.newaxis]
@@ -250,7 +253,7 @@ class Lines:
         All with the axes of the answers, of which that of the systems may be of length 1.
         """
         easy, slope = v[:, np.newaxis, :, 0], np.exp(v[:, np.newaxis, :, 1])
-        lean = (u + easy * self.offset) * slope
+        lean = (u + easy) * slope if self.offset else u * slope
         return slope, lean, lean + easy, self.guessing.probability(v[:, np.newaxis, :, -1])
 
 

@@ -13,9 +13,9 @@ from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic
 from bayesrank.inference.fits.newton import CACHE_CELLS
-from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.starts import shrunk_log_odds, smoothed_log_odds, stretched
-from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
+from bayesrank.inference.fits.two_sided import TwoSided, joined
 from bayesrank.priors import LEVEL_SD
 
 Named = dict[str, Array]
@@ -29,6 +29,7 @@ class NormalPrior(NamedTuple):
 
 
 _STANDARD = NormalPrior()
+_ALL = slice(None)
 
 
 def pooled_items(
@@ -127,35 +128,37 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     """
     problem, data = pooled_items(correct, trials, **priors)
     n_systems, _, _, kinds = problem.likelihood.shape
+    reduced, place = problem, _ALL
+    rows, guessing = data.trials, None
+    if isinstance(problem.likelihood, Lines):
+        # Only where questions differ in more than difficulty does it matter which were right.
+        rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
+    else:
+        reduced, place = merged_questions(problem)
+    u, v = problem.split(_first_point(problem, data))
+    merged = np.empty((len(u), *reduced.likelihood.shape[2:]))
+    merged[:, place] = v
+    optimum = reduced.maximise(joined(u, merged))
+    u, v = reduced.split(optimum.point)
+    totals = data.by_system + problem.systems.precision[0, 0] * np.asarray(problem.systems.mean).T
+    u = settle_ties(u[..., 0], totals, rows=rows)[..., np.newaxis]
+    optimum = replace(optimum, point=joined(u, v[:, place]))
+    return Fit.at(problem, optimum, data.lead, partial(_unpack, n_systems, kinds, guessing))
+
+
+def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
+    """Begin at about the Rasch model, at equal discriminations and the prior mean of guessing."""
+    n_questions, kinds = problem.likelihood.shape[2:]
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
         -shrunk_log_odds(data.by_question, data.asked),
         None,
     )
-    level = ability.mean(axis=-1, keepdims=True)
-    means = np.broadcast_to(problem.questions.mean, (difficulty.shape[-1], kinds)).T[1:]
-    others = [np.broadcast_to(mean, difficulty.shape) for mean in means]
-    rows, guessing, place, reduced = data.trials, None, None, problem
-    if isinstance(problem.likelihood, Lines):
-        others[0] = np.zeros_like(difficulty)
-        # Only where questions differ in more than difficulty does it matter which were right.
-        rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
-    else:
-        reduced, place = merged_questions(problem)
-    start = [ability - level, level - difficulty, *others]
-    if place is None:
-        optimum = problem.maximise(np.concatenate(start, axis=-1))
-    else:
-        merged = np.empty((1, reduced.likelihood.shape[2]))
-        merged[:, place] = start[1]
-        optimum = reduced.maximise(np.concatenate([start[0], merged], axis=-1))
-        points = np.split(optimum.point, [n_systems], axis=-1)
-        optimum = replace(optimum, point=np.concatenate([points[0], points[1][:, place]], axis=-1))
-    point, mean = optimum.point, np.asarray(problem.systems.mean)[:, 0]
-    totals = data.by_system + problem.systems.precision[0, 0] * mean
-    point[:, :n_systems] = settle_ties(point[:, :n_systems], totals, rows=rows)
-    unpack = partial(_unpack, n_systems, kinds, guessing)
-    return Fit.at(problem, optimum, data.lead, unpack)
+    level = ability.sum(axis=-1, keepdims=True) / ability.shape[-1]
+    others = np.zeros((len(ability), (kinds - 1) * n_questions))
+    if kinds > 2:
+        others[:, n_questions:] = np.asarray(problem.questions.mean)[2]
+    return np.concatenate([ability - level, level - difficulty, others], axis=-1)
 
 
 def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) -> Named:
@@ -175,7 +178,7 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
 
 def merged_questions(
     problem: TwoSided[Rasch],
-) -> tuple[TwoSided[Rasch], NDArray[np.intp] | None]:
+) -> tuple[TwoSided[Rasch], NDArray[np.intp] | slice]:
     """Merge the questions of one complete table that have the same number right.
 
     Their difficulties are equal, since a prior treats them alike.
@@ -190,21 +193,21 @@ def merged_questions(
     problem : TwoSided of Rasch
         The problem of the merged questions, without those that are left out; the same one where
         few are alike, answers are missing, or there are several resamples.
-    place : numpy.ndarray of intp and shape (question,), or None
-        Where each question is among the merged ones, any for those that are left out; None where
-        the problem is the same.
+    place : numpy.ndarray of intp and shape (question,), or slice
+        Where each question is among the merged ones, any for those that are left out; all where the
+        problem is the same.
     """
     answers = problem.likelihood
     kept = np.flatnonzero(answers.asked[0])
     complete = (answers.trials[..., kept] == answers.trials.max()).all()
     if problem.size != 1 or not kept.size or not complete:
-        return problem, None
+        return problem, _ALL
     ordered = np.sort(answers.by_question[0, kept])
     n_distinct, n_questions = 1 + np.count_nonzero(np.diff(ordered)), answers.asked.size
     # Merging a small table takes longer than it saves, unless many are alike.
     few = problem.cells <= CACHE_CELLS and 2 * n_distinct > n_questions
     if few or n_distinct == n_questions or (problem.pooled and kept.size < n_questions):
-        return problem, None
+        return problem, _ALL
     right, found, counts = np.unique(
         answers.by_question[0, kept], return_inverse=True, return_counts=True
     )

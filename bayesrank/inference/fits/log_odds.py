@@ -150,15 +150,22 @@ def slopes(
     -------
     Slopes
     """
-    odds = np.exp(-np.abs(x))
-    chance = np.where(x > 0.0, 1.0, odds) / (1.0 + odds)
-    wrong = 1.0 - chance
-    spread = chance * wrong
-    value = np.maximum(x, 0.0) + np.log1p(odds) if with_value else _NONE
+    odds = np.abs(x)
+    np.negative(odds, out=odds)
+    np.exp(odds, out=odds)
+    sides = odds + 1.0
+    value = np.maximum(x, 0.0) + np.log(sides) if with_value else _NONE
+    # The smaller of both chances, with all its digits.
+    np.divide(odds, sides, out=odds)
+    np.reciprocal(sides, out=sides)
+    likely = x > 0.0
+    chance = np.where(likely, sides, odds)
+    spread = sides * odds
     if guess is None:
         if with_value:
             value = right * x - trials * value
         return Slopes(right - trials * chance, trials * spread, value)
+    wrong = np.where(likely, odds, sides)
     total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
     ratio, not_right = right / total, trials - right
     if with_value:

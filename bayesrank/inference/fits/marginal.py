@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
-from bayesrank.inference.fits.linear_systems import solve_or_nan
+from bayesrank.inference.fits.bordered import solve_or_nan
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.newton import FiniteMaximum
 from bayesrank.inference.fits.penalty import Array

@@ -193,18 +193,9 @@ class Optimum:
 
 
 class _Step(NamedTuple):
-    """Where safe steps led, one row per resample.
+    """Where safe steps led, (resample, p), and their longest coordinates before they were shortened.
 
-    Attributes
-    ----------
-    point : numpy.ndarray of shape (resample, p)
-        The new point.
-    moved : numpy.ndarray of shape (resample,)
-        Longest coordinate of the step before it was shortened.
-    whole : numpy.ndarray of bool and shape (resample,), or None
-        Whether it was Newton's own step; None if all were.
-    gained : numpy.ndarray of bool and shape (resample,), or None
-        False where no step gains anything; None if all do.
+    `whole` says which were Newton's own, and `gained` is False where no step gains anything.
     """
 
     point: Array
@@ -294,10 +285,9 @@ def _in_pieces(
         found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     point, settled, iterations = found
     scale = problem.scale(point)
-    gradient_norm = np.abs(problem.gradient(point)).max(axis=-1) / np.where(scale > 0, scale, 1.0)
-    return Optimum(
-        point, settled & (gradient_norm <= GRADIENT_TOLERANCE), iterations, gradient_norm
-    )
+    gradient_norm = np.abs(problem.gradient(point)).max(axis=-1) / (scale + (scale == 0.0))
+    settled &= gradient_norm <= GRADIENT_TOLERANCE
+    return Optimum(point, settled, iterations, gradient_norm)
 
 
 def _iterate(
@@ -312,27 +302,30 @@ def _iterate(
     ends, settled = np.empty_like(point), np.zeros(size, dtype=bool)
     iterations = np.full(size, max_iterations)
     # Of those that are still on their way:
-    rows, before = np.arange(size), np.zeros(size)
+    rows, before, longest = np.arange(size), np.zeros(size), 0.0
     guard = safeguard(problem, point)
     for iteration in range(1, max_iterations + 1):
         point, moved, whole, gained = guard.step(problem, point)
+        least, limit = float(moved.min()), error_tolerance * longest**2
+        if whole is None and least > _LAST_STEP and least**3 > limit:  # not when NaN
+            before, longest = moved, float(moved.max())
+            continue
         last = (moved <= _LAST_STEP) | (moved * moved * moved <= error_tolerance * before * before)
         # The step after a shortened one says nothing about the rate of convergence.
-        before = moved
+        before, done = moved, last
         if whole is not None and gained is not None:
             last &= whole & gained
-            before = np.where(whole, moved, 0.0)
-        done = last if gained is None else last | ~gained
-        if not done.any():
-            continue
-        if len(done) == size and done.all():
-            return point, last, np.full(size, iteration)
-        over, left = rows[done], np.flatnonzero(~done)
-        ends[over], settled[over], iterations[over] = point[done], last[done], iteration
-        if not left.size:
-            return ends, settled, iterations
-        rows, problem, point, before = rows[left], problem.take(left), point[left], before[left]
-        guard.keep(left)
+            before, done = np.where(whole, moved, 0.0), last | ~gained
+        if done.any():
+            if len(done) == size and done.all():
+                return point, last, np.full(size, iteration)
+            over, left = rows[done], np.flatnonzero(~done)
+            ends[over], settled[over], iterations[over] = point[done], last[done], iteration
+            if not left.size:
+                return ends, settled, iterations
+            rows, problem, point, before = rows[left], problem.take(left), point[left], before[left]
+            guard.keep(left)
+        longest = float(before.max())
     ends[rows] = point
     return ends, settled, iterations
 
@@ -352,9 +345,11 @@ class _TrustRegion:
         moved = np.abs(step).max(axis=-1)
         if moved.max() <= _SMALL_STEP:  # not when NaN
             return _Step(point + step, moved)
-        length = step_length(problem.reach(point, step))
+        reach = problem.reach(point, step)
+        if reach.max() <= 1.0:
+            return _Step(point + step, moved)
+        length, finite = step_length(reach), np.isfinite(moved)
         step *= length[:, np.newaxis]
-        finite = np.isfinite(step).all(axis=-1)
         step[~finite] = 0.0
         return _Step(point + step, np.minimum(moved, _ENDLESS), length == 1.0, finite)
 
@@ -410,9 +405,11 @@ class _LevenbergMarquardt:
         gained: NDArray[np.bool_],
     ) -> _Step:
         """Remember where steps led, with less damping for the next."""
+        self.level, self.far = level, moved > _SETTLED
+        if gained.all() and not damping.any():
+            return _Step(point, moved)
         less = damping * _LESS
-        self.level, self.damping = level, np.where(less >= _LEAST_DAMPING, less, 0.0)
-        self.far = moved > _SETTLED
+        self.damping = np.where(less >= _LEAST_DAMPING, less, 0.0)
         return _Step(point, moved, damping == 0.0, gained)
 
     def _settle(self, problem: SmoothProblem, point: Array) -> Array:

@@ -124,7 +124,8 @@ class PairCounts(ZeroSumScores):
     def reach(self, point: Array, step: Array) -> Array:
         """Return how far a step moves the log-odds of two outcomes at most."""
         scores = step[:, : self.size]
-        return scores.max(axis=-1) - scores.min(axis=-1) + np.abs(step[:, self.size :]).sum(axis=-1)
+        reach = scores.max(axis=-1) - scores.min(axis=-1)
+        return reach if step.shape[-1] == self.size else reach + np.abs(step[:, -1])
 
     def exists(self, point: Array) -> NDArray[np.bool_]:
         """Say where the optimum is finite without a prior, of shape (resample,)."""

@@ -21,8 +21,8 @@ from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.item_likelihoods import Lines
 from bayesrank.inference.fits.items import ItemCounts, item_counts
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing
-from bayesrank.inference.fits.penalty import Array, checked_precision
-from bayesrank.inference.fits.two_sided import Expansion, Quadratic, TwoSided
+from bayesrank.inference.fits.penalty import Array, PooledSlopes, Quadratic, checked_precision
+from bayesrank.inference.fits.two_sided import Expansion, TwoSided
 
 _TINY = 1e-300
 _SCALE_STEPS = 2
@@ -170,9 +170,9 @@ class PublishedItems(TwoSided[Lines]):
 
     def _expand(
         self, point: Array, exact: NDArray[np.bool_] | None = None
-    ) -> tuple[Expansion, tuple[Array, Array] | None]:
+    ) -> tuple[Expansion, PooledSlopes | None]:
         """Return the objective in blocks, without what is at the floor."""
-        found, low = super()._expand(point, exact)
+        found, pooled = super()._expand(point, exact)
         if self.has_floor:
             lowest, fallen = self._fallen(point, found)
             if lowest.any() or fallen.any():
@@ -182,11 +182,9 @@ class PublishedItems(TwoSided[Lines]):
                 found.vv[..., 0, :] *= ~fallen[..., np.newaxis]
                 found.vv[..., :, 0] *= ~fallen[..., np.newaxis]
                 found.vv[..., 0, 0] += fallen
-        return found, low
+        return found, pooled
 
-    def _bordered(
-        self, point: Array, found: Expansion, low: tuple[Array, Array] | None
-    ) -> Bordered:
+    def _bordered(self, point: Array, found: Expansion, pooled: PooledSlopes | None) -> Bordered:
         """Return the matrix of a Newton step, that of the Lagrangian.
 
         The Lagrangian is the objective less a multiplier times minus the mean difficulty; without
@@ -197,7 +195,7 @@ class PublishedItems(TwoSided[Lines]):
         vv = found.vv
         if self.has_prior:
             ability, offset, log_slope = self.parts(point)
-            pull = -self.systems.gradient(ability[..., np.newaxis]).sum(axis=(1, 2))
+            pull = -self.systems.at(ability[..., np.newaxis])[1].sum(axis=(1, 2))
             bend = pull[:, np.newaxis] * self._shares(point) * np.exp(-log_slope)
             vv = vv.copy()
             vv[..., 0, 1] -= bend

@@ -13,9 +13,9 @@ from bayesrank.inference.fits.item_likelihoods import Rasch
 from bayesrank.inference.fits.item_models import Named, merged_questions
 from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
 from bayesrank.inference.fits.newton import Optimum
-from bayesrank.inference.fits.penalty import Array, checked_precision
+from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision
 from bayesrank.inference.fits.starts import smoothed_log_odds, stretched
-from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided, joined
+from bayesrank.inference.fits.two_sided import TwoSided, joined
 
 _ALL = slice(None)
 
@@ -194,7 +194,7 @@ def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     same = _alike(problem)
     if same is not None:
         u = np.take_along_axis(u, same[..., np.newaxis], axis=1)
-    return replace(optimum, point=joined(u, v if place is None else v[:, place]))
+    return replace(optimum, point=joined(u, v[:, place]))
 
 
 def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:

@@ -23,9 +23,9 @@ from bayesrank.inference.fits.newton import (
     maximise,
     maximise_nonconcave,
 )
-from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.pooled_intercepts import PooledPrior
-from bayesrank.priors import LEVEL_SD
+from bayesrank.inference.fits.penalty import Array, Pooled, PooledSlopes, Quadratic
+
+Exact = NDArray[np.bool_] | None
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Cells(Protocol):
 
     @property
     def curved(self) -> bool:
-        """Whether blocks of questions may be indefinite, of three parameters at most."""
+        """Whether blocks of questions may be indefinite."""
         ...
 
     def value(self, u: Array, v: Array) -> Array:
@@ -84,12 +84,7 @@ class Cells(Protocol):
         ...
 
     def expand(
-        self,
-        u: Array,
-        v: Array,
-        exact: NDArray[np.bool_] | None = None,
-        *,
-        with_value: bool = False,
+        self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
     ) -> Expansion:
         """Return the gradient and the negative Hessian, and where it is asked for the value.
 
@@ -105,65 +100,6 @@ class Cells(Protocol):
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the cells of some resamples."""
         ...
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """A normal prior on the coordinates of one side, the same for all its rows.
-
-    Attributes
-    ----------
-    precision : numpy.ndarray of shape (k, k)
-        May be singular.
-    mean : numpy.ndarray broadcastable to (row, k), or float
-        Where it is centred.
-    """
-
-    precision: Array
-    mean: Array | float = 0.0
-
-    @cached_property
-    def flat(self) -> bool:
-        """Whether there is no prior."""
-        return not self.precision.any()
-
-    def value(self, x: Array) -> Array:
-        """Return the log-density up to a constant, of shape (resample,)."""
-        if self.flat:
-            return np.zeros(len(x))
-        gap = x - self.mean
-        return -0.5 * ((gap @ self.precision) * gap).sum(axis=(-1, -2))
-
-    def gradient(self, x: Array) -> Array:
-        """Return its gradient, of the shape of `x`."""
-        return (self.mean - x) @ self.precision
-
-
-@dataclass(frozen=True)
-class Pooled:
-    """The hierarchical prior on one coordinate of the questions, with its scale integrated out.
-
-    Its mean is normal, and its deviations are Student's t; see
-    :func:`bayesrank.models.pooled_priors.pooled`.
-
-    Attributes
-    ----------
-    column : int
-        Which coordinate.
-    level, level_sd : float
-        Prior mean and standard deviation of the mean.
-    counts : numpy.ndarray of shape (question,), optional
-        How many like questions each stands for.
-    """
-
-    column: int = 0
-    level: float = 0.0
-    level_sd: float = LEVEL_SD
-    counts: Array | None = None
-
-    def at(self, v: Array) -> PooledPrior:
-        """Expand the log-density at coordinates of the questions."""
-        return PooledPrior.at(v[..., self.column], self.level, self.level_sd, self.counts)
 
 
 @dataclass(frozen=True)
@@ -257,16 +193,16 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         if len(point) == 1 and (value := self._at(point)[0].value) is not None:
             return value
         u, v = self.split(point)
-        value = self.likelihood.value(u, v) + self.systems.value(u) + self.questions.value(v)
+        value = self.likelihood.value(u, v) + self.systems.at(u)[0] + self.questions.at(v)[0]
         return value if self.pooled is None else value + self.pooled.at(v).value
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient along what is not held, of shape (resample, p)."""
         found = self._at(point)[0]
         gradient, held = joined(found.gu, found.gv), self.held_rows(point)
-        lengths = np.einsum("bpc,bpc->bc", held, held)[..., np.newaxis]
-        shares = held.swapaxes(1, 2) @ gradient[..., np.newaxis] / np.maximum(lengths, 1e-300)
-        return gradient - (held @ shares)[..., 0]
+        lengths = np.einsum("bpc,bpc->bc", held, held)
+        shares = np.einsum("bpc,bp->bc", held, gradient) / np.maximum(lengths, 1e-300)
+        return gradient - np.einsum("bpc,bc->bp", held, shares)
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
@@ -282,8 +218,8 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
-        found, low = self._at(point)
-        return joined(*self._bordered(point, found, low).solve(found.gu, found.gv))
+        found, pooled = self._at(point)
+        return joined(*self._bordered(point, found, pooled).solve(found.gu, found.gv))
 
     def reach(self, point: Array, step: Array) -> Array:
         """Return how far a step moves any log-odds at most, of shape (resample,)."""
@@ -295,20 +231,22 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         Questions whose own block is not positive definite get the expected one, and shares of the
         expected diagonal are what damps.
         """
-        found, low = self._at(point)
+        found, pooled = self._at(point)
         curved = self.likelihood.curved
         if curved and not (definite := positive_definite(found.vv)).all():
-            found, low = self._expand(point, definite)
-        whole, safe = self._bordered(point, found, low), [] if curved else [found]
+            found, pooled = self._expand(point, definite)
+        whole, safe = self._bordered(point, found, pooled), [] if curved else [found]
 
         def step(damping: Array, rows: NDArray[np.intp]) -> Array:
-            matrix = whole.take(rows)
+            gu, gv, matrix = found.gu, found.gv, whole
+            if len(rows) < len(gu):
+                gu, gv, matrix = gu[rows], gv[rows], whole.take(rows)
             if damping.any():
                 if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
                     safe.append(self._expand(point, nowhere)[0])
                 matrix = matrix.damped(damping, safe[0].uu[rows], safe[0].vv[rows])
-            return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
+            return joined(*matrix.solve(gu, gv))
 
         return joined(found.gu, found.gv), step
 
@@ -324,7 +262,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         held[:, size:, n_u:] = of_questions.reshape(resamples, n_questions * b, n_v)
         return held
 
-    def _at(self, point: Array) -> tuple[Expansion, tuple[Array, Array] | None]:
+    def _at(self, point: Array) -> tuple[Expansion, PooledSlopes | None]:
         """Return what :meth:`_expand` does, once for the last point of a lone resample."""
         if len(point) > 1:
             return self._expand(point)
@@ -332,44 +270,40 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
             self._last[:] = point, self._expand(point)
         return self._last[1]
 
-    def _expand(
-        self, point: Array, exact: NDArray[np.bool_] | None = None
-    ) -> tuple[Expansion, tuple[Array, Array] | None]:
-        """Return the objective in blocks, and what couples questions: columns and signs."""
+    def _expand(self, point: Array, exact: Exact = None) -> tuple[Expansion, PooledSlopes | None]:
+        """Return the objective in blocks, and the prior that couples questions."""
         u, v = self.split(point)
         with_value = exact is None and len(point) == 1 and not self.concave
-        found, low = self.likelihood.expand(u, v, exact, with_value=with_value), None
+        found, pooled = self.likelihood.expand(u, v, exact, with_value=with_value), None
         sides = (self.systems, u, found.gu, found.uu), (self.questions, v, found.gv, found.vv)
         for prior, x, gradient, blocks in sides:
-            if not prior.flat:
-                gradient += prior.gradient(x)
-                blocks += prior.precision
-        if found.value is not None:
-            found.value = found.value + self.systems.value(u) + self.questions.value(v)
+            if prior.flat:
+                continue
+            value, slope = prior.at(x)
+            gradient += slope
+            blocks += prior.precision
+            if found.value is not None:
+                found.value += value
         if self.pooled is not None:
             k, pooled = self.pooled.column, self.pooled.at(v)
             found.gv[..., k] += pooled.gradient
             found.vv[..., k, k] += pooled.precision
-            columns = pooled.columns * np.sqrt(np.abs(pooled.shares))[:, np.newaxis]
-            low = columns, np.where(pooled.shares > 0.0, 1.0, -1.0)
             if found.value is not None:
-                found.value = found.value + pooled.value
+                found.value += pooled.value
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
         for blocks in (found.uu, found.vv):
             diagonal = np.einsum("bnkk->bnk", blocks)
             if not diagonal.all():
                 diagonal += diagonal == 0.0
-        return found, low
+        return found, pooled
 
-    def _bordered(
-        self, point: Array, found: Expansion, low: tuple[Array, Array] | None
-    ) -> Bordered:
+    def _bordered(self, point: Array, found: Expansion, pooled: PooledSlopes | None) -> Bordered:
         """Return the matrix of a Newton step, bordered by what is held."""
         on_u, on_v, corner = self._borders
-        if low is not None and self.pooled is not None:
+        if self.pooled is not None and pooled is not None:
             on_v, corner = on_v.copy(), corner.copy()
-            on_v[:, :2, :, self.pooled.column] = low[0].swapaxes(1, 2)
-            corner[:, :2] = -low[1]
+            on_v[:, :2, :, self.pooled.column] = pooled.columns.swapaxes(1, 2)
+            corner[:, :2] = pooled.signs
         return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
 
     @cached_property
@@ -378,10 +312,8 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         n_systems, a, n_questions, b = self.likelihood.shape
         batch, n_low, n_u = self.size, 0 if self.pooled is None else 2, len(self.hold_u)
         extra = n_low + n_u + self.hold_v.shape[1]
-        on_u, on_v = (
-            np.zeros((batch, extra, n_systems, a)),
-            np.zeros((batch, extra, n_questions, b)),
-        )
+        on_u = np.zeros((batch, extra, n_systems, a))
+        on_v = np.zeros((batch, extra, n_questions, b))
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
         return on_u, on_v, np.zeros((batch, extra))
@@ -389,7 +321,5 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
 def joined(u: Array, v: Array) -> Array:
     """Return the point of coordinates u and v, of shape (resample, p)."""
-    if u.shape[-1] == v.shape[-1] == 1:
-        return np.concatenate([u[..., 0], v[..., 0]], axis=-1)
-    parts = (side.swapaxes(1, 2).reshape(len(side), -1) for side in (u, v))
-    return np.concatenate(list(parts), axis=-1)
+    parts = [side.swapaxes(1, 2).reshape(len(side), -1) for side in (u, v)]
+    return np.concatenate(parts, axis=-1)
