@@ -193,9 +193,9 @@ class Optimum:
 
 
 class _Step(NamedTuple):
-    """Where safe steps led, (resample, p), and their longest coordinates before they were shortened.
+    """Where safe steps led, (resample, p), and their longest coordinates before any shortening.
 
-    `whole` says which were Newton's own, and `gained` is False where no step gains anything.
+    `whole` says which were Newton's own, all if None; `gained` is False where none gains anything.
     """
 
     point: Array
