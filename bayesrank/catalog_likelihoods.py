@@ -13,7 +13,7 @@ LIKELIHOODS = (
         ("mml", "map", "nuts"),
         ("robins1986new", "wedderburn1974quasi"),
         use="The default: an accuracy that allows for missing outcomes.",
-        kernel="bayesrank.inference.fits.standardized_accuracy:standardized_accuracy",
+        kernel="bayesrank.inference.fits.standardized:standardized_accuracy",
         spread="bayesrank.inference.calibrate.standardization:sampled_scores",
         graded=True,
     ),

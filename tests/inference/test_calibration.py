@@ -16,7 +16,7 @@ from bayesrank.inference.calibrate.sandwich import (
 )
 from bayesrank.inference.calibrate.set_covariance import adjust, symmetric_root
 from bayesrank.inference.calibrate.variation import Variation
-from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.weights import widening_for_single_trials
 from bayesrank.inference.run import Estimate, Run

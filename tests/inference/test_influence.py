@@ -26,10 +26,9 @@ from bayesrank.inference.calibrate.jackknife import (
 from bayesrank.inference.calibrate.sandwich import marginal_prior
 from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits import mml
-from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
-from bayesrank.inference.fits.rasch import fit_rasch, rasch_items
+from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, rasch_items, walk
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.inference.resample.clusters import clusters_of

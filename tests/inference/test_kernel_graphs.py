@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from bayesrank import METHODS, Responses
-from bayesrank.inference.fits.dynamic import growth, walk
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.luce import set_choices, winner_set_counts
@@ -25,7 +24,7 @@ from bayesrank.inference.fits.pairs import (
     thurstone_mosteller,
 )
 from bayesrank.inference.fits.published_irt import published_items
-from bayesrank.inference.fits.rasch import rasch_items
+from bayesrank.inference.fits.rasch import growth, rasch_items, walk
 from bayesrank.inference.fits.winner_sets import set_statistics
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.method import load_function

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bayesrank.inference.fits import laplace
-from bayesrank.inference.fits.laplace import constrained_steps, gaussian_draws, zero_sum
+from bayesrank.inference.fits import fit as laplace
+from bayesrank.inference.fits.fit import constrained_steps, gaussian_draws, zero_sum
 
 P = 5
 HELD = zero_sum(P, slice(0, 3))

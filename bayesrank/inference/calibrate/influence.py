@@ -30,7 +30,7 @@ from bayesrank.inference.calibrate.cells_and_events import (
 )
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
-from bayesrank.inference.fits.laplace import constrained_steps
+from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import Contributions

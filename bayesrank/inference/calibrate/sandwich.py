@@ -60,8 +60,7 @@ from bayesrank.inference.calibrate.set_covariance import (
     redraw,
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.laplace import anchored
+from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood

@@ -1,7 +1,7 @@
 r"""Standardised accuracy: the sampling distribution of its scores, inside the range of the grades.
 
 A score is the mean of fitted chances, of which those of observed cells add up to what was observed
-(:mod:`bayesrank.inference.fits.standardized_accuracy`). Its error has these parts: noise of the
+(:mod:`bayesrank.inference.fits.standardized`). Its error has these parts: noise of the
 observed cells, the error of the parameters, which moves the fitted chances of what is missing, what
 answers of other systems leave open there, and misfit of the item model. Over a population of
 questions the spread of the questions joins them.
@@ -40,7 +40,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from bayesrank.inference.calibrate.mid_p import mid_p_quantile
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
-from bayesrank.inference.fits.standardized_accuracy import StandardizedFit, fit_standardized
+from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.run import Estimate, Run

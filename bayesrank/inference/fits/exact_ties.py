@@ -1,14 +1,20 @@
-"""Exact ties: systems that the sufficient statistics cannot tell apart."""
+"""Exact ties: systems, and questions, that the data cannot tell apart."""
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Classes = NDArray[np.intp]
 
 # Sums of the same counts in another order differ by rounding alone.
 _ROUNDING = 1e-12
 # Converged log-strengths are good to about 1e-14; what differs by less than this differs by noise.
 _RESOLUTION = 1e-12
+# Counts that differ in further decimals are sums of the same in another order.
+_DECIMALS = 9
 
 
 def settle_ties(
@@ -128,3 +134,127 @@ def merge_noise(scores: Array) -> Array:
         starts = np.append(True, gaps[row] > _RESOLUTION)
         merged[row, np.argsort(scores[row])] = ordered[row, starts][starts.cumsum() - 1]
     return merged
+
+
+@dataclass(frozen=True)
+class Exchangeable:
+    """Classes of systems, and of questions, that could change places.
+
+    An objective with several maxima may have them apart; which of several equally high maxima is
+    found then depends on the order of the systems.
+
+    Attributes
+    ----------
+    classes : dict of int to tuple of numpy.ndarray
+        By resample: classes of systems, of shape (system,), and of questions, (question,). Without
+        resamples in which all differ.
+    """
+
+    classes: dict[int, tuple[Classes, Classes]]
+
+    @classmethod
+    def of(cls, right: Array, trials: Array) -> Self:
+        """Find them by colour refinement.
+
+        Parameters
+        ----------
+        right, trials : numpy.ndarray of shape (resample, system, question)
+            Counts.
+
+        Returns
+        -------
+        Exchangeable
+
+        References
+        ----------
+        .. [1] B. Weisfeiler and A. Leman. The reduction of a graph to canonical form and the
+           algebra which appears therein. Nauchno-Technicheskaya Informatsia 2 (1968).
+
+        Examples
+        --------
+        >>> right = np.array([[[2.0, 0.0, 1.0], [0.0, 2.0, 1.0], [1.0, 1.0, 2.0]]])
+        >>> Exchangeable.of(right, np.full((1, 3, 3), 2.0)).classes
+        {0: (array([0, 0, 1]), array([0, 0, 1]))}
+        """
+        totals = np.sort(right.sum(axis=2).round(_DECIMALS), axis=1)
+        found = {}
+        for row in np.flatnonzero((totals[:, 1:] == totals[:, :-1]).any(axis=1)):
+            systems, questions = _refine(right[row], trials[row])
+            if systems.max() + 1 < len(systems):
+                found[int(row)] = systems, questions
+        return cls(found)
+
+    def mean(self, point: Array) -> Array:
+        """Give all members of a class its mean.
+
+        Parameters
+        ----------
+        point : numpy.ndarray of shape (resample, p)
+            Coordinates of the systems, then some of all questions, one kind after the other.
+
+        Returns
+        -------
+        numpy.ndarray of shape (resample, p)
+        """
+        point = point.copy()
+        for row, (systems, questions) in self.classes.items():
+            n_systems = len(systems)
+            blocks = [point[row, :n_systems], *point[row, n_systems:].reshape(-1, len(questions))]
+            for block, members in zip(blocks, [systems] + [questions] * len(blocks), strict=False):
+                block[:] = (np.bincount(members, block) / np.bincount(members))[members]
+        return point
+
+    def exchange(self, drawn: dict[str, Array], rng: np.random.Generator) -> dict[str, Array]:
+        """Let the members of each class change places at random in every draw.
+
+        Parameters
+        ----------
+        drawn : dict of str to numpy.ndarray
+            ``score`` of shape (draw, ..., system), and parameters of shape (draw, ..., question).
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+        """
+        if not self.classes:
+            return drawn
+        n_draws, shapes = len(drawn["score"]), {name: drawn[name].shape for name in drawn}
+        flat = {name: np.array(drawn[name]) for name in drawn}
+        flat = {name: each.reshape(n_draws, -1, each.shape[-1]) for name, each in flat.items()}
+        for row, (systems, questions) in self.classes.items():
+            orders = _shuffled(systems, n_draws, rng), _shuffled(questions, n_draws, rng)
+            for name, values in flat.items():
+                order = orders[name != "score"]
+                values[:, row] = np.take_along_axis(values[:, row], order, axis=1)
+        return {name: values.reshape(shapes[name]) for name, values in flat.items()}
+
+
+def _refine(right: Array, trials: Array) -> tuple[Classes, Classes]:
+    """Tell systems apart by their counts on questions that are told apart, and these likewise."""
+    counts = np.stack([right, trials], axis=-1).round(_DECIMALS).reshape(-1, 2)
+    cells = np.unique(counts, axis=0, return_inverse=True)[1].reshape(right.shape)
+    systems, questions = (np.zeros(size, dtype=np.intp) for size in right.shape)
+    n_before, n_classes = -1, 0
+    while n_classes > n_before:
+        n_before = n_classes
+        systems = _refined(systems, cells, questions)
+        questions = _refined(questions, cells.T, systems)
+        n_classes = int(systems.max() + questions.max())
+    return systems, questions
+
+
+def _refined(own: Classes, cells: Classes, others: Classes) -> Classes:
+    """Divide classes by what is found how often in cells with which others."""
+    rows = np.sort(cells * (others.max() + 1) + others, axis=1)
+    return np.unique(np.column_stack([own, rows]), axis=0, return_inverse=True)[1].ravel()
+
+
+def _shuffled(members: Classes, n_draws: int, rng: np.random.Generator) -> Classes:
+    """Return orders that exchange members of a class, of shape (draw, member)."""
+    order = np.tile(np.arange(len(members)), (n_draws, 1))
+    for number in np.flatnonzero(np.bincount(members) > 1):
+        places = np.flatnonzero(members == number)
+        order[:, places] = rng.permuted(order[:, places], axis=1)
+    return order

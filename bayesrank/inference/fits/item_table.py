@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits.dynamic import fit_trials, growth, walk
 from bayesrank.inference.fits.existence import REMEDY, check_items
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
@@ -23,7 +22,7 @@ from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.published_irt import fit_published_items
-from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, walk
 from bayesrank.models.factor_reference import Score
 from bayesrank.options import AboveZero, BelowOne, Count, Finite, NonNegative, Positive, Probability
 from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior

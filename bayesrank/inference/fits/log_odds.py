@@ -32,6 +32,26 @@ def softplus(x: Array) -> Array:
     return found
 
 
+def smoothed_log_odds(successes: Array, trials: Array) -> Array:
+    """Return finite log-odds to begin iterations with, half a success and a failure added.
+
+    Parameters
+    ----------
+    successes, trials : numpy.ndarray
+        Counts.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Examples
+    --------
+    >>> smoothed_log_odds(np.array([0.0, 2.0]), np.array([4.0, 4.0])).round(3)
+    array([-2.197,  0.   ])
+    """
+    return np.log((successes + 0.5) / (trials - successes + 0.5))
+
+
 def logistic(x: Array) -> Array:
     """Return 1 / (1 + exp(-x)).
 

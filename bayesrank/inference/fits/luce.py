@@ -35,9 +35,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.log_odds import softplus
+from bayesrank.inference.fits.log_odds import smoothed_log_odds, softplus
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.starts import smoothed_log_odds
 from bayesrank.inference.fits.winner_sets import independent_inclusion, winner_sets
 from bayesrank.inference.fits.zero_sum import (
     NormalScores,

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior
 from bayesrank.inference.fits.exact_ties import interchangeable
 from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.marginal import MarginalItems
 from bayesrank.inference.fits.newton import Escape, Optimum, maximise_nonconcave
 from bayesrank.inference.fits.penalty import Array, checked_precision
-from bayesrank.inference.fits.starts import smoothed_log_odds
 
 # Variance of a logistic variable that has about the distribution function of a standard normal one.
 _LOGISTIC_VARIANCE = 2.89

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.battles import Battles
 from bayesrank.connectivity import strongly_connected
 from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.laplace import anchored, constrained_steps
+from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
 from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.pair_counts import pair_counts, start_of
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, inner_threshold

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
-from bayesrank.inference.fits.exact_ties import merge_noise
+from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.items import ItemCounts, known, limited
-from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
 from bayesrank.inference.fits.newton import (
     MAX_DAMPED_ITERATIONS,
     Optimum,
@@ -23,8 +23,6 @@ from bayesrank.inference.fits.newton import (
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.published_objective import PublishedItems, published_items
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.starts import smoothed_log_odds
-from bayesrank.inference.fits.symmetry import Exchangeable
 
 # A maximum is higher than another from this share of the objective on.
 _HIGHER = 1e-9

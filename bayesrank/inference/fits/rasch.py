@@ -1,4 +1,18 @@
-"""Rasch models without a prior on single questions, of abilities that may change over trials."""
+r"""Rasch models without a prior on single questions, of abilities that may change over trials.
+
+With difficulties :math:`b_m` of mean 0, and times :math:`t_n` from 0 to 1 of mean :math:`\bar t`, a
+system is right with probability :math:`\sigma(\theta_{ln} - b_m)`. Under growth
+
+.. math:: \theta_{ln} = \bar\theta_l + \beta_l (t_n - \bar t)
+
+with a normal prior, or a penalty, on the slopes. The states of a random walk are free, and
+
+.. math:: \rho \sum_{ln} \frac{(\theta_{l,n+1} - \theta_{ln})^2}{t_{n+1} - t_n}
+   + 0.001 \sum_l \theta_{l1}^2
+
+is subtracted from the log-likelihood. Both are rows of the two-sided engine: a design of the trials
+and a quadratic prior on the coordinates of a system.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,12 +24,15 @@ from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
-from bayesrank.inference.fits.item_models import Named, merged_questions
-from bayesrank.inference.fits.items import ItemCounts, item_counts, limited
+from bayesrank.inference.fits.item_models import Named, NormalPrior, merged_questions
+from bayesrank.inference.fits.items import ItemCounts, item_counts, limited, stretched
+from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision
-from bayesrank.inference.fits.starts import smoothed_log_odds, stretched
 from bayesrank.inference.fits.two_sided import TwoSided, joined
+from bayesrank.time_axis import ANCHOR, ScoreTarget
+
+Trials = tuple[TwoSided[Rasch], ItemCounts]
 
 _ALL = slice(None)
 
@@ -206,3 +223,188 @@ def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
     if answers.trials.shape[1] > 1:
         rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)
     return interchangeable(sums.sum(axis=-1), rows=rows)
+
+
+def growth(
+    outcomes: ArrayLike,
+    times: Array,
+    *,
+    slope_prior: NormalPrior,
+    ability_mean: ArrayLike = 0.0,
+    ability_precision: float = 0.0,
+    pooled: bool = False,
+) -> Trials:
+    """Build the objective of latent growth.
+
+    Parameters
+    ----------
+    outcomes : array_like of shape (..., system, question, trial)
+        1 for right, 0 for wrong, negative where a response is missing.
+    times : numpy.ndarray of shape (trial,)
+        As :func:`~bayesrank.time_axis.check_time_axis` returns them.
+    slope_prior : NormalPrior
+        Prior on the slopes; its precision, which is positive, is twice the weight of a penalty on
+        their squares.
+    ability_mean : array_like, broadcastable to (system,), default 0
+        Means of a normal prior on the (uncentred) abilities at the first trial.
+    ability_precision : float, default 0
+        Precision of that prior; 0 for maximum likelihood.
+    pooled : bool, default False
+        Whether difficulties have the hierarchical prior. Without it, questions that every system
+        answers alike in all trials are left out.
+
+    Returns
+    -------
+    tuple of TwoSided and ItemCounts
+        The objective, whose points hold abilities averaged over the trials, slopes and minus the
+        difficulties; and the counts per question.
+
+    References
+    ----------
+    .. [1] C. Wang and S. W. Nydick. On longitudinal item response theory models: a didactic.
+       Journal of Educational and Behavioral Statistics 45 (2020).
+       https://doi.org/10.3102/1076998619882026
+    """
+    centred = times - times.mean()
+    design = np.stack([np.ones_like(centred), centred], axis=1)
+    precision = ability_precision * np.outer(design[0], design[0])
+    precision[1, 1] += slope_prior.precision
+    mean = _by_system(outcomes, ability_mean)
+    slope = np.full_like(mean, slope_prior.mean)
+    systems = Quadratic(precision, np.stack([mean - centred[0] * slope, slope], axis=1))
+    return _trials(outcomes, design, systems, pooled=pooled)
+
+
+def walk(
+    outcomes: ArrayLike,
+    times: Array,
+    *,
+    state_reg: float = 1.0,
+    ability_mean: ArrayLike = 0.0,
+    ability_precision: float = 0.0,
+) -> Trials:
+    r"""Build the objective of random walks, whose maximum is always finite.
+
+    Parameters
+    ----------
+    outcomes, times, ability_mean, ability_precision
+        As in :func:`growth`.
+    state_reg : float, default 1.0
+        Weight :math:`\rho` of the sum of squared steps over their times, positive: that of a
+        Gaussian walk of variance :math:`1 / (2 \rho)` over the whole span.
+
+    Returns
+    -------
+    tuple of TwoSided and ItemCounts
+        The objective, whose points hold the first states of all systems, their second, ..., and
+        minus the difficulties; and the counts per question.
+
+    Raises
+    ------
+    ValueError
+        If `state_reg` is out of range.
+
+    References
+    ----------
+    .. [1] X. Wang, J. O. Berger and D. S. Burdick. Bayesian analysis of dynamic item response
+       models in educational testing. The Annals of Applied Statistics 7 (2013).
+       https://doi.org/10.1214/12-AOAS608
+    """
+    if not 0.0 < state_reg < np.inf:
+        raise ValueError(f"state_reg must be positive and finite; got {state_reg!r}")
+    steps = np.diff(np.eye(times.size), axis=0)
+    precision = steps.T @ (steps * (2.0 * state_reg / np.diff(times))[:, np.newaxis])
+    # The anchor and the prior, two normal densities of the first state, make one.
+    first = 2.0 * ANCHOR + ability_precision
+    precision[0, 0] += first
+    mean = _by_system(outcomes, ability_mean) * (ability_precision / first)
+    return _trials(outcomes, None, Quadratic(precision, mean[:, np.newaxis]), pooled=False)
+
+
+def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
+    """Fit growth or random walks.
+
+    Parameters
+    ----------
+    model : tuple of TwoSided and ItemCounts
+        As :func:`growth` and :func:`walk` build it.
+    score_target : {"final", "initial", "mean", "gain"}, default "final"
+        The score: ability at the last trial, at the first, its mean over trials, or the last less
+        the first.
+
+    Returns
+    -------
+    Fit
+        Free coordinates: abilities averaged over the trials, slopes, difficulties; or states,
+        system by system, and difficulties. ``parameters``: ``ability``, the mean over the trials;
+        ``slope``, or ``trajectory`` of shape (..., system, trial); and ``difficulty``, of mean 0,
+        infinite for questions that were left out and NaN for those that nobody was asked.
+
+    Examples
+    --------
+    >>> improving, falling = [[0, 0, 1, 1], [0, 1, 0, 1]], [[1, 1, 0, 0], [1, 1, 0, 1]]
+    >>> model = growth([improving, falling], np.linspace(0.0, 1.0, 4), slope_prior=NormalPrior())
+    >>> fit = fit_trials(model, "gain")
+    >>> bool(fit.score[0] > 0.0 > fit.score[1])
+    True
+    """
+    problem, data = model
+    design = problem.likelihood.design
+    n_systems, width, n_questions, _ = problem.likelihood.shape
+    size, walks = n_systems * width, design is None
+    target = _target(problem.likelihood.by_trial.shape[2], score_target)
+    target = target if design is None else target @ design
+    order = np.arange(size + n_questions)
+    if walks:
+        order[:size] = order[:size].reshape(width, n_systems).T.ravel()
+
+    def unpack(free: Array) -> Named:
+        lead, of_systems = free.shape[:-1], free[..., :size]
+        if walks:
+            u = of_systems.reshape(*lead, n_systems, width)
+            named = {"ability": u.mean(axis=-1), "trajectory": u}
+        else:
+            u = of_systems.reshape(*lead, width, n_systems).swapaxes(-1, -2)
+            named = {"ability": u[..., 0], "slope": u[..., 1]}
+        difficulty = limited(free[..., size:], data.limit)
+        return {"score": u @ target, **named, "difficulty": difficulty}
+
+    return fit_difficulties(problem, data, unpack, order)
+
+
+def _by_system(outcomes: ArrayLike, values: ArrayLike) -> Array:
+    """Return one value per system."""
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), np.shape(outcomes)[-3])
+
+
+def _target(n_trials: int, score_target: ScoreTarget) -> Array:
+    """Return the weights of the states of a system in its score."""
+    first, last = np.eye(n_trials)[[0, -1]]
+    mean = np.full(n_trials, 1.0 / n_trials)
+    return {"initial": first, "final": last, "mean": mean, "gain": last - first}[score_target]
+
+
+def _trials(
+    outcomes: ArrayLike, design: Array | None, systems: Quadratic, *, pooled: bool
+) -> Trials:
+    """Build an objective of ordered trials, whose questions differ in difficulty alone."""
+    values = np.asarray(outcomes)
+    right, observed = values > 0, values >= 0
+    data = item_counts(right.sum(axis=-1), observed.sum(axis=-1), drop=not pooled)
+    n_systems, n_questions, n_trials = values.shape[-3:]
+    by_trial = (right & ~data.left_out.reshape(*data.lead, 1, n_questions, 1)).sum(axis=-2)
+    kept = (~data.left_out).astype(np.float64)[:, np.newaxis, np.newaxis]
+    if observed.all():
+        trials = kept
+    else:
+        cells = (-1, n_systems, n_trials, n_questions)
+        trials = kept * observed.swapaxes(-1, -2).reshape(cells)
+    likelihood = Rasch(
+        by_trial.reshape(-1, n_systems, n_trials).astype(np.float64),
+        data.by_question,
+        trials,
+        design,
+    )
+    if pooled:  # questions that nobody was asked are where their prior is
+        data = replace(data, limit=None)
+    return of_difficulties(likelihood, systems, data, Pooled() if pooled else None), data

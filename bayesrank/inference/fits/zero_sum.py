@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.bordered import solve_or_nan
 from bayesrank.inference.fits.exact_ties import settle_ties
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.laplace import anchored, zero_sum
+from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
+from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.penalty import Array, checked_precision, flattened
-from bayesrank.inference.fits.starts import smoothed_log_odds
 
 # Share of the count scale below which a curvature is none.
 _FLAT = 1e-12
