@@ -201,19 +201,7 @@ def positive_definite(blocks: Array) -> NDArray[np.bool_]:
 
 
 def solve_or_nan(matrix: Array, right: Array) -> Array:
-    """Solve a batch of linear systems; singular ones become NaN and leave the others alone.
-
-    Parameters
-    ----------
-    matrix : numpy.ndarray of shape (..., p, p)
-        Matrices.
-    right : numpy.ndarray of shape (..., p, column)
-        Right-hand sides.
-
-    Returns
-    -------
-    numpy.ndarray of shape (..., p, column)
-    """
+    """Solve linear systems, (..., p, p) by (..., p, column); singular ones become NaN."""
     try:
         return np.linalg.solve(matrix, right)
     except np.linalg.LinAlgError:

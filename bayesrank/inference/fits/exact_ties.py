@@ -20,21 +20,10 @@ _DECIMALS = 9
 def settle_ties(
     scores: Array, totals: Array, pairs: Array | None = None, *, rows: Array | None = None
 ) -> Array:
-    """Make the scores of a converged fit exactly equal where they must be.
+    """Make the scores of a converged fit, of shape (resample, system), equal where they must be.
 
-    Systems that the data cannot tell apart get the score of the first of them, and scores that
-    differ by less than the resolution of the fit become equal.
-
-    Parameters
-    ----------
-    scores : numpy.ndarray of shape (resample, system)
-        Converged scores.
-    totals, pairs, rows
-        Sufficient statistics, as in :func:`interchangeable`.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, system)
+    Systems that the data cannot tell apart (:func:`interchangeable`) get the score of the first of
+    them, and scores that differ by less than the resolution of the fit become equal.
 
     Examples
     --------
@@ -50,27 +39,13 @@ def settle_ties(
 def interchangeable(
     totals: Array, pairs: Array | None = None, *, rows: Array | None = None
 ) -> NDArray[np.intp] | None:
-    """Return, for each system, the first system that the data cannot tell from it.
+    """Return, for each system, the first that the data cannot tell from it; None if all differ.
 
-    Two systems are interchangeable when swapping them leaves the sufficient statistics as they
-    are: equal totals and, where the likelihood also depends on a symmetric table of pair counts,
-    equal counts against every third system. A strictly concave objective then has its maximum
-    where their scores are equal. Ties that follow from a longer symmetry (a cycle of three) or
-    from no symmetry at all are not found; see :func:`merge_noise`.
-
-    Parameters
-    ----------
-    totals : numpy.ndarray of shape (resample, system)
-        The statistic that multiplies each system's score.
-    pairs : numpy.ndarray of shape (resample, system, system), optional
-        Symmetric counts per pair, 0 of a system with itself.
-    rows : numpy.ndarray of shape (resample, system, column), optional
-        Further statistics of each system, all of which must agree.
-
-    Returns
-    -------
-    numpy.ndarray of intp and shape (resample, system), or None
-        Index of the representative; None when all totals differ.
+    Two systems are interchangeable when swapping them leaves the sufficient statistics as they are:
+    equal `totals` (what multiplies the score), equal counts against every third system in a
+    symmetric table of `pairs`, and equal `rows` of further statistics. A strictly concave objective
+    then has its maximum where their scores are equal. Ties that follow from a longer symmetry, as
+    of a cycle of three, are not found; see :func:`merge_noise`. All have a first axis of resamples.
 
     Examples
     --------
@@ -104,20 +79,10 @@ def _equal(sums: Array) -> NDArray[np.bool_]:
 
 
 def merge_noise(scores: Array) -> Array:
-    """Make scores equal that differ by no more than the resolution of a converged fit.
+    """Make scores in logits, (resample, system), equal that differ by no more than a fit resolves.
 
-    This completes the ties that :func:`interchangeable` cannot see, such as a cycle of three in
-    which all scores are 0 up to rounding: a tolerance relative to the largest score would rank
-    that rounding.
-
-    Parameters
-    ----------
-    scores : numpy.ndarray of shape (resample, system)
-        Converged scores in logits.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, system)
+    A tolerance relative to the largest score would rank the rounding of a cycle, in which all are
+    0.
 
     Examples
     --------
@@ -141,29 +106,15 @@ class Exchangeable:
     """Classes of systems, and of questions, that could change places.
 
     An objective with several maxima may have them apart; which of several equally high maxima is
-    found then depends on the order of the systems.
-
-    Attributes
-    ----------
-    classes : dict of int to tuple of numpy.ndarray
-        By resample: classes of systems, of shape (system,), and of questions, (question,). Without
-        resamples in which all differ.
+    found then depends on the order of the systems. By resample: classes of systems, of shape
+    (system,), and of questions, (question,); without resamples in which all differ.
     """
 
     classes: dict[int, tuple[Classes, Classes]]
 
     @classmethod
     def of(cls, right: Array, trials: Array) -> Self:
-        """Find them by colour refinement.
-
-        Parameters
-        ----------
-        right, trials : numpy.ndarray of shape (resample, system, question)
-            Counts.
-
-        Returns
-        -------
-        Exchangeable
+        """Find them by colour refinement in counts of shape (resample, system, question).
 
         References
         ----------
@@ -185,16 +136,10 @@ class Exchangeable:
         return cls(found)
 
     def mean(self, point: Array) -> Array:
-        """Give all members of a class its mean.
+        """Give all members of a class its mean, in points of shape (resample, p).
 
-        Parameters
-        ----------
-        point : numpy.ndarray of shape (resample, p)
-            Coordinates of the systems, then some of all questions, one kind after the other.
-
-        Returns
-        -------
-        numpy.ndarray of shape (resample, p)
+        Points hold coordinates of the systems, then some of all questions, one kind after the
+        other.
         """
         point = point.copy()
         for row, (systems, questions) in self.classes.items():
@@ -207,16 +152,8 @@ class Exchangeable:
     def exchange(self, drawn: dict[str, Array], rng: np.random.Generator) -> dict[str, Array]:
         """Let the members of each class change places at random in every draw.
 
-        Parameters
-        ----------
-        drawn : dict of str to numpy.ndarray
-            ``score`` of shape (draw, ..., system), and parameters of shape (draw, ..., question).
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
+        `drawn` has ``score`` of shape (draw, ..., system) and parameters of shape (draw, ...,
+        question).
         """
         if not self.classes:
             return drawn

@@ -108,31 +108,12 @@ class Fit:
         origin: Array | float = 0.0,
         **others: Any,
     ) -> Self:
-        """Describe an optimum.
+        """Describe an optimum of a problem, with ties settled, for resamples of shape `lead`.
 
-        Parameters
-        ----------
-        problem : Objective
-            What has its maximum there.
-        optimum : Optimum
-            Where Newton's method ended, with ties settled.
-        lead : tuple of int
-            Shape of the resample axes.
-        unpack : callable
-            As in :class:`Fit`.
-        exists : numpy.ndarray of bool and shape (resample,), default True
-            False where the data have no finite optimum.
-        along : callable, optional
-            Turns rows along the points of the problem, of shape (..., p), into rows along the free
-            coordinates, which are orthonormal in those points; by default they are the points.
-        origin : numpy.ndarray of shape (p,) or float, default 0
-            The point whose free coordinates are 0.
-        **others
-            Further attributes.
-
-        Returns
-        -------
-        Fit
+        `unpack` and further attributes are those of :class:`Fit`. `exists` is False where the data
+        have no finite optimum. `along` turns rows along the points of the problem, (..., p), into
+        rows along the free coordinates, which are orthonormal in those points; by default they are
+        the points. `origin` is the point whose free coordinates are 0.
         """
         along = along or np.asarray
         point = optimum.point
@@ -208,23 +189,9 @@ def gaussian_draws(
 ) -> Array:
     r"""Draw deviations from a Gaussian with a given precision, held to linear constraints.
 
-    The density is proportional to :math:`\exp(-x^\top H x / 2)` on the space :math:`C^\top x = 0`.
-    :math:`H` may be singular outside that space.
-
-    Parameters
-    ----------
-    information : numpy.ndarray of shape (..., p, p)
-        The precision matrix :math:`H`.
-    constraints : numpy.ndarray of shape (..., p, constraint)
-        The columns of :math:`C`, orthogonal to each other; there may be none.
-    n_draws : int
-        Number of draws per matrix.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    numpy.ndarray of shape (draw, ..., p)
+    The density is proportional to :math:`\exp(-x^\top H x / 2)` on the space :math:`C^\top x = 0`,
+    for `information` H of shape (..., p, p), which may be singular outside that space, and
+    `constraints` C of shape (..., p, constraint) with orthogonal columns. Returns (draw, ..., p).
 
     Raises
     ------

@@ -180,21 +180,10 @@ def merged_questions(
 ) -> tuple[TwoSided[Rasch], NDArray[np.intp] | slice]:
     """Merge the questions of one complete table that have the same number right.
 
-    Their difficulties are equal, since a prior treats them alike.
-
-    Parameters
-    ----------
-    problem : TwoSided of Rasch
-        Such a problem, with as many answers to each question but those that are left out.
-
-    Returns
-    -------
-    problem : TwoSided of Rasch
-        The problem of the merged questions, without those that are left out; the same one where
-        few are alike, answers are missing, or there are several resamples.
-    place : numpy.ndarray of intp and shape (question,), or slice
-        Where each question is among the merged ones, any for those that are left out; all where the
-        problem is the same.
+    Their difficulties are equal, since a prior treats them alike. Returns the problem of the merged
+    questions, without those that are left out, and where each question is among them, of shape
+    (question,), any for those that are left out; or the same problem and a slice of all where few
+    are alike, answers are missing, or there are several resamples.
     """
     answers = problem.likelihood
     kept = np.flatnonzero(answers.asked[0])

@@ -16,19 +16,11 @@ _TINY = 1e-300
 class ItemCounts:
     """Counts per system and question, flattened over resamples.
 
-    Attributes
-    ----------
-    right, trials : numpy.ndarray of shape (resample, system, question)
-        Number right and number of trials; 0 in questions that are left out.
-    by_question, asked : numpy.ndarray of shape (resample, question)
-        Number right and number of trials over systems.
-    left_out : numpy.ndarray of bool and shape (resample, question)
-        Questions that carry no information.
-    limit : numpy.ndarray of shape (..., question), or None
-        Difficulty of a question that is left out: minus infinity if everybody was right, infinity
-        if everybody was wrong, NaN if nobody was asked; 0 elsewhere. None where all are kept.
-    lead : tuple of int
-        Shape of the resample axes.
+    `right` and `trials` are of shape (resample, system, question), 0 in questions that are left
+    out; `by_question` and `asked`, (resample, question), are their sums. `left_out`, of that shape,
+    are questions that carry no information, and `limit`, (..., question), is their difficulty:
+    minus infinity if everybody was right, infinity if everybody was wrong, NaN if nobody was asked;
+    0 for the others, and None where all are kept. `lead` is the shape of the resample axes.
     """
 
     right: Array
@@ -51,18 +43,9 @@ class ItemCounts:
 
 
 def item_counts(correct: ArrayLike, trials: ArrayLike, *, drop: bool) -> ItemCounts:
-    """Flatten the resamples and leave out questions without information.
+    """Flatten counts of shape (..., system, question), and leave out questions without information.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (..., system, question)
-        Number right and number of trials.
-    drop : bool
-        Whether questions that every system answers alike are left out.
-
-    Returns
-    -------
-    ItemCounts
+    With `drop`, those are all that every system answers alike, else those that nobody was asked.
     """
     right, total = np.asarray(correct, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     shape = right.shape
@@ -87,52 +70,19 @@ def item_counts(correct: ArrayLike, trials: ArrayLike, *, drop: bool) -> ItemCou
 
 
 def limited(difficulty: Array, limit: Array | None) -> Array:
-    """Return difficulties with those of questions that were left out at their limits.
-
-    Parameters
-    ----------
-    difficulty : numpy.ndarray of shape (..., question)
-        Difficulties of the questions that were kept.
-    limit : numpy.ndarray of shape (..., question), or None
-        Limits, 0 for the questions that were kept; None when all were.
-
-    Returns
-    -------
-    numpy.ndarray of shape (..., question)
-    """
+    """Return difficulties, those of questions that were left out at their limits."""
     return difficulty if limit is None else np.where(limit == 0.0, difficulty, limit)
 
 
 def known(values: Array, limit: Array | None) -> Array:
-    """Return other parameters of the questions, NaN for those that were left out.
-
-    Parameters
-    ----------
-    values : numpy.ndarray of shape (..., question)
-        Parameters of the questions that were kept.
-    limit : numpy.ndarray of shape (..., question), or None
-        Limits as in :func:`limited`.
-
-    Returns
-    -------
-    numpy.ndarray of shape (..., question)
-    """
+    """Return other parameters of the questions, NaN for those that were left out."""
     return values if limit is None else np.where(limit == 0.0, values, np.nan)
 
 
 def shrunk_log_odds(successes: Array, trials: Array) -> Array:
-    """Return smoothed log-odds, shrunk to their mean as the hierarchical prior would.
+    """Return smoothed log-odds of counts, (resample, n), shrunk as the hierarchical prior would.
 
     Its variance is what is left of their spread beyond that of their errors.
-
-    Parameters
-    ----------
-    successes, trials : numpy.ndarray of shape (resample, n)
-        Counts.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, n)
 
     Examples
     --------
@@ -154,19 +104,8 @@ def shrunk_log_odds(successes: Array, trials: Array) -> Array:
 def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple[Array, Array]:
     """Turn marginal log-odds into abilities and difficulties (the PROX approximation).
 
-    Parameters
-    ----------
-    ability : numpy.ndarray of shape (resample, system)
-        Log-odds of each system.
-    difficulty : numpy.ndarray of shape (resample, question)
-        Minus the log-odds of each question; centred here.
-    weights : numpy.ndarray of shape (resample, question), or None
-        Weights of the questions in the centre; None for equal ones.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Both stretched by how much the other side spreads.
+    Both are stretched by how much the other side spreads: log-odds of systems, (resample, system),
+    and minus those of questions, (resample, question), centred here with `weights` of that shape.
 
     References
     ----------

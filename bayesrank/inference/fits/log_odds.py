@@ -35,15 +35,6 @@ def softplus(x: Array) -> Array:
 def smoothed_log_odds(successes: Array, trials: Array) -> Array:
     """Return finite log-odds to begin iterations with, half a success and a failure added.
 
-    Parameters
-    ----------
-    successes, trials : numpy.ndarray
-        Counts.
-
-    Returns
-    -------
-    numpy.ndarray
-
     Examples
     --------
     >>> smoothed_log_odds(np.array([0.0, 2.0]), np.array([4.0, 4.0])).round(3)
@@ -101,20 +92,10 @@ NO_GUESSING = Guessing()
 
 
 def loglik(right: Array, trials: Array, x: Array, guess: Array | float | None = None) -> Array:
-    """Return binomial log-likelihoods of log-odds without a guess, up to a constant.
+    """Return binomial log-likelihoods of log-odds x without a guess, up to a constant.
 
-    Parameters
-    ----------
-    right, trials : numpy.ndarray
-        Numbers right and numbers of trials.
-    x : numpy.ndarray
-        Log-odds of being right without a guess.
-    guess : numpy.ndarray or float, optional
-        Chance of being right by a guess, above 0; none by default.
-
-    Returns
-    -------
-    numpy.ndarray
+    `right` and `trials` are counts; `guess` is the chance of being right by a guess, above 0, or
+    None.
     """
     if guess is None:
         return right * x - trials * softplus(x)
@@ -124,17 +105,11 @@ def loglik(right: Array, trials: Array, x: Array, guess: Array | float | None = 
 
 
 class Slopes(NamedTuple):
-    """Derivatives of :func:`loglik`.
+    """Derivatives of :func:`loglik`, and its values; what was not asked for is empty.
 
-    Attributes
-    ----------
-    pull, weight : numpy.ndarray
-        The first, and minus the second, by the log-odds.
-    value : numpy.ndarray
-        The log-likelihoods themselves; empty unless asked for.
-    by_guess, mixed, sharp : numpy.ndarray
-        The first by the chance of guessing, minus the second by both, and minus the second by the
-        chance of guessing; empty without guessing.
+    `pull` and `weight` are the first, and minus the second, by the log-odds; `by_guess` the first
+    by the chance of guessing, `mixed` minus the second by both, `sharp` minus the second by that
+    chance.
     """
 
     pull: Array
@@ -154,21 +129,10 @@ def slopes(
     *,
     with_value: bool = False,
 ) -> Slopes:
-    """Return the derivatives of :func:`loglik`.
+    """Return the derivatives of :func:`loglik`, and its values, which then cost little.
 
-    Parameters
-    ----------
-    right, trials, x, guess
-        As in :func:`loglik`.
-    exact : numpy.ndarray of bool, optional
-        Where the second derivatives are of the counts observed; elsewhere they are of their
-        expectations. Everywhere by default.
-    with_value : bool, default False
-        Whether :func:`loglik` is wanted too, which then costs little.
-
-    Returns
-    -------
-    Slopes
+    `exact` says where the second derivatives are of the counts observed, everywhere by default;
+    elsewhere they are of their expectations.
     """
     odds = np.abs(x)
     np.negative(odds, out=odds)

@@ -58,11 +58,8 @@ _LEAST_BEND = 1e-6
 def log_choices(score: Array, won: Table, lost: Table) -> Array:
     """Return Bradley-Terry-Luce log-likelihoods of events, of shape (point, event).
 
-    Parameters
-    ----------
-    score : numpy.ndarray of shape (point, system)
-    won, lost : numpy.ndarray of shape (event, system)
-        1 for the systems in the winner set, and in the loser set, of each event.
+    For scores of shape (point, system) and 1 for the systems in the winner set, and in the loser
+    set, of each event, (event, system).
     """
     score = score - score.max(axis=-1, keepdims=True)
     with np.errstate(divide="ignore"):  # strengths that underflow
@@ -73,12 +70,8 @@ def log_choices(score: Array, won: Table, lost: Table) -> Array:
 def log_sets(score: Array, shares: Array, n_sets: Array, sizes: NDArray[np.int64]) -> Array:
     """Return Davidson-Luce log-likelihoods given the sizes, of shape (point, unit).
 
-    Parameters
-    ----------
-    score : numpy.ndarray of shape (point, system)
-    shares, n_sets : numpy.ndarray of shapes (point or 1, unit, system) and (point or 1, unit, size)
-        S, and the number of winner sets of each size in `sizes`.
-    sizes : numpy.ndarray of int64 and shape (size,)
+    For scores of shape (point, system), `shares` S of (point or 1, unit, system), and the numbers
+    of winner sets of each of the `sizes`, (point or 1, unit, size).
     """
     log_normaliser = winner_sets(score, sizes).log_normaliser
     found = shares @ score[..., np.newaxis] - n_sets @ log_normaliser[..., np.newaxis]

@@ -59,11 +59,6 @@ def mirt_problem(
     tuple of TwoSided and FactorReference
         The objective, whose points hold the abilities in each factor, the loadings of each factor
         and the intercepts; and where the loadings are, roughly.
-
-    References
-    ----------
-    .. [1] M. D. Reckase. Multidimensional Item Response Theory. Springer (2009).
-       https://doi.org/10.1007/978-0-387-89976-3
     """
     right, total = (np.asarray(table, dtype=np.float64) for table in (correct, trials))
     n_systems, n_questions = right.shape

@@ -13,8 +13,9 @@ from bayesrank.inference.fits.exact_ties import interchangeable
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.marginal import MarginalItems
-from bayesrank.inference.fits.newton import Escape, Optimum, maximise_nonconcave
+from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave
 from bayesrank.inference.fits.penalty import Array, checked_precision
+from bayesrank.inference.fits.saddles import maximise_past_saddles
 
 # Variance of a logistic variable that has about the distribution function of a standard normal one.
 _LOGISTIC_VARIANCE = 2.89
@@ -135,17 +136,11 @@ def fit_irt_2pl_mml(
 
 @dataclass(frozen=True)
 class _Data:
-    """What is fitted.
+    """What is fitted: the objective, with a weight of 0 for questions that are left out.
 
-    Attributes
-    ----------
-    problem : MarginalItems
-        The objective, with a weight of 0 for questions that are left out.
-    limit : numpy.ndarray of shape (question,)
-        Difficulty of a question that is left out: minus infinity if everybody was right, infinity
-        if everybody was wrong, NaN if nobody was asked; 0 elsewhere.
-    ability_mean : float, optional
-        Mean of the abilities, if it is known.
+    `limit`, of shape (question,), is the difficulty of those: minus infinity if everybody was
+    right, infinity if everybody was wrong, NaN if nobody was asked; 0 for the others.
+    `ability_mean` is the mean of the abilities, if it is known.
     """
 
     problem: MarginalItems
@@ -169,8 +164,6 @@ class _Data:
         """Maximise, with one question in the place of all that were answered alike."""
         problem = self.problem
         start = self.first_point() if start is None else start
-        # Given the one slope that they share, the likelihood of all else is log-concave.
-        escape: Escape = "asymmetric" if problem.slopes == "each" else "never"
         columns = np.concatenate([problem.right, problem.trials])
         _, first, alike = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         n_questions = len(alike)
@@ -186,7 +179,10 @@ class _Data:
             trials=problem.trials[:, first],
             weights=np.bincount(alike, problem.weights),
         )
-        optimum = maximise_nonconcave(merged, start[np.newaxis, some], escape=escape)
+        if problem.slopes == "each":
+            optimum = maximise_past_saddles(merged, start[np.newaxis, some], only_asymmetric=True)
+        else:  # given the one slope that they share, the likelihood of all else is log-concave
+            optimum = maximise_nonconcave(merged, start[np.newaxis, some])
         return replace(optimum, point=optimum.point[:, every])
 
     def first_point(self) -> Array:

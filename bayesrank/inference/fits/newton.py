@@ -11,8 +11,7 @@ increases the objective, which is never evaluated [1]_, and full steps are safe 
 Where it is not concave, Levenberg-Marquardt [2]_. Steps solve :math:`(H + \lambda D) s = g` with
 the exact negative Hessian :math:`H` and the diagonal :math:`D` of the expected one.
 :math:`\lambda` is 0 as long as Newton's own steps gain what they should, rises until a step does
-and falls back after it. A saddle point, where the gradient vanishes and the curvature does not say
-maximum, is left along its directions of negative curvature [3]_.
+and falls back after it.
 
 A fit has converged when the error that its last Newton step left is at most `ERROR_TOLERANCE` in
 every parameter, and the largest component of the gradient there is at most `GRADIENT_TOLERANCE`
@@ -27,21 +26,17 @@ References
    (2010). https://doi.org/10.1214/09-EJS521
 .. [2] D. W. Marquardt. An algorithm for least-squares estimation of nonlinear parameters. Journal
    of the Society for Industrial and Applied Mathematics 11 (1963). https://doi.org/10.1137/0111030
-.. [3] J. J. More and D. C. Sorensen. On the use of directions of negative curvature in a modified
-   Newton method. Mathematical Programming 16 (1979). https://doi.org/10.1007/BF01582091
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-# Whether to leave saddle points: always, not where the data do not say which way, or never.
-Escape = Literal["always", "asymmetric", "never"]
 
 ERROR_TOLERANCE = 1e-13
 # A step this short is the last, whatever the step before it was.
@@ -68,20 +63,6 @@ _SETTLED = 1e-3
 _LEAST_DAMPING = 1e-6
 _MOST_DAMPING = 1e8
 _MORE, _LESS = 8.0, 0.1
-
-# Saddle points that a fit may come by; each is higher than the one before it.
-_MOST_SADDLES = 10
-# Share of the largest curvature below which a negative one is rounding.
-_FLAT = 1e-9
-# Share of the largest curvature by which two differ if the data tell their directions apart.
-_ALIKE = 1e-6
-# Longest coordinate of the way off a saddle point, halved until the objective rises.
-_AWAY = 0.5
-_MOST_HALVINGS = 12
-# Share of the objective by which a maximum is higher than another, or than a saddle point.
-_SAME_LEVEL = 1e-9
-# Longest coordinate between the ends of two ways to the same maximum.
-_SAME_PLACE = 1e-4
 
 
 class Problem(Protocol):
@@ -118,7 +99,7 @@ class ConcaveProblem(Problem, Protocol):
 
 
 class SmoothProblem(Problem, Protocol):
-    """What :func:`maximise_nonconcave` needs, `information` and what follows to leave saddles."""
+    """What :func:`maximise_nonconcave` needs."""
 
     @property
     def size(self) -> int:
@@ -141,18 +122,6 @@ class SmoothProblem(Problem, Protocol):
         """Make far moves that Newton's steps would be slow to make, without loss."""
         ...
 
-    def information(self, point: Array) -> Array:
-        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        ...
-
-    def held_rows(self, point: Array) -> Array:
-        """Return the gradients of what is held, of shape (resample, p, held)."""
-        ...
-
-    def definite(self, point: Array) -> NDArray[np.bool_]:
-        """Say where the information is positive definite along what is not held, (resample,)."""
-        ...
-
 
 class FiniteMaximum:
     """The far moves of a :class:`SmoothProblem` that makes none: its maximum is finite."""
@@ -172,18 +141,10 @@ class FiniteMaximum:
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where Newton's method ended.
+    """Where Newton's method ended: points of shape (resample, p), all else of shape (resample,).
 
-    Attributes
-    ----------
-    point : numpy.ndarray of shape (resample, p)
-        The maximisers.
-    converged : numpy.ndarray of bool and shape (resample,)
-        Whether both criteria of the module docstring hold.
-    iterations : numpy.ndarray of int64 and shape (resample,)
-        Newton iterations.
-    gradient_norm : numpy.ndarray of shape (resample,)
-        Largest component of the gradient over the count scale.
+    `converged` says whether both criteria of the module docstring hold, `gradient_norm` is the
+    largest component of the gradient over the count scale.
     """
 
     point: Array
@@ -211,58 +172,23 @@ def maximise(
     error_tolerance: float = ERROR_TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Optimum:
-    """Maximise a batch of concave objectives.
+    """Maximise a batch of concave objectives from points of shape (resample, p).
 
-    Parameters
-    ----------
-    problem : ConcaveProblem
-        The batch.
-    start : numpy.ndarray of shape (resample, p)
-        Where to begin.
-    error_tolerance : float, default 1e-13
-        Error that the last step may leave; larger for a mere start.
-    max_iterations : int, default 100
-        Iterations after which a resample is given up and flagged.
-
-    Returns
-    -------
-    Optimum
+    A resample is given up after `max_iterations`, and flagged. `error_tolerance` is the error that
+    the last step may leave; larger for a mere start.
     """
     return _in_pieces(problem, start, _TrustRegion, max_iterations, error_tolerance)
 
 
 def maximise_nonconcave(
-    problem: SmoothProblem,
-    start: Array,
-    *,
-    max_iterations: int = MAX_DAMPED_ITERATIONS,
-    escape: Escape = "never",
+    problem: SmoothProblem, start: Array, *, max_iterations: int = MAX_DAMPED_ITERATIONS
 ) -> Optimum:
-    """Climb to a local maximum of every objective in a batch, whatever the curvature on the way.
+    """Climb to a stationary point of every objective in a batch, whatever the curvature on the way.
 
-    Parameters
-    ----------
-    problem : SmoothProblem
-        The batch.
-    start : numpy.ndarray of shape (resample, p)
-        Where to begin; the maximum reached is never below it.
-    max_iterations : int, default 500
-        Iterations after which a resample is given up and flagged.
-    escape : {"always", "asymmetric", "never"}, default "never"
-        Whether saddle points are left, both ways along the direction of most negative curvature, of
-        which the higher end is kept. Where both ends are equally high, or several directions rise
-        alike, the data do not say which way, as when two systems could change places: "asymmetric"
-        stays there. Which of the ends is kept then does not depend on the order of coordinates,
-        unless they have the same coordinates in another order.
-
-    Returns
-    -------
-    Optimum
+    It is never below the start, of shape (resample, p), but may be a saddle point; see
+    :mod:`bayesrank.inference.fits.saddles`. A resample is given up after `max_iterations`.
     """
-    optimum = _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
-    if escape != "never":
-        _leave_saddles(problem, optimum, max_iterations, escape)
-    return optimum
+    return _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
 
 
 def _in_pieces(
@@ -453,119 +379,8 @@ def _tried(
     return enough, proposal, np.where(small, level, reached)
 
 
-def _leave_saddles(problem: Any, optimum: Optimum, max_iterations: int, escape: Escape) -> None:
-    """Climb on from optima that are saddle points, in place."""
-    suspects = optimum.converged.copy()
-    if suspects.any():
-        suspects &= ~problem.definite(optimum.point)
-    for row in np.flatnonzero(suspects):
-        index = np.array([row])
-        one = problem.take(index)
-        for _ in range(_MOST_SADDLES):
-            end = _higher_end(one, optimum.point[index], max_iterations, escape)
-            if end is None:
-                break
-            ends, best = end
-            optimum.point[row] = ends.point[best]
-            optimum.converged[row] = ends.converged[best]
-            optimum.iterations[row] += ends.iterations[best]
-            optimum.gradient_norm[row] = ends.gradient_norm[best]
-        else:
-            optimum.converged[row] = False
-
-
-def _higher_end(
-    problem: SmoothProblem, point: Array, max_iterations: int, escape: Escape
-) -> tuple[Optimum, int] | None:
-    """Climb from one saddle point in all directions that rise most; None where it is none."""
-    ways = _ways_up(problem, point, escape)
-    if ways is None:
-        return None
-    ways = _AWAY * ways / np.abs(ways).max(axis=1, keepdims=True)
-    ways, saddle = np.concatenate([ways, -ways]), problem.value(point)[0]
-    many = problem.take(np.zeros(len(ways), dtype=np.intp))
-    start = many.restore(point + ways)
-    # Near enough the curvature decides, and all ways rise.
-    for _ in range(_MOST_HALVINGS):
-        low = ~(many.value(start) > saddle)
-        if not low.any():
-            break
-        ways[low] /= 2.0
-        start = many.restore(point + ways)
-    ends = maximise_nonconcave(many, start, max_iterations=max_iterations)
-    levels = many.value(ends.point)
-    high = int(levels.argmax())
-    least = _SAME_LEVEL * abs(levels[high])
-    if levels[high] - saddle <= least:
-        return None
-    alike = np.flatnonzero(levels[high] - levels <= least)
-    if escape == "asymmetric" and np.ptp(ends.point[alike], axis=0).max() > _SAME_PLACE:
-        return None
-    return ends, choose_alike(ends.point, alike)
-
-
-def choose_alike(points: Array, rows: Rows) -> int:
-    """Return one of several points, whatever the order of the rows and of the coordinates."""
-    return int(max(rows, key=lambda row: tuple(np.sort(points[row]).round(6))))
-
-
-def _ways_up(problem: SmoothProblem, point: Array, escape: Escape) -> Array | None:
-    """Return directions in which a saddle point rises most, (way, p); None if it is none."""
-    information = problem.information(point)[0]
-    held = np.linalg.qr(problem.held_rows(point)[0])[0]
-    # As it is along what is not held, and steep across it.
-    information = information - held @ (held.T @ information)
-    information = information - (information @ held) @ held.T
-    information += np.abs(np.diag(information)).max() * held @ held.T
-    curvature, directions = np.linalg.eigh(information)
-    if curvature[0] >= -_FLAT * curvature[-1]:
-        return None
-    alike = curvature - curvature[0] <= _ALIKE * curvature[-1]
-    if alike.sum() > 1 and escape == "asymmetric":
-        return None
-    return axes_of(directions[:, alike])
-
-
-def axes_of(space: Array) -> Array:
-    """Return directions of a space that do not depend on the basis that it is given by.
-
-    Parameters
-    ----------
-    space : numpy.ndarray of shape (p, k)
-        Orthonormal columns.
-
-    Returns
-    -------
-    numpy.ndarray of shape (direction, p)
-        The column where there is one; else the projections of the coordinate axes, those that
-        differ in more than sign and length.
-
-    Examples
-    --------
-    >>> axes_of(np.eye(3)[:, :2])
-    array([[1., 0., 0.],
-           [0., 1., 0.]])
-    """
-    if space.shape[1] == 1:
-        return space.T
-    lengths = np.sqrt((space**2).sum(axis=1))
-    axes = (space @ space.T)[lengths > _ALIKE] / lengths[lengths > _ALIKE, np.newaxis]
-    same = np.abs(axes @ axes.T) > 1.0 - _ALIKE
-    return axes[same.argmax(axis=1) == np.arange(len(axes))]
-
-
 def step_length(reach: Array) -> Array:
-    """Return the share of a Newton step that is certain to increase the objective.
-
-    Parameters
-    ----------
-    reach : numpy.ndarray
-        Largest range of the step's changes in log-odds.
-
-    Returns
-    -------
-    numpy.ndarray of the shape of `reach`
-        1 up to a reach of 1, then log(1 + reach) / reach.
+    """Return the share of a Newton step that is certain to increase the objective, given its reach.
 
     Examples
     --------

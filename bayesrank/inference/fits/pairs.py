@@ -119,18 +119,9 @@ class PairLikelihood:
         return np.concatenate([scores, tie[:, np.newaxis]], axis=-1)
 
     def gradient(self, point: Array, wins: Array, ties: Array) -> Array:
-        """Return gradients of the log-likelihood at one point, for many counts.
+        """Return gradients of the log-likelihood at one point: scores, then a tie parameter if any.
 
-        Parameters
-        ----------
-        point : numpy.ndarray of shape (p,)
-            The scores, then the tie parameter where it is estimated.
-        wins, ties : numpy.ndarray of shape (resample, system, opponent)
-            Counts.
-
-        Returns
-        -------
-        numpy.ndarray of shape (resample, p)
+        For many counts, of shape (resample, system, opponent); of shape (resample, p).
         """
         won, tied = self.sides(wins, ties)
         arguments = self.arguments(point[np.newaxis], won.shape[-1])

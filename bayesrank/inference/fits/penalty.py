@@ -17,12 +17,7 @@ Array = NDArray[np.float64]
 class Quadratic:
     """A normal prior on the coordinates of one side, the same for all its rows.
 
-    Attributes
-    ----------
-    precision : numpy.ndarray of shape (k, k)
-        May be singular.
-    mean : numpy.ndarray broadcastable to (row, k), or float
-        Where it is centred.
+    The precision, of shape (k, k), may be singular; the mean broadcasts to (row, k).
     """
 
     precision: Array
@@ -98,13 +93,7 @@ class Pooled:
 
 
 def checked_precision(name: str, precision: ArrayLike) -> Array:
-    """Return a precision, the argument of that name, as an array.
-
-    Raises
-    ------
-    ValueError
-        If a value is negative or not finite.
-    """
+    """Return the precision of that name as an array; ValueError if negative or not finite."""
     if isinstance(precision, float) and 0.0 <= precision < np.inf:
         return np.array(precision)
     values = np.asarray(precision, dtype=np.float64)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,16 +12,11 @@ from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.items import ItemCounts, known, limited
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
-from bayesrank.inference.fits.newton import (
-    MAX_DAMPED_ITERATIONS,
-    Optimum,
-    axes_of,
-    choose_alike,
-    maximise_nonconcave,
-)
+from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.published_objective import PublishedItems, published_items
 from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.fits.saddles import axes_of, choose_alike, maximise_past_saddles
 
 # A maximum is higher than another from this share of the objective on.
 _HIGHER = 1e-9
@@ -140,9 +134,8 @@ def _highest(problem: PublishedItems, data: ItemCounts, max_iterations: int) -> 
     Above the Rasch model's there are others where its abilities say less of the answers than a
     second dimension does: then abilities are also begun at either end of such dimensions.
     """
-    options: dict[str, Any] = {"max_iterations": max_iterations, "escape": "always"}
     start, n_systems = _first_point(problem, data), data.right.shape[1]
-    optimum = maximise_nonconcave(problem, start, **options)
+    optimum = maximise_past_saddles(problem, start, max_iterations=max_iterations)
     others = list(_other_abilities(data))
     if not others:
         return optimum
@@ -150,7 +143,7 @@ def _highest(problem: PublishedItems, data: ItemCounts, max_iterations: int) -> 
     begin = start[rows]
     begin[:, :n_systems] += np.concatenate([ways for _, ways in others])
     many = problem.take(rows)
-    found = maximise_nonconcave(many, many.restore(begin), **options)
+    found = maximise_past_saddles(many, many.restore(begin), max_iterations=max_iterations)
     reached = np.where(found.converged, many.value(found.point), -np.inf)
     levels = np.where(optimum.converged, problem.value(optimum.point), -np.inf)
     for row, _ in others:

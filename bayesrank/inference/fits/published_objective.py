@@ -220,17 +220,9 @@ def published_items(
     guessing: Guessing = NO_GUESSING,
     reg_guessing: float = 0.1,
 ) -> tuple[PublishedItems, ItemCounts]:
-    """Build the objective that :func:`fit_published_items` maximises; see there.
+    """Build the objective that is maximised, and return it with the data.
 
-    Parameters
-    ----------
-    correct, trials, ability_mean, ability_precision, reg_discrimination, guessing, reg_guessing
-        As in :func:`fit_published_items`.
-
-    Returns
-    -------
-    tuple of PublishedItems and ItemCounts
-        The objective and the data.
+    Arguments are those of :func:`~bayesrank.inference.fits.published_irt.fit_published_items`.
     """
     checked_precision("ability_precision", ability_precision)
     checked_precision("reg_discrimination", reg_discrimination)

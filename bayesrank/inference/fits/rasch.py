@@ -44,17 +44,9 @@ def rasch_items(
     ability_mean: ArrayLike = 0.0,
     ability_precision: float = 0.0,
 ) -> tuple[TwoSided[Rasch], ItemCounts]:
-    """Build the objective that :func:`fit_rasch` maximises; see there.
+    """Build the objective that :func:`fit_rasch` maximises, see there, and return it with the data.
 
-    Parameters
-    ----------
-    correct, trials, ability_mean, ability_precision
-        As in :func:`fit_rasch`.
-
-    Returns
-    -------
-    tuple of TwoSided and ItemCounts
-        The objective, whose points hold abilities and minus the difficulties; and the data.
+    Points hold abilities and minus the difficulties.
     """
     checked_precision("ability_precision", ability_precision)
     data = item_counts(correct, trials, drop=True)
@@ -68,20 +60,7 @@ def of_difficulties(
 ) -> TwoSided[Rasch]:
     """Build an objective whose mean difficulty, of the questions that are kept, is held at 0.
 
-    Parameters
-    ----------
-    likelihood : Rasch
-        The answers.
-    systems : Quadratic
-        Prior of the systems.
-    data : ItemCounts
-        Counts of the answers.
-    pooled : Pooled, optional
-        A hierarchical prior on the difficulties.
-
-    Returns
-    -------
-    TwoSided of Rasch
+    `data` are the counts of the answers; `pooled` is a hierarchical prior on the difficulties.
     """
     n_systems, width, _, _ = likelihood.shape
     # Where no question is kept any level will do.
@@ -163,20 +142,7 @@ def fit_difficulties(
 ) -> Fit:
     """Fit an objective of :func:`of_difficulties`.
 
-    Parameters
-    ----------
-    problem : TwoSided of Rasch
-        The objective.
-    data : ItemCounts
-        Counts of its answers.
-    unpack : callable
-        As in :class:`Fit`, from coordinates of systems in `order`, and difficulties.
-    order : numpy.ndarray of intp, optional
-        Where free coordinates are in a point; as they are by default.
-
-    Returns
-    -------
-    Fit
+    `order` says where the free coordinates, those of systems and difficulties, are in a point.
     """
     optimum = _maximum(problem, data)
     exists = np.ones(problem.size, dtype=bool)

@@ -224,26 +224,15 @@ class MarginalDifficulties(MarginalLikelihood):
 
 @dataclass(frozen=True)
 class FittedChances:
-    r"""Posterior moments of the chances at the optimum, and how they follow the parameters.
+    """Posterior moments of the chances at the optimum, and how they follow the parameters.
 
-    Attributes
-    ----------
-    problem, optimum : MarginalDifficulties and Optimum
-        The objective and its maximum.
-    chance : numpy.ndarray of shape (system, question)
-        Posterior mean of each chance.
-    variance : numpy.ndarray of shape (system, question)
-        Posterior variance of each chance, the abilities known.
-    noise : numpy.ndarray of shape (system, question)
-        Posterior mean of :math:`p (1 - p)`, the variance of a right or wrong answer.
-    information, likelihood_information : numpy.ndarray of shape (p, p)
-        Negative Hessian of the objective, and of its likelihood.
-    slopes : numpy.ndarray of shape (system, p)
-        Derivatives of the sums of chances over questions, weighted by what is missing of them.
-    shared : numpy.ndarray of shape (system, system)
-        Posterior covariance of these weighted sums, the abilities known.
-    difficulty : numpy.ndarray of shape (question,)
-        Posterior mean of each difficulty, less their mean.
+    `chance`, `variance` and `noise`, of shape (system, question), are the posterior mean of each
+    chance p, its variance with the abilities known, and the mean of :math:`p (1 - p)`, the variance
+    of a right or wrong answer. `information` and `likelihood_information`, (p, p), are the negative
+    Hessians of the objective and of its likelihood. `slopes`, (system, p), are the derivatives of
+    the sums of chances over questions, weighted by what is missing of them, and `shared`, (system,
+    system), the posterior covariance of these sums, the abilities known. `difficulty`, (question,),
+    are posterior means, less their mean.
     """
 
     problem: MarginalDifficulties
@@ -304,18 +293,10 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
 class StandardizedFit(Fit):
     """A fit of abilities whose scores are means of fitted chances.
 
-    Its draws are those of :mod:`bayesrank.inference.calibrate.standardization`.
-
-    Attributes
-    ----------
-    data : Responses
-        What was fitted.
-    grades : UnitGrades
-        Grades of the questions that somebody was asked.
-    chances : FittedChances
-        Fitted chances. Systems with grades all at an end have half a grade less, or more, there.
-    share : numpy.ndarray of shape (system,)
-        The score as a share of the range of the grades.
+    Its draws are those of :mod:`bayesrank.inference.calibrate.standardization`. `grades` are those
+    of the questions that somebody was asked; in `chances`, systems with grades all at an end have
+    half a grade less, or more, there; `share`, of shape (system,), is the score as a share of the
+    range.
     """
 
     data: Responses

@@ -158,19 +158,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
 
     def maximise(self, start: Array, **options: Any) -> Optimum:
-        """Climb to the maximum above a point, with the safeguard that the objective needs.
-
-        Parameters
-        ----------
-        start : numpy.ndarray of shape (resample, p)
-            Where to begin.
-        **options
-            As :func:`maximise` takes them, or :func:`maximise_nonconcave`.
-
-        Returns
-        -------
-        Optimum
-        """
+        """Climb to the maximum above a point, with the safeguard that the objective needs."""
         safe = maximise if self.concave else maximise_nonconcave
         return safe(self, start, **options)
 

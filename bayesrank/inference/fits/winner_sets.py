@@ -135,19 +135,10 @@ def set_statistics(
 ) -> tuple[Array, Array]:
     """Summarise winner sets out of one common comparison set.
 
-    Parameters
-    ----------
-    right : numpy.ndarray of shape (..., event, system)
-        Who is in the winner set.
-    counts : numpy.ndarray of shape (..., event)
-        Multiplicity of each event, 0 where all systems won or none did.
-
-    Returns
-    -------
-    shares : numpy.ndarray of shape (..., system)
-        For each system the sum of one over the size of the winner sets that contain it.
-    n_sets : numpy.ndarray of shape (..., system - 1)
-        Number of winner sets of size 1, 2, ...
+    `right`, of shape (..., event, system), says who is in the winner set; `counts`, (..., event),
+    how often each event happened, 0 where all systems won or none did. Returns, for each system,
+    the sum of one over the size of the winner sets that contain it, and the numbers of winner sets
+    of size 1, 2, ... below that of all systems.
 
     Examples
     --------
@@ -163,24 +154,13 @@ def set_statistics(
 
 
 def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:
-    """Add the probabilities of the sizes to a fit of Davidson-Luce scores.
+    """Add the probabilities of the sizes to a fit of Davidson-Luce scores that is not batched.
 
     Sizes and scores are independent given the data. The free coordinates of the sizes are the
-    log-odds of each against all larger ones, in which the sizes are independent too.
-
-    Parameters
-    ----------
-    fit : Fit
-        Of the scores, not batched.
-    n_sets : numpy.ndarray of shape (system - 1,)
-        Number of winner sets of size 1, 2, ...
-
-    Returns
-    -------
-    Fit
-        With parameters ``size_probability`` and ``tie_prevalence`` of shape (size,), over the
-        sizes that occur; a size alone has no probability to estimate. The prevalences are
-        relative to that of the smallest size, and not part of the draws.
+    log-odds of each against all larger ones, in which the sizes are independent too. `n_sets` are
+    the numbers of winner sets of size 1, 2, ...; ``size_probability`` and ``tie_prevalence`` are of
+    shape (size,), over the sizes that occur; a size alone has no probability to estimate. The
+    prevalences are relative to that of the smallest size, and not part of the draws.
     """
     sizes, n_systems = np.flatnonzero(n_sets) + 1, len(fit.score)
     counts = n_sets[sizes - 1]

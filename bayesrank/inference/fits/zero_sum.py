@@ -21,14 +21,9 @@ _FLAT = 1e-12
 
 @dataclass(frozen=True)
 class NormalScores:
-    """A normal prior on zero-sum scores, one row per resample.
+    """A normal prior on zero-sum scores: centred means, (resample, system), and precisions.
 
-    Attributes
-    ----------
-    mean : numpy.ndarray of shape (resample, system)
-        Prior means, centred.
-    precision : numpy.ndarray of shape (resample,)
-        1 / variance; 0 for none.
+    These are of shape (resample,), 0 for none.
     """
 
     mean: Array
@@ -134,29 +129,12 @@ def fit_scores(
     unpack: Callable[[Array], dict[str, Array]] = lambda free: {"score": free},
     **others: Any,
 ) -> Fit:
-    """Maximise an objective of zero-sum scores and settle their ties.
+    """Maximise an objective of zero-sum scores from points of shape (resample, p), and settle ties.
 
-    Parameters
-    ----------
-    problem : ZeroSumScores
-        The objective.
-    start : numpy.ndarray of shape (resample, p)
-        Where to begin.
-    lead : tuple of int
-        Shape of the resample axes.
-    totals, pairs, rows
-        Sufficient statistics, as in :func:`~bayesrank.inference.fits.exact_ties.interchangeable`.
-    exists : callable
-        Given the points reached, says where they are finite maxima without the prior.
-    unpack : callable
-        As in :class:`~bayesrank.inference.fits.fit.Fit`.
-    **others
-        Further attributes of the fit.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: those of the objective.
+    `totals`, `pairs` and `rows` are sufficient statistics as of
+    :func:`~bayesrank.inference.fits.exact_ties.interchangeable`. `exists` says of the points
+    reached where they are finite maxima without the prior. `unpack` and others are as in
+    :class:`Fit`; free coordinates are those of the objective.
     """
     optimum = maximise(problem, start)
     point, size = optimum.point, problem.size
@@ -183,23 +161,11 @@ def diagonals(matrices: Array) -> Array:
 
 
 def solve_zero_sum(matrix: Array, gradient: Array, size: int, precision: Array) -> Array:
-    """Solve for Newton steps whose first `size` coordinates are determined up to a common shift.
+    """Solve for Newton steps, (resample, p), whose first `size` coordinates may shift together.
 
-    Parameters
-    ----------
-    matrix : numpy.ndarray of shape (resample, p, p)
-        Negative Hessians; overwritten.
-    gradient : numpy.ndarray of shape (resample, p)
-        Gradients, without a part along the shift.
-    size : int
-        Number of coordinates that shift together.
-    precision : numpy.ndarray of shape (resample,)
-        Prior precision of those coordinates; where it is positive nothing needs fixing.
-
-    Returns
-    -------
-    numpy.ndarray of shape (resample, p)
-        Steps, up to that shift; NaN where the matrix is singular.
+    The negative Hessians are overwritten; gradients have no part along the shift, and where the
+    prior `precision` of those coordinates, (resample,), is positive nothing needs fixing. Steps are
+    NaN where the matrix is singular.
     """
     diagonal = diagonals(matrix)
     # A parameter without data has a zero row, which must not stop the whole batch.
