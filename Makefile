@@ -15,13 +15,14 @@ PYTEST = OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --dist worksteal
 SIMULATE = OMP_NUM_THREADS=1 PYTHON_CPU_COUNT=1 $(VENV)/bin/python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo test edge-cases docs calibrate lint format types warmup clean
+.PHONY: help install dev demo test edge-cases docs pictures calibrate lint format types warmup clean
 
 help:
 	@echo "make demo       rank the bundled example: leaderboard, InferenceData file, figures"
 	@echo "make test       run the tests and the examples in the docstrings"
 	@echo "make edge-cases write tests/edge_cases.csv anew, after a deliberate change or for a new method"
 	@echo "make docs       build the documentation, its notebooks executed, into docs/_build/html"
+	@echo "make pictures   draw the pictures of the README and the landing page into docs/static"
 	@echo "make lint       check style and formatting (make format repairs both)"
 	@echo "make types      check types"
 	@echo "make calibrate  measure coverage and calibration by simulation: a night, resumable"
@@ -64,6 +65,9 @@ edge-cases: install
 docs: $(VENV)/installed-docs
 	@OMP_NUM_THREADS=1 $(VENV)/bin/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
+pictures: install
+	@MPLBACKEND=Agg $(VENV)/bin/python docs/pictures.py
+
 # Part of it:  make calibrate CALIBRATE_ARGS="--simulations 200 --methods voting avg"
 # Exit code 5 is pytest's "no test was selected".
 calibrate: install
@@ -91,4 +95,4 @@ warmup: install
 	@$(VENV)/bin/python -m bayesrank warmup
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/api *.egg-info bayesrank-demo .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery docs/method *.egg-info bayesrank-demo .pytest_cache .ruff_cache .hypothesis

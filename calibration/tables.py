@@ -320,7 +320,9 @@ def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
         "",
         "## By method",
         "",
-        *_sections(records),
+        "```{calibration-table}",
+        "```",
+        "",
         "## What fails",
         "",
         *(_failures(failed) or ["Nothing."]),
@@ -347,41 +349,6 @@ def _sbc_part(uniform: Sequence[Mapping[str, Any]]) -> str:
         *(f"| {' | '.join(str(record[name]) for name in SBC_COLUMNS)} |" for record in uniform),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _sections(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a table per method, with a row per cell."""
-    methods: defaultdict[str, defaultdict[tuple[str, ...], dict[str, Mapping[str, Any]]]]
-    methods = defaultdict(lambda: defaultdict(dict))
-    for record in records:
-        cell = tuple(record[name] for name in ("configuration", "design", "target", "generator"))
-        label = f"{record['quantity']} {100 * record['nominal']:.0f}"
-        methods[record["method"]][cell][label] = record
-    lines = []
-    for method, cells in methods.items():
-        lines += [
-            f"### {method}",
-            "",
-            f"| configuration | design | target | generator | {' | '.join(QUANTITIES)} | tensors |",
-            "|" + " --- |" * 4 + " ---: |" * (len(QUANTITIES) + 1),
-        ]
-        for cell, found in cells.items():
-            values = [_percent(found[label]) for label in QUANTITIES]
-            size = next(iter(found.values()))["n_simulations"]
-            lines.append(f"| {' | '.join(cell)} | {' | '.join(values)} | {size} |")
-        lines.append("")
-    return lines
-
-
-def _percent(record: Mapping[str, Any]) -> str:
-    """Return a coverage in percent, in bold if it fails, in brackets if it is not judged."""
-    text = f"{100 * record['coverage']:.1f}"
-    if record["nominal"] == 0.95:
-        if record["pass"] == "":
-            return f"({text})"
-        if not record["pass"]:
-            return f"**{text}**"
-    return text
 
 
 def _failures(failed: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -41,7 +41,7 @@ def plackett_luce(data: Comparisons | Ballots, *, prior: PriorLike = Normal(0.0,
     ----------
     data : Comparisons or Ballots
         Win counts, whose ties carry no information here; or rankings, built by
-        :meth:`Ballots.from_rankings`, each of some of the systems and without ties.
+        :meth:`bayesrank.Ballots.from_rankings`, each of some of the systems and without ties.
     prior : prior or float, default Normal(0, 1)
         Prior on the scores, which sum to zero, in logits.
 

@@ -15,7 +15,8 @@ FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.
 END = "== end of block ==\n"
 
 # The README has tests of its own.
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")])
+FIGURES = sorted(DOCS.glob("gallery_code/*.py"))
 
 
 class Block(NamedTuple):
@@ -97,3 +98,26 @@ def test_commands_run(page, tmp_path, shared, monkeypatch):
         shown = run(["-m", "bayesrank", *arguments], tmp_path, monkeypatch)
         if expected:
             assert_same_output(shown, expected)
+
+
+def test_every_figure_is_in_the_gallery():
+    from bayesrank.reporting import figures
+
+    drawn = "\n".join(path.read_text(encoding="utf-8") for path in FIGURES)
+    plots = [name for name in figures.__all__ if name.startswith("plot_")]
+    assert [name for name in plots if f"br.{name}(" not in drawn] == []
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_figures_of_the_gallery_are_drawn(path, tmp_path, monkeypatch):
+    code = path.read_text(encoding="utf-8")
+    count = "\nimport matplotlib.pyplot as plt\nprint(len(plt.get_fignums()))\n"
+    (tmp_path / "figure.py").write_text(code + count, encoding="utf-8")
+    assert run(["figure.py"], tmp_path, monkeypatch).strip() == "1"
+
+
+def test_pictures_of_the_readme_are_there_and_small():
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    shown = [DOCS.parent / path for path in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)]
+    assert {path.name for path in shown} == {"leaderboard.png", "report.png"}
+    assert all(path.stat().st_size < 200_000 for path in shown)

@@ -165,7 +165,7 @@ def read_table(
     Returns
     -------
     LogTable
-        Its frame and `paired` are what :meth:`Responses.from_long` takes.
+        Its frame and `paired` are what :meth:`bayesrank.Responses.from_long` takes.
 
     Raises
     ------

@@ -1,77 +1,99 @@
-"""Write one page per public module before the sources are read; none of them is committed."""
+"""Write one page per topic of the interface before the sources are read; none is committed.
 
-import importlib
+``docs/api_topics.toml`` says which names belong to which topic. A name that ends in ``.*`` stands
+for all that a package exports. Methods have pages of their own: see :mod:`method_pages`.
+"""
+
 import inspect
-import pkgutil
-from collections.abc import Iterator
+import tomllib
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import bayesrank
 
-# The back ends, which rank() calls, and the command line are no interface for programs; factories
-# are documented with the package that exports them.
-PRIVATE = (
-    "bayesrank.inference",
-    "bayesrank.commands",
-    "bayesrank.counting",
-    "bayesrank.validation",
-    "bayesrank.models.",
-)
+TOPICS = Path(__file__).parents[1] / "api_topics.toml"
 
 
-def public_modules() -> Iterator[ModuleType]:
-    """Yield the package and the modules in it that programs may import."""
-    yield bayesrank
-    exported: list[str] = []
-    for found in pkgutil.walk_packages(bayesrank.__path__, "bayesrank."):
-        name = found.name
-        # What a package exports is documented with it, and not again with its modules.
-        inside = name.rpartition(".")[0] in exported
-        if name.startswith(PRIVATE) or name.rpartition(".")[2].startswith("_") or inside:
-            continue
-        module = importlib.import_module(name)
-        if found.ispkg and hasattr(module, "__all__"):
-            exported.append(name)
-        yield module
+def load_topics() -> dict[str, dict[str, Any]]:
+    """Return the topics by the name of their page."""
+    return tomllib.loads(TOPICS.read_text(encoding="utf-8"))
 
 
-def members(module: ModuleType) -> list[str]:
-    """Return the functions and classes to document: of a package, what it exports."""
-    exported = getattr(module, "__all__", None)
-    package = f"{module.__name__}."
-    kept = []
-    for name in dir(module) if exported is None else exported:
-        member = getattr(module, name)
-        public = inspect.isfunction(member) or inspect.isclass(member)
-        if not public or name.startswith("_"):
-            continue
-        if exported is not None or f"{member.__module__}.".startswith(package):
-            kept.append(name)
-    return kept
+def find(path: str) -> Any:
+    """Return the object of a dotted path."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
 
 
-def page(module: ModuleType, names: list[str]) -> str:
-    """Return the page of a module."""
-    name = module.__name__
-    lines = [f"``{name}``", "=" * (len(name) + 4), "", f".. automodule:: {name}", ""]
-    for member in names:
-        kind = "autoclass" if inspect.isclass(getattr(module, member)) else "autofunction"
-        lines += [f".. {kind}:: {name}.{member}"]
-        lines += ["   :members:", ""] if kind == "autoclass" else [""]
+def expand(names: list[str]) -> list[str]:
+    """Return the names with those that packages export in place of ``package.*``."""
+    listed = []
+    for name in names:
+        package, star, _ = name.partition(".*")
+        listed += (
+            [f"{package}.{each}" for each in import_module(package).__all__] if star else [name]
+        )
+    at_top = {id(getattr(bayesrank, name)) for name in bayesrank.__all__}
+    # What the package itself exports is documented under that name, and only once.
+    kept = [n for n in listed if n.count(".") == 1 or id(find(n)) not in at_top]
+    return [n for n in dict.fromkeys(kept) if callable(find(n))]
+
+
+def summary(member: Any) -> str:
+    """Return the first line of a docstring."""
+    return (inspect.getdoc(member) or "").split("\n")[0]
+
+
+def role(member: Any) -> str:
+    """Return the role of references to a function or class."""
+    return "class" if inspect.isclass(member) else "func"
+
+
+def overview(names: list[str]) -> list[str]:
+    """Return a table of names and what they do."""
+    lines = [".. list-table::", "   :widths: 35 65", "   :class: api-summary", ""]
+    for name in names:
+        member = find(name)
+        lines += [f"   * - :{role(member)}:`~{name}`", f"     - {summary(member)}"]
+    return [*lines, ""]
+
+
+def page(topic: dict[str, Any]) -> str:
+    """Return the page of a topic."""
+    names = expand(topic["names"])
+    title = topic["title"]
+    lines = [title, "=" * len(title), "", topic["text"], "", *overview(names)]
+    for name in names:
+        is_class = inspect.isclass(find(name))
+        lines += [f".. auto{'class' if is_class else 'function'}:: {name}"]
+        lines += ["   :members:", ""] if is_class else [""]
     return "\n".join(lines)
 
 
-def write_pages(app: Any) -> None:
-    """Write the pages that have changed, and remove those whose module is gone."""
-    folder = Path(app.srcdir) / "api"
+def index(topics: dict[str, dict[str, Any]]) -> str:
+    """Return the page that lists the topics, each with its names."""
+    lines = ["API reference", "=============", ""]
+    lines += ["All public names by topic. :doc:`/methods` have one page each.", ""]
+    lines += [".. toctree::", "   :hidden:", "", *(f"   {name}" for name in topics), ""]
+    for name, topic in topics.items():
+        heading = f":doc:`{topic['title']} <{name}>`"
+        lines += [heading, "-" * len(heading), "", topic["text"], ""]
+        lines += overview(expand(topic["names"]))
+    return "\n".join(lines)
+
+
+def write_changed(folder: Path, pages: dict[str, str]) -> None:
+    """Write the pages that have changed, and remove those that are gone.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made if it is not there; holds nothing else.
+    pages : dict of str to str
+        Text by name of the file.
+    """
     folder.mkdir(exist_ok=True)
-    pages = {}
-    for module in public_modules():
-        names = members(module)
-        if names:
-            pages[f"{module.__name__}.rst"] = page(module, names)
     for path in folder.glob("*.rst"):
         if path.name not in pages:
             path.unlink()
@@ -79,6 +101,13 @@ def write_pages(app: Any) -> None:
         path = folder / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def write_pages(app: Any) -> None:
+    """Write the pages of all topics."""
+    topics = load_topics()
+    pages = {f"{name}.rst": page(topic) for name, topic in topics.items()}
+    write_changed(Path(app.srcdir) / "api", {"index.rst": index(topics), **pages})
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -6,21 +6,6 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from bayesrank.catalog import METHODS, PRESETS
-from bayesrank.method import Method
-
-
-def option_list(row: Method) -> str:
-    """Return the options of a method with their defaults, on a line of their own."""
-    shown = []
-    for name, parameter in row.options.items():
-        required = parameter.default is parameter.empty
-        shown.append(f"`{name}`" if required else f"`{name}={parameter.default!r}`")
-    return f"<br>Options: {', '.join(shown)}".replace("|", r"\|") if shown else ""
-
-
-def absent_list(row: Method) -> str:
-    """Return why a method has no other back ends."""
-    return "".join(f"<br>No `{name}`: {reason}." for name, reason in row.absent.items())
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -30,7 +15,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 class MethodTable(SphinxDirective):
-    """One table per family, with the citations of every method."""
+    """One table per family, with a link to the page of every method."""
 
     def run(self) -> list[nodes.Node]:
         """Return the headings and tables."""
@@ -38,15 +23,15 @@ class MethodTable(SphinxDirective):
         for family in dict.fromkeys(row.family for row in METHODS.values()):
             rows = [
                 [
-                    f"`{row.name}`",
-                    f"{row.title}.{option_list(row)}",
-                    ", ".join(row.backends) + absent_list(row),
-                    " ".join(f"{{cite:p}}`{key}`" for key in row.citations),
+                    f"[`{row.name}`](method/{row.name}.rst)",
+                    f"{row.title}.",
+                    row.use,
+                    ", ".join(row.backends),
                 ]
                 for row in METHODS.values()
                 if row.family == family
             ]
-            header = ["method", "what it does", "back ends", "references"]
+            header = ["method", "what it does", "when to use it", "back ends"]
             parts.append(f"## {family.capitalize()}\n\n{table(header, rows)}\n")
         return self.parse_text_to_nodes("\n".join(parts), allow_section_headings=True)
 
@@ -62,7 +47,7 @@ class PresetTable(SphinxDirective):
             rows.append(
                 [
                     f"`{preset.name}`",
-                    f"`{preset.method}`",
+                    f"[`{preset.method}`](method/{preset.method}.rst)",
                     preset.backend,
                     preset.prior or "none",
                     options or "none",

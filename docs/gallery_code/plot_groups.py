@@ -1,0 +1,12 @@
+"""
+Groups
+======
+
+Systems that share a line are not told apart, all pairs decided at once.
+"""
+
+import bayesrank as br
+
+data = br.datasets.load_olympiad("AIME'25")
+result = br.rank(data, random_seed=1)
+br.plot_groups(result)
