@@ -58,6 +58,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery_code",
     "gallery_dirs": "gallery",
     "filename_pattern": "plot_",
+    "image_scrapers": ("figure_scraper",),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

@@ -10,4 +10,4 @@ from bayesrank import studies
 
 data = br.datasets.load_olympiad("AIME'25")
 study = studies.stability(data, ["avg", "borda"], n=[1, 2, 4, 8, 16], draws=20)
-br.plot_agreement(study)
+figure = br.plot_agreement(study)

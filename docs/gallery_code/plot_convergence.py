@@ -10,4 +10,4 @@ from bayesrank import studies
 
 data = br.datasets.load_olympiad("AIME'25")
 study = studies.convergence(data, replicates=10_000)
-br.plot_convergence(study)
+figure = br.plot_convergence(study)

@@ -9,4 +9,4 @@ import bayesrank as br
 
 data = br.datasets.load_olympiad("AIME'25")
 result = br.rank(data, "rasch", random_seed=1)
-br.plot_difficulty(result)
+figure = br.plot_difficulty(result)

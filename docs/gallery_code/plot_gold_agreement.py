@@ -10,4 +10,4 @@ from bayesrank import studies
 
 data = br.datasets.load_olympiad("AIME'25")
 study = studies.consensus(data, ["bayes", "avg", "borda", "pagerank", "inverse_difficulty"])
-br.plot_gold_agreement(study)
+figure = br.plot_gold_agreement(study)

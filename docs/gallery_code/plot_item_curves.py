@@ -10,4 +10,4 @@ import bayesrank as br
 
 data = br.datasets.load_olympiad("AIME'25")
 result = br.rank(data, "irt_2pl", random_seed=1)
-br.plot_item_curves(result, questions=data.questions[:5])
+figure = br.plot_item_curves(result, questions=data.questions[:5])

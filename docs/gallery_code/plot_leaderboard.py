@@ -9,4 +9,4 @@ import bayesrank as br
 
 data = br.datasets.load_olympiad("AIME'25")
 result = br.rank(data, random_seed=1)
-br.plot_leaderboard(result)
+figure = br.plot_leaderboard(result)

@@ -10,4 +10,4 @@ import bayesrank as br
 data = br.datasets.load_olympiad("AIME'25")
 methods = ("avg", "borda", "rasch", "pagerank", "inverse_difficulty", "nash")
 results = {name: br.rank(data, name, random_seed=1) for name in methods}
-br.plot_method_agreement(results)
+figure = br.plot_method_agreement(results)

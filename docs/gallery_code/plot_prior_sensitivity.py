@@ -11,4 +11,4 @@ from bayesrank import studies
 full = br.datasets.load_olympiad("AIME'25")
 data = br.Responses(full.outcomes[..., :2], systems=full.systems)
 study = studies.prior_sensitivity(data, "rasch", [0.3, 1.0, 3.0], power_scaling=False)
-br.plot_prior_sensitivity(study)
+figure = br.plot_prior_sensitivity(study)

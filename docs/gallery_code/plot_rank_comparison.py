@@ -10,4 +10,4 @@ import bayesrank as br
 
 data = br.datasets.load_olympiad("AIME'25")
 table = br.leaderboard(br.rank(data, target="population", random_seed=1)).set_index("system")
-br.plot_rank_comparison({"score": table["rank"], "lower bound": table["lcb_rank"]})
+figure = br.plot_rank_comparison({"score": table["rank"], "lower bound": table["lcb_rank"]})

@@ -11,4 +11,4 @@ results = {
     name: br.rank(br.datasets.load_olympiad(name), random_seed=1)
     for name in ("AIME'24", "AIME'25", "HMMT'25", "BrUMO'25")
 }
-br.plot_rank_flow(results)
+figure = br.plot_rank_flow(results)

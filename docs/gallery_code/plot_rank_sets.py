@@ -10,4 +10,4 @@ import bayesrank as br
 
 data = br.datasets.load_olympiad("AIME'25")
 result = br.rank(data, target="population", random_seed=1)
-br.plot_rank_sets(result)
+figure = br.plot_rank_sets(result)

@@ -11,4 +11,4 @@ from bayesrank import studies
 attempts = br.datasets.load_attempts("AIME'25")
 schemes = ["verifier_only", "conservative", "format_aware"]
 study = studies.categorical(attempts, schemes, draws=5)
-br.plot_rubric_agreement(study)
+figure = br.plot_rubric_agreement(study)

@@ -10,4 +10,4 @@ from bayesrank import studies
 
 data = br.datasets.load_olympiad("AIME'25")
 study = studies.stability(data, ["avg", "borda", "pagerank", "inverse_difficulty"], draws=20)
-br.plot_stability(study)
+figure = br.plot_stability(study)

@@ -10,4 +10,4 @@ from bayesrank import studies
 
 data = br.datasets.load_olympiad("AIME'25")
 study = studies.stability(data, ["avg", "borda", "pagerank", "inverse_difficulty"], draws=40)
-br.plot_tau_distribution(study)
+figure = br.plot_tau_distribution(study)

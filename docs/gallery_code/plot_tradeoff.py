@@ -12,4 +12,4 @@ data = br.datasets.load_olympiad("AIME'25")
 methods = ["avg", "borda", "pagerank", "inverse_difficulty"]
 study = studies.stability(data, methods, draws=20, reference=["gold", "self"])
 gold, own = (study.sel(reference=name) for name in ("gold", "self"))
-br.plot_tradeoff(gold, own)
+figure = br.plot_tradeoff(gold, own)

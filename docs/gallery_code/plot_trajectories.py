@@ -11,4 +11,4 @@ import bayesrank as br
 full = br.datasets.load_olympiad("AIME'25")
 data = br.Responses(full.outcomes[:6, :, :10], systems=full.systems[:6])
 result = br.rank(data, "dynamic_irt", assume_time_axis=True, random_seed=1)
-br.plot_trajectories(result)
+figure = br.plot_trajectories(result)

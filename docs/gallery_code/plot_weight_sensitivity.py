@@ -11,4 +11,4 @@ from bayesrank import rubrics
 attempts = br.datasets.load_attempts("AIME'25")
 data = rubrics.rubric_responses(attempts, "conservative")
 table = rubrics.weight_sensitivity(data, random_seed=1)
-rubrics.plot_weight_sensitivity(table)
+figure = rubrics.plot_weight_sensitivity(table)
