@@ -64,6 +64,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 60,
+    "within_subsection_order": "FileNameSortKey",
     "capture_repr": (),
     "abort_on_example_error": True,
 }

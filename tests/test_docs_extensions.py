@@ -1,0 +1,67 @@
+"""What Sphinx makes of the catalog and of the measured coverage."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from bayesrank.catalog import METHODS
+
+DOCS = Path(__file__).parents[1] / "docs"
+pytest.importorskip("numpydoc", reason="needs the extra docs")
+
+
+@pytest.fixture
+def load(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    return lambda name: __import__(name)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_page_has_what_the_row_says(load, name):
+    row = METHODS[name]
+    page = load("method_pages").page(row)
+    assert row.use in page
+    assert all(f"``{option}``" in page for option in row.all_options)
+    assert all(f":cite:p:`{key}`" in page for key in row.citations)
+    for heading in ("Definition", "Example", "Options", "References", "Function"):
+        assert f"\n{heading}\n---" in page
+    assert "\n[1] " in page.split("\nReferences\n")[1]
+    assert ".. py:function:: bayesrank." in page
+
+
+def test_public_names_have_one_page_each(load):
+    pages = load("api_pages")
+    names = [
+        name for topic in pages.load_topics().values() for name in pages.expand(topic["names"])
+    ]
+    assert len(names) == len(set(names))
+    missing = [name for name in pages.bayesrank.__all__ if f"bayesrank.{name}" not in names]
+    assert [each for each in missing if callable(getattr(pages.bayesrank, each))] == []
+    assert all(pages.summary(pages.find(name)) for name in names)
+
+
+def test_the_coverage_table_has_every_configuration_and_fails_in_words_and_colour(load):
+    table = load("calibration_table")
+    with table.TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    scores = [row for row in rows if row["quantity"] == "score" and row["nominal"] == "0.95"]
+    shown = table.overview(scores)
+    assert all(f">{row['configuration']}</th>" in shown for row in scores)
+    failed = {row["configuration"] for row in scores if row["pass"] == "False"}
+    assert shown.count('class="fails"') >= len(failed) > 0
+
+
+def test_references_to_nothing_are_not_excused(load):
+    exists = load("references").exists
+    assert exists("arviz.plot_forest")
+    assert exists("bayesrank.Responses.from_long")
+    assert not exists("bayesrank.Responses.from_nowhere")
+    assert not exists("no_such_package.function")
+
+
+def test_formulas_are_mathml_without_a_script(load):
+    pytest.importorskip("latex2mathml", reason="needs the extra docs")
+    shown = load("mathml").formula(r"\frac{\pi_i}{\pi_i + \pi_j}", None, "block")
+    assert shown.startswith("<math")
+    assert "<mfrac>" in shown
