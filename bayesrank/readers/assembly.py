@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
-from bayesrank.readers.naming import compare_conditions, drop_copies, name_systems
+from bayesrank.readers.naming import compare_conditions, drop_copies, name_folders, name_systems
 from bayesrank.readers.selection import Selection, choose_tasks
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ def table_of_logs(
             f"task must be left out in format {source} where the logs name none; got "
             f"{selection.task!r}"
         )
-    logs, notes = drop_copies(logs)
     for log in logs:
         _refuse_repeats(log)
-    names, apart = name_systems(logs, selection)
     logs, renamed = _split_questions(logs)
+    logs, notes = drop_copies(name_folders(logs))
+    names, apart = name_systems(logs, selection)
     frame = _frame(logs, names, paired, details)
     counted = wrong if selection.count_as_wrong is None else selection.count_as_wrong
     table = build_table(frame, source, paired=paired, details=details, wrong=counted)

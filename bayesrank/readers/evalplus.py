@@ -101,8 +101,9 @@ def _read(
 ) -> LogTable:
     logs = []
     for path in paths:
-        system = _NAME.sub("", Path(plain_name(path)).stem) or path.parent.name
-        logs.append(Log(path, system, list(_attempts(path, tests))))
+        named = _NAME.sub("", Path(plain_name(path)).stem)
+        system, place = (named, path.parent) if named else (path.parent.name, path.parent.parent)
+        logs.append(Log(path, system, list(_attempts(path, tests)), place=place))
     return table_of_logs(logs, source, selection)
 
 

@@ -66,7 +66,9 @@ def read_lighteval(paths: Sequence[Path], selection: Selection) -> LogTable:
         attempts = [scored(each, _plain(metrics.get(metric)), path) for each, metrics in own]
         settings = _settings(root / "results" / model / f"results_{time}.json") if root else {}
         run = f"{time} {_task(path)}" if root else ""
-        logs.append(Log(path, model, attempts, task=_task(path), run=run, settings=settings))
+        place = None if root else path.parent.parent
+        told = {"run": run, "settings": settings, "place": place}
+        logs.append(Log(path, model, attempts, task=_task(path), **told))
     return table_of_logs(logs, "lighteval", selection)
 
 

@@ -17,8 +17,11 @@ RESULTS_START = re.compile(
     rb'(?=(?s:.*?)"graded_list"\s*:\s*\[)'
 )
 NAME = re.compile(
-    r"(?:Scenario\.)?(?P<scenario>[a-z]+)_(?P<n>\d+)_(?P<temperature>[\d.]+).*_eval_all\.json"
+    r"(?:Scenario\.)?(?P<scenario>[a-z]+)_(?P<n>\d+)_(?P<temperature>[\d.]+)(?P<more>.*)"
+    r"_eval_all\.json"
 )
+# Of answers that somebody else generated.
+CUSTOM = re.compile(r"(?P<system>.+?)(?:_(?P<scenario>[a-z]+)_output)?(?:_eval_all)?\.json")
 
 # Problems of the other scenarios have several tests each.
 PARTS = ("question_id", "test_id", "id")
@@ -32,8 +35,9 @@ def is_livecodebench(path: Path) -> bool:
 def read_livecodebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read the grades of solutions, which are trials, and not paired.
 
-    The system is the folder of the model, the task the scenario; runs with other temperatures are
-    other systems. A solution is right if it passes all tests.
+    The system is the folder of the model, or what somebody called a file of other answers; the task
+    is the scenario. Runs with other temperatures, or with a chain of thought, are other systems. A
+    solution is right if it passes all tests.
 
     Parameters
     ----------
@@ -53,11 +57,16 @@ def read_livecodebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """
     logs = []
     for path in paths:
-        named = NAME.fullmatch(plain_name(path))
-        system = path.parent.name if named else Path(plain_name(path)).stem
-        task = named["scenario"] if named else ""
-        settings = {"temperature": named["temperature"]} if named else {}
-        logs.append(Log(path, system, list(_attempts(path)), task=task, settings=settings))
+        named, custom = (each.fullmatch(plain_name(path)) for each in (NAME, CUSTOM))
+        system, place, settings = path.parent.name, path.parent.parent, {}
+        if named:
+            more = named["more"].strip("_")
+            settings = {"temperature": named["temperature"], "variant": more}
+        elif custom:
+            system, place = custom["system"], path.parent
+        task = str((named or custom or {"scenario": None})["scenario"] or "")
+        attempts = list(_attempts(path))
+        logs.append(Log(path, system, attempts, task=task, settings=settings, place=place))
     return table_of_logs(logs, "livecodebench", selection)
 
 

@@ -114,6 +114,7 @@ def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
             list(_attempts(run, lines[run], metric)),
             task=run.task,
             run=run.time,
+            place=None if run.results else run.path.parent.parent,
             settings=_settings(run),
             conditions=_conditions(run, lines),
         )

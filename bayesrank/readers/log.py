@@ -95,6 +95,8 @@ class Log:
         How the system was measured, such as the grader and the limits. They tell systems of one
         name apart as settings do, but only on the same task, and systems that were measured
         differently are pointed out.
+    place : pathlib.Path, optional
+        Where the file or folder lies that the system is named by, if the log does not name it.
     """
 
     path: Path
@@ -104,6 +106,7 @@ class Log:
     run: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    place: Path | None = None
 
 
 def label(value: object) -> str:

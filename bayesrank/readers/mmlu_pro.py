@@ -57,10 +57,10 @@ def read_mmlu_pro(paths: Sequence[Path], selection: Selection) -> LogTable:
     for path in paths:
         stem = Path(plain_name(path)).stem
         named = OF_MODEL.fullmatch(stem)
-        system = named["model"] if named else stem
+        system, place = named["model"] if named else stem, path.parent
         if OF_SUBJECT.fullmatch(stem):
-            system = path.parent.name
-        logs.append(Log(path, system, list(_attempts(path))))
+            system, place = path.parent.name, path.parent.parent
+        logs.append(Log(path, system, list(_attempts(path)), place=place))
     return table_of_logs(logs, "mmlu_pro", selection, wrong=WRONG)
 
 

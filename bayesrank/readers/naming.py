@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ REPEATED = frozenset({
 
 # Where an object of a process lay in memory.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+# How folders of repeats are called: a word and a number, or a time.
+_REPEAT = re.compile(
+    r"(?:(?:run|trial|seed|attempt|repeat|repetition|rep|round|iter|iteration|epoch|sample)s?)?"
+    r"[-_ .]?\d+|\d{4}-?\d\d-?\d\d(?:[-_T ]?\d\d[-_:]?\d\d.*)?",
+    re.IGNORECASE,
+)
 
 # How file managers and people name copies.
 _COPY = re.compile(r"^copy of |(?:[ _-]*\(\d+\)|[ _-]copy(?:[ _-]?\d+)?)+$", re.IGNORECASE)
@@ -85,6 +93,63 @@ def name_systems(logs: Sequence[Log], selection: Selection) -> tuple[list[str], 
             names[place] = with_settings(name, values)
         told[name] = [field for field in chosen if not _among(field, selection.split_by)], others
     return names, say_told_apart(told)
+
+
+def name_folders(logs: Sequence[Log]) -> list[Log]:
+    """Tell logs in different folders apart, where only a file or folder names their system.
+
+    Those that answer the same questions are two systems with files of one name, such as
+    ``a/results.json`` and ``b/results.json``, unless the folders say that they are repeats.
+
+    Parameters
+    ----------
+    logs : sequence of Log
+        Runs.
+
+    Returns
+    -------
+    list of Log
+        With a setting ``folder`` where it tells them apart, and a `run` where it says which
+        repeat they are, so that repeats with equal outcomes are no copies.
+    """
+    named: dict[tuple[str, str], list[int]] = {}
+    for number, log in enumerate(logs):
+        if log.place is not None:
+            named.setdefault((log.name, json.dumps(_fields(log), sort_keys=True)), []).append(
+                number
+            )
+    found = list(logs)
+    for alike in named.values():
+        folders = _differing([place for number in alike if (place := logs[number].place)])
+        asked: dict[Path, set[tuple[str, str, str]]] = {}
+        for number in alike:
+            cells = {(logs[number].task, e.group, e.question) for e in logs[number].attempts}
+            asked.setdefault(logs[number].place or Path(), set()).update(cells)
+        n_cells = len(set().union(*asked.values()))
+        if n_cells == sum(map(len, asked.values())):
+            continue
+        repeated = all(_REPEAT.fullmatch(part) for parts in folders.values() for part in parts)
+        for number in alike:
+            log = logs[number]
+            told = "/".join(folders[log.place or Path()]) or "."
+            if repeated:
+                found[number] = replace(log, run=log.run or f"{told}/{log.path.name}")
+            else:
+                found[number] = replace(log, settings={**log.settings, "folder": told})
+    return found
+
+
+def _differing(paths: Iterable[Path]) -> dict[Path, tuple[str, ...]]:
+    """Return the parts of paths without those at both ends that they share."""
+    parts = {path: path.parts for path in paths}
+    for turn in (1, -1):
+        ends = [each[::turn] for each in parts.values()]
+        shared = next(
+            (n for n, each in enumerate(zip(*ends, strict=False)) if len(set(each)) > 1),
+            min(map(len, ends), default=0),
+        )
+        parts = {path: each[::turn][shared:][::turn] for path, each in parts.items()}
+    return parts
 
 
 def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:

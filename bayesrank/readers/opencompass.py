@@ -8,7 +8,7 @@ from typing import Any
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log, scored
+from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_name
 from bayesrank.readers.selection import Selection
@@ -17,7 +17,7 @@ from bayesrank.readers.selection import Selection
 CORRECT = ("correct", "is_correct", "cascade_correct", "llm_correct", "rule_correct")
 
 # What comes before the details are metrics.
-_METRICS = rb'(?:\s*"[^"]+"\s*:\s*(?:[-+.\deE]+|"[^"]*"|null|true|false)\s*,)*'
+_METRICS = rb'(?:\s*"[^"]+"\s*:\s*(?:[-+.\deE]+|"[^"]*"|null|true|false|NaN|\[[^\[\]]*\])\s*,)*'
 RESULTS_START = re.compile(
     BYTE_ORDER_MARK + rb"\s*\{" + _METRICS + rb'\s*"details"\s*:\s*[\[{]'
     rb'(?=(?s:.*?)"(?:correct|\w+_correct)"\s*:)'
@@ -32,8 +32,9 @@ def is_opencompass(path: Path) -> bool:
 def read_opencompass(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read details of OpenCompass, which ``--dump-eval-details`` writes.
 
-    The system is the folder of a file, the task its name, the question the place in the dataset. A
-    further file of a system, such as one of another experiment, adds trials.
+    The system is the folder of a file, the task its name, the question the place in the dataset, or
+    the example that has several replicas, which are trials. A further file of a system, of an
+    experiment at another time, adds trials.
 
     Parameters
     ----------
@@ -54,7 +55,9 @@ def read_opencompass(paths: Sequence[Path], selection: Selection) -> LogTable:
     logs = []
     for path in paths:
         task = Path(plain_name(path)).stem
-        logs.append(Log(path, path.parent.name, list(_attempts(path)), task=task))
+        folder = path.parent
+        attempts = list(_attempts(path))
+        logs.append(Log(path, folder.name, attempts, task=task, place=folder.parent))
     return table_of_logs(logs, "opencompass", selection)
 
 
@@ -65,10 +68,12 @@ def _attempts(path: Path) -> Iterator[Attempt]:
             details = {str(place): each for place, each in enumerate(details)}
         for question, detail in details.items():
             if isinstance(detail, dict):  # beside them may stand what type they are
-                yield scored(question, _correct(detail, path), path)
+                named = label(detail.get("example_abbr") or question)
+                for trial, value in enumerate(_correct(detail, path)):
+                    yield scored(named, value, path, trial=trial)
 
 
-def _correct(detail: dict[str, Any], path: Path) -> Any:
+def _correct(detail: dict[str, Any], path: Path) -> list[Any]:
     name = next((name for name in CORRECT if name in detail), None)
     if name is None:
         raise DamagedFileError(
@@ -76,4 +81,4 @@ def _correct(detail: dict[str, Any], path: Path) -> Any:
             f"{path.name}: leave it out"
         )
     value = detail[name]
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
+    return value if isinstance(value, list) else [value]

@@ -120,7 +120,7 @@ def _runs(paths: Sequence[Path]) -> Iterator[Log]:
             system = head if heads[head] > 1 else f"{head}.{run}"
             settings = {"suffix": run} if heads[head] > 1 else {}
         attempts = [Attempt(*each) for each in _outcomes(path)]
-        yield Log(path, system, attempts, settings=settings)
+        yield Log(path, system, attempts, settings=settings, place=path.parent)
 
 
 def _split_name(path: Path) -> tuple[str, str]:
@@ -202,7 +202,7 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
     system, run = (
         (folder.parent.name, "") if folder.name == "logs" else (folder.name, folder.parent.name)
     )
-    return Log(paths[0], system, attempts, settings={"run": run})
+    return Log(paths[0], system, attempts, settings={"run": run}, place=folder.parent.parent)
 
 
 def _submissions(paths: Sequence[Path]) -> Iterator[Log]:
@@ -220,7 +220,7 @@ def _submissions(paths: Sequence[Path]) -> Iterator[Log]:
             attempts.append(Attempt(name, nan if missing else right, status=missing))
         split = folder.parent
         task = split.name if split.parent.name == "evaluation" else ""
-        yield Log(path, folder.name, attempts, task=task)
+        yield Log(path, folder.name, attempts, task=task, place=split)
 
 
 def _named(told: dict[str, Any], path: Path) -> dict[str, str]:

@@ -8,8 +8,10 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, plain_name
 from bayesrank.readers.selection import Selection
+
+RESULTS = "eval_results"
 
 # An object of instances that are resolved or not, and nothing else as far as one can see.
 RESULTS_START = re.compile(
@@ -49,8 +51,9 @@ def read_swebench_pro(paths: Sequence[Path], selection: Selection) -> LogTable:
     for path in paths:
         with expects(path, "instances of SWE-bench Pro that are true or false"):
             attempts = [Attempt(name, _resolved(told)) for name, told in read_json(path).items()]
-        system = path.parent.name if path.name.startswith("eval_results.") else path.stem
-        logs.append(Log(path, system, attempts))
+        stem = Path(plain_name(path)).stem
+        named = (path.parent.name, path.parent.parent) if stem == RESULTS else (stem, path.parent)
+        logs.append(Log(path, named[0], attempts, place=named[1]))
     return table_of_logs(logs, "swebench_pro", selection)
 
 

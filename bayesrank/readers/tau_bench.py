@@ -69,7 +69,8 @@ def read_tau_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
         named = TAU_NAME.fullmatch(stem)
         conditions = {"user": named["user"]} if named else {}
         system = named["system"] if named else stem
-        logs.append(Log(path, system, list(_attempts(path)), conditions=conditions))
+        attempts, place = list(_attempts(path)), None if named else path.parent
+        logs.append(Log(path, system, attempts, conditions=conditions, place=place))
     return table_of_logs(logs, "tau_bench", selection, details=("error",), wrong=("error",))
 
 

@@ -98,6 +98,7 @@ def _log(folder: Path, path: Path, attempts: list[Attempt]) -> Log:
             "__".join(named) or folder.name,
             attempts,
             task=str(told.get("dataset_name") or ""),
+            place=None if named else folder.parent,
             run=str(told.get("uuid") or told.get("run_id") or ""),
             settings={"agent_kwargs": told.get("agent_kwargs")},
             conditions={

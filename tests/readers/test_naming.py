@@ -1,0 +1,104 @@
+"""Systems that only files and folders name: never two as one, never a cut name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bayesrank.readers import read_responses, read_table
+
+EVALPLUS = {"date": "", "eval": {"q/1": [{"base_status": "pass", "plus_status": "fail"}]}}
+BIGCODE = {"date": "", "eval": {"q/1": [{"task_id": "q/1", "status": "pass"}]}}
+PRO = {"instance_a__b-1": True, "instance_a__b-2": False}
+CODE = [{"question_id": "q", "graded_list": [True, False], "pass@1": 0.5}]
+COMPASS = {"accuracy": 50.0, "details": {"0": {"pred": "a", "correct": True}}}
+SWEBENCH = {"total_instances": 1, "submitted_ids": ["i"], "resolved_ids": ["i"]}
+TAU = [{"task_id": 0, "reward": 1.0, "info": {}, "trial": 0}]
+SAMPLES = {"doc_hash": "h", "acc": 1, "filter": "none", "metrics": ["acc"]}
+TIMED = "samples_t_2026-01-01T00-00-00.000001.jsonl"
+TRIAL = {"id": "1", "trial_name": "t", "task_id": "t", "is_resolved": True}
+
+# A file, and the folders of two systems that it may lie in, beside the name that it gives them.
+SAME_NAMES = {
+    "evalplus file": ("humaneval_eval_results.json", EVALPLUS, "humaneval"),
+    "evalplus folder": ("samples/eval_results.json", EVALPLUS, "samples"),
+    "bigcodebench": ("x-sanitized_calibrated_eval_results.json", BIGCODE, "x-sanitized_calibrated"),
+    "swebench_pro": ("output/eval_results.json", PRO, "output"),
+    "livecodebench": ("results/Scenario.codegeneration_2_0.2_eval_all.json", CODE, "results"),
+    "livecodebench custom": ("mine_codegeneration_output_eval_all.json", CODE, "mine"),
+    "opencompass": ("results/gsm8k.json", COMPASS, "results"),
+    "swebench": ("preds.json", SWEBENCH, "preds"),
+    "tau_bench": ("results.json", TAU, "results"),
+    "lm_eval": (f"samples/{TIMED}", SAMPLES, "samples"),
+    "terminal_bench": ("out/results.json", {"results": [TRIAL]}, "out"),
+}
+
+
+def write(path: Path, document: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", SAME_NAMES)
+def test_one_name_in_two_folders_is_two_systems(tmp_path, name):
+    file, document, system = SAME_NAMES[name]
+    for model in ("org/gpt-4.1", "org/gpt-4.1-mini"):
+        write(tmp_path / model / file, document)
+    table = read_table(tmp_path)
+    assert set(table.frame["system"]) == {
+        f"{system} (folder=gpt-4.1)",
+        f"{system} (folder=gpt-4.1-mini)",
+    }
+    assert "told apart by folder: pool='folder' makes them trials of one" in table.message
+    pooled = read_responses(tmp_path, pool="folder")
+    assert pooled.systems == (system,)
+
+
+@pytest.mark.parametrize("name", SAME_NAMES)
+@pytest.mark.parametrize(
+    "repeats", [("run1", "run2"), ("20260101_120000", "20260102_120000"), "12"]
+)
+def test_folders_of_repeats_are_trials(tmp_path, name, repeats):
+    file, document, system = SAME_NAMES[name]
+    for repeat in repeats:
+        write(tmp_path / "m" / repeat / file, document)
+    data = read_responses(tmp_path)
+    assert data.systems == (system,)
+    assert data.shape[2] == 2 * (1 + (document is CODE))
+
+
+def test_other_questions_in_another_folder_are_of_the_same_system(tmp_path):
+    write(tmp_path / "humaneval" / "m_eval_results.json", EVALPLUS)
+    other = {"date": "", "eval": {"Mbpp/1": EVALPLUS["eval"]["q/1"]}}
+    write(tmp_path / "mbpp" / "m_eval_results.json", other)
+    assert read_responses(tmp_path).shape == (1, 2, 1)
+
+
+def test_names_of_tools_are_taken_off_and_nothing_else(tmp_path):
+    for model in ("org--gpt-4.1_vllm_temp_0.0", "org--gpt-4.1-mini_vllm_temp_0.0"):
+        write(tmp_path / f"{model}_eval_results.json", EVALPLUS)
+        write(tmp_path / f"{model}.raw.eval_results.json", EVALPLUS)
+    assert set(read_responses(tmp_path).systems) == {
+        "org--gpt-4.1_vllm_temp_0.0",
+        "org--gpt-4.1-mini_vllm_temp_0.0",
+        "org--gpt-4.1_vllm_temp_0.0.raw",
+        "org--gpt-4.1-mini_vllm_temp_0.0.raw",
+    }
+
+
+def test_a_chain_of_thought_of_livecodebench_is_another_system(tmp_path):
+    for more in ("", "_cot"):
+        write(tmp_path / "m" / f"Scenario.codeexecution_2_0.2{more}_eval_all.json", CODE)
+    assert set(read_responses(tmp_path).systems) == {"m (variant=unset)", "m (variant=cot)"}
+
+
+def test_replicas_of_opencompass_are_trials(tmp_path):
+    details = [
+        {"example_abbr": "algebra_0", "pred": ["1", "2"], "correct": [True, False]},
+        {"example_abbr": "geometry_0", "pred": ["3", "4"], "correct": [False, False]},
+    ]
+    document = {"accuracy (2 runs average)": 25.0, "type": ["GEN", "GEN"], "details": details}
+    write(tmp_path / "m" / "math.json", document)
+    data = read_responses(tmp_path)
+    assert data.questions == ("algebra_0", "geometry_0")
+    assert data.outcomes.tolist() == [[[1, 0], [0, 0]]]
