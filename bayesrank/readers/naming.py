@@ -40,6 +40,9 @@ REPEATED = frozenset({
 # Where an object of a process lay in memory.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
+# The setting of logs that only their folders tell apart.
+FOLDER = "folder"
+
 # How folders of repeats are called: a word and a number, or a time.
 _REPEAT = re.compile(
     r"(?:(?:run|trial|seed|attempt|repeat|repetition|rep|round|iter|iteration|epoch|sample)s?)?"
@@ -135,7 +138,7 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
             if repeated:
                 found[number] = replace(log, run=log.run or f"{told}/{log.path.name}")
             else:
-                found[number] = replace(log, settings={**log.settings, "folder": told})
+                found[number] = replace(log, settings={**log.settings, FOLDER: told})
     return found
 
 
@@ -260,7 +263,8 @@ def _unmarked(path: Path) -> str:
 
 def _identity(log: Log) -> tuple[str, ...]:
     run = log.run or f"file {_unmarked(log.path)}"
-    return log.name, log.task, run, json.dumps(_fields(log), sort_keys=True)
+    fields = {name: value for name, value in _fields(log).items() if name != FOLDER}
+    return log.name, log.task, run, json.dumps(fields, sort_keys=True)
 
 
 def _is_copy(log: Log, other: Log) -> bool:

@@ -14,8 +14,6 @@ CODE = [{"question_id": "q", "graded_list": [True, False], "pass@1": 0.5}]
 COMPASS = {"accuracy": 50.0, "details": {"0": {"pred": "a", "correct": True}}}
 SWEBENCH = {"total_instances": 1, "submitted_ids": ["i"], "resolved_ids": ["i"]}
 TAU = [{"task_id": 0, "reward": 1.0, "info": {}, "trial": 0}]
-SAMPLES = {"doc_hash": "h", "acc": 1, "filter": "none", "metrics": ["acc"]}
-TIMED = "samples_t_2026-01-01T00-00-00.000001.jsonl"
 TRIAL = {"id": "1", "trial_name": "t", "task_id": "t", "is_resolved": True}
 
 # A file, and the folders of two systems that it may lie in, beside the name that it gives them.
@@ -29,7 +27,6 @@ SAME_NAMES = {
     "opencompass": ("results/gsm8k.json", COMPASS, "results"),
     "swebench": ("preds.json", SWEBENCH, "preds"),
     "tau_bench": ("results.json", TAU, "results"),
-    "lm_eval": (f"samples/{TIMED}", SAMPLES, "samples"),
     "terminal_bench": ("out/results.json", {"results": [TRIAL]}, "out"),
 }
 
@@ -39,11 +36,26 @@ def write(path: Path, document: object) -> None:
     path.write_text(json.dumps(document))
 
 
+def otherwise(document: object) -> object:
+    """Return a document with another outcome."""
+    text = json.dumps(document)
+    for old, new in (
+        ('"plus_status": "fail"', '"plus_status": "pass"'),
+        ('"status": "pass"', '"status": "fail"'),
+        ("true", "false"),
+        ('"reward": 1.0', '"reward": 0.0'),
+        ('"resolved_ids": ["i"]', '"resolved_ids": []'),
+    ):
+        if old in text:
+            return json.loads(text.replace(old, new))
+    raise AssertionError(text)
+
+
 @pytest.mark.parametrize("name", SAME_NAMES)
 def test_one_name_in_two_folders_is_two_systems(tmp_path, name):
     file, document, system = SAME_NAMES[name]
-    for model in ("org/gpt-4.1", "org/gpt-4.1-mini"):
-        write(tmp_path / model / file, document)
+    write(tmp_path / "org" / "gpt-4.1" / file, document)
+    write(tmp_path / "org" / "gpt-4.1-mini" / file, otherwise(document))
     table = read_table(tmp_path)
     assert set(table.frame["system"]) == {
         f"{system} (folder=gpt-4.1)",
@@ -102,3 +114,10 @@ def test_replicas_of_opencompass_are_trials(tmp_path):
     data = read_responses(tmp_path)
     assert data.questions == ("algebra_0", "geometry_0")
     assert data.outcomes.tolist() == [[[1, 0], [0, 0]]]
+
+
+def test_samples_without_results_in_folders_of_one_name(tmp_path):
+    for day, model in enumerate("ab", start=1):
+        sample = {"doc_hash": "h", "acc": day - 1, "filter": "none", "metrics": ["acc"]}
+        write(tmp_path / model / "out" / f"samples_t_2026-01-0{day}T00-00-00.000001.jsonl", sample)
+    assert read_responses(tmp_path).systems == ("out (folder=a)", "out (folder=b)")
