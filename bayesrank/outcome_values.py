@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 # The letters and words of inspect_ai's value_to_float: correct, partial, incorrect, no answer.
 WORTH = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-RIGHT = ("yes", "true", "y", "pass", "passed", "correct", "right", "success", "resolved", "solved")
-WRONG = ("no", "false", "n", "fail", "failed", "incorrect", "wrong", "failure")
+RIGHT = ("yes", "true", "y", "t", "pass", "passed", "correct", "right", "success", "✓", "✔", "✅")
+WRONG = ("no", "false", "n", "f", "fail", "failed", "incorrect", "wrong", "failure", "✗", "✘", "❌")
 WORDS = {
     **dict.fromkeys(RIGHT, 1.0),
     **dict.fromkeys(WRONG, 0.0),
+    **dict.fromkeys(("resolved", "solved"), 1.0),
     **dict.fromkeys(("unresolved", "unsolved"), 0.0),
 }
 BLANKS = frozenset({"", "nan", "na", "n/a", "null", "none"})
@@ -31,7 +32,7 @@ def outcome_number(value: object, where: str) -> float:
     value : object
         A bool, a number, None, or a string: ``C``, ``P``, ``I`` and ``N`` are worth 1, 0.5, 0 and
         0; yes, true, pass, passed, correct, right, success, resolved and solved 1, and their
-        opposites 0, in any case; blanks and ``nan`` are missing; numbers are read.
+        opposites 0, in any case; blanks and ``nan`` are missing; numbers are read, ``85%`` as 0.85.
     where : str
         What holds the value, for the message.
 
@@ -71,7 +72,9 @@ def _number(text: str) -> float:
     word = text.lower()
     if word in WORDS:
         return WORDS[word]
-    return math.nan if word in BLANKS else float(text)
+    if word in BLANKS:
+        return math.nan
+    return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
 
 
 def outcome_numbers(column: "pd.Series", where: str) -> NDArray[np.float64]:

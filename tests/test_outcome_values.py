@@ -26,6 +26,9 @@ from bayesrank.outcome_values import outcome_number
         ("Failed", 0.0),
         ("correct", 1.0),
         ("incorrect", 0.0),
+        ("t", 1.0),
+        ("✗", 0.0),
+        ("87.5%", 0.875),
     ],
 )
 def test_value_is_a_number(value, number):

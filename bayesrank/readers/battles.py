@@ -18,7 +18,16 @@ from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.opening import open_log, plain_suffix
-from bayesrank.readers.table_files import BINARY, LINES, TEXT, column_names, is_text, read_arrow
+from bayesrank.readers.table_files import (
+    BINARY,
+    LINES,
+    TEXT,
+    column_names,
+    first_line,
+    is_text,
+    read_arrow,
+    separator,
+)
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 
 if TYPE_CHECKING:
@@ -39,16 +48,13 @@ def is_battles(path: Path) -> bool:
     suffix = plain_suffix(path)
     if suffix not in FORMATS:
         return False
-    if suffix in BINARY:
-        return is_battle_table({name.lower() for name in column_names(path)})
     try:
+        if suffix in BINARY or suffix in TEXT:
+            return is_battle_table({name.lower() for name in column_names(path)})
         with open_log(path) as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     except DataError:  # damaged, which the reader of tables says
         return False
-    if suffix in TEXT:
-        names = head.partition("\n")[0].split(TEXT[suffix])
-        return is_battle_table({name.strip().strip('"').lower() for name in names})
     # The first records, or as much of them as there is.
     opening = head.lstrip()[:1]
     return opening == ("[" if suffix == ".json" else "{") and is_battle_table(
@@ -117,7 +123,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     texts = {
-        "sep": TEXT[plain_suffix(path)],
+        "sep": separator(first_line(path), plain_suffix(path)),
         "dtype": str,
         "keep_default_na": False,
         "encoding": "utf-8-sig",

@@ -1,5 +1,6 @@
 """Names of systems: what differs between runs of one name becomes part of it."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Log
-from bayesrank.readers.opening import open_log
+from bayesrank.readers.opening import open_log, plain_name
 from bayesrank.readers.selection import Selection
 from bayesrank.table_settings import UNSET, say_told_apart, short, with_settings
 
@@ -131,7 +132,7 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
         n_cells = len(set().union(*asked.values()))
         if n_cells == sum(map(len, asked.values())):
             continue
-        repeated = all(_REPEAT.fullmatch(part) for parts in folders.values() for part in parts)
+        repeated = _are_repeats(folders.values())
         for number in alike:
             log = logs[number]
             told = "/".join(folders[log.place or Path()]) or "."
@@ -140,6 +141,12 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
             else:
                 found[number] = replace(log, settings={**log.settings, FOLDER: told})
     return found
+
+
+def _are_repeats(folders: Iterable[Sequence[str]]) -> bool:
+    """Return whether folders, by the parts in which they differ, are called as repeats are."""
+    parts = [part for each in folders for part in each]
+    return bool(parts) and all(_REPEAT.fullmatch(part) for part in parts)
 
 
 def _differing(paths: Iterable[Path]) -> dict[Path, tuple[str, ...]]:
@@ -191,28 +198,37 @@ def compare_conditions(logs: Sequence[Log], names: Sequence[str]) -> list[str]:
     return list(said.values())
 
 
-def leave_out_copies(paths: Sequence[Path]) -> tuple[list[Path], str]:
-    """Leave out files that a file manager has copied beside the original, such as ``a (1).json``.
+def leave_out_copies(paths: Sequence[Path], *, anywhere: bool = False) -> tuple[list[Path], str]:
+    """Leave out copies of files, such as ``a (1).json`` or ``a.json.gz`` beside ``a.json``.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
         Logs.
+    anywhere : bool, default False
+        Whether files of one name in other folders are copies too, unless the folders are called as
+        repeats are. Where folders name the systems they are not.
 
     Returns
     -------
     paths : list of pathlib.Path
-        Without those whose bytes are the same as those of the file without the mark of a copy.
+        Without those that hold the same, and are called the same but for marks of copies.
     note : str
         How many were left out, to end a message; empty if none was.
     """
-    known = set(paths)
-    kept, copies = [], []
+    alike: dict[tuple[Path, str], list[Path]] = {}
     for path in paths:
-        original = path.with_name(_unmarked(path))
-        copied = original != path and original in known and _read(original) == _read(path)
-        (copies if copied else kept).append(path)
-    return kept, f"; {_counted(copies)}" if copies else ""
+        alike.setdefault((Path() if anywhere else path.parent, _unmarked(path)), []).append(path)
+    copies: set[Path] = set()
+    for group in alike.values():
+        known: dict[str, Path] = {}
+        for path in sorted(group, key=lambda each: len(each.name)) if len(group) > 1 else ():
+            original = known.setdefault(_digest(path), path)
+            folders = _differing([path.parent, original.parent]).values()
+            if path is not original and not _are_repeats(folders):
+                copies.add(path)
+    kept = [path for path in paths if path not in copies]
+    return kept, f"; {_counted(sorted(copies))}" if copies else ""
 
 
 def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
@@ -258,7 +274,8 @@ def _counted(copies: Sequence[Path]) -> str:
 
 
 def _unmarked(path: Path) -> str:
-    return _COPY.sub("", path.stem) + path.suffix
+    name = Path(plain_name(path))
+    return _COPY.sub("", name.stem) + name.suffix
 
 
 def _identity(log: Log) -> tuple[str, ...]:
@@ -273,12 +290,13 @@ def _is_copy(log: Log, other: Log) -> bool:
     pairs = zip(log.attempts, other.attempts, strict=False)
     if len(log.attempts) != len(other.attempts) or any(repr(a) != repr(b) for a, b in pairs):
         return False
-    return bool(log.run) or log.path == other.path or _read(log.path) == _read(other.path)
+    return bool(log.run) or log.path == other.path or _digest(log.path) == _digest(other.path)
 
 
-def _read(path: Path) -> bytes:
+def _digest(path: Path) -> str:
+    """Return what stands for the content of a file, compressed or not."""
     with open_log(path) as file:
-        return file.read()
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def _telling(

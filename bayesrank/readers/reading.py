@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
@@ -305,6 +306,8 @@ def _read_responses(
             logger.warning(caution)
     if edges is not None:
         data = data.categorize(edges, weights=weights)
+    for caution in _shares_on_a_scale(data):
+        logger.warning(caution)
     logger.info(f"{message}{_what_they_are(data)}")
     return data
 
@@ -316,10 +319,10 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             f"{logs.files[0].name}",
             in_python="read them with read_battles",
         )
-    read = logs.reader.read
+    reader, read = logs.reader, logs.reader.read
 
     def read_once(paths: Sequence[Path]) -> LogTable:
-        files, copies = leave_out_copies(paths)
+        files, copies = leave_out_copies(paths, anywhere=reader.plain)
         table = read(files, selection)
         return replace(table, message=table.message + copies)
 
@@ -340,6 +343,23 @@ def _patiently(logs: Logs) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def _shares_on_a_scale(data: Responses) -> Iterator[str]:
+    """Say whose scores look like shares of 1 on a scale that goes further."""
+    if data.scale is None or data.scale.low != 0.0 or data.scale.high <= 1.0:
+        return
+    parts = [("system", name, data.values[[row]]) for row, name in enumerate(data.systems)]
+    if data.groups is not None:
+        groups = np.array(data.groups, dtype=object)
+        parts += [("group", name, data.values[:, groups == name]) for name in dict.fromkeys(data.groups)]
+    for kind, name, scores in parts:
+        fractions = (scores > 0.0) & (scores < 1.0)
+        if fractions.any() and not (scores > 1.0).any():
+            yield (
+                f"All scores of the {kind} {name!r} lie between 0 and 1 on a scale {data.scale}: "
+                "if they are shares, multiply them, or read them by themselves."
+            )
 
 
 def _what_they_are(data: Responses) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT = {".csv": ",", ".tsv": "\t"}
+# Where a first line has not the usual one, as spreadsheets of some languages write it.
+SEPARATORS = (";", "\t", "|", ",")
 LINES = (".jsonl", ".jsonlines", ".ndjson")
 BINARY = (".parquet", ".feather", ".arrow")
 SUFFIXES = (*TEXT, ".json", *LINES, *BINARY)
@@ -64,8 +66,21 @@ def column_names(path: Path) -> list[str]:
     with open_log(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     if suffix in TEXT:
-        return [name.strip().strip('"') for name in head.partition("\n")[0].split(TEXT[suffix])]
+        first = head.partition("\n")[0]
+        return [name.strip().strip('"') for name in first.split(separator(first, suffix))]
     return json_columns(head, lines=suffix in LINES)
+
+
+def separator(line: str, suffix: str) -> str:
+    """Return what separates the columns of a text by its first line.
+
+    Examples
+    --------
+    >>> separator("model;question;score", ".csv"), separator("model", ".csv")
+    (';', ',')
+    """
+    usual = TEXT[suffix]
+    return usual if usual in line else next((each for each in SEPARATORS if each in line), usual)
 
 
 def json_columns(head: str, *, lines: bool = False) -> list[str]:
@@ -197,7 +212,7 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
 
     suffix = plain_suffix(path)
     if suffix in TEXT:
-        return _from_text(path, TEXT[suffix], needed, text=text)
+        return _from_text(path, needed, text=text)
     if suffix in BINARY:
         table, schema = read_arrow(path, lambda field: needed(field.name))
         # Each column of the table goes when it has become one of the frame.
@@ -217,7 +232,13 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     )
 
 
-def _from_text(path: Path, separator: str, needed: Needed, *, text: bool) -> "pd.DataFrame":
+def first_line(path: Path) -> str:
+    """Return the first line of a text."""
+    with open_log(path) as file:
+        return file.readline(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+
+
+def _from_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     """Read a CSV file in pieces, so that only different labels take memory."""
     import pandas as pd
 
@@ -226,7 +247,7 @@ def _from_text(path: Path, separator: str, needed: Needed, *, text: bool) -> "pd
         open_log(path) as file,
         pd.read_csv(
             file,
-            sep=separator,
+            sep=separator(first_line(path), plain_suffix(path)),
             dtype=str,  # labels such as 007, 1e5 and NA are labels
             keep_default_na=False,
             encoding="utf-8-sig",

@@ -206,7 +206,7 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
     [
         ("model,score\na,1\n", r"column for the question, called question, item,.* got model, "),
         ("item,score\nq,1\n", r"column for the system, called system, model, .* got item, score"),
-        ("model;item;score\na;q;1\n", r"column for the system.*: separate the columns by commas$"),
+        ("model:item:score\na:q:1\n", r"column for the system.*: separate the columns by commas$"),
         (
             "model,item,reward,score\na,q,1,0\n",
             r"one column for the outcome; got score, reward in log\.csv: name the right one",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import READERS, read_responses, read_table
+from bayesrank.readers import READERS, read_data, read_responses, read_table
 from bayesrank.readers.files import list_files
 from bayesrank.readers.selection import CHOICES, choose
 
@@ -227,3 +227,40 @@ def test_absent_outcomes_can_count_as_wrong(tmp_path):
     assert data.outcomes[..., 0].tolist() == [[1, 1], [0, 1]]
     assert data.groups == ("x", "y")
     assert read_table(path, count_as_wrong="absent").message.endswith("1 absent counted as wrong")
+
+
+def test_compressed_and_marked_copies_count_once(tmp_path):
+    (tmp_path / "a.csv").write_text(TABLE)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
+    (tmp_path / "a (1).csv").write_text(TABLE)
+    (tmp_path / "backup").mkdir()
+    (tmp_path / "backup" / "a.csv").write_text(TABLE)
+    table = read_table(tmp_path)
+    assert table.message.endswith("0 of 2 outcomes missing; 3 copies of a log left out (a (1).csv)")
+    for folder in ("run1", "run2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text(TABLE)
+    assert read_responses([tmp_path / "run1", tmp_path / "run2"]).shape == (2, 1, 2)
+    (tmp_path / "a (1).csv").write_text(TABLE.replace("1", "0"))
+    assert read_responses([tmp_path / "a.csv", tmp_path / "a (1).csv"]).shape == (2, 1, 2)
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_text_with_other_separators_is_read(tmp_path, mark):
+    path = tmp_path / "log.csv"
+    path.write_text(TABLE.replace(",", mark))
+    assert read_responses(path).systems == ("a", "b")
+    assert read_responses(tmp_path).systems == ("a", "b")
+    path.write_text("model_a,model_b,winner\na,b,model_a\n".replace(",", mark))
+    assert read_data(tmp_path).wins[0, 1] == 1
+
+
+def test_shares_on_a_scale_of_percentages_are_pointed_out(tmp_path, caplog):
+    path = tmp_path / "log.csv"
+    rows = ["a,x,p,95", "a,y,q,0.8", "b,x,p,60", "b,y,q,0.7", "c,x,p,0.9"]
+    path.write_text("\n".join(["model,benchmark,id,score", *rows]))
+    read_responses(path, scale=(0, 100))
+    assert "All scores of the group 'y' lie between 0 and 1 on a scale from 0 to 100" in caplog.text
+    assert "the system 'c'" in caplog.text
+    assert "'x'" not in caplog.text
+    assert "'a'" not in caplog.text
