@@ -6,6 +6,7 @@ from bayesrank import datasets, models, priors, studies
 from bayesrank.battles import Battles
 from bayesrank.catalog import METHODS, PRESETS
 from bayesrank.checking import check, compare
+from bayesrank.display import show_results
 from bayesrank.evaluation import evaluate
 from bayesrank.ranking import point_estimate, rank
 from bayesrank.readers import read_battles, read_data, read_responses
@@ -39,12 +40,19 @@ __all__ = [
 ]
 
 
+show_results()
+
+
 def __getattr__(name: str) -> Any:
     """Import reports and figures when they are first used: Matplotlib takes half a second."""
     if name == "report":
         from bayesrank.reporting.page import report
 
         return report
+    if name == "explore":
+        from bayesrank.reporting.interactive import explore
+
+        return explore
     if name.startswith("plot_"):
         from bayesrank.reporting import figures
 

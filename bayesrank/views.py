@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.display import to_html
 from bayesrank.errors import DataError
 from bayesrank.events import Events, deduplicate_events
 from bayesrank.validation import MISSING, frozen, label_systems, label_texts, numeric
@@ -100,6 +101,9 @@ class Comparisons:
     def __repr__(self) -> str:
         n_wins, n_ties = self.wins.sum(), self.ties.sum() / 2
         return f"Comparisons({len(self.systems)} systems, {n_wins:g} wins, {n_ties:g} ties)"
+
+    def _repr_html_(self) -> str | None:
+        return to_html("battles_html", self)
 
     @classmethod
     def of_counts(

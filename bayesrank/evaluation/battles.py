@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bayesrank.catalog import default_method
+from bayesrank.evaluation.table import Evaluation
 from bayesrank.method import read_call, split_calls
 from bayesrank.ranking import rank
 from bayesrank.results.evidence import summarize_evidence
@@ -92,7 +93,7 @@ def evaluate_battles(
         tables.append(table.assign(metric=label, observed_mean=observed, place=range(len(table))))
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
     columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
-    stacked = stacked.reindex(columns=columns).reset_index(drop=True)
+    stacked = Evaluation(stacked.reindex(columns=columns).reset_index(drop=True))
     stacked.attrs.update(unit=unit, target=dict.fromkeys(labels, "battles"))
     return stacked
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.counting import prior_counts
+from bayesrank.display import to_html
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
 from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, metric_names, parse_metrics
@@ -32,6 +33,17 @@ IntervalKind = Literal["exact", "normal"]
 COLUMNS = ("system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper")
 # Estimate, mean, standard deviation, and both ends of the interval.
 Row = tuple[float, float, float, float, float]
+
+
+class Evaluation(pd.DataFrame):
+    """A table of :func:`evaluate`, which notebooks show rounded to what its intervals support."""
+
+    @property
+    def _constructor(self) -> type["Evaluation"]:
+        return Evaluation
+
+    def _repr_html_(self) -> str | None:
+        return to_html("evaluation_html", self) or super()._repr_html_()
 
 
 def evaluate(
@@ -138,7 +150,7 @@ def evaluate(
     rows += [(name, metric.label, *nothing) for name in unranked for metric in wanted]
     # By system in the order of the data, then by metric as asked.
     rows.sort(key=lambda row: whole.systems.index(row[0]))
-    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    table = Evaluation(rows, columns=pd.Index(COLUMNS))
     table.attrs["target"] = targets
     return table
 

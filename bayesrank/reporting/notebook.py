@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.layout import Column
+from bayesrank.reporting.battle_summary import battle_facts
 from bayesrank.reporting.data_summary import summarize_responses
-from bayesrank.reporting.evidence import shrunk_note, unranked_notes
+from bayesrank.reporting.evidence import run_line, shrunk_note, unranked_notes
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.tables import finding_columns, frame_columns
-from bayesrank.results.leaderboard import POINT_COLUMNS, ordered_columns
+from bayesrank.reporting.tables import finding_columns, frame_columns, plain_columns
+from bayesrank.results.leaderboard import POINT_COLUMNS, leaderboard, ordered_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
+    import xarray as xr
 
     from bayesrank.checking import Report
     from bayesrank.responses import Responses
+    from bayesrank.views import Comparisons
 
 # Rows that a notebook shows before it leaves out the middle.
 _MOST_ROWS = 60
@@ -43,11 +48,7 @@ def responses_html(data: "Responses") -> str:
     True
     """
     facts = summarize_responses(data).facts()
-    rows = "".join(
-        f'<tr><th scope="row">{escape(subject)}</th><td>{escape(fact)}</td></tr>'
-        for subject, fact in facts.items()
-    )
-    parts = [f"<table><caption>{escape(repr(data))}</caption>{rows}</table>"]
+    parts = [_facts_html(repr(data), facts)]
     if data.scale is not None or data.weights is not None:
         parts.append(_systems_html(data))
     return "".join(parts)
@@ -82,6 +83,83 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
     notes = [] if towards is None else [shrunk_note(towards)]
     notes += unranked_notes(list(frame.loc[frame["rank"].isna(), "system"]))
     return _table_html(columns, "Leaderboard") + "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+
+def tree_html(result: "xr.DataTree") -> str:
+    """Return a tree for a notebook: a result with its leaderboard before its groups.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned; other trees are shown as xarray shows them.
+
+    Returns
+    -------
+    str
+        HTML: how it was made, the leaderboard, and the groups.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> "<caption>Leaderboard</caption>" in tree_html(rank([[[1, 1]], [[0, 1]]]))
+    True
+    """
+    groups = result._repr_html_()
+    if "ranking" not in result.children or "method" not in result.attrs:
+        return groups
+    board = leaderboard(result)._repr_html_() or ""
+    return f"<p>{escape(run_line(result))}</p>{board}{groups}"
+
+
+def battles_html(data: "Comparisons") -> str:
+    """Return battles for a notebook: what is known of them, and the win rate of every system.
+
+    Parameters
+    ----------
+    data : Battles or Comparisons
+        What to show.
+
+    Returns
+    -------
+    str
+        HTML. Ties count as half a win.
+
+    Examples
+    --------
+    >>> from bayesrank import Comparisons
+    >>> "<td>1 of 4 (25.0 %)</td>" in battles_html(Comparisons([[0, 2], [1, 0]], [[0, 1], [1, 0]]))
+    True
+    """
+    won, lost, tied = data.wins.sum(axis=1), data.wins.sum(axis=0), data.ties.sum(axis=1)
+    rate = (won + tied / 2) / np.maximum(won + lost + tied, 1)
+    order = np.argsort(-rate, kind="stable")[:_MOST_ROWS]
+    columns = [Column("system", [data.systems[i] for i in order])]
+    columns.append(Column("win rate", [f"{value:.3f}" for value in rate[order]], True))
+    for header, values in {"wins": won, "losses": lost, "ties": tied}.items():
+        columns.append(Column(header, [f"{value:,.10g}" for value in values[order]], True))
+    rest = len(rate) - len(order)
+    caption = "Systems by win rate" + (f", and {rest} more" if rest else "")
+    return _facts_html(repr(data), battle_facts(data)) + _table_html(columns, caption)
+
+
+def evaluation_html(frame: "pd.DataFrame") -> str | None:
+    """Return a table of metrics for a notebook, rounded to what its intervals support.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        What :func:`bayesrank.evaluate` returned.
+
+    Returns
+    -------
+    str or None
+        HTML; None for a part of the table, or for more rows than a notebook should show.
+    """
+    from bayesrank.evaluation.table import COLUMNS
+
+    if tuple(frame.columns) != tuple(COLUMNS) or not 0 < len(frame) <= _MOST_ROWS:
+        return None
+    return _table_html(plain_columns(frame), "Metrics with their intervals")
 
 
 def check_html(report: "Report") -> str:
@@ -120,6 +198,14 @@ def _systems_html(data: "Responses") -> str:
     rest = len(mean) - len(order)
     caption = "Systems by mean grade" + (f", and {rest} more" if rest else "")
     return _table_html(columns, caption)
+
+
+def _facts_html(caption: str, facts: "Mapping[str, str]") -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(subject)}</th><td>{escape(fact)}</td></tr>'
+        for subject, fact in facts.items()
+    )
+    return f"<table><caption>{escape(caption)}</caption>{rows}</table>"
 
 
 def _table_html(columns: list[Column], caption: str) -> str:

@@ -1,12 +1,15 @@
 """What notebooks show."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import xarray as xr
 
-from bayesrank import Responses, leaderboard, rank
+from bayesrank import Battles, Responses, evaluate, leaderboard, rank
 from bayesrank.reporting.notebook import leaderboard_html, responses_html
+from bayesrank.results.storage import save
 
 DATA = Responses([[[1, 1], [1, 0]], [[1, 0], [0, -1]]], systems=["good", "<bad>"])
 
@@ -69,3 +72,36 @@ def test_notebooks_show_data_and_leaderboards(tree: xr.DataTree) -> None:
     assert "dataframe" in frame[["rank", "score"]]._repr_html_()
     stated = {"ci_prob": 0.95, "lcb": 0.05, "shrunk_towards": 0.5}
     assert frame.sort_values("lcb").attrs == stated
+
+
+def test_a_result_shows_its_leaderboard_before_its_groups(tree: xr.DataTree, tmp_path) -> None:
+    path = save(tree, tmp_path / "result.nc")
+    pytest.importorskip("IPython", reason="needs the extra docs")
+    code = (
+        "import bayesrank as br, arviz as az\n"
+        "from IPython import get_ipython\n"
+        "show = get_ipython().display_formatter.formatters['text/html']\n"
+        "show.enabled = True\n"
+        f"for tree in (br.rank([[[1, 1]], [[0, 1]]]), az.from_netcdf({str(path)!r})):\n"
+        "    html = show(tree)\n"
+        "    print(0 < html.index('<caption>Leaderboard</caption>') < html.index('posterior'))\n"
+        "print('Leaderboard' in show(tree['posterior']))\n"
+    )
+    command = [sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-3:] == ["True", "True", "False"], done.stdout + done.stderr
+
+
+def test_battles_are_shown_by_win_rate() -> None:
+    log = Battles(["<a>", "b", "<a>"], ["b", "c", "c"], ["<a>", "tie", "<a>"])
+    html = log._repr_html_() or ""
+    assert "<td>1 of 3 (33.3 %)</td>" in html
+    assert re.findall(r'data-key="([01]\.\d+)"', html) == ["1.000", "0.250", "0.250"]
+    assert "&lt;a&gt;" in html
+    assert "<a>" not in html
+
+
+def test_metrics_are_rounded_and_parts_are_plain_frames() -> None:
+    table = evaluate(DATA, ["avg", "bayes"], random_seed=1)
+    assert "<caption>Metrics with their intervals</caption>" in table._repr_html_()
+    assert "<caption>" not in table[["system", "mean"]]._repr_html_()

@@ -1,0 +1,116 @@
+"""An interactive leaderboard for notebooks: it sorts, filters, and compares two systems."""
+
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from bayesrank.reporting.evidence import run_line
+from bayesrank.reporting.tables import leaderboard_columns
+from bayesrank.results.decisions import pairwise_decisions
+from bayesrank.results.numbers import probability_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_TEMPLATES = files("bayesrank.reporting") / "templates"
+
+
+def explore(result: "xr.DataTree") -> Any:
+    """Show a leaderboard that sorts by its headers, filters by name and compares two systems.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned with draws.
+
+    Returns
+    -------
+    anywidget.AnyWidget
+        A widget for Jupyter, VS Code, Colab and marimo. Its trait ``selected`` has the names of the
+        two systems that are compared, and can be set.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If anywidget is not installed: ``pip install 'bayesrank[jupyter]'``.
+    ValueError
+        If `result` has no draws.
+    """
+    try:
+        import anywidget
+        import traitlets
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "explore() needs anywidget, which is not installed: pip install 'bayesrank[jupyter]'"
+        ) from error
+
+    class Explorer(anywidget.AnyWidget):
+        _esm = (_TEMPLATES / "explore.js").read_text(encoding="utf-8")
+        _css = (_TEMPLATES / "explore.css").read_text(encoding="utf-8")
+        table = traitlets.Unicode().tag(sync=True)
+        selected = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    table = explorer_table(result)
+    return Explorer(table=json.dumps(table, ensure_ascii=False), selected=table["systems"][:2])
+
+
+def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
+    """Return what the interactive leaderboard shows, as JSON knows it.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        As in :func:`explore`.
+
+    Returns
+    -------
+    dict
+        ``columns`` with header, meaning, cells and what they sort by; ``systems`` in the order of
+        the rows; and ``pairs``, by the positions of two of them a sentence on their difference.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> result = rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], random_seed=1)
+    >>> explorer_table(result)["systems"]
+    ['system 1', 'system 2']
+    """
+    columns = leaderboard_columns(result)
+    systems = next(each.cells for each in columns if each.name == "system")
+    place = {name: number for number, name in enumerate(systems)}
+    prob = 100 * result["ranking"].attrs["ci_prob"]
+    pairs = {}
+    for row in pairwise_decisions(result).itertuples():
+        first, second = place[str(row.system)], place[str(row.opponent)]
+        pairs[f"{min(first, second)},{max(first, second)}"] = _sentence(row, prob)
+    return {
+        "caption": run_line(result),
+        "systems": systems,
+        "columns": [
+            {
+                "header": each.header,
+                "meaning": each.meaning,
+                "cells": each.cells,
+                "keys": [_plain(key) for key in (each.keys or each.cells)],
+                "heading": each.name == "system",
+                "numeric": each.align_right,
+                "best": each.best,
+            }
+            for each in columns
+        ],
+        "pairs": pairs,
+    }
+
+
+def _sentence(row: Any, prob: float) -> str:
+    """Say what is known of the difference of two systems."""
+    resolved = "resolved" if row.resolved else "not resolved"
+    return (
+        f"{row.system} minus {row.opponent}: {row.difference:.3g}, "
+        f"{prob:g}% interval [{row.difference_lower:.3g}, {row.difference_upper:.3g}]; "
+        f"Pr({row.system} is better) {probability_text(row.superiority)}; {resolved}"
+    )
+
+
+def _plain(key: Any) -> Any:
+    return key.item() if hasattr(key, "item") else key
