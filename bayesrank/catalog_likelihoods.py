@@ -97,6 +97,38 @@ LIKELIHOODS = (
         "against a bar.",
     ),
     Method(
+        "hierarchical_comparisons",
+        "paired",
+        "bayesrank.models.paired_states:hierarchical_comparisons",
+        "comparisons",
+        ("map", "nuts"),
+        ("gelman2006data", "davidson1970extending"),
+        absent={
+            "mle": "without its priors nothing is pooled, and what is left are fits of davidson to "
+            "each group by itself: use backend='map', or rank each group by davidson"
+        },
+        kernel="bayesrank.inference.fits.state_table:hierarchical_comparisons",
+        gradient="bayesrank.inference.fits.state_table:likelihood_of",
+        composite=True,
+        use="For battles in categories or languages: one leaderboard of all and one of each.",
+    ),
+    Method(
+        "dynamic_comparisons",
+        "paired",
+        "bayesrank.models.paired_states:dynamic_comparisons",
+        "comparisons",
+        ("map", "nuts"),
+        ("fahrmeir1994dynamic", "glickman1999parameter"),
+        absent={
+            "mle": "without its priors nothing ties the periods, and what is left are fits of "
+            "davidson to each period by itself: use backend='map'"
+        },
+        kernel="bayesrank.inference.fits.state_table:dynamic_comparisons",
+        gradient="bayesrank.inference.fits.state_table:likelihood_of",
+        composite=True,
+        use="For battles over months: the leaderboard of today, with its history.",
+    ),
+    Method(
         "plackett_luce",
         "luce",
         "bayesrank.models.luce:plackett_luce",

@@ -5,20 +5,17 @@ from typing import Any, Literal
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.tensor.special import log_softmax
 
 from bayesrank.errors import DataError
 from bayesrank.formula import Design
 from bayesrank.models.checked_data import checks_data
-from bayesrank.models.distributions import BinomialReal, MultinomialReal
+from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.paired_data import Observed
-from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
+from bayesrank.models.paired_results import RESULTS, observe_davidson, observe_rao_kupper
+from bayesrank.models.score_priors import free_variable, zero_sum_score
 from bayesrank.options import AtLeastOne
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
 from bayesrank.views import Comparisons
-
-# How the results of a pair are named, seen from its first system.
-_RESULTS = ["win", "loss", "tie"]
 
 
 @checks_data
@@ -225,19 +222,10 @@ def davidson(
     """
     prior = as_prior(prior).resolve(comparisons)
     observed = _met(comparisons, formula)
-    with pm.Model(coords=observed.coords | {"result": _RESULTS}) as model:
+    with pm.Model(coords=observed.coords | {"result": RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
-        log_tie = free_variable("log_tie_strength", as_prior(tie_prior))
-        pm.Deterministic("tie_strength", pt.exp(log_tie))
-        half = observed.ahead(score, covariate_prior) / 2
-        each = pt.stack([half, -half, pt.zeros_like(half) + log_tie], axis=-1)
-        MultinomialReal(
-            "results",
-            log_p=log_softmax(each, axis=-1),
-            observed=observed.results,
-            dims=(observed.dim, "result"),
-        )
+        observe_davidson(observed, observed.ahead(score, covariate_prior), tie_prior)
     return model
 
 
@@ -309,24 +297,11 @@ def rao_kupper(
     observed = _met(comparisons, formula)
     if tie_strength is not None:
         _check_tie_strength(tie_strength, comparisons)
-    with pm.Model(coords=observed.coords | {"result": _RESULTS}) as model:
+    with pm.Model(coords=observed.coords | {"result": RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
-        if tie_strength is None:
-            threshold = positive_variable("log_tie_strength", as_prior(threshold_prior))
-        else:
-            threshold = pt.log(pm.Data("fixed_tie_strength", np.float64(tie_strength)))
-        pm.Deterministic("tie_strength", pt.exp(threshold))
         ahead = observed.ahead(score, covariate_prior)
-        win, loss = -pt.softplus(threshold - ahead), -pt.softplus(threshold + ahead)
-        # The logarithm of kappa squared less 1.
-        tie = win + loss + 2 * threshold + pt.log1mexp(-2 * threshold)
-        MultinomialReal(
-            "results",
-            log_p=pt.stack([win, loss, tie], axis=-1),
-            observed=observed.results,
-            dims=(observed.dim, "result"),
-        )
+        observe_rao_kupper(observed, ahead, threshold_prior, tie_strength)
     return model
 
 

@@ -36,6 +36,8 @@ _DIMS = {
     "slope": ("system",),
     "strength": ("system",),
     "trajectory": ("system", "trial"),
+    "group_score": ("system", "group"),
+    "history": ("system", "period"),
     "size_probability": ("size",),
     "tie_prevalence": ("size",),
 }
@@ -56,7 +58,7 @@ def label_parameters(
     data: Responses | Comparisons | Ballots,
     leading: tuple[str, ...] = (),
     *,
-    covariates: tuple[str, ...] = (),
+    named: Mapping[str, tuple[str, ...]] | None = None,
 ) -> xr.Dataset:
     """Label arrays of parameters.
 
@@ -68,8 +70,8 @@ def label_parameters(
         Gives the labels of systems and questions.
     leading : tuple of str
         Dims before those of the parameter, such as ``("chain", "draw")``.
-    covariates : tuple of str
-        Names of the covariates of battles.
+    named : mapping of str to tuple of str, optional
+        Labels of further dims, such as ``covariate``.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def label_parameters(
     labels = {
         "system": data.systems,
         "question": getattr(data, "questions", ()),
-        "covariate": covariates,
+        **(named or {}),
     }
     coords: dict[str, Any] = {
         dim: label_index(dim, names) for dim, names in labels.items() if dim in sizes

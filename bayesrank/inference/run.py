@@ -1,6 +1,6 @@
 """What passes between rank(), the back ends and the result tree."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.battles import with_covariates
+from bayesrank.battle_states import States, groups_of, periods_of
+from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import DataError
 from bayesrank.method import Method, load_function
 from bayesrank.priors import Flat, Prior
@@ -81,11 +82,22 @@ class Run:
         """Covariates of battles that the method is given, an order effect among them."""
         return self.options.get("formula") or ("1" if self.options.get("order_effect") else None)
 
-    @property
-    def covariates(self) -> tuple[str, ...]:
-        """Names of the covariates of battles that the method is given."""
-        formula = self.options.get("formula")
-        return () if formula is None else with_covariates(self.data).design(formula).terms
+    @cached_property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Labels of the dims that battles and options of the method give rise to."""
+        found, options = {}, self.options
+        if options.get("formula") is not None:
+            found["covariate"] = with_covariates(self.data).design(options["formula"]).terms
+        if isinstance(self.data, Battles):
+            found |= {dim: tuple(states.names) for dim, states in self._states()}
+        return found
+
+    def _states(self) -> Iterator[tuple[str, States]]:
+        """Yield the states of battles that the method tells apart, by their dim."""
+        if "group_sd" in self.method.options:
+            yield "group", groups_of(self.data)
+        if "walk_sd" in self.method.options:
+            yield "period", periods_of(self.data, self.options.get("period", "month"))
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ def build_tree(
     if point:
         labelled = isinstance(point, xr.Dataset)
         groups["point_estimate"] = (
-            point if labelled else label_parameters(point, run.data, covariates=run.covariates)
+            point if labelled else label_parameters(point, run.data, named=run.labels)
         )
     groups |= data_groups(run.data, run.method.data)
     for name, group in estimate.groups.items():

@@ -46,7 +46,9 @@ def test_the_variance_is_that_of_the_gradients_of_units(likelihood, point, unit)
     expected = widening * n * np.cov(gradients, rowvar=False)
     rows = pair_rows(likelihood, data, data.design(None))
     np.testing.assert_allclose(
-        unit_variation(rows, unit, point).covariance, expected, atol=1e-9 * np.abs(expected).max()
+        unit_variation(rows, data, unit, point).covariance,
+        expected,
+        atol=1e-9 * np.abs(expected).max(),
     )
 
 
@@ -58,7 +60,7 @@ def test_the_spread_of_scores_is_the_sandwich():
     fit = pairs.davidson()
     score = result["ranking"]["score"].values
     point = np.append(score, np.log(result["point_estimate"]["tie_strength"]))
-    meat = unit_variation(pair_rows(fit, data, data.design(None)), "judge", point).covariance
+    meat = unit_variation(pair_rows(fit, data, data.design(None)), data, "judge", point).covariance
     step = 1e-5
     moved = point + step * np.eye(5)
     backwards = point - step * np.eye(5)

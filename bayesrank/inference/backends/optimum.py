@@ -124,7 +124,7 @@ def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
     scores = chains.pop("score")
     if with_strength:
         chains["strength"] = np.exp(scores)
-    parameters = label_parameters(chains, run.data, ("chain", "draw"), covariates=run.covariates)
+    parameters = label_parameters(chains, run.data, ("chain", "draw"), named=run.labels)
     return Estimate(fit.score, scores, parameters, point, groups, calibration)
 
 

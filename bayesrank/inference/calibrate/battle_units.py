@@ -14,7 +14,7 @@ References
 """
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,15 @@ Array = NDArray[np.float64]
 _BLOCK = 1 << 15
 
 
-def unit_variation(problem: PairRows, unit: str, point: Array) -> Variation:
+def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) -> Variation:
     """Return how the gradient of the log-likelihood varies over units.
 
     Parameters
     ----------
     problem : PairRows
-        Likelihood and battles.
+        Likelihood of the battles, vote by vote.
+    data : Battles
+        The battles.
     unit : str
         ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that share both.
     point : numpy.ndarray of shape (p,)
@@ -47,14 +49,13 @@ def unit_variation(problem: PairRows, unit: str, point: Array) -> Variation:
     """
     from bayesrank.inference.calibrate.unit_kernels import add_units  # loads Numba
 
-    data = cast("Battles", problem.data)
     codes = shared_units(data, unit)
     n, p = int(codes.max()) + 1, len(point)
     squares, total = np.zeros((p, p)), np.zeros(p)
     for rows, starts in _units_in_order(codes, n):
         terms = problem.terms(point, rows)
         others = np.hstack([terms.slope[:, np.newaxis] * problem.design[rows], terms.shared_slope])
-        sides = data.first[rows], data.second[rows]
+        sides = problem.data.first[rows], problem.data.second[rows]
         add_units(starts, sides, side_slopes(terms), others, squares, total)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5

@@ -209,12 +209,12 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     likelihood = load_function(run.method.gradient)(**run.options)
     if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
         likelihood = likelihood.of_pairs(bool(point_arguments(run.data, "pairs")[1].any()))
-    problem = _problem(run, likelihood)
+    problem = _problem(run, likelihood) if fit.rows is None else fit.rows()
     own = problem.information(fit.free[np.newaxis])[0]
     prior = fit.information - own
     pull = problem.gradient(fit.free[np.newaxis])[0]
     open_pull = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    found = over_units(run, partial(_gradient_units, run, likelihood, fit.free))
+    found = over_units(run, partial(_gradient_units, run, likelihood, fit))
     return ModelPart(own, pull, open_pull).covariance(cast("Variation", found))
 
 
@@ -227,12 +227,15 @@ def _problem(run: Run, likelihood: PairLikelihood | VoteModel) -> ZeroSumScores:
     return pair_rows(likelihood, battles, battles.design(formula))
 
 
-def _gradient_units(run: Run, likelihood: Any, point: Array, kind: str) -> Variation:
+def _gradient_units(run: Run, likelihood: Any, fit: Fit, kind: str) -> Variation:
     """Return how the gradient varies over one kind of units."""
     if isinstance(run.data, Battles):
-        rows = pair_rows(likelihood, run.data, run.data.design(run.formula))
-        return unit_variation(rows, kind, point)
-    return gradient_variation(cast("Responses", run.data), likelihood, point, kind, run.seed)
+        if fit.rows is None:
+            rows = pair_rows(likelihood, run.data, run.data.design(run.formula))
+        else:
+            rows = fit.rows()
+        return unit_variation(rows, run.data, kind, fit.free)
+    return gradient_variation(cast("Responses", run.data), likelihood, fit.free, kind, run.seed)
 
 
 def calibrate(

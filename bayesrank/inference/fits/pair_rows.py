@@ -150,33 +150,40 @@ class PairRows(ZeroSumScores):
         return {}
 
     def _expand(self, point: Array) -> tuple[Array, Array]:
-        p, size = point.shape[1], self.size
-        _, effects, shared = self.split(point[0])
-        gradient, matrix, pairs = np.zeros(p), np.zeros((p, p)), np.zeros(size**2)
-        for some in self.blocks:
-            self._add(self.terms(point[0], some), some, gradient, matrix, pairs)
-        pairs = pairs.reshape(size, size)
-        matrix[:size, :size] += pairs + pairs.T
-        matrix[size:, :size] = matrix[:size, size:].T
+        sums, size = self.sums(point[0]), self.size
+        gradient, p = sums.gradient, len(sums.gradient)
+        matrix = np.zeros((p, p))
+        pairs = sums.pairs.reshape(size, size)
+        matrix[:size, :size] = pairs + pairs.T + np.diag(sums.diagonal)
+        matrix[:size, size:], matrix[size:, :size] = sums.cross, sums.cross.T
+        matrix[size:, size:] = sums.corner
         if self.likelihood.has_level:  # scores sum to zero, whatever the level would gain
             gradient[:size] -= gradient[:size].mean()
         gradient[:size] += self.prior.gradient(point[:, :size])[0]
-        diagonal, held = np.einsum("ii->i", matrix), self.likelihood.held(shared)
-        diagonal[:size] += self.prior.precision[0]
-        last = p - self.n_shared
-        gradient[size:last] -= self.effect_precision * (effects - self.effect_mean)
-        diagonal[size:last] += self.effect_precision
-        pull = self.shared_precision * np.where(held, 0.0, shared - self.shared_mean)
-        gradient[last:] -= pull
-        diagonal[last:] += np.where(held, 1.0, self.shared_precision)
+        np.einsum("ii->i", matrix)[:size] += self.prior.precision[0]
         return gradient, matrix
 
-    def _add(self, terms: Terms, some: Rows, gradient: Array, matrix: Array, pairs: Array) -> None:
-        """Add what a block of votes tells to the gradient and to the information.
+    def sums(self, point: Array) -> "Sums":
+        """Add up what votes tell, and what the priors do on all but the scores."""
+        _, effects, shared = self.split(point)
+        sums = Sums.zero(self.size, len(point) - self.size, self.width)
+        for some in self.blocks:
+            self._add(self.terms(point, some), some, sums)
+        last, held = len(effects), self.likelihood.held(shared)
+        slopes, diagonal = sums.gradient[self.size :], np.einsum("ii->i", sums.corner)
+        slopes[:last] -= self.effect_precision * (effects - self.effect_mean)
+        diagonal[:last] += self.effect_precision
+        slopes[last:] -= self.shared_precision * np.where(held, 0.0, shared - self.shared_mean)
+        diagonal[last:] += np.where(held, 1.0, self.shared_precision)
+        return sums
 
-        Of the information of the scores with others only their rows, and that across scores to
-        `pairs`, of shape (system * system,).
-        """
+    @property
+    def width(self) -> int:
+        """How many scores may meet one score."""
+        return self.size
+
+    def _add(self, terms: Terms, some: Rows, sums: "Sums") -> None:
+        """Add what a block of votes tells."""
         first, second, x = self.data.first[some], self.data.second[some], self.design[some]
         size, level = self.size, terms.level
         weighted = terms.bend[:, np.newaxis] * x
@@ -190,29 +197,33 @@ class PairRows(ZeroSumScores):
             leading = level.with_ahead[:, np.newaxis] * x
             shares += [0.5 * level.bend, level.slope, leading, level.mixed]
         halves = _incidence(first, second, (0.5, 0.5), size) @ np.column_stack(shares)
-        diagonal = np.einsum("ii->i", matrix)
-        diagonal[:size] += halves[:, 0]
+        sums.diagonal += halves[:, 0]
         across = -terms.bend
         if level is not None:
-            diagonal[:size] += halves[:, 1] + found[:, 1]
-            gradient[:size] += halves[:, 2]
-            matrix[:size, size:] += halves[:, 3:]
+            sums.diagonal += halves[:, 1] + found[:, 1]
+            sums.gradient[:size] += halves[:, 2]
+            sums.cross += halves[:, 3:]
             across += 0.25 * level.bend
-        gradient[:size] += found[:, 0]
-        matrix[:size, size:] += found[:, 2:]
-        np.add.at(pairs, first.astype(np.int64) * size + second, across)
-        gradient[size:] += np.concatenate([terms.slope @ x, terms.shared_slope.sum(axis=0)])
-        last = len(matrix) - self.n_shared
-        matrix[size:last, size:last] += x.T @ weighted
+        sums.gradient[:size] += found[:, 0]
+        sums.cross += found[:, 2:]
+        np.add.at(sums.pairs, first.astype(np.int64) * self.width + second % self.width, across)
+        k = x.shape[1]
+        sums.gradient[size : size + k] += terms.slope @ x
+        sums.gradient[size + k :] += terms.shared_slope.sum(axis=0)
         mixed = x.T @ terms.mixed
-        matrix[size:last, last:] += mixed
-        matrix[last:, size:last] += mixed.T
-        matrix[last:, last:] += terms.corner
+        sums.corner[:k, :k] += x.T @ weighted
+        sums.corner[:k, k:] += mixed
+        sums.corner[k:, :k] += mixed.T
+        sums.corner[k:, k:] += terms.corner
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
         gradient, information = self.expand(point)
         step = ascent_step(information()[0], self.held_rows(point)[0], gradient[0])[np.newaxis]
+        return self.shortened(point, step)
+
+    def shortened(self, point: Array, step: Array) -> Array:
+        """Return a step, of shape (1, p), halved until the objective rises."""
         last = step.shape[1] - self.n_shared
         bounded = self.likelihood.positive & (step[0, last:] < 0.0)
         if bounded.any():
@@ -230,6 +241,42 @@ class PairRows(ZeroSumScores):
     def reach(self, point: Array, step: Array) -> Array:
         """Return nothing: steps are safe already."""
         return np.zeros(len(step))
+
+
+@dataclass
+class Sums:
+    """What votes add up to at a point: the gradient, and the information in its parts.
+
+    Attributes
+    ----------
+    gradient : numpy.ndarray of shape (p,)
+        Of the scores, then of the other parameters.
+    diagonal : numpy.ndarray of shape (score,)
+        Information of each score.
+    pairs : numpy.ndarray of shape (score * width,)
+        That across the scores of the first and the second system, in this order alone.
+    cross : numpy.ndarray of shape (score, other)
+        That across scores and others.
+    corner : numpy.ndarray of shape (other, other)
+        That of the others.
+    """
+
+    gradient: Array
+    diagonal: Array
+    pairs: Array
+    cross: Array
+    corner: Array
+
+    @classmethod
+    def zero(cls, size: int, n_others: int, width: int) -> "Sums":
+        """Return sums of nothing."""
+        return cls(
+            np.zeros(size + n_others),
+            np.zeros(size),
+            np.zeros(size * width),
+            np.zeros((size, n_others)),
+            np.zeros((n_others, n_others)),
+        )
 
 
 def side_slopes(terms: Terms) -> tuple[Array, Array]:
@@ -419,11 +466,11 @@ def climb(
     exists = problem.prior.precision > 0.0
     if not exists.all():
         exists = connected() & ~problem.is_flat(optimum.point)
-    displace = partial(_displace, positive=problem.likelihood.positive)
-    return Fit.at(problem, optimum, (), unpack, exists=exists, displace=displace)
+    moved = partial(displace, positive=problem.likelihood.positive)
+    return Fit.at(problem, optimum, (), unpack, exists=exists, displace=moved)
 
 
-def _displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> Array:
+def displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> Array:
     """Move positive coordinates in proportion, which agrees to first order and keeps them so."""
     moved = free + deviations
     last = free.shape[-1] - len(positive)

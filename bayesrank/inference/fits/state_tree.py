@@ -1,0 +1,200 @@
+r"""Gaussian steps of scores along a tree of states, and systems of equations on it.
+
+The scores of a state are those of its parent plus independent normal steps; those of the root have
+a normal prior. Groups are the children of one root, periods a chain. The likelihood ties scores
+within a state, so that the information is block by block: a matrix for each state, multiples of
+the identity between a state and its parent, and a border of parameters that all states share.
+Elimination from the leaves to the root, then of the border, solves it in the time of one dense
+matrix for each state.
+
+References
+----------
+.. [1] H. Rue and L. Held. Gaussian Markov Random Fields: Theory and Applications. Chapman and Hall
+   (2005). https://doi.org/10.1201/9780203492024
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StateTree:
+    """How scores step from state to state.
+
+    Attributes
+    ----------
+    parent : numpy.ndarray of int and shape (state,)
+        The state before each, a lower number; -1 for the root, which is the first.
+    variance : numpy.ndarray of shape (state,)
+        Variance of each step, in squares of the scale of steps; not used for the root.
+    """
+
+    parent: NDArray[np.intp]
+    variance: Array
+
+    @classmethod
+    def star(cls, n_leaves: int) -> Self:
+        """Return a root with equal children."""
+        return cls(np.append(-1, np.zeros(n_leaves, dtype=np.intp)), np.ones(n_leaves + 1))
+
+    @classmethod
+    def chain(cls, durations: Array) -> Self:
+        """Return a walk with given times between its states."""
+        return cls(np.arange(-1, len(durations)), np.append(1.0, durations))
+
+    @property
+    def n_states(self) -> int:
+        """Number of states."""
+        return len(self.parent)
+
+    @property
+    def paths(self) -> Array:
+        """Sums of steps that lead to each state, of shape (state, state), without the root."""
+        found = np.zeros((self.n_states, self.n_states))
+        for state in range(1, self.n_states):
+            found[state] = found[self.parent[state]]
+            found[state, state] = np.sqrt(self.variance[state])
+        return found[:, 1:]
+
+    def precisions(self, scale: float, root: float) -> Array:
+        """Return the precision of each step, for a scale of steps; first that of the root."""
+        return np.append(root, 1.0 / (self.variance[1:] * scale**2))
+
+    def matrix(self, precisions: Array) -> Array:
+        """Return the precision matrix of the states of one system, of shape (state, state)."""
+        found = np.diag(precisions)
+        for state in range(1, self.n_states):
+            before, precision = self.parent[state], precisions[state]
+            found[before, before] += precision
+            found[before, state] = found[state, before] = -precision
+        return found
+
+
+@dataclass(frozen=True)
+class BlockTree:
+    """A positive definite matrix along a tree of states, factored.
+
+    Scores that sum to zero in every state: what blocks say along their sum is only what keeps them
+    regular.
+
+    Attributes
+    ----------
+    tree : StateTree
+        The states.
+    precisions : numpy.ndarray of shape (state,)
+        Of the steps.
+    inverse, root : numpy.ndarray of shape (state, system, system)
+        Inverses of the blocks as they are eliminated, and Cholesky factors.
+    border : numpy.ndarray of shape (state, system, shared)
+        The border as it is then.
+    corner : numpy.ndarray of shape (shared, shared)
+        The Cholesky factor of what is left of it.
+    anchors : numpy.ndarray of shape (state,)
+        What was added along the sums.
+    """
+
+    tree: StateTree
+    precisions: Array
+    inverse: Array
+    root: Array
+    border: Array
+    corner: Array
+    anchors: Array
+
+    @classmethod
+    def factor(
+        cls, tree: StateTree, precisions: Array, blocks: Array, border: Array, corner: Array
+    ) -> Self:
+        """Factor the information of the likelihood and the precision of the steps.
+
+        Parameters
+        ----------
+        tree, precisions
+            The steps.
+        blocks : numpy.ndarray of shape (state, system, system)
+            Information of the likelihood on the scores of each state.
+        border : numpy.ndarray of shape (state, system, shared)
+            That across scores and shared parameters.
+        corner : numpy.ndarray of shape (shared, shared)
+            That of the shared parameters, with their prior.
+
+        Returns
+        -------
+        BlockTree
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the matrix is not positive definite.
+        """
+        from scipy.linalg import cho_solve  # other fits of pairs do not need SciPy
+
+        n = blocks.shape[1]
+        own = np.diag(tree.matrix(precisions))
+        anchors = np.einsum("sii->s", blocks) / n + own
+        blocks = blocks + own[:, np.newaxis, np.newaxis] * np.eye(n)
+        blocks += (anchors / n)[:, np.newaxis, np.newaxis]
+        border, corner = border.copy(), corner.copy()
+        inverse, root = np.empty_like(blocks), np.empty_like(blocks)
+        for state in range(tree.n_states - 1, -1, -1):
+            root[state] = np.linalg.cholesky(blocks[state])
+            inverse[state] = cho_solve((root[state], True), np.eye(n))
+            told = inverse[state] @ border[state]
+            corner -= border[state].T @ told
+            if state:
+                before, step = tree.parent[state], precisions[state]
+                blocks[before] -= step**2 * inverse[state]
+                border[before] += step * told
+        return cls(tree, precisions, inverse, root, border, np.linalg.cholesky(corner), anchors)
+
+    def solve(self, scores: Array, shared: Array) -> tuple[Array, Array]:
+        """Solve for right sides of shape (state, system) and (shared,)."""
+        scores, shared = scores.copy(), shared.copy()
+        for state in range(self.tree.n_states - 1, -1, -1):
+            told = self.inverse[state] @ scores[state]
+            shared -= self.border[state].T @ told
+            if state:
+                scores[self.tree.parent[state]] += self.precisions[state] * told
+        if len(shared):
+            shared = np.linalg.solve(self.corner.T, np.linalg.solve(self.corner, shared))
+        for state in range(self.tree.n_states):
+            rest = scores[state] - self.border[state] @ shared
+            if state:
+                rest += self.precisions[state] * scores[self.tree.parent[state]]
+            scores[state] = self.inverse[state] @ rest
+        return _centred(scores), shared
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw from the Gaussian with this precision, (draw, state, system) and (draw, shared)."""
+        from scipy.linalg import solve_triangular
+
+        n_states, n, k = self.border.shape
+        shared = np.zeros((k, n_draws))
+        if k:
+            shared = np.linalg.solve(self.corner.T, rng.standard_normal((k, n_draws)))
+        scores = np.empty((n_states, n, n_draws))
+        for state in range(n_states):
+            rest = -self.border[state] @ shared
+            if state:
+                rest += self.precisions[state] * scores[self.tree.parent[state]]
+            noise = rng.standard_normal((n, n_draws))
+            scores[state] = self.inverse[state] @ rest
+            scores[state] += solve_triangular(self.root[state], noise, lower=True, trans=1)
+        return _centred(np.moveaxis(scores, -1, 0)), shared.T
+
+    @property
+    def log_determinant(self) -> float:
+        """Of the matrix on scores that sum to zero in every state."""
+        roots = np.log(np.einsum("sii->si", self.root)).sum()
+        whole = 2.0 * (roots + np.log(np.diag(self.corner)).sum())
+        sums = self.tree.matrix(self.precisions) + np.diag(self.anchors)
+        return float(whole - np.linalg.slogdet(sums)[1])
+
+
+def _centred(scores: Array) -> Array:
+    return scores - scores.mean(axis=-1, keepdims=True)

@@ -1,0 +1,52 @@
+"""The observed variables of models of paired comparisons, given how far systems are ahead."""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.tensor.special import log_softmax
+
+from bayesrank.models.distributions import BinomialReal, MultinomialReal
+from bayesrank.models.paired_data import Observed
+from bayesrank.models.score_priors import free_variable, positive_variable
+from bayesrank.priors import PriorLike, as_prior
+
+# How the results of a pair are named, seen from its first system.
+RESULTS = ["win", "loss", "tie"]
+
+
+def observe_bradley_terry(observed: Observed, ahead: Any) -> None:
+    """Observe the wins among decisive comparisons, of rows that have some."""
+    won, total = observed.results[:, 0], observed.results[:, :2].sum(axis=1)
+    BinomialReal("wins", n=total, logit_p=ahead, observed=won, dims=observed.dim)
+
+
+def observe_davidson(observed: Observed, ahead: Any, tie_prior: PriorLike) -> None:
+    """Observe wins, losses and ties in proportion to strengths and their geometric mean."""
+    log_tie = free_variable("log_tie_strength", as_prior(tie_prior))
+    pm.Deterministic("tie_strength", pt.exp(log_tie))
+    half = ahead / 2
+    each = pt.stack([half, -half, pt.zeros_like(half) + log_tie], axis=-1)
+    _observe_results(observed, log_softmax(each, axis=-1))
+
+
+def observe_rao_kupper(
+    observed: Observed, ahead: Any, threshold_prior: PriorLike, tie_strength: float | None = None
+) -> None:
+    """Observe wins, losses and ties with a threshold, which may be given."""
+    if tie_strength is None:
+        threshold = positive_variable("log_tie_strength", as_prior(threshold_prior))
+    else:
+        threshold = pt.log(pm.Data("fixed_tie_strength", np.float64(tie_strength)))
+    pm.Deterministic("tie_strength", pt.exp(threshold))
+    win, loss = -pt.softplus(threshold - ahead), -pt.softplus(threshold + ahead)
+    # The logarithm of kappa squared less 1.
+    tie = win + loss + 2 * threshold + pt.log1mexp(-2 * threshold)
+    _observe_results(observed, pt.stack([win, loss, tie], axis=-1))
+
+
+def _observe_results(observed: Observed, log_p: Any) -> None:
+    MultinomialReal(
+        "results", log_p=log_p, observed=observed.results, dims=(observed.dim, "result")
+    )

@@ -1,0 +1,276 @@
+"""Factories of paired comparisons whose abilities differ between groups, or change over time."""
+
+from typing import Any, Literal
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from bayesrank.battle_states import Period, groups_of, periods_of
+from bayesrank.battles import Battles
+from bayesrank.errors import DataError
+from bayesrank.formula import Design
+from bayesrank.models import paired
+from bayesrank.models.checked_data import checks_data
+from bayesrank.models.paired_data import Observed
+from bayesrank.models.paired_results import (
+    RESULTS,
+    observe_bradley_terry,
+    observe_davidson,
+    observe_rao_kupper,
+)
+from bayesrank.models.score_priors import positive_variable, zero_sum_score
+from bayesrank.options import Positive
+from bayesrank.priors import Normal, PriorLike, as_prior
+from bayesrank.views import Comparisons
+from bayesrank.vote_rows import VoteRows
+
+Likelihood = Literal["davidson", "bradley_terry", "rao_kupper"]
+
+
+@checks_data
+def hierarchical_comparisons(
+    comparisons: Comparisons,
+    *,
+    prior: PriorLike = Normal(0.0, 1.0),
+    likelihood: Likelihood = "davidson",
+    group_sd: Positive | None = None,
+    group_prior: PriorLike = "normal(0, 0.5)",
+    tie_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> pm.Model:
+    r"""Build a model of battles in groups, with partial pooling of abilities.
+
+    In a group :math:`g`, such as a category or a language, system :math:`i` has the ability
+
+    .. math:: \theta_{gi} = \mu_i + \delta_{gi}, \qquad \delta_{gi} \sim N(0, \tau^2)
+
+    and battles have the likelihood of Davidson, Bradley-Terry or Rao-Kupper in differences of
+    these. So a group with few battles borrows from the others, as much as groups are alike. The
+    score is the mean of the abilities over the groups. Abilities sum to zero in every group.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        :class:`~bayesrank.Battles` with groups; those of an empty name tell of :math:`\mu`. Counts,
+        which know no groups, have the model of the likelihood.
+    prior : prior or float, default Normal(0, 1)
+        Prior on :math:`\mu`, in logits; a float is the standard deviation of a normal.
+    likelihood : {"davidson", "bradley_terry", "rao_kupper"}, default "davidson"
+        The likelihood of a battle; Bradley-Terry ignores ties.
+    group_sd : float, optional
+        :math:`\tau`, how much abilities differ between groups, in logits; estimated by default.
+    group_prior : prior or float, default "normal(0, 0.5)"
+        Prior on :math:`\tau`, of which the positive half is taken; its location must be 0.
+    tie_prior : prior or float, default "normal(0, 2)"
+        Prior on the logarithm of the tie strength, of Rao-Kupper on its positive half.
+    formula : str, optional
+        Covariates of single battles, as in :func:`bayesrank.models.davidson`.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
+
+    Returns
+    -------
+    pymc.Model
+        Free ``typical_score`` with dims ``("system",)``, ``deviation`` in units of ``group_sd``
+        with dims ``("group", "system")``, ``group_sd``, and what the likelihood has;
+        ``group_score`` with dims ``("system", "group")`` and their mean ``score``; ``strength``,
+        its exponential.
+
+    Raises
+    ------
+    DataError
+        If battles have no groups, or there are no comparisons.
+
+    References
+    ----------
+    .. [1] A. Gelman and J. Hill. Data Analysis Using Regression and Multilevel/Hierarchical Models.
+       Cambridge University Press (2006). https://doi.org/10.1017/CBO9780511790942
+    .. [2] R. R. Davidson. On extending the Bradley-Terry model to accommodate ties in paired
+       comparison experiments. Journal of the American Statistical Association 65 (1970).
+       https://doi.org/10.1080/01621459.1970.10481082
+
+    Examples
+    --------
+    >>> from bayesrank import Battles
+    >>> log = Battles(["a", "a"], ["b", "b"], ["a", "tie"], group=["code", "prose"])
+    >>> [variable.name for variable in hierarchical_comparisons(log).free_RVs]
+    ['typical_score', 'group_sd', 'deviation', 'log_tie_strength']
+    """
+    further = {"formula": formula, "covariate_prior": covariate_prior}
+    if not isinstance(comparisons, Battles):
+        return _plain(comparisons, likelihood, tie_prior, prior=prior, **further)
+    states = groups_of(comparisons)
+    names = ("all", *states.names)
+    observed = _observed(comparisons, states.codes + 1, names, likelihood, formula)
+    coords = {"system": list(comparisons.systems), "group": list(states.names), "result": RESULTS}
+    with pm.Model(coords=observed.coords | coords) as model:
+        typical = zero_sum_score("typical_score", as_prior(prior).resolve(comparisons))
+        step = _scale("group_sd", group_sd, group_prior)
+        deviation = pm.ZeroSumNormal("deviation", 1.0, dims=("group", "system"))
+        abilities = typical + step * deviation
+        pm.Deterministic("group_score", abilities.T, dims=("system", "group"))
+        score = pm.Deterministic("score", abilities.mean(axis=0), dims="system")
+        pm.Deterministic("strength", pt.exp(score), dims="system")
+        everywhere = pt.concatenate([typical, abilities.flatten()])
+        ahead = observed.ahead(everywhere, covariate_prior)
+        _observe(likelihood, observed, ahead, tie_prior)
+    return model
+
+
+@checks_data
+def dynamic_comparisons(
+    comparisons: Comparisons,
+    *,
+    prior: PriorLike = Normal(0.0, 1.0),
+    period: Period = "month",
+    likelihood: Likelihood = "davidson",
+    walk_sd: Positive | None = None,
+    walk_prior: PriorLike = "normal(0, 0.5)",
+    tie_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> pm.Model:
+    r"""Build a model of battles whose abilities walk at random from period to period.
+
+    In period :math:`t` system :math:`i` has the ability :math:`\theta_{ti}`, where
+
+    .. math:: \theta_{ti} = \theta_{t-1,i} + \epsilon_{ti}, \qquad \epsilon_{ti} \sim N(0, \tau^2)
+
+    and battles have the likelihood of Davidson, Bradley-Terry or Rao-Kupper in differences of
+    these. The score is the ability in the last period. Abilities sum to zero in every period, so
+    that they are relative to the systems at hand.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        :class:`~bayesrank.Battles` with times. Counts, which know no times, have the model of the
+        likelihood.
+    prior : prior or float, default Normal(0, 1)
+        Prior on the abilities in the first period, in logits; a float is the standard deviation of
+        a normal.
+    period : {"month", "week"} or float, default "month"
+        Calendar months or weeks in UTC, or a number of days.
+    likelihood : {"davidson", "bradley_terry", "rao_kupper"}, default "davidson"
+        The likelihood of a battle; Bradley-Terry ignores ties.
+    walk_sd : float, optional
+        :math:`\tau`, how far abilities get in one period, in logits; estimated by default.
+    walk_prior : prior or float, default "normal(0, 0.5)"
+        Prior on :math:`\tau`, of which the positive half is taken; its location must be 0.
+    tie_prior : prior or float, default "normal(0, 2)"
+        Prior on the logarithm of the tie strength, of Rao-Kupper on its positive half.
+    formula : str, optional
+        Covariates of single battles, as in :func:`bayesrank.models.davidson`.
+    covariate_prior : prior or float, default "normal(0, 1)"
+        Prior on the coefficients of the covariates.
+
+    Returns
+    -------
+    pymc.Model
+        Free ``first_score`` with dims ``("system",)``, ``increment`` in units of ``walk_sd`` with
+        dims ``("step", "system")``, ``walk_sd``, and what the likelihood has; ``history`` with dims
+        ``("system", "period")`` and its end ``score``; ``strength``, its exponential.
+
+    Raises
+    ------
+    DataError
+        If battles have no times, or there are no comparisons.
+    ValueError
+        If `period` is unknown.
+
+    References
+    ----------
+    .. [1] L. Fahrmeir and G. Tutz. Dynamic stochastic models for time-dependent ordered paired
+       comparison systems. Journal of the American Statistical Association 89 (1994).
+       https://doi.org/10.1080/01621459.1994.10476882
+    .. [2] M. E. Glickman. Parameter estimation in large dynamic paired comparison experiments.
+       Journal of the Royal Statistical Society, Series C 48 (1999).
+       https://doi.org/10.1111/1467-9876.00159
+
+    Examples
+    --------
+    >>> from bayesrank import Battles
+    >>> log = Battles(["a", "a"], ["b", "b"], ["a", "tie"], time=[0, 40 * 86_400])
+    >>> [variable.name for variable in dynamic_comparisons(log).free_RVs]
+    ['first_score', 'walk_sd', 'increment', 'log_tie_strength']
+    """
+    further = {"formula": formula, "covariate_prior": covariate_prior}
+    if not isinstance(comparisons, Battles):
+        return _plain(comparisons, likelihood, tie_prior, prior=prior, **further)
+    states = periods_of(comparisons, period)
+    observed = _observed(comparisons, states.codes, states.names, likelihood, formula)
+    coords: dict[str, Any] = {"system": list(comparisons.systems), "result": RESULTS}
+    coords |= {"period": list(states.names), "step": list(states.names[1:])}
+    with pm.Model(coords=observed.coords | coords) as model:
+        first = zero_sum_score("first_score", as_prior(prior).resolve(comparisons))
+        history = first[np.newaxis]
+        if len(states.names) > 1:
+            step = _scale("walk_sd", walk_sd, walk_prior)
+            increment = pm.ZeroSumNormal("increment", 1.0, dims=("step", "system"))
+            path = pt.cumsum(increment, axis=0)
+            history = pt.concatenate([history, first + step * path])
+        pm.Deterministic("history", history.T, dims=("system", "period"))
+        score = pm.Deterministic("score", history[-1], dims="system")
+        pm.Deterministic("strength", pt.exp(score), dims="system")
+        ahead = observed.ahead(history.flatten(), covariate_prior)
+        _observe(likelihood, observed, ahead, tie_prior)
+    return model
+
+
+def _plain(
+    comparisons: Comparisons, likelihood: str, tie_prior: PriorLike, **options: Any
+) -> pm.Model:
+    """Return the model of counts, which know neither groups nor times."""
+    ties = {"davidson": "tie_prior", "rao_kupper": "threshold_prior"}
+    if likelihood in ties:
+        options[ties[likelihood]] = tie_prior
+    return getattr(paired, likelihood)(comparisons, **options)
+
+
+def _scale(name: str, value: float | None, prior: PriorLike) -> Any:
+    """Return the scale of steps, free where it is not given."""
+    return positive_variable(name, as_prior(prior)) if value is None else pt.constant(value)
+
+
+def _observed(
+    data: Battles,
+    state: NDArray[np.integer[Any]],
+    names: tuple[str, ...],
+    likelihood: str,
+    formula: str | None,
+) -> Observed:
+    """Return results of systems as they are in a state, numbered state by state."""
+    votes, n = VoteRows.of(data), len(data.systems)
+    at = state.astype(np.int64) * n
+    first, second = at + votes.first, at + votes.second
+    result = np.where(votes.outcome > 0, 0, np.where(votes.outcome < 0, 1, 2))
+    if formula is None:
+        size = n * len(names)
+        turned = first > second
+        low, high = np.where(turned, (second, first), (first, second))
+        result = np.where(turned & (result < 2), 1 - result, result)
+        pairs, row = np.unique(low * size + high, return_inverse=True)
+        first, second = np.divmod(pairs, size)
+    else:
+        row = np.arange(len(first))
+    results = np.zeros((len(first), 3))
+    np.add.at(results, (row, result), votes.weight)
+    labels = tuple(f"{system} ({name})" for name in names for system in data.systems)
+    design = Design.empty(len(first)) if formula is None else data.design(formula)
+    observed = Observed(labels, first, second, results, design)
+    told = results[:, :2] if likelihood == "bradley_terry" else results
+    kept = told.sum(axis=1) > 0.0
+    if not kept.any():
+        raise DataError("comparisons must hold one that tells of abilities; got none")
+    return observed.keep(kept)
+
+
+def _observe(likelihood: str, observed: Observed, ahead: Any, tie_prior: PriorLike) -> None:
+    if likelihood == "bradley_terry":
+        observe_bradley_terry(observed, ahead)
+    elif likelihood == "davidson":
+        observe_davidson(observed, ahead, tie_prior)
+    else:
+        observe_rao_kupper(observed, ahead, tie_prior)
