@@ -64,7 +64,7 @@ def groups_of(data: Battles) -> States:
     kept = [name for name in names if name]
     place = np.array([kept.index(name) if name else -1 for name in names])
     if not kept:
-        raise DataError("battles must have groups; got empty names alone")
+        raise DataError("battles must have groups; got only empty names")
     return States(place[data.group.codes], tuple(kept))
 
 

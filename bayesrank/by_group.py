@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesrank.battle_states import groups_of
+from bayesrank.battles import Battles
+from bayesrank.catalog import default_method, find_method
 from bayesrank.errors import DataError
 from bayesrank.method import Method
 from bayesrank.ranking import rank
@@ -21,20 +24,26 @@ type GroupWeights = str | Mapping[str, float]
 
 
 def rank_by_group(
-    data: Responses,
+    data: Responses | Battles,
     method: str | Method | None = None,
     *,
     random_seed: int | None = None,
+    result: "xr.DataTree | None" = None,
     **settings: Any,
 ) -> "dict[str, xr.DataTree]":
-    """Rank the systems on each group of questions by itself.
+    """Rank the systems on each group of questions, or of battles.
+
+    Each group is ranked by itself; but by ``hierarchical_comparisons``, the default for battles,
+    all come from one posterior, with all systems in each.
 
     Parameters
     ----------
-    data : Responses
-        Outcomes, whose questions have groups.
+    data : Responses or Battles
+        Outcomes whose questions have groups, or battles that have them.
     method, random_seed, **settings
         As in :func:`bayesrank.rank`. Groups have seeds of their own.
+    result : xarray.DataTree, optional
+        What :func:`bayesrank.rank` returned for all of the data, which is not found again.
 
     Returns
     -------
@@ -45,7 +54,7 @@ def rank_by_group(
     Raises
     ------
     DataError
-        If questions have no groups.
+        If questions, or battles, have no groups.
 
     Examples
     --------
@@ -54,15 +63,32 @@ def rank_by_group(
     >>> {name: tree["ranking"]["score"].values.tolist() for name, tree in trees.items()}
     {'x': [0.5, 1.0], 'y': [1.0, 0.0]}
     """
-    names = list(_sizes(data))
+    from bayesrank.results.state_boards import group_boards  # loads pandas
+
+    if isinstance(data, Battles):
+        method = default_method(data, by_group=True) if method is None else method
+        row = method if isinstance(method, Method) else find_method(method)[0]
+        if "group_sd" in row.options:
+            if result is None:
+                result = rank(data, method, random_seed=random_seed, **settings)
+            return group_boards(result, data)
+    names = list(_sizes(data)) if isinstance(data, Responses) else list(groups_of(data).names)
     seeds: list[int | None] = [None] * len(names)
     if random_seed is not None:
         states = np.random.SeedSequence(checked_seed(random_seed)).generate_state(len(names))
         seeds = states.tolist()
     trees = {}
     for name, seed in zip(names, seeds, strict=True):
-        trees[name] = rank(data.select(groups=[name]), method, random_seed=seed, **settings)
+        trees[name] = rank(_part(data, name), method, random_seed=seed, **settings)
     return trees
+
+
+def _part(data: Responses | Battles, name: str) -> Responses | Battles:
+    """Return what a group holds."""
+    if isinstance(data, Responses):
+        return data.select(groups=[name])
+    states = groups_of(data)
+    return data.take(np.flatnonzero(states.codes == states.names.index(name)))
 
 
 def rank_weighted(

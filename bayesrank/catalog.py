@@ -26,13 +26,15 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 
-def default_method(data: Any) -> str:
+def default_method(data: Any, *, by_group: bool = False) -> str:
     """Return the method that ranks data when none is named.
 
     Parameters
     ----------
     data : Responses, Comparisons, Ballots, or what responses can be built from
         What is to be ranked.
+    by_group : bool, default False
+        Whether each group of battles is to be ranked as well, from one posterior.
 
     Returns
     -------
@@ -47,6 +49,8 @@ def default_method(data: Any) -> str:
     """
     if isinstance(data, Ballots):
         return "plackett_luce_map"
+    if by_group and getattr(data, "group", None) is not None:
+        return "hierarchical_comparisons"
     if isinstance(data, Comparisons):
         return "davidson" if data.ties.any() else "bradley_terry_map"
     return DEFAULT_METHOD

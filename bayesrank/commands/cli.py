@@ -149,7 +149,7 @@ def rank(
     # The scale of the outcomes, or that of the scores.
     scale = reading.pop("scale") if reading["scale"] == "elo" else None
     data = read_data(paths, **reading)
-    settings["method"] = settings["method"] or default_method(data)
+    settings["method"] = settings["method"] or default_method(data, by_group=by_group)
     say_weights(data, group_weights)
     with progress(f"Ranking by {settings['method']}"):
         tree = rank_or_weigh(data, group_weights, settings | options)
@@ -158,7 +158,12 @@ def rank(
     shown = as_arenas_print(tree, scale, anchor, min_votes)
     show(shown, columns=columns)
     if by_group:
-        print_groups(data, partial(show, columns=columns), settings | options)
+        print_groups(
+            data,
+            tree,
+            lambda board: show(as_arenas_print(board, scale, anchor, min_votes), columns=columns),
+            settings | options,
+        )
     if settings["draws"] != 0 and group_weights is None:
         with progress("Checking the ranking"):
             report = check_result(tree, data)

@@ -28,7 +28,9 @@ def group_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "[default: every question counts the same]",
     )(command)
     return click.option(
-        "--by-group", is_flag=True, help="Print a leaderboard of each group of questions as well."
+        "--by-group",
+        is_flag=True,
+        help="Print a leaderboard of each group of questions, or of battles, as well.",
     )(command)
 
 
@@ -58,14 +60,15 @@ def rank_or_weigh(
     return rank_weighted(data, group_weights=weights, **settings)
 
 
-def print_groups(data: Any, show: Callable[[Any], None], settings: dict[str, Any]) -> None:
-    """Print the leaderboard of each group."""
+def print_groups(
+    data: Any, tree: "xr.DataTree", show: Callable[[Any], None], settings: dict[str, Any]
+) -> None:
+    """Print the leaderboard of each group, of battles from the posterior of all if it has them."""
     from bayesrank.by_group import rank_by_group
 
-    _refuse_battles(data, "by_group")
-    for name, tree in rank_by_group(data, **settings).items():
+    for name, board in rank_by_group(data, result=tree, **settings).items():
         say(f"\nGroup {name}:")
-        show(tree)
+        show(board)
 
 
 def _refuse_battles(data: Any, argument: str) -> None:

@@ -1,6 +1,6 @@
 """What passes between rank(), the back ends and the result tree."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.battle_states import States, groups_of, periods_of
+from bayesrank.battle_states import groups_of, periods_of
 from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import DataError
 from bayesrank.method import Method, load_function
@@ -88,16 +88,11 @@ class Run:
         found, options = {}, self.options
         if options.get("formula") is not None:
             found["covariate"] = with_covariates(self.data).design(options["formula"]).terms
-        if isinstance(self.data, Battles):
-            found |= {dim: tuple(states.names) for dim, states in self._states()}
+        if isinstance(self.data, Battles) and "group_sd" in self.method.options:
+            found["group"] = groups_of(self.data).names
+        if isinstance(self.data, Battles) and "walk_sd" in self.method.options:
+            found["period"] = periods_of(self.data, options.get("period", "month")).names
         return found
-
-    def _states(self) -> Iterator[tuple[str, States]]:
-        """Yield the states of battles that the method tells apart, by their dim."""
-        if "group_sd" in self.method.options:
-            yield "group", groups_of(self.data)
-        if "walk_sd" in self.method.options:
-            yield "period", periods_of(self.data, self.options.get("period", "month"))
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:

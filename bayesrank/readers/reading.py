@@ -352,7 +352,9 @@ def _shares_on_a_scale(data: Responses) -> Iterator[str]:
     parts = [("system", name, data.values[[row]]) for row, name in enumerate(data.systems)]
     if data.groups is not None:
         groups = np.array(data.groups, dtype=object)
-        parts += [("group", name, data.values[:, groups == name]) for name in dict.fromkeys(data.groups)]
+        parts += [
+            ("group", name, data.values[:, groups == name]) for name in dict.fromkeys(data.groups)
+        ]
     for kind, name, scores in parts:
         fractions = (scores > 0.0) & (scores < 1.0)
         if fractions.any() and not (scores > 1.0).any():

@@ -14,6 +14,8 @@ _ELO_MEAN = 1000.0
 # Families of models whose scores are logits.
 _LOGITS = frozenset({"paired", "luce"})
 _SCORES = ("score", "score_lower", "score_upper", "lcb")
+# Scores among the parameters: of all battles, by group and by period.
+_BY_STATE = ("score", "group_score", "history")
 
 
 def rescale(
@@ -73,11 +75,12 @@ def rescale(
             raise ValueError(f"anchor must have a finite score; got {value!r}")
         shift = value - factor * float(ranking["score"].values[names.index(name)])
     moved = {name: factor * ranking[name] + shift for name in _SCORES if name in ranking}
-    posterior = result["posterior"].to_dataset()
     scaled = result.copy()
     scaled["ranking"] = xr.DataTree(ranking.assign(moved))
-    score = factor * posterior["score"] + shift
-    scaled["posterior"] = xr.DataTree(posterior.assign(score=score))
+    for group in {"posterior", "point_estimate"}.intersection(result.children):
+        known = result[group].to_dataset()
+        scores = {name: factor * known[name] + shift for name in _BY_STATE if name in known}
+        scaled[group] = xr.DataTree(known.assign(scores))
     scaled.attrs["score_scale"] = scale or "anchored"
     return scaled
 

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
 from bayesrank.inference.labels import label_index, label_parameters
@@ -77,20 +78,11 @@ def build_tree(
     -------
     xarray.DataTree
     """
-    systems = run.data.systems
-    ranking = summarize_point(estimate.score, systems)
+    systems, draws = run.data.systems, estimate.draws
+    ranking = summarize_scores(estimate.score, draws, run.data, ci_prob=ci_prob, lcb=lcb)
     evidence = summarize_evidence(run.data, ci_prob=ci_prob)
-    draws = estimate.draws
     if draws is None:
         draws = estimate.score[np.newaxis, np.newaxis]
-    else:
-        flat = draws.reshape(-1, len(systems))
-        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=estimate.score)
-        resolution = summarize_resolution(estimate.score, flat, systems, ci_prob=ci_prob)
-        ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
-        if isinstance(run.data, Comparisons):
-            ends = ranking["score_lower"].values, ranking["score_upper"].values
-            ranking["arena_rank"] = ("system", arena_rank(*ends))
     # Ranks do not depend on units, so scores are converted last.
     in_units = {
         name: ("system", run.in_units(ranking[name].values)) for name in _SCORES if name in ranking
@@ -122,6 +114,46 @@ def build_tree(
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(_attributes(run, estimate, preset))
     return tree
+
+
+def summarize_scores(
+    score: NDArray[np.float64],
+    draws: NDArray[np.float64] | None,
+    data: Data,
+    *,
+    ci_prob: float,
+    lcb: float,
+) -> xr.Dataset:
+    """Rank systems by their scores, and say what draws of these tell of the ranks.
+
+    Parameters
+    ----------
+    score : numpy.ndarray of shape (system,)
+        Estimates.
+    draws : numpy.ndarray of shape (chain, draw, system), or None
+        Draws of the scores.
+    data : Responses, Comparisons or Ballots
+        What was ranked.
+    ci_prob, lcb
+        As in :func:`build_tree`.
+
+    Returns
+    -------
+    xarray.Dataset
+        The group ``ranking`` of a result, but for what the data show.
+    """
+    systems = data.systems
+    ranking = summarize_point(score, systems)
+    if draws is None:
+        return ranking
+    flat = draws.reshape(-1, len(systems))
+    summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=score)
+    resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob)
+    ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
+    if isinstance(data, Comparisons):
+        ends = ranking["score_lower"].values, ranking["score_upper"].values
+        ranking["arena_rank"] = ("system", arena_rank(*ends))
+    return ranking
 
 
 def _mark_dropped(parameters: xr.Dataset) -> xr.Dataset:

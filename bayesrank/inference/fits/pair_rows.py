@@ -254,7 +254,7 @@ class Sums:
     diagonal : numpy.ndarray of shape (score,)
         Information of each score.
     pairs : numpy.ndarray of shape (score * width,)
-        That across the scores of the first and the second system, in this order alone.
+        That across the scores of the first and the second system, only in this order.
     cross : numpy.ndarray of shape (score, other)
         That across scores and others.
     corner : numpy.ndarray of shape (other, other)

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.laplace import zero_sum
+from bayesrank.inference.fits.fit import Fit, zero_sum
 from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pair_rows import PairRows, displace
@@ -177,20 +176,30 @@ class StateFit(Fit):
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw scales, then from the Gaussian at each; see :meth:`Fit.draw`."""
+        which, scales = self._scales(n_draws, rng)
+        free = np.empty((n_draws, len(self.free)))
+        for number, each in enumerate(self.grid):
+            (rows,) = np.nonzero(which == number)
+            if len(rows):
+                scores, shared = each.tree.draw(len(rows), rng)
+                moves = np.hstack([scores.reshape(len(rows), -1), shared])
+                free[rows] = self.displace(each.point, moves)
+        return {**self.unpack(free), self.step: scales}
+
+    def move(self, gradients: Array) -> dict[str, Array]:
+        """Return the parameters one Newton step away, with scales as they are drawn; see `Fit`."""
+        _, scales = self._scales(len(gradients), np.random.default_rng(len(gradients)))
+        return {**super().move(gradients), self.step: scales}
+
+    def _scales(
+        self, n_draws: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.integer[Any]], Array]:
+        """Draw points of the grid, and scales around them."""
         densities = np.array([each.density for each in self.grid])
         weights = np.exp(densities - densities.max())
         which = rng.choice(len(weights), n_draws, p=weights / weights.sum())
-        free = np.empty((n_draws, len(self.free)))
-        log_scale = np.empty(n_draws)
-        for number, each in enumerate(self.grid):
-            (rows,) = np.nonzero(which == number)
-            scores, shared = each.tree.draw(len(rows), rng)
-            moves = np.hstack([scores.reshape(len(rows), -1), shared])
-            free[rows] = self.displace(each.point, moves)
-            log_scale[rows] = each.log_scale
-        log_scale += self.width * (rng.random(n_draws) - 0.5)
-        drawn = self.unpack(free)
-        return {**drawn, self.step: np.exp(log_scale)}
+        centres = np.array([each.log_scale for each in self.grid])[which]
+        return which, np.exp(centres + self.width * (rng.random(n_draws) - 0.5))
 
 
 def fit_states(
@@ -252,10 +261,9 @@ def fit_states(
 
     def rows(votes: VoteRows, design: Design, precisions: Array) -> StateRows:
         bound = TwoSided(likelihood, votes)
-        priors = (effect_mean, effect_precision, *shared)
-        return StateRows(
-            nothing, bound, votes, design, *priors, tree, precisions, means - means.mean()
-        )
+        priors = (effect_mean, effect_precision, shared[0], shared[1])
+        steps = (tree, precisions, means - means.mean())
+        return StateRows(nothing, bound, votes, design, *priors, *steps)
 
     merged = votes if k else _merged(votes, n, n_states)
     problem = rows(merged, design if k else Design.empty(len(merged.first)), np.ones(n_states))
@@ -351,7 +359,7 @@ def _over_scales(
         return (at(float(np.log(step_sd))),), 0.0
     from scipy.optimize import minimize_scalar  # other fits of pairs do not need SciPy
 
-    found = minimize_scalar(
+    found: Any = minimize_scalar(
         lambda u: -at(u).density,
         bounds=np.log(_SCALES),
         method="bounded",

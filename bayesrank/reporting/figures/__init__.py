@@ -9,6 +9,7 @@ from bayesrank.reporting.figures.canvas import save_figure
 from bayesrank.reporting.figures.convergence import plot_convergence
 from bayesrank.reporting.figures.gold_agreement import plot_gold_agreement
 from bayesrank.reporting.figures.groups import plot_groups
+from bayesrank.reporting.figures.history import plot_history
 from bayesrank.reporting.figures.hodge_flow import plot_hodge_flow
 from bayesrank.reporting.figures.items import plot_difficulty, plot_item_curves
 from bayesrank.reporting.figures.leaderboard import plot_leaderboard
@@ -36,6 +37,7 @@ __all__ = [
     "plot_gold_agreement",
     "plot_group_scores",
     "plot_groups",
+    "plot_history",
     "plot_hodge_flow",
     "plot_item_curves",
     "plot_leaderboard",

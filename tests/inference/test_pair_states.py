@@ -1,0 +1,241 @@
+"""Paired comparisons whose abilities differ between groups, or walk from period to period."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bayesrank import METHODS, Battles, Comparisons, rank
+from bayesrank.battle_states import groups_of, periods_of
+from bayesrank.errors import DataError
+from bayesrank.inference.fits import pairs, state_table, table
+from bayesrank.inference.fits.pair_states import fit_states
+from bayesrank.inference.fits.state_tree import BlockTree, StateTree
+from bayesrank.method import load_function
+from bayesrank.priors import Normal
+
+DAY = 86_400.0
+TREES = {"star": StateTree.star(3), "chain": StateTree.chain(np.array([1.0, 2.0, 0.5]))}
+MODELS = {
+    "hierarchical_comparisons": ("group_score", "group_sd"),
+    "dynamic_comparisons": ("history", "walk_sd"),
+}
+
+
+def a_log(n=1200, *, n_systems=5, n_states=4, step=0.4, walk=False, seed=0, **columns):
+    """Return battles in states and the scores there, of shape (system, state)."""
+    rng = np.random.default_rng(seed)
+    steps = step * rng.normal(size=(n_states, n_systems))
+    score = rng.normal(size=n_systems) + (np.cumsum(steps, axis=0) if walk else steps)
+    state = np.sort(rng.integers(n_states, size=n))
+    first = rng.integers(n_systems, size=n)
+    second = (first + 1 + rng.integers(n_systems - 1, size=n)) % n_systems
+    length = rng.normal(size=n)
+    d = score[state, first] - score[state, second] + 0.5 * length
+    odds = np.stack([np.exp(d / 2), np.exp(-d / 2), np.full(n, 0.6)])
+    drawn = (rng.random(n) > np.cumsum(odds / odds.sum(axis=0), axis=0)).sum(axis=0)
+    names = np.array([f"s{k}" for k in range(n_systems)])
+    log = Battles(
+        names[first],
+        names[second],
+        np.array(["first", "second", "tie"])[drawn],
+        systems=names,
+        group=[f"g{k}" for k in state],
+        time=30 * DAY * state + rng.random(n),
+        covariates={"length": length},
+        **columns,
+    )
+    return log, (score - score.mean(axis=1, keepdims=True)).T
+
+
+def options_of(method):
+    return {"period": 30} if "period" in METHODS[method].options else {}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_elimination_is_the_inverse_on_sums_of_zero(name):
+    tree, rng = TREES[name], np.random.default_rng(0)
+    n_states, n, k = 4, 5, 2
+    weights = rng.gamma(1.0, size=(n_states, n, n))
+    weights += weights.swapaxes(1, 2)
+    blocks = np.array([np.diag(each.sum(axis=0)) - each for each in weights])
+    border = rng.normal(size=(n_states, n, k))
+    border -= border.mean(axis=1, keepdims=True)
+    precisions = tree.precisions(0.7, 1.3)
+    found = BlockTree.factor(tree, precisions, blocks, border, 30.0 * np.eye(k))
+    whole = np.kron(tree.matrix(precisions), np.eye(n))
+    for state in range(n_states):
+        place = slice(state * n, (state + 1) * n)
+        whole[place, place] += blocks[state]
+    flat = border.reshape(-1, k)
+    whole = np.block([[whole, flat], [flat.T, 30.0 * np.eye(k)]])
+    contrasts = np.linalg.svd(np.eye(n) - 1.0 / n)[0][:, : n - 1]
+    basis = np.zeros((n_states * n + k, n_states * (n - 1) + k))
+    basis[:-k, :-k], basis[-k:, -k:] = np.kron(np.eye(n_states), contrasts), np.eye(k)
+    reduced = basis.T @ whole @ basis
+    right = rng.normal(size=n_states * n + k)
+    scores, shared = found.solve(right[:-k].reshape(n_states, n), right[-k:])
+    expected = basis @ np.linalg.solve(reduced, basis.T @ right)
+    np.testing.assert_allclose(np.append(scores.ravel(), shared), expected, atol=1e-12)
+    assert found.log_determinant == pytest.approx(np.linalg.slogdet(reduced)[1])
+    scores, shared = found.draw(50_000, rng)
+    drawn = np.cov(np.hstack([scores.reshape(len(scores), -1), shared]), rowvar=False)
+    np.testing.assert_allclose(drawn, basis @ np.linalg.inv(reduced) @ basis.T, atol=0.005)
+    np.testing.assert_allclose(
+        np.linalg.inv(tree.matrix(precisions)), 1 / 1.3 + 0.49 * tree.paths @ tree.paths.T
+    )
+
+
+@pytest.mark.parametrize("formula", [None, "length"])
+@pytest.mark.parametrize("likelihood", ["davidson", "bradley_terry", "rao_kupper"])
+def test_derivatives_are_those_of_the_value(likelihood, formula):
+    data, _ = a_log(300, n_states=3)
+    tree = StateTree.star(3)
+    bound = getattr(pairs, likelihood)()
+    fit = fit_states(
+        bound,
+        data,
+        groups_of(data).codes + 1,
+        tree,
+        lambda free: {"score": free},
+        design=data.design(formula),
+        step="sd",
+        step_sd=0.5,
+        prior_precision=0.7,
+        tie_precision=0.3,
+        effect_precision=1.0,
+    )
+    assert fit.converged
+    rows = fit.rows()
+    problem = replace(rows, precisions=tree.precisions(0.5, 0.7))
+    point = fit.free[np.newaxis] + 0.05 * np.random.default_rng(1).normal(size=fit.free.shape)
+    steps = 1e-4 * np.eye(point.shape[1])[:, np.newaxis]
+    slopes = [(problem.value(point + s) - problem.value(point - s)) / 2e-4 for s in steps]
+    np.testing.assert_allclose(problem.gradient(point)[0], slopes, rtol=1e-5, atol=1e-4)
+    bends = [(problem.gradient(point - s) - problem.gradient(point + s))[0] / 2e-4 for s in steps]
+    np.testing.assert_allclose(problem.information(point)[0], bends, rtol=1e-5, atol=1e-4)
+    # At the optimum, votes one by one and merged ones have the same information.
+    held = problem.held_rows(point)[0]
+    own = rows.information(fit.free[np.newaxis])[0]
+    assert fit.information.shape == own.shape
+    assert held.shape[1] == 4
+
+
+@pytest.mark.parametrize("method", MODELS)
+@pytest.mark.parametrize(
+    ("likelihood", "formula"),
+    [("davidson", "length"), ("rao_kupper", None), ("bradley_terry", None)],
+)
+def test_the_kernel_finds_the_optimum_of_the_graph(method, likelihood, formula):
+    from bayesrank.inference.graph.fit import fit
+
+    data, _ = a_log(400, walk=method.startswith("dynamic"))
+    state, scale = MODELS[method]
+    options = {scale: 0.4, "likelihood": likelihood, "formula": formula, **options_of(method)}
+    found = getattr(state_table, method)(data, Normal(0.0, 0.8), **options)
+    graph = fit(
+        load_function(METHODS[method].function)(data, prior=Normal(0.0, 0.8), **options), "map"
+    )
+    assert found.converged
+    np.testing.assert_allclose(found.score, graph.point["score"], atol=1e-7)
+    np.testing.assert_allclose(found.parameters[state], graph.point[state], atol=1e-7)
+    if formula:
+        np.testing.assert_allclose(found.parameters["effect"], graph.point["effect"], atol=1e-7)
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_abilities_and_their_scale_are_recovered(method):
+    state, scale = MODELS[method]
+    inside, scales = [], []
+    for seed in range(12):
+        data, truth = a_log(1500, n_systems=8, walk=method.startswith("dynamic"), seed=seed)
+        result = rank(data, method, formula="length", random_seed=1, **options_of(method))
+        posterior = result["posterior"]
+        names = posterior[state].dims[-1]
+        truth = (
+            truth if names == "period" else truth[:, [int(g[1:]) for g in posterior[names].values]]
+        )
+        low, high = posterior[state].quantile([0.025, 0.975], dim=("chain", "draw")).values
+        inside.append(((low < truth) & (truth < high)).mean())
+        low, high = posterior[scale].quantile([0.005, 0.995], dim=("chain", "draw")).values
+        scales.append(low < 0.4 < high)
+        assert result["point_estimate"]["effect"][1] == pytest.approx(0.5, abs=0.25)
+    assert 0.91 < np.mean(inside) < 0.985
+    assert np.mean(scales) > 0.8
+
+
+def test_groups_with_few_battles_borrow_from_the_others():
+    data, _ = a_log(3000, n_states=3, step=0.05, seed=1)
+    few = np.flatnonzero((groups_of(data).codes < 2) | (np.arange(3000) % 100 == 0))
+    data = data.take(few)
+    pooled = rank(data, "hierarchical_comparisons", random_seed=1)["posterior"]["group_score"]
+    alone = rank(data.take(np.flatnonzero(data.group.codes == 2)), "davidson", random_seed=1)
+    spread = pooled.std(("chain", "draw")).sel(group="g2")
+    assert spread.mean() < 0.6 * alone["posterior"]["score"].std(("chain", "draw")).mean()
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_judges_with_a_taste_widen_the_intervals(method):
+    rng = np.random.default_rng(3)
+    judge = np.repeat(np.arange(40), 30)
+    taste = rng.normal(size=(40, 4))
+    first = rng.integers(4, size=1200)
+    second = (first + 1 + rng.integers(3, size=1200)) % 4
+    ahead = taste[judge, first] - taste[judge, second] + rng.logistic(size=1200)
+    data = Battles(
+        np.array(list("abcd"))[first],
+        np.array(list("abcd"))[second],
+        (ahead > 0) * 1,
+        judge=judge,
+        group=np.array(["x", "y"])[np.arange(1200) % 2],
+        time=np.arange(1200) * DAY / 20,
+    )
+    spreads = [
+        rank(data, method, unit=unit, random_seed=1, **options_of(method))["posterior"]["score"]
+        .std(("chain", "draw"))
+        .mean()
+        for unit in ("judge", "battle")
+    ]
+    assert spreads[0] > 1.2 * spreads[1]
+
+
+def test_counts_know_neither_groups_nor_times():
+    data, _ = a_log(200)
+    counts = Comparisons(data.wins, data.ties, systems=data.systems)
+    for method in MODELS:
+        one = getattr(state_table, method)(counts, Normal(0.0, 1.0))
+        np.testing.assert_array_equal(one.score, table.davidson(counts, Normal(0.0, 1.0)).score)
+    bare = Battles(["a", "b"], ["b", "a"], ["first", "tie"])
+    with pytest.raises(DataError, match="battles must have groups, such as their category"):
+        rank(bare, "hierarchical_comparisons", draws=0)
+    with pytest.raises(DataError, match="battles must have times for abilities over time"):
+        rank(bare, "dynamic_comparisons", draws=0)
+    with pytest.raises(ValueError, match="backend of dynamic_comparisons must be one of map, nuts"):
+        rank(bare, "dynamic_comparisons", backend="mle")
+
+
+def test_periods_are_those_of_the_calendar():
+    when = np.array(["2024-02-28T23:00", "2024-03-01T01:00", "2024-05-06T00:00"], "datetime64[s]")
+    log = Battles(["a"] * 3, ["b"] * 3, ["a"] * 3, time=when.astype(float))
+    months = periods_of(log, "month")
+    assert months.names == ("2024-02", "2024-03", "2024-04", "2024-05")
+    assert months.codes.tolist() == [0, 1, 3]
+    weeks = periods_of(log, "week")
+    assert weeks.names[0] == "2024-02-26"
+    assert weeks.names[-1] == "2024-05-06"
+    assert weeks.codes.tolist() == [0, 0, 10]
+    assert periods_of(log, 2).names[:2] == ("2024-02-28", "2024-03-01")
+    assert periods_of(log, 2).codes.tolist() == [0, 0, 33]
+    for period in ("year", 0, -1.0, True, None):
+        with pytest.raises(ValueError, match="period must be month, week or a positive number"):
+            periods_of(log, period)
+    with pytest.raises(DataError, match="period must make at most 1000 periods"):
+        periods_of(log, 0.01)
+
+
+def test_one_period_is_the_model_without_time():
+    data, _ = a_log(300, n_states=1)
+    one = rank(data, "dynamic_comparisons", draws=0)
+    np.testing.assert_allclose(
+        one["ranking"]["score"], rank(data, "davidson", draws=0)["ranking"]["score"], atol=1e-9
+    )
