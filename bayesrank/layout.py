@@ -47,6 +47,10 @@ class Column(NamedTuple):
     bars : sequence of (float, float, float), optional
         Low end, middle and high end of an interval that a page draws below each cell, as shares of
         the range of all.
+    marks : sequence of float, optional
+        A further mark on each bar, such as the lower bound.
+    densities : sequence of str, optional
+        Outline of a density above each bar, as a path of SVG in a box of 100 by 20.
     best : {"ascending", "descending"}, default "ascending"
         In which order the best come first.
     """
@@ -61,6 +65,8 @@ class Column(NamedTuple):
     styles: Sequence[str] | None = None
     name: str = ""
     bars: Sequence[tuple[float, float, float]] | None = None
+    marks: Sequence[float] | None = None
+    densities: Sequence[str] | None = None
     best: str = "ascending"
 
     @property

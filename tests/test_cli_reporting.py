@@ -26,7 +26,7 @@ def test_report_writes_one_page(run: Run, log: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "<h1>My systems</h1>" in text
     assert "good leads" in text
-    assert "Leaderboard by pass_at_k(k=2)" in text
+    assert ">pass_at_k(k=2)" in text
     assert f"Wrote {page}" in result.stderr
     assert result.stdout == ""
 
@@ -35,7 +35,7 @@ def test_report_takes_saved_results(run: Run, log: Path, tmp_path: Path) -> None
     saved, page = tmp_path / "result.nc", tmp_path / "report.html"
     run("rank", log, "--method", "avg", "--seed", 1, "-o", saved)
     run("report", saved, "-o", page)
-    assert "Leaderboard by avg" in page.read_text(encoding="utf-8")
+    assert "Mean grade over questions: avg (" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,39 @@ def test_methods_that_cannot_be_read_are_errors(
     assert not page.exists()
 
 
+def test_a_method_that_fails_is_a_line_in_the_page(run: Run, log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    methods = "avg, pass_at_k(k=99)"
+    result = run("report", log, "--methods", methods, "-o", page, "--draws", 20)
+    assert "pass_at_k(k=99) gave no result: " in result.stderr
+    assert "pass_at_k(k=99) gave no result: " in page.read_text("utf-8")
+    result = run("report", log, "--methods", "pass_at_k(k=99)", "-o", page, code=2)
+    assert "k must be" in result.stderr.splitlines()[-1]
+
+
+def test_report_adds_columns_of_a_table(run: Run, log: Path, tmp_path: Path) -> None:
+    page, costs = tmp_path / "report.html", tmp_path / "costs.csv"
+    costs.write_text("licence,model,cost\nopen,good,1.5\nclosed,bad,2\n", encoding="utf-8")
+    run("report", log, "-o", page, "--draws", 20, "--columns-from", costs)
+    text = page.read_text("utf-8")
+    assert '<section id="pareto"' in text
+    assert 'data-key="open">open</td>' in text
+    costs.write_text("system,cost\nother,1\n", encoding="utf-8")
+    result = run("report", log, "-o", page, "--draws", 20, "--columns-from", costs, code=2)
+    assert "must have systems of the result" in result.stderr.splitlines()[-1]
+
+
+def test_report_of_battles_takes_a_scale(run: Run, tmp_path: Path) -> None:
+    battles, page = tmp_path / "battles.csv", tmp_path / "report.html"
+    rows = ["a,b,model_a"] * 9 + ["a,b,model_b"] * 3 + ["b,c,model_a"] * 8 + ["b,c,tie"] * 4
+    battles.write_text("\n".join(["model_a,model_b,winner", *rows]), encoding="utf-8")
+    scale = ("--scale", "elo", "--anchor", "b=1200", "--min-votes", 20)
+    run("report", battles, "-o", page, "--draws", 20, *scale)
+    text = page.read_text("utf-8")
+    assert 'data-key="1200">1200</td>' in text
+    assert "preliminary: fewer than 20 votes." in text
+
+
 def test_report_refuses_an_absent_folder_before_it_computes(
     run: Run, log: Path, tmp_path: Path
 ) -> None:
@@ -72,7 +105,7 @@ def test_options_of_numbers_are_read(run: Run, log: Path, tmp_path: Path) -> Non
     page = tmp_path / "r.html"
     methods = "threshold_metric(threshold_weights=0.5,0.5), g_pass_at_k_tau(k=3, tau=0.5)"
     run("report", log, "--methods", methods, "-o", page, "--draws", 20)
-    assert "Leaderboard by threshold_metric(threshold_weights=0.5,0.5)" in page.read_text("utf-8")
+    assert "threshold_weights = [0.5, 0.5]" in page.read_text("utf-8")
 
 
 def test_report_studies_the_prior_on_request(run: Run, log: Path, tmp_path: Path) -> None:

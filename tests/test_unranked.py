@@ -20,7 +20,8 @@ from bayesrank.evaluation import compare
 from bayesrank.planning import plan_widths, should_stop, suggest
 from bayesrank.ranking import draw_scores
 from bayesrank.reporting.evidence import notes
-from bayesrank.reporting.tables import leaderboard_columns, to_json
+from bayesrank.reporting.plain_tables import to_json
+from bayesrank.reporting.tables import leaderboard_columns
 from bayesrank.views import Ballots
 
 SYSTEMS = ("a", "gone", "b", "c")

@@ -30,15 +30,21 @@ def as_arenas_print(
     """Return a result on the scale, with the anchor and the marks that were asked for."""
     from bayesrank.results.rating_scale import mark_preliminary, rescale
 
-    place = None
-    if anchor is not None:
-        name, equals, value = anchor.rpartition("=")
-        try:
-            place = name, float(value)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise ValueError(f"anchor must be NAME=SCORE; got {anchor!r}")
+    place = parse_anchor(anchor)
     if scale is not None or place is not None:
         tree = rescale(tree, scale, anchor=place)
     return tree if min_votes is None else mark_preliminary(tree, min_votes)
+
+
+def parse_anchor(text: str | None) -> tuple[str, float] | None:
+    """Return a system and its score, from NAME=SCORE."""
+    if text is None:
+        return None
+    name, equals, value = text.rpartition("=")
+    try:
+        score = float(value)
+    except ValueError:
+        equals, score = "", 0.0
+    if not equals:
+        raise ValueError(f"anchor must be NAME=SCORE; got {text!r}")
+    return name, score

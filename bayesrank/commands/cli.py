@@ -40,7 +40,8 @@ from bayesrank.commands.flags import (
 from bayesrank.commands.groups import group_options, print_groups, rank_or_weigh, say_weights
 from bayesrank.commands.methods import methods
 from bayesrank.commands.printing import leaderboard_options, print_leaderboard
-from bayesrank.commands.reporting import check, cite, completion, report
+from bayesrank.commands.report import report
+from bayesrank.commands.reporting import check, cite, completion
 from bayesrank.commands.rubrics import rubric
 from bayesrank.commands.studies import study
 

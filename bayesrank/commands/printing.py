@@ -46,7 +46,8 @@ def print_leaderboard(
 ) -> None:
     """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
     from bayesrank.reporting.evidence import legend, notes, run_line, said_elsewhere
-    from bayesrank.reporting.tables import frame_columns, to_json, to_markdown
+    from bayesrank.reporting.plain_tables import to_json, to_markdown
+    from bayesrank.reporting.tables import frame_columns
     from bayesrank.results.leaderboard import leaderboard
 
     frame = _rows(leaderboard(tree), top, sort)
@@ -80,7 +81,7 @@ def print_leaderboard(
 
 def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
     """Print names and numbers: in full precision for programs, rounded for people."""
-    from bayesrank.reporting.tables import plain_columns, to_json, to_markdown
+    from bayesrank.reporting.plain_tables import plain_columns, to_json, to_markdown
 
     if output_format in ("json", "csv"):
         _print_for_programs(frame, output_format, to_json)

@@ -1,11 +1,9 @@
-"""The commands ``bayesrank report``, ``check``, ``cite`` and ``completion``.
+"""The commands ``bayesrank check``, ``cite`` and ``completion``.
 
 Imports sit inside the functions that need them, as in :mod:`bayesrank.commands.cli`.
 """
 
 import json
-import logging
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -17,23 +15,16 @@ from click.shell_completion import get_completion_class
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS, default_method, find_method
 from bayesrank.commands.console import (
-    check_folder,
     complete_method,
     for_shell,
     inputs_argument,
-    note,
     progress,
     reading_options,
-    rename,
     seed_option,
 )
-from bayesrank.commands.flag_messages import PREFIX
-from bayesrank.commands.flags import backend_flags, default_backend, method_flags
 from bayesrank.commands.printing import print_columns
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bayesrank.checking import Report
     from bayesrank.layout import Column
     from bayesrank.method import Method
@@ -47,88 +38,6 @@ _CANNOT_RUN = 3
 _SHOWN = 10
 
 _SHELLS = ("bash", "zsh", "fish")
-
-# A comma that is not inside parentheses.
-_BETWEEN_METHODS = re.compile(r"\s*,\s*(?![^()]*\))")
-# One that is followed by the name of an option; others are between numbers.
-_BETWEEN_OPTIONS = re.compile(r"\s*,\s*(?=\w+\s*=)")
-_CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
-
-
-@click.command()
-@inputs_argument
-@click.option(
-    "--methods",
-    metavar="NAMES",
-    shell_complete=complete_method,
-    help="How to rank, the main method first: avg,borda or 'avg, pass_at_k(k=2)'.  "
-    f"[default: {DEFAULT_METHOD}; for battles a model with ties]",
-)
-@click.option(
-    "--prior-sensitivity",
-    "studied",
-    metavar="NAME",
-    shell_complete=complete_method,
-    help="Also rank by this method under several priors, and say how much they matter: one with a "
-    "likelihood, such as bradley_terry, or bayes where there are greedy outcomes.",
-)
-@click.option("--title", default="Ranking", show_default=True, help="Heading of the page.")
-@reading_options
-@click.option(
-    "--draws",
-    type=int,
-    metavar="N",
-    help="Draws per chain, of 4 chains.  [default: 1000 for nuts, else 500]",
-)
-@seed_option
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    callback=check_folder,
-    help="The page to write (.html).",
-)
-def report(
-    paths: tuple[str, ...],
-    methods: str | None,
-    studied: str | None,
-    title: str,
-    draws: int | None,
-    random_seed: int | None,
-    output: Path,
-    **reading: Any,
-) -> None:
-    """Write a report: one HTML page with everything in it.
-
-    INPUT is evaluation logs or battles as for `bayesrank rank`, or results that it saved with
-    --output (.nc, .zarr).
-    """
-    from bayesrank.readers import read_data
-    from bayesrank.reporting.page import report as write_report
-    from bayesrank.results.storage import load
-
-    results: list[xr.DataTree] | dict[str, xr.DataTree]
-    study = None
-    if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
-        if studied is not None:
-            raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")
-        rename(path="paths")
-        results = [load(path) for path in paths]
-    else:
-        calls = None if methods is None else _calls(methods)
-        to_study = {} if studied is None else _calls(studied)
-        if len(to_study) > 1:
-            raise click.UsageError(f"--prior-sensitivity must be one method; got {studied!r}")
-        data = read_data(paths, **reading)
-        results = _rank_all(data, calls or {default_method(data): {}}, draws, random_seed)
-        for call, options in to_study.items():
-            with progress("Ranking under several priors"):
-                study = _study_priors(data, call.partition("(")[0].strip(), options, random_seed)
-    with progress("Writing the report"):
-        written = write_report(results, output, title=title, prior_sensitivity=study)
-    note(f"Wrote {written}")
 
 
 @click.command()
@@ -298,7 +207,7 @@ def _facts(data: "Responses") -> dict[str, str]:
 
 
 def _print_reports(reports: "dict[str, Report]", output_format: str, **more: Any) -> None:
-    from bayesrank.reporting.tables import finding_columns
+    from bayesrank.reporting.plain_tables import finding_columns
 
     reports = {name: report.reworded(for_shell) for name, report in reports.items()}
     if output_format == "json":
@@ -335,58 +244,6 @@ def completion(shell: str) -> None:
     script = kind(context.command, {}, "bayesrank", "_BAYESRANK_COMPLETE")
     # The template alone: source() starts the shell to ask for its version.
     click.echo(script.source_template % script.source_vars())
-
-
-def _calls(methods: str) -> dict[str, dict[str, Any]]:
-    """Return options by method, from text such as "bayes, pass_at_k(k=2)"."""
-    calls = {}
-    for text in filter(None, _BETWEEN_METHODS.split(methods.strip())):
-        found = _CALL.fullmatch(text)
-        if found is None:
-            raise ValueError(f"methods must be names, or name(option=value); got {text!r}")
-        row, preset = find_method(found["name"])
-        flags = [*method_flags(row), *backend_flags(default_backend(row, preset))]
-        kinds = {(flag.name or "").removeprefix(PREFIX): flag.type for flag in flags}
-        options = {}
-        for option in filter(None, _BETWEEN_OPTIONS.split(found["options"] or "")):
-            name, _, value = (part.strip() for part in option.partition("="))
-            if name not in kinds:
-                known = ", ".join(kinds) or "none"
-                raise ValueError(f"options of {row.name} must be among: {known}; got {name!r}")
-            options[name] = kinds[name].convert(value, None, None)
-        calls[text] = options
-    if not calls:
-        raise ValueError(f"methods must be one name or more; got {methods!r}")
-    return calls
-
-
-def _rank_all(
-    data: "Responses | Comparisons",
-    calls: dict[str, dict[str, Any]],
-    draws: int | None,
-    random_seed: int | None,
-) -> "dict[str, xr.DataTree]":
-    from bayesrank.ranking import rank
-
-    results = {}
-    for call, options in calls.items():
-        name = call.partition("(")[0]
-        with progress(f"Ranking by {name}"):
-            results[call] = rank(data, name, draws=draws, random_seed=random_seed, **options)
-    return results
-
-
-def _study_priors(
-    data: "Responses | Comparisons", name: str, options: dict[str, Any], random_seed: int | None
-) -> "xr.Dataset":
-    from bayesrank.responses import Responses
-    from bayesrank.studies import prior_sensitivity
-
-    if not isinstance(data, Responses):
-        raise click.UsageError("--prior-sensitivity goes with outcomes of questions")
-    # ArviZ logs where to read about what the verdict says in words.
-    logging.getLogger("arviz_stats").setLevel(logging.ERROR)
-    return prior_sensitivity(data, name, random_seed=random_seed or 0, **options)
 
 
 def _kind(data: "Responses") -> str:

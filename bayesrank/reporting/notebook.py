@@ -10,8 +10,9 @@ from bayesrank.layout import Column
 from bayesrank.reporting.battle_summary import battle_facts
 from bayesrank.reporting.data_summary import summarize_responses
 from bayesrank.reporting.evidence import run_line, shrunk_note, unranked_notes
+from bayesrank.reporting.plain_tables import finding_columns, plain_columns
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.tables import finding_columns, frame_columns, plain_columns
+from bayesrank.reporting.tables import frame_columns
 from bayesrank.results.leaderboard import POINT_COLUMNS, leaderboard, ordered_columns
 
 if TYPE_CHECKING:

@@ -10,20 +10,27 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesrank.reporting.details import check_section, data_section, method_section
 from bayesrank.reporting.evidence import leader_notes
+from bayesrank.reporting.section import Section
 from bayesrank.reporting.sections import (
-    Section,
     agreement_section,
-    check_section,
-    data_section,
-    leaderboard_sections,
-    method_section,
+    data_figures,
+    history_section,
+    leaderboard_section,
+    pareto_section,
+    probability_sections,
     sensitivity_section,
 )
-from bayesrank.reporting.wording import headline
+from bayesrank.reporting.wording import headline, versions
+from bayesrank.results.leaderboard import ranked_rows
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
+
+    from bayesrank.responses import Responses
+    from bayesrank.views import Comparisons
 
 
 def report(
@@ -32,20 +39,38 @@ def report(
     *,
     title: str = "Ranking",
     prior_sensitivity: "xr.Dataset | None" = None,
+    columns: "pd.DataFrame | None" = None,
+    data: "Responses | Comparisons | None" = None,
+    failed: Mapping[str, str] | None = None,
+    scale: str | None = None,
+    anchor: tuple[str, float] | None = None,
+    min_votes: int | None = None,
 ) -> Path:
     """Write a report of one result or of several as a single HTML page.
 
     Parameters
     ----------
     results : xarray.DataTree, mapping of str to xarray.DataTree, or iterable of xarray.DataTree
-        What :func:`bayesrank.rank` returned. Of several results of the same systems, the first is
-        the main one; the agreement of all is shown. Names are those of the methods by default.
+        What :func:`bayesrank.rank` returned. Of several results from the same data, the first is
+        the main one, and the agreement of all is shown. Results from different data are a history:
+        the latest is the main one. Names are those of the methods by default.
     path : path-like
         Where to.
     title : str, default "Ranking"
         Heading of the page.
     prior_sensitivity : xarray.Dataset, optional
         What :func:`bayesrank.studies.prior_sensitivity` returned.
+    columns : pandas.DataFrame, optional
+        Further columns of the leaderboard, such as cost, date or licence, with the systems as its
+        index. Scores are drawn against each column of numbers, of which less is taken as better.
+    data : Responses or Comparisons, optional
+        What was ranked: some checks need single trials, which results do not hold.
+    failed : mapping of str to str, optional
+        Methods that gave no result, with the reason.
+    scale, anchor : optional
+        Scale of the scores, as in :func:`bayesrank.rescale`.
+    min_votes : int, optional
+        Systems with fewer outcomes or battles are marked as preliminary.
 
     Returns
     -------
@@ -55,7 +80,8 @@ def report(
     Raises
     ------
     ValueError
-        If there is no result, one has no ranking, or the systems of several differ.
+        If there is no result, one has no ranking, the systems of several methods differ, or no
+        system has a row in `columns`.
     FileNotFoundError
         If the folder of `path` does not exist.
 
@@ -69,20 +95,38 @@ def report(
     >>> "system 1 leads and is resolved from every other system" in page
     True
     """
-    named = name_results(results)
+    from bayesrank.results.rating_scale import mark_preliminary, rescale
+
+    def show(tree: "xr.DataTree") -> "xr.DataTree":
+        if scale is not None or anchor is not None:
+            tree = rescale(tree, scale, anchor=anchor)
+        return tree if min_votes is None else mark_preliminary(tree, min_votes)
+
+    history = name_results(results)
+    named = _same_data(history)
+    main = next(iter(named.values()))
+    shown = show(main)
+    known = set(map(str, ranked_rows(main)["system"]))
+    past = {} if len(history) == len(named) else _by_time(history, main)
+    if columns is not None and not known & set(map(str, columns.index)):
+        got = ", ".join(map(str, columns.index[:3]))
+        raise ValueError(f"columns must have systems of the result as its index; got {got}")
     sections = [
-        *leaderboard_sections(named),
+        leaderboard_section(shown, main, columns),
+        pareto_section(shown, columns),
+        *data_figures(main),
+        *probability_sections(main),
+        history_section({name: show(tree) for name, tree in past.items()}),
         agreement_section(named),
         sensitivity_section(prior_sensitivity),
         data_section(named),
-        check_section(named),
+        check_section(named, failed or {}, data),
         method_section(named),
     ]
-    main = next(iter(named.values()))
     text = _render(
         title=title,
         lead=" ".join([headline(main), *leader_notes(main)]),
-        created=main.attrs["created_at"],
+        main=main,
         sections=[section for section in sections if section is not None],
     )
     target = Path(path)
@@ -93,6 +137,23 @@ def report(
         draft.write_text(text, encoding="utf-8")
         draft.replace(target)
     return target
+
+
+def _same_data(results: "dict[str, xr.DataTree]") -> "dict[str, xr.DataTree]":
+    """Return the results from the data of the main one; of several data sets the latest."""
+    prints = {tree.attrs["fingerprint"] for tree in results.values()}
+    if len(prints) < 2:
+        return results
+    # Of several made at the same second, the last.
+    latest = max(reversed(results.values()), key=lambda tree: tree.attrs["created_at"])
+    mark = latest.attrs["fingerprint"]
+    return {name: tree for name, tree in results.items() if tree.attrs["fingerprint"] == mark}
+
+
+def _by_time(results: "dict[str, xr.DataTree]", main: "xr.DataTree") -> "dict[str, xr.DataTree]":
+    """Return the results by the method of the main one, the oldest first."""
+    same = [each for each in results.items() if each[1].attrs["method"] == main.attrs["method"]]
+    return dict(sorted(same, key=lambda each: each[1].attrs["created_at"]))
 
 
 def name_results(
@@ -143,7 +204,7 @@ def name_results(
     return named
 
 
-def _render(*, title: str, lead: str, created: str, sections: list[Section]) -> str:
+def _render(*, title: str, lead: str, main: "xr.DataTree", sections: list[Section]) -> str:
     from jinja2 import Environment, PackageLoader  # only pages need it
 
     environment = Environment(
@@ -153,5 +214,10 @@ def _render(*, title: str, lead: str, created: str, sections: list[Section]) -> 
         lstrip_blocks=True,
     )
     return environment.get_template("report.html").render(
-        title=title, lead=lead, created=created, sections=sections
+        title=title,
+        lead=lead,
+        created=main.attrs["created_at"],
+        version=versions(main).get("bayesrank", ""),
+        fingerprint=main.attrs["fingerprint"],
+        sections=sections,
     )

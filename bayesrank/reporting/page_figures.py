@@ -1,73 +1,77 @@
-"""The figures of a report, named and described for those who do not see them."""
+"""The figures of a report, named and described for those who do not see them.
 
+Each is drawn for a wide screen or paper, and again for a phone.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.reporting.figures import (
-    plot_groups,
-    plot_leaderboard,
-    plot_method_agreement,
-    plot_rank_probabilities,
-    plot_rank_sets,
-    plot_superiority,
-)
+from bayesrank.reporting import figures
+from bayesrank.reporting.figures.questions import observed_win_rates, separating_questions
 from bayesrank.reporting.svg import Cells, to_svg
-from bayesrank.reporting.tables import leaderboard_columns, range_cells
-from bayesrank.results.groups import split_letters
 from bayesrank.results.leaderboard import ranked_rows
 from bayesrank.results.numbers import probability_text
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+
+# Inches of the two widths; of a row on each; and above and below the rows.
+_WIDE, _NARROW = 7.2, 3.4
+_ROW_INCHES, _AROUND_INCHES = 0.17, 1.3
+_LOWEST = 2.6
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as SVG, with what stands below it."""
+    """A figure as SVG for wide screens and for narrow ones, with what stands below it."""
 
-    svg: str
+    wide: str
+    narrow: str
     caption: str
 
 
-def draw_forest(result: "xr.DataTree") -> Figure:
-    """Draw scores, with a tooltip per system."""
-    columns = leaderboard_columns(result)
-    tips = [
-        ", ".join(f"{column.header} {cell}" for column, cell in zip(columns, row, strict=True))
-        for row in zip(*(column.cells for column in columns), strict=True)
+def draw_questions(result: "xr.DataTree") -> tuple[Figure, list[str]]:
+    """Draw the questions that separate the systems, and return their names as well."""
+    shown = separating_questions(result)
+    texts = [["none" if np.isnan(each) else f"{each:.2g}" for each in row] for row in shown.grades]
+    cells = Cells(shown.systems, shown.questions, texts, "{row} on {column}: {value}")
+    figure = _draw(
+        lambda size: figures.plot_questions(result, figsize=size),
+        len(shown.systems),
+        name="questions-figure",
+        title="Mean grades on the questions that separate the systems",
+        description="A heat map with a row per system and a column per question, easy to hard.",
+        caption="Mean grades, systems by rank, on the questions on which systems that do well "
+        "elsewhere do better than the others.",
+        cells=cells,
+    )
+    return figure, shown.questions
+
+
+def draw_win_rates(result: "xr.DataTree") -> Figure:
+    """Draw the share of battles that each system won against each other."""
+    rate, battles = observed_win_rates(result)
+    names = ranked_rows(result)["system"].to_list()
+    texts = [
+        ["never met" if n == 0 else f"{share:.2f} of {n:,g}" for share, n in zip(*row, strict=True)]
+        for row in zip(rate, battles, strict=True)
     ]
-    drawn = to_svg(
-        plot_leaderboard(result),
-        name="forest-figure",
-        title="Scores with credible intervals",
-        description="A line per system, best on top: its score as a dot, its credible interval, "
-        "and a mark at the lower credible bound. The leaderboard holds the same numbers.",
-        rows=tips,
+    return _draw(
+        lambda size: figures.plot_win_rates(result, figsize=size),
+        len(names),
+        name="battles-figure",
+        title="Share of battles that each system won against each other",
+        description="A heat map with a row per system and a column per opponent, both by rank.",
+        caption="The share of its battles that the system of a row won against that of a column, "
+        "ties as half.",
+        cells=Cells(names, names, texts, "{row} against {column}: {value}"),
     )
-    return Figure(
-        drawn,
-        "Scores, credible intervals and lower credible bounds. Shading changes where every system "
-        "above is resolved from every one below.",
-    )
-
-
-def draw_rank_sets(result: "xr.DataTree") -> Figure:
-    """Draw sets of ranks."""
-    frame = ranked_rows(result)
-    ranges = range_cells(frame["rank_lower"], frame["rank_upper"])
-    tips = [f"{name}: ranks {each}" for name, each in zip(frame["system"], ranges, strict=True)]
-    drawn = to_svg(
-        plot_rank_sets(result),
-        name="rank-sets-figure",
-        title="Ranks that each system may have",
-        description="Per system its rank as a dot, the interval of its rank as a thick line, and "
-        "behind it, wider, the set of ranks that holds together with those of all others.",
-        rows=tips,
-    )
-    return Figure(drawn, "The ranks that each system may have, one by one and all at once.")
 
 
 def draw_rank_probabilities(result: "xr.DataTree") -> Figure:
@@ -76,35 +80,14 @@ def draw_rank_probabilities(result: "xr.DataTree") -> Figure:
     table = result["ranking"].to_dataset()["rank_probability"].sel(system=names)
     values = table.transpose("system", "position").values
     positions = [f"{position:g}" for position in table["position"].values]
-    drawn = to_svg(
-        plot_rank_probabilities(result),
+    return _draw(
+        lambda size: figures.plot_rank_probabilities(result, figsize=size),
+        len(names),
         name="rank-probabilities-figure",
         title="Rank probabilities of all systems",
         description="A heat map with a row per system and a column per rank.",
+        caption="The probability of each rank of each system.",
         cells=Cells(names, positions, _texts(values), "{row} has rank {column}: {value}"),
-    )
-    return Figure(drawn, "How probable each rank of each system is.")
-
-
-def draw_groups(result: "xr.DataTree") -> Figure:
-    """Draw groups."""
-    frame = ranked_rows(result)
-    drawn = to_svg(
-        plot_groups(result),
-        name="groups-figure",
-        title="Groups of systems that are not told apart",
-        description="A line per letter joins the systems of a group, none of which are resolved "
-        "from each other; a line across is a border that no group crosses. The leaderboard holds "
-        "the letters of every system.",
-        rows=[
-            f"{name}: {'group' if len(split_letters(letters)) == 1 else 'groups'} {letters}"
-            for name, letters in zip(frame["system"], frame["group"], strict=True)
-        ],
-    )
-    return Figure(
-        drawn,
-        "Systems that share a letter are not told apart. At a line across, every system above is "
-        "resolved from every one below.",
     )
 
 
@@ -113,41 +96,93 @@ def draw_superiority(result: "xr.DataTree") -> Figure:
     names = ranked_rows(result)["system"].to_list()
     values = result["ranking"].to_dataset()["superiority"].sel(system=names, opponent=names)
     texts = _texts(values.transpose("system", "opponent").values)
-    drawn = to_svg(
-        plot_superiority(result),
+    return _draw(
+        lambda size: figures.plot_superiority(result, figsize=size),
+        len(names),
         name="superiority-figure",
         title="Probability that one system is better than another",
         description="A heat map with a row per system and a column per opponent, both by rank.",
+        caption="The probability that the system of a row is better than that of a column.",
         cells=Cells(names, names, texts, "{row} is better than {column}: {value}"),
     )
-    return Figure(
-        drawn, "The probability that the system of a row is better than that of a column."
+
+
+def draw_pareto(
+    result: "xr.DataTree", values: Mapping[str, float], label: str, name: str
+) -> Figure:
+    """Draw scores against a number of each system."""
+    return _draw(
+        lambda size: figures.plot_pareto(result, values, label=label, figsize=size),
+        0,
+        name=name,
+        title=f"Score against {label}",
+        description="A point per system. Those that no other system beats in both are numbered, "
+        "joined and named.",
+        caption=f"Scores with their intervals against {label}, of which less is taken as better.",
     )
 
 
-def draw_agreement(results: "dict[str, xr.DataTree]") -> Figure:
+def draw_history(results: "Mapping[str, xr.DataTree]") -> Figure:
+    """Draw the scores of systems from one result to the next."""
+    n_systems = len({name for tree in results.values() for name in ranked_rows(tree)["system"]})
+    return _draw(
+        lambda size: figures.plot_results_over_time(results, figsize=size),
+        n_systems,
+        name="history-figure",
+        title="Scores from one result to the next",
+        description="A line per system through its scores, the six best in colour. The table holds "
+        "the same numbers.",
+        caption="Scores from the oldest result to the latest; the six that are best now are in "
+        "colour.",
+    )
+
+
+def draw_agreement(results: "Mapping[str, xr.DataTree]") -> Figure:
     """Draw the agreement of several rankings."""
-    drawn = to_svg(
-        plot_method_agreement(results),
+    return _draw(
+        lambda size: figures.plot_method_agreement(results, figsize=size),
+        len(results),
         name="agreement-figure",
         title="Agreement of the methods",
         description="A heat map of Kendall's tau-b between every two rankings: 1 for the same "
         "order, 0 for none in common, -1 for the reverse. The table of ranks holds the same facts.",
+        caption="Kendall's tau-b between rankings; columns are numbered as the rows are.",
     )
-    return Figure(drawn, "Kendall's tau-b between rankings; columns are numbered as the rows are.")
 
 
 def draw_sensitivity(study: "xr.Dataset") -> Figure:
     """Draw the ranks under several priors."""
-    from bayesrank.reporting.figures import plot_prior_sensitivity
-
-    drawn = to_svg(
-        plot_prior_sensitivity(study),
+    return _draw(
+        lambda size: figures.plot_prior_sensitivity(study, figsize=size),
+        study.sizes["system"] + study.sizes["prior"] / 2,
         name="sensitivity-figure",
         title="Ranks under several priors",
         description="A line per system through its ranks under the priors that were tried.",
+        caption="Ranks under the priors that were tried.",
     )
-    return Figure(drawn, "Ranks under the priors that were tried.")
+
+
+def _draw(
+    plot: "Callable[[tuple[float, float]], Drawing]",
+    n_rows: float,
+    *,
+    name: str,
+    title: str,
+    description: str,
+    caption: str,
+    cells: Cells | None = None,
+) -> Figure:
+    """Draw a figure at both widths, as high as its rows need."""
+    height = max(_AROUND_INCHES + _ROW_INCHES * n_rows, _LOWEST if n_rows else 4.2)
+    described: dict[str, Any] = {"title": title, "description": description, "cells": cells}
+    with warnings.catch_warnings():
+        # Text stays text, in the fonts of whoever reads the page.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font")
+        wide, narrow = (
+            to_svg(plot((width, height)), name=f"{name}-{kind}", **described)
+            for kind, width in (("wide", _WIDE), ("narrow", _NARROW))
+        )
+    return Figure(wide, narrow, caption)
 
 
 def _texts(values: NDArray[np.float64]) -> list[list[str]]:

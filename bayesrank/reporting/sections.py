@@ -1,108 +1,135 @@
-"""The sections of a report: headings, sentences, tables and figures, before any layout."""
+"""The sections of a report that show the ranking: what stands in them, before any layout."""
 
 import base64
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesrank.layout import Column
-from bayesrank.reporting.citations import bibtex, reference_link, reference_text
-from bayesrank.reporting.data_summary import summarize_result
 from bayesrank.reporting.evidence import legend, notes, run_line, said_elsewhere
+from bayesrank.reporting.leaderboard_table import (
+    battle_columns,
+    density_paths,
+    extra_columns,
+    numbers_by_system,
+)
 from bayesrank.reporting.page_figures import (
-    Figure,
     draw_agreement,
-    draw_forest,
-    draw_groups,
+    draw_history,
+    draw_pareto,
+    draw_questions,
     draw_rank_probabilities,
-    draw_rank_sets,
     draw_sensitivity,
     draw_superiority,
+    draw_win_rates,
 )
+from bayesrank.reporting.plain_tables import to_json, to_markdown
+from bayesrank.reporting.section import Section, Table
 from bayesrank.reporting.styled import to_html, to_latex
-from bayesrank.reporting.tables import (
-    finding_columns,
-    leaderboard_columns,
-    range_cells,
-    to_json,
-    to_markdown,
-)
-from bayesrank.reporting.wording import listing, settings, versions
+from bayesrank.reporting.tables import leaderboard_columns, range_cells
+from bayesrank.reporting.wording import method_title
 from bayesrank.results.leaderboard import leaderboard, ranked_rows
 from bayesrank.results.stored import ranking_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
-# Questions and systems that are named one by one; beyond, their number says enough.
-_MOST_NAMED = 200
+# More groups are no table that anybody reads.
+_MOST_GROUPS = 40
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table in HTML, and files of it to download: address by name."""
-
-    html: str
-    caption: str
-    files: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A line of the bibliography."""
-
-    text: str
-    link: str | None
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of the page; whatever is empty is left out.
-
-    `facts` is a list of subjects with what is said of them; `folded` holds texts that open on
-    request, by heading; `code` is text that is shown as it is.
-    """
-
-    name: str
-    heading: str
-    text: tuple[str, ...] = ()
-    facts: dict[str, str] = field(default_factory=dict)
-    tables: tuple[Table, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    references: tuple[Reference, ...] = ()
-    folded: dict[str, str] = field(default_factory=dict)
-    code: dict[str, str] = field(default_factory=dict)
-
-
-def leaderboard_sections(results: "dict[str, xr.DataTree]") -> list[Section]:
-    """Return the leaderboard of the main result with its figures, and those of the others."""
-    (name, main), *others = results.items()
-    has_draws = "superiority" in main["ranking"]
-    sections = [
-        Section(
-            "leaderboard",
-            f"Leaderboard by {name}",
-            (f"{run_line(main)}.", _how_to_read(main), *notes(main), *_definitions(main)),
-            tables=(_leaderboard_table(main, "leaderboard-table", name),),
+def leaderboard_section(
+    result: "xr.DataTree", original: "xr.DataTree", more: "pd.DataFrame | None"
+) -> Section:
+    """Return the leaderboard of a result, which may have scores on another scale than its model."""
+    systems = ranked_rows(result)["system"].to_list()
+    columns = (
+        battle_columns(original, with_elo=result.attrs.get("score_scale") != "elo"),
+        extra_columns(more, systems),
+    )
+    said = notes(result)
+    if more is not None:
+        lacking = sorted(set(map(str, systems)) - set(map(str, more.index)))
+        if lacking:
+            said.append(f"Without further columns: {', '.join(lacking)}.")
+    return Section(
+        "leaderboard",
+        "Leaderboard",
+        (
+            f"{method_title(result)}: {run_line(result)}.",
+            _how_to_read(result),
+            *said,
+            *_definitions(result),
         ),
-        Section("forest", "Scores", figures=(draw_forest(main),)),
+        tables=(_leaderboard_table(result, *columns),),
+    )
+
+
+def pareto_section(result: "xr.DataTree", more: "pd.DataFrame | None") -> Section | None:
+    """Return scores against every column of numbers that the user gave, or None without any."""
+    drawn = [
+        draw_pareto(result, values, label, f"pareto-figure-{number}")
+        for number, (label, values) in enumerate(numbers_by_system(result, more).items(), start=1)
     ]
-    if has_draws:
-        sections += [
-            Section("ranks", "Ranks", figures=(draw_rank_sets(main),)),
-            Section(
-                "probabilities", "Rank probabilities", figures=(draw_rank_probabilities(main),)
-            ),
-            Section("groups", "Groups", figures=(draw_groups(main),)),
-            Section("superiority", "Pairwise comparisons", figures=(draw_superiority(main),)),
-        ]
-    if others:
-        tables = tuple(
-            _leaderboard_table(tree, f"leaderboard-table-{number}", other)
-            for number, (other, tree) in enumerate(others, start=2)
+    return Section("pareto", "Score and cost", figures=tuple(drawn)) if drawn else None
+
+
+def data_figures(result: "xr.DataTree") -> list[Section]:
+    """Return what was observed: who answers which question, or who won against whom."""
+    from bayesrank.reporting.figures.questions import cell_grades
+
+    observed = result["observed_data"] if "observed_data" in result.children else {}
+    if cell_grades(result) is not None:
+        figure, names = draw_questions(result)
+        numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names, start=1))
+        questions = Section(
+            "questions",
+            "Questions that separate the systems",
+            figures=(figure,),
+            folded={"Questions by number": numbered},
         )
-        said = tuple(f"{other}: {text}" for other, tree in others for text in notes(tree))
-        sections.append(Section("others", "The other methods", said, tables=tables))
-    return sections
+        groups = _group_section(result)
+        return [questions, groups] if groups is not None else [questions]
+    if "wins" in observed:
+        return [Section("battles", "Battles", figures=(draw_win_rates(result),))]
+    return []
+
+
+def probability_sections(result: "xr.DataTree") -> list[Section]:
+    """Return pairwise comparisons and rank probabilities; none without draws."""
+    if "superiority" not in result["ranking"]:
+        return []
+    return [
+        Section("superiority", "Pairwise comparisons", figures=(draw_superiority(result),)),
+        Section("probabilities", "Rank probabilities", figures=(draw_rank_probabilities(result),)),
+    ]
+
+
+def history_section(results: "Mapping[str, xr.DataTree]") -> Section | None:
+    """Return how scores changed over several results, the oldest first, or None for one."""
+    if len(results) < 2:
+        return None
+    frames = {name: ranked_rows(tree).set_index("system") for name, tree in results.items()}
+    latest = [str(name) for frame in reversed(frames.values()) for name in frame.index]
+    systems = list(dict.fromkeys(latest))
+    columns = [Column("system", systems, meaning="In the order of the latest result.")]
+    for name, frame in frames.items():
+        aligned = frame.reindex(systems)
+        scores, ranks = (aligned[name].to_numpy(float).tolist() for name in ("score", "rank"))
+        cells = [
+            "" if np.isnan(s) else f"{s:.3f} ({r:g})" for s, r in zip(scores, ranks, strict=True)
+        ]
+        meaning = "Score, and the rank in parentheses."
+        columns.append(Column(name, cells, True, meaning, scores, best="descending"))
+    caption = "Scores and ranks from the oldest result to the latest"
+    return Section(
+        "history",
+        "History",
+        figures=(draw_history(results),),
+        tables=(Table(to_html(columns, name="history-table", caption=caption), caption),),
+    )
 
 
 def agreement_section(results: "dict[str, xr.DataTree]") -> Section | None:
@@ -112,16 +139,18 @@ def agreement_section(results: "dict[str, xr.DataTree]") -> Section | None:
     first = ranked_rows(next(iter(results.values())))["system"].to_list()
     columns = [Column("system", first, meaning="In the order of the first method.")]
     for name, tree in results.items():
-        rank = ranked_rows(tree).set_index("system")["rank"]
-        cells = [f"{rank[system]:g}" for system in first]
-        columns.append(Column(name, cells, True, f"Rank by {name}."))
+        frame = ranked_rows(tree).set_index("system")
+        cells = [f"{frame['rank'][system]:g}" for system in first]
+        columns.append(Column(name, cells, True, f"Rank by {method_title(tree)}."))
     caption = "The rank of every system by every method"
+    said = tuple(f"{name}: {text}" for name, tree in results.items() for text in notes(tree))
     return Section(
         "agreement",
         "Agreement of the methods",
         (
             "Where methods disagree on a pair of systems, look at the intervals of both before "
             "trusting either order.",
+            *said,
         ),
         figures=(draw_agreement(results),),
         tables=(Table(to_html(columns, name="agreement-table", caption=caption), caption),),
@@ -174,86 +203,6 @@ def _prior_tables(study: "xr.Dataset") -> tuple[Table, ...]:
     return (Table(to_html(columns, name="priors-table", caption=caption), caption),)
 
 
-def data_section(results: "dict[str, xr.DataTree]") -> Section:
-    """Return what was observed, and what is missing."""
-    summary = summarize_result(next(iter(results.values())))
-    if summary is None:
-        return Section("data", "Data", ("Battles between systems, without questions.",))
-    lacking = summary.missing_by_system()
-    folded = {
-        "Dead questions": ", ".join(summary.dead[:_MOST_NAMED]),
-        "Questions without any outcome": ", ".join(summary.unseen[:_MOST_NAMED]),
-        "Outcomes missing by system": ", ".join(
-            f"{system}: {count:,}" for system, count in list(lacking.items())[:_MOST_NAMED]
-        ),
-    }
-    text = ()
-    if summary.dead:
-        text = (
-            f"{len(summary.dead):,} of {len(summary.questions):,} questions have the same outcome "
-            "for every system and cannot tell systems apart.",
-        )
-    return Section(
-        "data",
-        "Data",
-        text,
-        facts=summary.facts(),
-        folded={heading: names for heading, names in folded.items() if names},
-    )
-
-
-def check_section(results: "dict[str, xr.DataTree]") -> Section:
-    """Return what the checks of every result say."""
-    from bayesrank.checking import check  # reports of saved results alone need not load it
-
-    reports = {name: check(tree) for name, tree in results.items()}
-    columns = [Column("result", [name for name, report in reports.items() for _ in report])]
-    tables = [finding_columns(report) for report in reports.values()]
-    columns += [
-        first._replace(cells=[cell for column in (first, *others) for cell in column.cells])
-        for first, *others in zip(*tables, strict=True)
-    ]
-    caption = "What the checks found"
-    table = to_html(columns, name="checks-table", caption=caption, sortable=False)
-    doubtful = [name for name, report in reports.items() if not report.trustworthy]
-    answer = (
-        f"With caution: read what the checks found of {listing(doubtful)}."
-        if doubtful
-        else "No check found anything doubtful."
-    )
-    return Section("checks", "Can this be trusted?", (answer,), tables=(Table(table, caption),))
-
-
-def method_section(results: "dict[str, xr.DataTree]") -> Section:
-    """Return how the results were computed, and whom to cite."""
-    from bayesrank.catalog import METHODS
-
-    keys: list[str] = []
-    titles = []
-    described = {name: settings(tree) for name, tree in results.items()}
-    subjects = list(dict.fromkeys(subject for facts in described.values() for subject in facts))
-    columns = [Column("setting", subjects)]
-    for name, facts in described.items():
-        columns.append(Column(name, [facts.get(subject, "none") for subject in subjects]))
-        row = METHODS.get(facts["method"])
-        if row is not None:
-            keys += row.citations
-            titles.append(f"{name}: {row.title}.")
-    caption = "How the results were computed"
-    table = Table(to_html(columns, name="settings", caption=caption, sortable=False), caption)
-    packages = versions(next(iter(results.values())))
-    cited = list(dict.fromkeys(keys))
-    return Section(
-        "methods",
-        "Methods",
-        tuple(titles),
-        tables=(table,),
-        facts={"versions": ", ".join(f"{name} {each}" for name, each in packages.items())},
-        references=tuple(Reference(reference_text(key), reference_link(key)) for key in cited),
-        code={"BibTeX": bibtex(cited)} if cited else {},
-    )
-
-
 def _how_to_read(result: "xr.DataTree") -> str:
     ranking = result["ranking"]
     if "lcb" not in ranking:
@@ -265,12 +214,38 @@ def _how_to_read(result: "xr.DataTree") -> str:
     )
 
 
-def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Table:
+def _group_section(result: "xr.DataTree") -> Section | None:
+    """Return the mean grade of every system on each group of questions, or None without groups."""
+    from bayesrank.reporting.figures.questions import cell_grades
+
+    grades, constant = cell_grades(result), result["constant_data"].to_dataset()
+    if grades is None or "question_group" not in constant:
+        return None
+    groups = constant["question_group"].values.astype(str)
+    names = list(dict.fromkeys(groups.tolist()))
+    if not 1 < len(names) <= _MOST_GROUPS:
+        return None
+    systems = ranked_rows(result)["system"].to_list()
+    values = grades.sel(system=systems).transpose("system", "question").values
+    columns = [Column("system", systems, meaning="In the order of the leaderboard.")]
+    for name in names:
+        part = values[:, groups == name]
+        known = np.isfinite(part)
+        mean = np.nansum(part, axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+        cells = ["" if np.isnan(each) else f"{each:.3f}" for each in mean]
+        meaning = f"Observed mean on the {part.shape[1]:,} questions of {name}."
+        columns.append(Column(name, cells, True, meaning, mean.tolist(), best="descending"))
+    caption = "Observed mean grade on each group of questions"
+    table = Table(to_html(columns, name="groups-table", caption=caption), caption)
+    return Section("groups", "Scores by group", tables=(table,))
+
+
+def _leaderboard_table(result: "xr.DataTree", ratings: list[Column], more: list[Column]) -> Table:
     """Return the leaderboard, by the conservative rank where there is one, with downloads."""
     said = said_elsewhere(result)
     columns = [each for each in leaderboard_columns(result) if each.header not in said]
     frame = ranked_rows(result)
-    caption = f"Leaderboard by {name}"
+    caption = "Leaderboard"
     if "lcb_rank" in frame:
         ranking = ranking_of(result).sel(system=frame["system"].to_list())
         joint = ranking["joint_rank_lower"].values, ranking["joint_rank_upper"].values
@@ -290,16 +265,24 @@ def _leaderboard_table(result: "xr.DataTree", identifier: str, name: str) -> Tab
         first = ("lcb rank", "system", f"lcb {tail}", "score", f"{prob} interval", "rank")
         place = {header: position for position, header in enumerate(first)}
         columns.sort(key=lambda each: place.get(each.header, len(first)))
+        score = next(i for i, each in enumerate(columns) if each.name == "score_lower")
+        columns[score] = density_paths(columns[score], result, frame)
+        # Of battles, the ratings stand beside the score.
+        columns[score + 1 : score + 1] = ratings
+        columns += more
         order = frame["lcb_rank"].to_numpy().argsort(kind="stable").tolist()
         columns = [_reorder(column, order) for column in columns]
-    html = to_html(columns, name=identifier, caption=caption)
+    else:
+        columns += [*ratings, *more]
+    html = to_html(columns, name="leaderboard-table", caption=caption)
     return Table(html, caption, _downloads(result))
 
 
 def _reorder(column: Column, order: "list[int]") -> Column:
-    keys = None if column.keys is None else [column.keys[i] for i in order]
-    bars = None if column.bars is None else [column.bars[i] for i in order]
-    return column._replace(cells=[column.cells[i] for i in order], keys=keys, bars=bars)
+    listed = ("keys", "bars", "marks", "densities")
+    given = {name: getattr(column, name) for name in listed}
+    moved = {name: [each[i] for i in order] for name, each in given.items() if each is not None}
+    return column._replace(cells=[column.cells[i] for i in order], **moved)
 
 
 def _definitions(result: "xr.DataTree") -> list[str]:

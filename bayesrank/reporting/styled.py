@@ -97,6 +97,8 @@ def to_html(columns: list[Column], *, name: str, caption: str, sortable: bool = 
         numeric=[column.align_right for column in columns],
         keys=[column.cells if column.keys is None else column.keys for column in columns],
         bars=[column.bars for column in columns],
+        marks=[column.marks for column in columns],
+        densities=[column.densities for column in columns],
         best=[column.best for column in columns],
     )
 

@@ -43,7 +43,6 @@ def to_svg(
     name: str,
     title: str,
     description: str,
-    rows: Sequence[str] = (),
     cells: Cells | None = None,
 ) -> str:
     """Return a figure as an element ``svg``.
@@ -56,8 +55,6 @@ def to_svg(
         Prefix of all identifiers in it, so that figures do not share any.
     title, description : str
         What it is, and what it shows, for those who do not see it.
-    rows : sequence of str, optional
-        Tooltips of the rows at 0, 1, ... of its first axes.
     cells : Cells, optional
         Tooltips of a heat map.
 
@@ -68,23 +65,15 @@ def to_svg(
     """
     import matplotlib as mpl
 
-    if figure.axes:
-        for row in range(len(rows)):
-            # On top of the marks, which would cover it for the pointer.
-            figure.axes[0].axhspan(row - 0.5, row + 0.5, alpha=0.0, zorder=9, gid=f"row-{row}")
     buffer = io.StringIO()
     # The salt makes the identifiers of clip paths the same in every run.
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name}
     with mpl.rc_context(settings):
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(
-            buffer, format="svg", transparent=True, bbox_inches="tight", metadata=nothing
-        )
+        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     text = buffer.getvalue()
     text = _rename(text[text.index("<svg") :], name)
     text = _in_theme(text)
-    for row, tip in enumerate(rows):
-        text = text.replace(f'id="{name}-row-{row}"', f'data-tip="{escape(tip)}"', 1)
     return _head(text, name, title, description, cells)
 
 

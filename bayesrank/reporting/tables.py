@@ -1,46 +1,24 @@
-"""Tables as text: what the command line prints and what goes into a report.
+"""Leaderboards as text, with numbers rounded to what their uncertainty supports."""
 
-For people (plain text, Markdown), numbers are rounded to what their uncertainty supports; for
-programs (JSON, CSV), every column is there in full precision.
-"""
-
-import json
 import math
-import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesrank.layout import Column
-from bayesrank.printable import printable
 from bayesrank.results.numbers import probability_text, short_letters
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesrank.checking import Report
 
 # Where no uncertainty says how many a number supports.
-_DECIMALS = 3
+DECIMALS = 3
 
-# In what order a narrow terminal does without columns of plain tables, the highest first.
-_SPARE = {
-    **dict.fromkeys(("draws infinite", "draws undefined"), 6),
-    **dict.fromkeys(("rho", "self min", "self max"), 5),
-    **dict.fromkeys(("z", "self sd", "tau min", "tau max"), 4),
-    **dict.fromkeys(("sd", "tau sd"), 3),
-    "mean": 2,
-    **dict.fromkeys(("superiority", "width"), 1),
-}
-_PROBABILITIES = ("superiority",)
-_STATISTICS = ("z", "rho")
-_COUNTS = ("trials", "further trials needed")
-
-# Of verdicts and groups on a terminal.
-_STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+# Of groups on a terminal.
 _GROUP_STYLES = ("cyan", "magenta", "yellow", "blue")
 
 
@@ -91,7 +69,7 @@ def frame_columns(
     decimals = _decimals(frame)
     score = Column(
         "score",
-        *_rounded(frame["score"], decimals),
+        *rounded_cells(frame["score"], decimals),
         "Point estimate; higher is better.",
         name="score",
         best="descending",
@@ -119,18 +97,18 @@ def frame_columns(
         *columns,
         Column(
             f"{prob} interval",
-            _intervals(frame["score_lower"], frame["score_upper"], decimals),
+            interval_cells(frame["score_lower"], frame["score_upper"], decimals),
             True,
             f"The score is in this interval with a probability of {prob}.",
             frame["score_lower"].to_list(),
             name="score_lower",
-            bars=_bars(frame["score_lower"], frame["score"], frame["score_upper"]),
+            bars=interval_bars(frame["score_lower"], frame["score"], frame["score_upper"]),
             best="descending",
         ),
         *evidence,
         Column(
             f"lcb {tail}",
-            *_rounded(frame["lcb"], decimals),
+            *rounded_cells(frame["lcb"], decimals),
             f"Lower credible bound: the score is below it with a probability of {tail}.",
             spare=4,
             name="lcb",
@@ -150,7 +128,7 @@ def frame_columns(
             f"The place of this system is in this range with a probability of {prob}.",
             frame["rank_lower"].to_list(),
             name="rank_lower",
-            bars=_bars(frame["rank_lower"], frame["rank"], frame["rank_upper"]),
+            bars=interval_bars(frame["rank_lower"], frame["rank"], frame["rank_upper"]),
         ),
         *_arena_column(frame),
         Column(
@@ -167,87 +145,7 @@ def frame_columns(
     ]
 
 
-def finding_columns(report: "Report") -> list[Column]:
-    """Return what a check found, one row per finding.
-
-    Parameters
-    ----------
-    report : Report
-        What :func:`bayesrank.checking.check` returned.
-
-    Returns
-    -------
-    list of Column
-    """
-    verdicts = [one.verdict for one in report]
-    return [
-        Column("topic", [one.topic for one in report]),
-        Column("verdict", verdicts, styles=[_STYLES.get(each, "") for each in verdicts]),
-        Column("finding", [one.sentence for one in report], text="sentence"),
-    ]
-
-
-def plain_columns(frame: "pd.DataFrame") -> list[Column]:
-    """Round a table of names and numbers for people.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Names, numbers, and what is true or not. Of intervals, a column ends in ``lower`` and the
-        next in ``upper``; numbers in the unit of the first interval get its decimals.
-
-    Returns
-    -------
-    list of Column
-        One column for the two ends of an interval.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> row = {"system": "a", "mean": 0.51234, "lower": 0.412, "upper": 0.613}
-    >>> table = pd.DataFrame([row])
-    >>> [column.cells for column in plain_columns(table)]
-    [['a'], ['0.51'], ['[0.41, 0.61]']]
-    """
-    ends = {
-        str(name): str(name).replace("lower", "upper") for name in frame if "lower" in str(name)
-    }
-    decimals = _DECIMALS
-    for low, high in list(ends.items())[:1]:
-        decimals = _supported(float(np.nanmedian(frame[high] - frame[low])) / 2.0)
-    columns = []
-    for name, values in frame.items():
-        header = str(name).replace("_", " ")
-        spare = _SPARE.get(header, 0)
-        if name in ends.values():
-            continue
-        if name in ends:
-            title = header.replace("lower", "interval")
-            cells = _intervals(values, frame[ends[str(name)]], decimals)
-            columns.append(Column(title, cells, True, spare=spare))
-        elif values.dtype.kind == "b":
-            columns.append(
-                Column(header, ["yes" if each else "no" for each in values], spare=spare)
-            )
-        elif values.dtype.kind in "iuf":
-            cells = _number_cells(header, values.to_numpy(), decimals if ends else _DECIMALS)
-            columns.append(Column(header, cells, True, spare=spare))
-        else:
-            columns.append(Column(header, [str(each) for each in values], spare=spare))
-    return columns
-
-
-def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:
-    """Return counts as whole numbers, probabilities as such, and others with some decimals."""
-    finite = values[np.isfinite(values)]
-    if (finite == finite.round()).all() and (values.dtype.kind != "f" or name in _COUNTS):
-        return [_count(each) if math.isfinite(each) else f"{each:g}" for each in values]
-    if name in _PROBABILITIES:
-        return [probability_text(each) for each in values]
-    return [f"{each:.{_DECIMALS if name in _STATISTICS else decimals}f}" for each in values]
-
-
-def _bars(
+def interval_bars(
     lower: ArrayLike, middle: ArrayLike, upper: ArrayLike
 ) -> list[tuple[float, float, float]] | None:
     """Return intervals as shares of the range of all; None where there is no range."""
@@ -258,7 +156,8 @@ def _bars(
     return [(a, b, c) for a, b, c in ((ends - low) / (high - low)).tolist()]
 
 
-def _intervals(lower: Iterable[float], upper: Iterable[float], decimals: int) -> list[str]:
+def interval_cells(lower: Iterable[float], upper: Iterable[float], decimals: int) -> list[str]:
+    """Return intervals as text."""
     ends = zip(lower, upper, strict=True)
     return [f"[{low:.{decimals}f}, {high:.{decimals}f}]" for low, high in ends]
 
@@ -269,7 +168,8 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
     if "observed_mean" in frame and not np.isnan(frame["observed_mean"].to_numpy()).all():
         # Scores may be Elo points, and shares of wins not.
         shares = frame["observed_mean"].dropna().between(0.0, 1.0).all()
-        cells, right = _rounded(frame["observed_mean"], max(decimals, 2) if shares else decimals)
+        places = max(decimals, 2) if shares else decimals
+        cells, right = rounded_cells(frame["observed_mean"], places)
         columns.append(
             Column(
                 "observed",
@@ -291,7 +191,7 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
             Column(
                 "n",
                 [
-                    f"{_count(n)}{_mark(bool(little), bool(early))}"
+                    f"{count_text(n)}{_mark(bool(little), bool(early))}"
                     for n, little, early in zip(frame["n_outcomes"], few, early, strict=True)
                 ],
                 True,
@@ -305,7 +205,7 @@ def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> li
         columns.append(
             Column(
                 "questions",
-                [_count(n) for n in frame["n_questions"]],
+                [count_text(n) for n in frame["n_questions"]],
                 True,
                 "Number of questions with an outcome.",
                 frame["n_questions"].to_list(),
@@ -363,91 +263,17 @@ def range_cells(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
     return [f"{low:g}" if low == high else f"{low:g}-{high:g}" for low, high in ends]
 
 
-def to_markdown(columns: list[Column]) -> str:
-    r"""Return a table in Markdown.
-
-    Parameters
-    ----------
-    columns : list of Column
-        The table.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(to_markdown([Column("rank", ["1"], align_right=True), Column("system", ["a|b"])]))
-    | rank | system |
-    | ---: | --- |
-    | 1 | a\|b |
-    """
-    rows = [
-        [column.header for column in columns],
-        ["---:" if column.align_right else "---" for column in columns],
-        *zip(*(column.cells for column in columns), strict=True),
-    ]
-    return "\n".join(f"| {' | '.join(map(_markdown_cell, row))} |" for row in rows)
-
-
-def _markdown_cell(text: str) -> str:
-    """Return text that ends no cell and starts no HTML or code."""
-    without_html = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", printable(text))
-    return re.sub(r"([|`])", r"\\\1", without_html)
-
-
-def to_json(frame: "pd.DataFrame") -> str:
-    """Return the rows of a leaderboard as a JSON list; numbers that do not exist become null.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        What :func:`bayesrank.leaderboard` returned.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> print(to_json(pd.DataFrame({"rank": [1], "system": ["a"], "lcb": [float("nan")]})))
-    [
-      {
-        "rank": 1,
-        "system": "a",
-        "lcb": null
-      }
-    ]
-    """
-    rows = [
-        {name: _finite_or_none(value) for name, value in row.items()}
-        for row in frame.to_dict(orient="records")
-    ]
-    text = json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
-    # JSON itself writes out the control characters of ASCII alone.
-    return "".join(
-        each if each == "\n" or printable(each) == each else f"\\u{ord(each):04x}" for each in text
-    )
-
-
-def _finite_or_none(value: Any) -> object:
-    import pandas as pd
-
-    return (
-        None if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)) else value
-    )
-
-
 def _ranks(values: Iterable[float]) -> tuple[list[str], bool]:
     return [f"{rank:g}" for rank in values], True
 
 
-def _rounded(values: Iterable[float], decimals: int) -> tuple[list[str], bool]:
+def rounded_cells(values: Iterable[float], decimals: int) -> tuple[list[str], bool]:
+    """Return numbers with some decimals, and that they end below one another."""
     return [f"{value:.{decimals}f}" for value in values], True
 
 
-def _count(value: float) -> str:
+def count_text(value: float) -> str:
+    """Return a number of outcomes or battles, of which there may be halves."""
     return f"{int(value):,}" if value == int(value) else f"{value:,.1f}"
 
 
@@ -457,11 +283,11 @@ def _decimals(frame: "pd.DataFrame") -> int:
         scale = float(np.median(frame["score_upper"] - frame["score_lower"])) / 2.0
     else:
         scale = float(np.ptp(frame["score"])) / 10.0
-    return _supported(scale)
+    return supported_decimals(scale)
 
 
-def _supported(scale: float) -> int:
+def supported_decimals(scale: float) -> int:
     """Return how many decimals show two digits of an uncertainty."""
     if not math.isfinite(scale) or scale <= 0.0:
-        return _DECIMALS
+        return DECIMALS
     return min(max(1 - math.floor(math.log10(scale)), 0), 6)

@@ -1,6 +1,7 @@
 """What a result says, in sentences."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 # Systems that are named one by one; of more, their number is said.
 _MOST_NAMED = 3
+
+_IMPERATIVE = re.compile(r"^(Score systems by (their |the )?|Build (the |an? )?)")
+_ASSIGNMENT = re.compile(r"\b([a-z]\w*)=(['\"]?)([^\s'\",;:()]*[^\s'\",;:().])\2")
 
 _TARGETS = {
     "benchmark": "the ranking is for these questions; only the trials vary",
@@ -68,6 +72,45 @@ def headline(result: "xr.DataTree") -> str:
     )
 
 
+def method_title(result: "xr.DataTree") -> str:
+    """Return what a result was ranked by, in words.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    str
+        The title of the method; its name where it is not of the catalogue.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> method_title(rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], "avg", random_seed=1))
+    'Mean grade over questions'
+    """
+    from bayesrank.catalog import METHODS
+
+    row = METHODS.get(result.attrs["method"])
+    if row is None:
+        return str(result.attrs["method"])
+    words = _IMPERATIVE.sub("", row.title)
+    return words[0].upper() + words[1:]
+
+
+def plain_advice(sentence: str) -> str:
+    """Return a sentence without assignments of Python.
+
+    Examples
+    --------
+    >>> plain_advice("Give the scores a proper prior: backend='map'.")
+    'Give the scores a proper prior: setting “backend” to “map”.'
+    """
+    return _ASSIGNMENT.sub(r"setting “\1” to “\3”", sentence)
+
+
 def settings(result: "xr.DataTree") -> dict[str, str]:
     """Return how a result was computed, as text by subject.
 
@@ -95,7 +138,6 @@ def settings(result: "xr.DataTree") -> dict[str, str]:
         "outcomes": scale_text(result),
         "draws": f"{n_draws:,}" if n_draws > 1 else "none, only the point estimate",
         "random seed": run["random_seed"],
-        "fingerprint of the data": run["fingerprint"],
         "computed at": run["created_at"],
     }
     return {subject: text for subject, text in facts.items() if text != "none"}

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -15,7 +16,9 @@ from bayesrank.reporting.page import name_results, report
 NASTY = '<script>alert("x")</script> & $y_1$ \N{SNOWMAN}'
 SYSTEMS = [NASTY, "b", "c"]
 DATA = Responses(
-    [[[1, 1, 1], [1, 1, 0]], [[1, 1, 1], [0, 1, 0]], [[1, 1, 1], [0, 0, -1]]], systems=SYSTEMS
+    [[[1, 1, 1], [1, 1, 0]], [[1, 1, 1], [0, 1, 0]], [[1, 1, 1], [0, 0, -1]]],
+    systems=SYSTEMS,
+    groups=["algebra", "geometry"],
 )
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -89,19 +92,17 @@ def test_links_inside_have_a_target(structure: Structure) -> None:
 def test_names_are_text_and_nothing_else(structure: Structure, text: str) -> None:
     assert structure.scripts == 1
     assert "<script>alert" not in text
-    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in text
+    assert "&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;" in text
 
 
 @pytest.mark.parametrize(
     "section",
     [
         "leaderboard",
-        "forest",
-        "ranks",
-        "probabilities",
+        "questions",
         "groups",
         "superiority",
-        "others",
+        "probabilities",
         "agreement",
         "data",
         "checks",
@@ -141,8 +142,8 @@ def test_downloads_hold_the_leaderboard(text: str) -> None:
 
 
 def test_figures_are_named_and_described(text: str) -> None:
-    figures = re.findall(r"<svg .*?</svg>", text, flags=re.DOTALL)
-    assert len(figures) == 6
+    figures = re.findall(r"<svg viewBox.*?</svg>", text, flags=re.DOTALL)
+    assert len(figures) == 2 * 4  # for wide and for narrow screens
     for figure in figures:
         tree = ElementTree.fromstring(figure)  # noqa: S314 our own file
         named = (tree.get("aria-labelledby") or "").split()
@@ -170,7 +171,42 @@ def test_battles_can_be_reported(tmp_path: Path) -> None:
     battles = Comparisons([[0, 6, 7], [2, 0, 5], [1, 3, 0]], systems=["x", "y", "z"])
     result = rank(battles, "bradley_terry", random_seed=1)
     text = report(result, tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "Battles between systems, without questions." in text
+    assert "<dt>battles</dt><dd>24</dd>" in text
+    assert '<section id="battles"' in text
+    headers = re.findall(r'<th scope="col"[^>]*>([^<]+)<', text)
+    assert headers[5:7] == ["Elo", "win rate"]
+
+
+def test_further_columns_have_a_pareto_figure_each(
+    results: dict[str, xr.DataTree], tmp_path: Path
+) -> None:
+    columns = pd.DataFrame({"cost": [3.0, 1.0], "licence": ["open", "closed"]}, index=["b", "c"])
+    page = report(results["bayes"], tmp_path / "r.html", columns=columns)
+    text = page.read_text(encoding="utf-8")
+    assert text.count('id="pareto-figure-') == text.count('id="pareto-figure-1-')
+    assert "Without further columns: " in text
+    with pytest.raises(ValueError, match="columns must have systems of the result as its index"):
+        report(results["bayes"], tmp_path / "r.html", columns=columns.set_axis(["x", "y"]))
+
+
+def test_results_from_other_data_are_a_history(tmp_path: Path) -> None:
+    old = rank(DATA.select(systems=["b", "c"]), "bayes", random_seed=1)
+    new = rank(DATA, "bayes", random_seed=1)
+    old.attrs["created_at"] = "2020-01-02T03:04:05+00:00"
+    text = report({"new": new, "old": old}, tmp_path / "r.html").read_text(encoding="utf-8")
+    history = text[text.index('<section id="history"') :]
+    assert re.findall(r'<th scope="col"[^>]*>([^<]+)<', history)[:3] == ["system", "old", "new"]
+    assert '<section id="agreement"' not in text
+    assert new.attrs["fingerprint"] in text
+    assert old.attrs["fingerprint"] not in text
+
+
+def test_methods_that_failed_and_advice_are_in_words(
+    results: dict[str, xr.DataTree], tmp_path: Path
+) -> None:
+    failed = {"mle": "no finite estimate exists: use backend='map'"}
+    text = report(results["bayes"], tmp_path / "r.html", failed=failed).read_text(encoding="utf-8")
+    assert "mle gave no result: no finite estimate exists: use setting “backend” to “map”" in text
 
 
 def test_prior_sensitivity_has_a_section(results: dict[str, xr.DataTree], tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 from bayesrank.layout import Column, to_text
-from bayesrank.reporting.tables import leaderboard_columns, to_json, to_markdown
+from bayesrank.reporting.plain_tables import to_json, to_markdown
+from bayesrank.reporting.tables import leaderboard_columns
 
 
 def result(scale: float = 1.0, *, draws: bool = True) -> xr.DataTree:

@@ -40,7 +40,6 @@ def draw_cells(
     *,
     ax: "Axes | None",
     figsize: tuple[float, float] | None = None,
-    square: bool = True,
     colours: "Colormap",
     limits: tuple[float, float],
     colour_label: str,
@@ -58,9 +57,7 @@ def draw_cells(
     ax : matplotlib.axes.Axes or None
         Where to draw; a new figure by default.
     figsize : (float, float), optional
-        Inches of a new figure; by default what its cells need.
-    square : bool, default True
-        Whether cells are as wide as high; if not, they fill the axes.
+        Inches of a new figure, which its cells fill; by default what square cells need.
     colours : matplotlib.colors.Colormap
         Strong at its ends, so that numbers there are white where their cell is opaque.
     limits : tuple of float
@@ -97,7 +94,7 @@ def draw_cells(
         vmin=limits[0],
         vmax=limits[1],
         interpolation="none",
-        aspect="equal" if square else "auto",
+        aspect="equal" if figsize is None else "auto",
     )
     if few and min(across, down) > _NUMBER_INCHES:
         opacity = image.to_rgba(values)[..., 3]
@@ -115,7 +112,7 @@ def draw_cells(
     # Two digits beside two digits touch sooner than rows do.
     digits = _TEXT if few else _TEXT - 1
     beside = _CHARACTER_INCHES * (max(map(len, columns)) + 0.7)
-    step = max(1, math.ceil(beside / max(min(across, down) if square else across, 0.01)))
+    step = max(1, math.ceil(beside / max(min(across, down) if figsize is None else across, 0.01)))
     axes.set_xticks(range(0, len(columns), step), columns[::step], fontsize=digits)
     axes.xaxis.label.set_fontsize(_TEXT + 1)
     axes.tick_params(length=0)

@@ -88,7 +88,7 @@ def name_ends(
     low, high = axes.get_ylim()
     gap = abs(high - low) * ROW_INCHES / max(height - _AROUND_INCHES, ROW_INCHES)
     kept = np.arange(len(names))
-    if gap * len(names) > abs(high - low) + 2.0 * gap:
+    if gap * (len(names) - 1) > abs(high - low) + gap / 4:
         most = max(int(abs(high - low) / gap), 1)
         coloured = np.flatnonzero([colour != MUTED for colour in colours])
         kept = coloured if len(coloured) else np.argsort(ends, kind="stable")
@@ -125,7 +125,11 @@ def name_ends(
 
 def _within(spots: NDArray[np.float64], gap: float, *limits: float) -> NDArray[np.float64]:
     """Keep names that are a gap apart between two limits, as long as there is room for them."""
-    low, high = min(limits), max(limits)
+    low, high = limits
+    # Where the axis starts, the labels of the other axis stand below.
+    lowest, highest = (
+        (low + gap / 4, high + gap / 2) if low < high else (high - gap / 2, low - gap / 4)
+    )
     place = np.argsort(np.argsort(spots, kind="stable"))
     steps = gap * place, gap * (len(spots) - 1 - place)
-    return np.maximum(np.minimum(spots, high + gap / 2 - steps[1]), low - gap / 2 + steps[0])
+    return np.maximum(np.minimum(spots, highest - steps[1]), lowest + steps[0])

@@ -15,6 +15,7 @@ from bayesrank.reporting.figures.canvas import (
 )
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import BLUE, INK, MUTED, ORANGE
+from bayesrank.reporting.figures.pareto import front, number_points
 from bayesrank.reporting.figures.side_labels import (
     LONGEST_NAME,
     ROW_INCHES,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 _TAU = "Kendall's tau-b"
 _NO_TAU = "No draw has a tau: every ranking ties all systems."
-# Width and height of a number of two digits.
-_NUMBER_POINTS = (11.0, 9.0)
 
 
 def plot_agreement(
@@ -281,15 +280,15 @@ def plot_tradeoff(
     if names != consistency["method"].values.tolist():
         raise ValueError("gold and consistency must be of the same methods; got others")
     x, y = (_select(study, n_trials)["tau_mean"].values for study in (consistency, gold))
-    front = _front(x, y)
+    unbeaten = front(x, y)
     # The legend has a line per name, and nothing beside it may shrink for it.
-    _, axes = take_axes(ax, 8.0, max(4.8, 0.6 + 0.19 * len(front)), figsize)
-    behind = ~np.isin(np.arange(len(names)), [method for point in front for method in point])
+    _, axes = take_axes(ax, 8.0, max(4.8, 0.6 + 0.19 * len(unbeaten)), figsize)
+    behind = ~np.isin(np.arange(len(names)), [method for point in unbeaten for method in point])
     if behind.any():
         look = {"color": MUTED, "markersize": 4.0, "alpha": 0.5, "label": "other methods"}
         axes.plot(x[behind], y[behind], "o", **look)
     known = np.isfinite(x) & np.isfinite(y)
-    for number, (method, *others) in enumerate(front, start=1):
+    for number, (method, *others) in enumerate(unbeaten, start=1):
         at = x[method], y[method]
         text = f"{number}  {shorten(names[method])}" + (f" (+{len(others)})" if others else "")
         axes.plot(*at, "o", color=BLUE, label=text)
@@ -299,26 +298,8 @@ def plot_tradeoff(
     for axis, values in ((axes.xaxis, x), (axes.yaxis, y)):
         tau_along(axis, values[known])
     figure = finish(axes, legend="beside", title="numbered: not beaten in both", empty=_NO_TAU)
-    _number_points(axes, [(x[method], y[method]) for method, *_ in front])
+    number_points(axes, [(x[method], y[method]) for method, *_ in unbeaten])
     return figure
-
-
-def _number_points(axes: "Axes", points: list[tuple[float, float]]) -> None:
-    """Write the numbers of points beside them, further off where they would collide."""
-    figure = axes.get_figure(root=True)
-    if figure is not None:
-        figure.draw_without_rendering()  # the layout decides how near points are
-    inches = axes.transData.transform(points) / axes.figure.get_dpi() if points else []
-    taken: list[NDArray[np.float64]] = []
-    for number, (at, place) in enumerate(zip(points, 72.0 * np.asarray(inches), strict=True), 1):
-        offset = np.array([4.0, 3.0])
-        while any((np.abs(place + offset - other) < _NUMBER_POINTS).all() for other in taken):
-            offset = offset + 6.0
-        taken.append(place + offset)
-        line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.6} if offset[0] > 4.0 else None
-        axes.annotate(
-            str(number), at, tuple(offset), textcoords="offset points", fontsize=8, arrowprops=line
-        )
 
 
 def _quantiles(values: NDArray[np.float64], shares: tuple[float, float]) -> NDArray[np.float64]:
@@ -357,16 +338,3 @@ def _reference(study: "xr.Dataset") -> str:
     names = {"gold": "the gold standard", "self": "the ranking from all trials"}
     reference = study.coords.get("reference")
     return names.get("" if reference is None else str(reference.values), "the reference")
-
-
-def _front(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[list[int]]:
-    """Return the points that no other one beats in both, from left to right; equals together."""
-    points: dict[tuple[float, float], list[int]] = {}
-    for i in np.flatnonzero(~(np.isnan(x) | np.isnan(y))):
-        points.setdefault((float(x[i]), float(y[i])), []).append(int(i))
-    unbeaten = {
-        (a, b): methods
-        for (a, b), methods in points.items()
-        if not any(c >= a and d >= b and (c, d) != (a, b) for c, d in points)
-    }
-    return [unbeaten[point] for point in sorted(unbeaten)]

@@ -26,6 +26,7 @@
     }
     heading.setAttribute("aria-sort", ascending ? "ascending" : "descending");
     body.append(...rows.map(([, row]) => row));
+    table.dispatchEvent(new Event("sorted"));
   };
 
   const show = (text, x, y) => {
@@ -64,26 +65,39 @@
     });
   }
 
-  // Long tables can be filtered by the name of the system.
+  // Long tables can be filtered by the name of the system, and cut after the first rows.
   const SHORT = 8;
   for (const table of document.querySelectorAll("table.sortable")) {
-    const rows = [...table.tBodies[0].rows];
+    const { rows } = table.tBodies[0];
     if (rows.length < SHORT) {
       continue;
     }
-    const label = document.createElement("label");
-    label.className = "filter";
+    const labels = ["Filter by name: ", "Show: "].map((text) => {
+      const label = document.createElement("label");
+      label.className = "filter";
+      label.append(text);
+      return label;
+    });
     const input = document.createElement("input");
     input.type = "search";
-    label.append("Filter by name: ", input);
-    table.parentElement.before(label);
-    input.addEventListener("input", () => {
+    const most = document.createElement("select");
+    const steps = [5, 10, 20, 50].filter((step) => step < rows.length);
+    most.add(new Option("all rows", Infinity));
+    steps.forEach((step) => most.add(new Option(`the first ${step}`, step)));
+    labels[0].append(input);
+    labels[1].append(most);
+    table.parentElement.before(...labels);
+    const refresh = () => {
       const wanted = input.value.trim().toLowerCase();
+      let left = Number(most.value);
       for (const row of rows) {
         const name = row.querySelector("th").textContent.toLowerCase();
-        row.hidden = !name.includes(wanted);
+        row.hidden = !name.includes(wanted) || left-- <= 0;
       }
-    });
+    };
+    input.addEventListener("input", refresh);
+    most.addEventListener("change", refresh);
+    table.addEventListener("sorted", refresh);
   }
 
   // Two systems side by side, from the probabilities that the heat map shows.
@@ -119,8 +133,8 @@
 
   const cellText = (image) => {
     const svg = image.closest("svg[data-cells]");
-    if (!svg) {
-      return null;
+    if (!svg || svg.querySelector("image") !== image) {
+      return null; // of a colour bar
     }
     svg.cells ??= JSON.parse(svg.dataset.cells);
     const { rows, columns, values, sentence } = svg.cells;

@@ -1,0 +1,137 @@
+"""The last sections of a report: the data, the checks, and how the results were computed."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bayesrank.layout import Column
+from bayesrank.reporting.battle_summary import battle_facts
+from bayesrank.reporting.citations import bibtex, reference_link, reference_text
+from bayesrank.reporting.data_summary import summarize_result
+from bayesrank.reporting.plain_tables import finding_columns
+from bayesrank.reporting.section import Reference, Section, Table
+from bayesrank.reporting.styled import to_html
+from bayesrank.reporting.wording import listing, method_title, plain_advice, settings, versions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrank.responses import Responses
+    from bayesrank.views import Comparisons
+
+    type Data = Responses | Comparisons
+
+# Questions and systems that are named one by one; beyond, their number says enough.
+_MOST_NAMED = 200
+
+
+def data_section(results: "dict[str, xr.DataTree]") -> Section:
+    """Return what was observed, and what is missing."""
+    summary = summarize_result(next(iter(results.values())))
+    if summary is None:
+        return _battles_section(next(iter(results.values())))
+    lacking = summary.missing_by_system()
+    folded = {
+        "Dead questions": ", ".join(summary.dead[:_MOST_NAMED]),
+        "Questions without any outcome": ", ".join(summary.unseen[:_MOST_NAMED]),
+        "Outcomes missing by system": ", ".join(
+            f"{system}: {count:,}" for system, count in list(lacking.items())[:_MOST_NAMED]
+        ),
+    }
+    text = ()
+    if summary.dead:
+        text = (
+            f"{len(summary.dead):,} of {len(summary.questions):,} questions have the same outcome "
+            "for every system and cannot tell systems apart.",
+        )
+    return Section(
+        "data",
+        "Data",
+        text,
+        facts=summary.facts(),
+        folded={heading: names for heading, names in folded.items() if names},
+    )
+
+
+def _battles_section(result: "xr.DataTree") -> Section:
+    """Return what was observed in battles."""
+    from bayesrank.checking.rebuild import rebuilt
+    from bayesrank.views import Comparisons
+
+    data = rebuilt(result)
+    facts = battle_facts(data) if isinstance(data, Comparisons) else {}
+    text = () if facts else ("The result does not hold the data.",)
+    return Section("data", "Data", text, facts=facts)
+
+
+def check_section(
+    results: "dict[str, xr.DataTree]", failed: Mapping[str, str], data: "Data | None"
+) -> Section:
+    """Return what the checks of every result say, and which methods gave no result."""
+    from bayesrank.checking import (
+        Finding,
+        Report,
+        check,
+    )  # reports of saved results alone need not load it
+
+    reports = {name: check(tree, data).reworded(plain_advice) for name, tree in results.items()}
+    # What goes for several results is said once.
+    found: dict[tuple[str, str, str], tuple[Finding, list[str]]] = {}
+    for name, report in reports.items():
+        for each in report:
+            same = found.setdefault((each.topic, each.verdict, each.sentence), (each, []))
+            same[1].append(name)
+    columns = finding_columns(Report(tuple(each for each, _ in found.values())))
+    if len(reports) > 1:
+        named = [names for _, names in found.values()]
+        cells = ["all" if len(each) == len(reports) else ", ".join(each) for each in named]
+        columns.insert(0, Column("result", cells))
+    caption = "What the checks found"
+    table = to_html(columns, name="checks-table", caption=caption, sortable=False)
+    doubtful = [name for name, report in reports.items() if not report.trustworthy]
+    answer = (
+        f"With caution: read what the checks found of {listing(doubtful)}."
+        if doubtful
+        else "No check found anything doubtful."
+    )
+    advice = (
+        "Whoever made the ranking can change the settings that a finding names."
+        if "setting “" in table
+        else ""
+    )
+    lines = [f"{name} gave no result: {plain_advice(reason)}" for name, reason in failed.items()]
+    return Section(
+        "checks",
+        "Can this be trusted?",
+        tuple(filter(None, (answer, advice, *lines))),
+        tables=(Table(table, caption),),
+    )
+
+
+def method_section(results: "dict[str, xr.DataTree]") -> Section:
+    """Return how the results were computed, and whom to cite."""
+    from bayesrank.catalog import METHODS
+
+    keys: list[str] = []
+    titles = []
+    described = {name: settings(tree) for name, tree in results.items()}
+    subjects = list(dict.fromkeys(subject for facts in described.values() for subject in facts))
+    columns = [Column("setting", subjects)]
+    for name, facts in described.items():
+        columns.append(Column(name, [facts.get(subject, "none") for subject in subjects]))
+        row = METHODS.get(facts["method"])
+        if row is not None:
+            keys += row.citations
+            titles.append(f"{name}: {method_title(results[name])}.")
+    caption = "How the results were computed"
+    table = Table(to_html(columns, name="settings", caption=caption, sortable=False), caption)
+    packages = versions(next(iter(results.values())))
+    cited = list(dict.fromkeys(keys))
+    return Section(
+        "methods",
+        "Methods",
+        tuple(titles),
+        tables=(table,),
+        facts={"versions": ", ".join(f"{name} {each}" for name, each in packages.items())},
+        references=tuple(Reference(reference_text(key), reference_link(key)) for key in cited),
+        code={"BibTeX": bibtex(cited)} if cited else {},
+    )

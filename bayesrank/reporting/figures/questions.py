@@ -1,0 +1,237 @@
+"""Heat maps of the data behind a result: grades by question, win rates by pair."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.reporting.figures.finish import finish
+from bayesrank.reporting.figures.heat import draw_cells
+from bayesrank.reporting.figures.labels import by_rank, rank_labels
+from bayesrank.reporting.figures.palette import diverging, sequential
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_QUESTIONS = 40
+
+
+class QuestionGrades(NamedTuple):
+    """Mean grades of shape (system, question): systems by rank, questions from easy to hard."""
+
+    systems: list[str]
+    questions: list[str]
+    grades: NDArray[np.float64]
+
+
+def separating_questions(
+    result: "xr.DataTree",
+    most: int = _MOST_QUESTIONS,
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+) -> QuestionGrades:
+    """Return the grades on the questions that separate the systems.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned for responses.
+    most : int, default 40
+        How many questions at most: those whose grades have the largest covariance with the mean
+        grades on all others.
+    systems, top
+        As in :func:`plot_questions`.
+
+    Returns
+    -------
+    QuestionGrades
+
+    Raises
+    ------
+    ValueError
+        If the result is not of responses, or a system is unknown.
+    """
+    ranking = by_rank(result, systems=systems, top=top)
+    names = ranking["system"].values.astype(str).tolist()
+    grades = cell_grades(result)
+    if grades is None:
+        raise ValueError("result must be of responses to show questions; got one of battles")
+    values = grades.transpose("system", "question").values
+    known = ~np.isnan(values)
+    total, n_seen = np.nansum(values, axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
+    others = (total - np.where(known, values, 0.0)) / np.maximum(n_seen - known, 1)
+    n_systems = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, values - np.nansum(values, axis=0) / n_systems, 0.0)
+    covariance = (centred * others).sum(axis=0) / n_systems
+    chosen = np.sort(np.argsort(-covariance, kind="stable")[:most])
+    shown = grades.sel(system=names).transpose("system", "question").values[:, chosen]
+    with np.errstate(invalid="ignore"):
+        mean = np.nansum(values[:, chosen], axis=0) / n_systems[chosen]
+    order = np.argsort(-mean, kind="stable")
+    questions = grades["question"].values.astype(str)[chosen][order]
+    return QuestionGrades(names, questions.tolist(), shown[:, order])
+
+
+def cell_grades(result: "xr.DataTree") -> "xr.DataArray | None":
+    """Return the mean grade of every system on every question; None for a result of battles."""
+    if "observed_data" not in result.children:
+        return None
+    observed = result["observed_data"].to_dataset()
+    if "grades" in observed:
+        return observed["grades"]
+    constant = result["constant_data"].to_dataset() if "constant_data" in result else {}
+    if "counts" not in observed or "category_weights" not in constant:
+        return None
+    counts = observed["counts"]
+    trials = counts.sum("category")
+    return (counts * constant["category_weights"]).sum("category") / trials.where(trials > 0)
+
+
+def plot_questions(
+    result: "xr.DataTree",
+    *,
+    most: int = _MOST_QUESTIONS,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw the mean grades of systems on the questions that separate them.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned for responses.
+    most : int, default 40
+        How many questions at most: those on which systems that do well elsewhere do well, and the
+        others do not.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its cells need.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A heat map: a row per system, best on top, and a column per question, easy to hard, by
+        number. :func:`separating_questions` has their names. What was not asked has no colour.
+
+    Raises
+    ------
+    ValueError
+        If the result is not of responses, or a system is unknown.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> result = rank([[[1, 1], [0, 1]], [[0, 1], [0, 0]]], "avg", target="benchmark", draws=0)
+    >>> plot_questions(result).axes[0].get_xlabel()
+    '2 questions, from easy to hard'
+    """
+    shown = separating_questions(result, most, systems=systems, top=top)
+    axes = draw_cells(
+        shown.grades,
+        rank_labels(by_rank(result, systems=systems, top=top)),
+        [str(number) for number in range(1, len(shown.questions) + 1)],
+        ax=ax,
+        figsize=figsize,
+        colours=sequential(),
+        limits=(0.0, max(1.0, float(np.nanmax(shown.grades, initial=0.0)))),
+        colour_label="mean grade",
+        numbers=~np.isnan(shown.grades),
+        number_text="{:.2g}".format,
+    )
+    axes.set_xlabel(f"{len(shown.questions)} questions, from easy to hard")
+    return finish(axes)
+
+
+def observed_win_rates(result: "xr.DataTree") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the share of battles that each system won against each other, and how many they were.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned for battles.
+
+    Returns
+    -------
+    rate, battles : numpy.ndarray of shape (system, opponent)
+        By rank; a tie is half a win, and who never met has no rate.
+
+    Raises
+    ------
+    ValueError
+        If the result holds no battles.
+    """
+    observed = result["observed_data"].to_dataset() if "observed_data" in result.children else {}
+    if "wins" not in observed:
+        raise ValueError("result must be of battles to show win rates; got one of responses")
+    order = by_rank(result)["system"].values
+    by_pair = {"system": order, "opponent": order}
+    wins, ties = (
+        observed[name].sel(by_pair).transpose("system", "opponent").values.astype(np.float64)
+        for name in ("wins", "ties")
+    )
+    battles = wins + wins.T + ties
+    with np.errstate(invalid="ignore"):
+        return (wins + ties / 2) / np.where(battles > 0, battles, np.nan), battles
+
+
+def plot_win_rates(
+    result: "xr.DataTree",
+    *,
+    figsize: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw which share of its battles each system won against each other.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned for battles.
+    figsize : (float, float), optional
+        Inches of a new figure; by default what its cells need.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A heat map, systems by rank; a tie is half a win, and pairs that never met have no colour.
+
+    Raises
+    ------
+    ValueError
+        If the result holds no battles.
+
+    Examples
+    --------
+    >>> from bayesrank import Comparisons, rank
+    >>> result = rank(Comparisons([[0, 6], [2, 0]]), "davidson", random_seed=1)
+    >>> [text.get_text() for text in plot_win_rates(result).axes[0].texts]
+    ['0.75', '0.25']
+    """
+    rate, _ = observed_win_rates(result)
+    ranking = by_rank(result)
+    axes = draw_cells(
+        rate,
+        rank_labels(ranking),
+        [f"{rank:g}" for rank in ranking["rank"].values],
+        ax=ax,
+        figsize=figsize,
+        colours=diverging(),
+        limits=(0.0, 1.0),
+        colour_label="share that the row won",
+        numbers=~np.isnan(rate),
+        number_text="{:.2f}".format,
+    )
+    axes.set_xlabel("opponent (by rank)")
+    return finish(axes, empty="No two systems met.")

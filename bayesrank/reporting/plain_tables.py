@@ -1,0 +1,191 @@
+"""Tables of names and numbers for people, and all of a table for programs."""
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.layout import Column
+from bayesrank.printable import printable
+from bayesrank.reporting.tables import DECIMALS, count_text, interval_cells, supported_decimals
+from bayesrank.results.numbers import probability_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrank.checking import Report
+
+# In what order a narrow terminal does without columns of plain tables, the highest first.
+_SPARE = {
+    **dict.fromkeys(("draws infinite", "draws undefined"), 6),
+    **dict.fromkeys(("rho", "self min", "self max"), 5),
+    **dict.fromkeys(("z", "self sd", "tau min", "tau max"), 4),
+    **dict.fromkeys(("sd", "tau sd"), 3),
+    "mean": 2,
+    **dict.fromkeys(("superiority", "width"), 1),
+}
+_PROBABILITIES = ("superiority",)
+_STATISTICS = ("z", "rho")
+_COUNTS = ("trials", "further trials needed")
+
+# Of verdicts on a terminal.
+_STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+
+
+def finding_columns(report: "Report") -> list[Column]:
+    """Return what a check found, one row per finding.
+
+    Parameters
+    ----------
+    report : Report
+        What :func:`bayesrank.checking.check` returned.
+
+    Returns
+    -------
+    list of Column
+    """
+    verdicts = [one.verdict for one in report]
+    return [
+        Column("topic", [one.topic for one in report]),
+        Column("verdict", verdicts, styles=[_STYLES.get(each, "") for each in verdicts]),
+        Column("finding", [one.sentence for one in report], text="sentence"),
+    ]
+
+
+def plain_columns(frame: "pd.DataFrame") -> list[Column]:
+    """Round a table of names and numbers for people.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Names, numbers, and what is true or not. Of intervals, a column ends in ``lower`` and the
+        next in ``upper``; numbers in the unit of the first interval get its decimals.
+
+    Returns
+    -------
+    list of Column
+        One column for the two ends of an interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = {"system": "a", "mean": 0.51234, "lower": 0.412, "upper": 0.613}
+    >>> table = pd.DataFrame([row])
+    >>> [column.cells for column in plain_columns(table)]
+    [['a'], ['0.51'], ['[0.41, 0.61]']]
+    """
+    ends = {
+        str(name): str(name).replace("lower", "upper") for name in frame if "lower" in str(name)
+    }
+    decimals = DECIMALS
+    for low, high in list(ends.items())[:1]:
+        decimals = supported_decimals(float(np.nanmedian(frame[high] - frame[low])) / 2.0)
+    columns = []
+    for name, values in frame.items():
+        header = str(name).replace("_", " ")
+        spare = _SPARE.get(header, 0)
+        if name in ends.values():
+            continue
+        if name in ends:
+            title = header.replace("lower", "interval")
+            cells = interval_cells(values, frame[ends[str(name)]], decimals)
+            columns.append(Column(title, cells, True, spare=spare))
+        elif values.dtype.kind == "b":
+            columns.append(
+                Column(header, ["yes" if each else "no" for each in values], spare=spare)
+            )
+        elif values.dtype.kind in "iuf":
+            cells = _number_cells(header, values.to_numpy(), decimals if ends else DECIMALS)
+            columns.append(Column(header, cells, True, spare=spare))
+        else:
+            columns.append(Column(header, [str(each) for each in values], spare=spare))
+    return columns
+
+
+def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:
+    """Return counts as whole numbers, probabilities as such, and others with some decimals."""
+    finite = values[np.isfinite(values)]
+    if (finite == finite.round()).all() and (values.dtype.kind != "f" or name in _COUNTS):
+        return [count_text(each) if math.isfinite(each) else f"{each:g}" for each in values]
+    if name in _PROBABILITIES:
+        return [probability_text(each) for each in values]
+    return [f"{each:.{DECIMALS if name in _STATISTICS else decimals}f}" for each in values]
+
+
+def to_markdown(columns: list[Column]) -> str:
+    r"""Return a table in Markdown.
+
+    Parameters
+    ----------
+    columns : list of Column
+        The table.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(to_markdown([Column("rank", ["1"], align_right=True), Column("system", ["a|b"])]))
+    | rank | system |
+    | ---: | --- |
+    | 1 | a\|b |
+    """
+    rows = [
+        [column.header for column in columns],
+        ["---:" if column.align_right else "---" for column in columns],
+        *zip(*(column.cells for column in columns), strict=True),
+    ]
+    return "\n".join(f"| {' | '.join(map(_markdown_cell, row))} |" for row in rows)
+
+
+def _markdown_cell(text: str) -> str:
+    """Return text that ends no cell and starts no HTML or code."""
+    without_html = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", printable(text))
+    return re.sub(r"([|`])", r"\\\1", without_html)
+
+
+def to_json(frame: "pd.DataFrame") -> str:
+    """Return the rows of a leaderboard as a JSON list; numbers that do not exist become null.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        What :func:`bayesrank.leaderboard` returned.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(to_json(pd.DataFrame({"rank": [1], "system": ["a"], "lcb": [float("nan")]})))
+    [
+      {
+        "rank": 1,
+        "system": "a",
+        "lcb": null
+      }
+    ]
+    """
+    rows = [
+        {name: _finite_or_none(value) for name, value in row.items()}
+        for row in frame.to_dict(orient="records")
+    ]
+    text = json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)
+    # JSON itself writes out the control characters of ASCII alone.
+    return "".join(
+        each if each == "\n" or printable(each) == each else f"\\u{ord(each):04x}" for each in text
+    )
+
+
+def _finite_or_none(value: Any) -> object:
+    import pandas as pd
+
+    return (
+        None if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)) else value
+    )
