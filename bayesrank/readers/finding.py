@@ -7,6 +7,7 @@ from typing import NamedTuple
 from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
+from bayesrank.readers.log_table import NoOutcomeError, SilentSystemError
 from bayesrank.readers.opening import expects, plain_suffix
 from bayesrank.readers.selection import Selection
 from bayesrank.readers.table import READERS, Reader
@@ -109,7 +110,7 @@ def find_logs(
 
 
 def read_sound[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, Logs]:
-    """Read logs, without those in folders that are damaged beside others that are not.
+    """Read logs, without those in folders that are damaged or have no outcome, beside others.
 
     Parameters
     ----------
@@ -137,24 +138,26 @@ def read_sound[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, L
 
     try:
         return read_named(logs.files), logs
-    except DamagedFileError:
-        damaged = list(_damaged(logs, read_named))
-        left = {each.path for each in damaged}
+    except (DamagedFileError, SilentSystemError) as error:
+        kind = NoOutcomeError if isinstance(error, SilentSystemError) else DamagedFileError
+        unusable = list(_unusable(logs, read_named, kind))
+        left = {each.path for each in unusable}
         files = [path for path in logs.files if path not in left]
-        if not damaged or not files:
+        if not unusable or not files:
             raise
-    sound = logs._replace(files=files, left_out=[*logs.left_out, *damaged])
-    return read_named(files), sound
+    return read_sound(logs._replace(files=files, left_out=[*logs.left_out, *unusable]), read)
 
 
-def _damaged(logs: Logs, read: Callable[[Sequence[Path]], object]) -> Iterator[LeftOut]:
-    """Read every log that may be left out by itself, and yield those that are damaged."""
+def _unusable(
+    logs: Logs, read: Callable[[Sequence[Path]], object], kind: type[DataError]
+) -> Iterator[LeftOut]:
+    """Read every log that may be left out by itself, and yield those that raise such an error."""
     for path in logs.files:
         if path in logs.required:
             continue
         try:
             read([path])
-        except DamagedFileError as error:
+        except kind as error:
             yield LeftOut(path, _reason(error), damaged=True)
         except DataError:
             pass  # says something of the choices of the caller, or of all logs
@@ -263,7 +266,7 @@ def _listed(left_out: Sequence[LeftOut]) -> str:
         noun = "file that is no log" if len(others) == 1 else "files that are no logs"
         parts.append(f"{len(others)} {noun} ({_shown(others)})")
     if damaged:
-        noun = "damaged log" if len(damaged) == 1 else "damaged logs"
+        noun = "unusable log" if len(damaged) == 1 else "unusable logs"
         parts.append(f"{len(damaged)} {noun} ({_shown(damaged)})")
     return " and ".join(parts)
 

@@ -11,7 +11,7 @@ from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
 from bayesrank.readers.log import Attempt, Log, logged_outcome
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, NoOutcomeError
 from bayesrank.readers.opening import check_announced
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
@@ -86,7 +86,7 @@ def read_inspect(paths: Sequence[Path], selection: Selection) -> LogTable:
     where = f" for task {tasks[0]!r}" if len(tasks) == 1 else ""
     scorers = [name for sample in samples for name in sample.values]
     if not scorers:
-        raise DataError(
+        raise NoOutcomeError(
             f"paths must hold scored samples; got {len(samples)} without a score{where}: run "
             "'inspect score' first"
         )

@@ -22,6 +22,14 @@ CELL = ["system", "question", "trial"]
 COLUMNS = [*CELL, "outcome"]
 
 
+class NoOutcomeError(DataError):
+    """Logs without any outcome."""
+
+
+class SilentSystemError(DataError):
+    """A system without any outcome, among others."""
+
+
 @dataclass(frozen=True)
 class LogTable:
     """Outcomes read from logs, before they become responses.
@@ -288,13 +296,13 @@ def _check_cells(frame: "pd.DataFrame") -> None:
 def _check_outcomes(frame: "pd.DataFrame") -> None:
     known = _observed(frame)
     if not known.any():
-        raise DataError(
+        raise NoOutcomeError(
             f"paths must hold at least one outcome; got {_count(len(frame), 'row')} without any"
         )
     silent = ~_marked(frame["system"], known)
     if silent.any():
         systems = frame["system"].to_numpy()
-        raise DataError(
+        raise SilentSystemError(
             "paths must hold an outcome of every system; got none for "
             f"{systems[silent.argmax()]!r}: leave out its logs, or count what it lacks as wrong "
             f"(count_as_wrong='{_reasons(frame, systems[silent.argmax()])}')"

@@ -113,8 +113,7 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
     Returns
     -------
     list of Log
-        With a setting ``folder`` where it tells them apart, and a `run` where it says which
-        repeat they are, so that repeats with equal outcomes are no copies.
+        With a setting ``folder`` where it tells them apart.
     """
     named: dict[tuple[str, str], list[int]] = {}
     for number, log in enumerate(logs):
@@ -130,16 +129,12 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
             cells = {(logs[number].task, e.group, e.question) for e in logs[number].attempts}
             asked.setdefault(logs[number].place or Path(), set()).update(cells)
         n_cells = len(set().union(*asked.values()))
-        if n_cells == sum(map(len, asked.values())):
+        if n_cells == sum(map(len, asked.values())) or _are_repeats(folders.values()):
             continue
-        repeated = _are_repeats(folders.values())
         for number in alike:
             log = logs[number]
             told = "/".join(folders[log.place or Path()]) or "."
-            if repeated:
-                found[number] = replace(log, run=log.run or f"{told}/{log.path.name}")
-            else:
-                found[number] = replace(log, settings={**log.settings, FOLDER: told})
+            found[number] = replace(log, settings={**log.settings, FOLDER: told})
     return found
 
 
@@ -238,7 +233,8 @@ def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     ----------
     logs : sequence of Log
         Runs. Those with a `run` are copies if they agree in name, task and run; others if the bytes
-        and the names of their files agree, but for marks such as ``(1)`` and ``copy``.
+        and the names of their files agree, but for marks such as ``(1)`` and ``copy``, unless their
+        folders are called as repeats are.
 
     Returns
     -------
@@ -290,7 +286,10 @@ def _is_copy(log: Log, other: Log) -> bool:
     pairs = zip(log.attempts, other.attempts, strict=False)
     if len(log.attempts) != len(other.attempts) or any(repr(a) != repr(b) for a, b in pairs):
         return False
-    return bool(log.run) or log.path == other.path or _digest(log.path) == _digest(other.path)
+    if log.run or log.path == other.path:
+        return True
+    folders = _differing([log.path.parent, other.path.parent]).values()
+    return not _are_repeats(folders) and _digest(log.path) == _digest(other.path)
 
 
 def _digest(path: Path) -> str:

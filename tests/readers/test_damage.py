@@ -373,7 +373,7 @@ def test_a_damaged_log_among_good_ones_is_named_and_left_out(tmp_path, caplog, n
         rest = read_data(tmp_path, **chosen)
     # Results of trials are not read where there are those of their run.
     said = re.search(
-        rf"1 (damaged log|file that is no log) \({re.escape(victim.name)}", caplog.text
+        rf"1 (unusable log|file that is no log) \({re.escape(victim.name)}", caplog.text
     )
     assert said or rest.fingerprint == whole.fingerprint
     for paths, strict in ((tmp_path, True), (files, False), (victim, False)) if said else ():

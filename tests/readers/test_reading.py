@@ -175,7 +175,7 @@ def test_tables_beside_the_logs_of_a_tool_are_named_and_left_out(tmp_path, write
 def test_tables_without_the_chosen_columns_are_named_and_left_out(tmp_path):
     (tmp_path / "a.csv").write_text("who,item,score\na,q,1\nb,q,0\n")
     (tmp_path / "b.csv").write_text("nodel,item,score\nc,q,1\n")
-    assert "1 damaged log (b.csv" in read_table(tmp_path, system="who").message
+    assert "1 unusable log (b.csv" in read_table(tmp_path, system="who").message
 
 
 def test_unknown_format_lists_the_known_ones():
@@ -264,3 +264,24 @@ def test_shares_on_a_scale_of_percentages_are_pointed_out(tmp_path, caplog):
     assert "the system 'c'" in caplog.text
     assert "'x'" not in caplog.text
     assert "'a'" not in caplog.text
+
+
+def test_a_log_without_outcomes_among_others_is_named_and_left_out(
+    tmp_path, write_eval, inspect_log
+):
+    write_eval("good.json", inspect_log("a", [("p", 1, "C"), ("q", 1, "I")]))
+    crashed = inspect_log("b", [("p", 1, "C"), ("q", 1, "I")])
+    path = write_eval("crashed.json", crashed | {"status": "error", "samples": []})
+    table = read_table(tmp_path)
+    assert "1 unusable log (crashed.json (0 without a score for task" in table.message
+    for paths, strict in ((tmp_path, True), ([tmp_path, path], False)):
+        with pytest.raises(DataError, match=r"every system; got none for 'b'"):
+            read_table(paths, strict=strict)
+    assert read_responses(tmp_path, count_as_wrong="absent").shape == (2, 2, 1)
+
+
+def test_a_system_without_outcomes_takes_no_others_with_it(tmp_path):
+    (tmp_path / "a.csv").write_text(TABLE)
+    (tmp_path / "b.csv").write_text("model,item,score\na,r,1\nb,r,0\nc,r,\n")
+    with pytest.raises(DataError, match=r"every system; got none for 'c'"):
+        read_responses(tmp_path)
