@@ -1,6 +1,7 @@
 """An interactive leaderboard for notebooks: it sorts, filters, and compares two systems."""
 
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ def explore(result: "xr.DataTree") -> Any:
         If `result` has no draws.
     """
     try:
-        import anywidget
+        import anywidget  # pyright: ignore[reportMissingImports]
         import traitlets
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
@@ -80,8 +81,8 @@ def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
     place = {name: number for number, name in enumerate(systems)}
     prob = 100 * result["ranking"].attrs["ci_prob"]
     pairs = {}
-    for row in pairwise_decisions(result).itertuples():
-        first, second = place[str(row.system)], place[str(row.opponent)]
+    for row in pairwise_decisions(result).to_dict("records"):
+        first, second = place[str(row["system"])], place[str(row["opponent"])]
         pairs[f"{min(first, second)},{max(first, second)}"] = _sentence(row, prob)
     return {
         "caption": run_line(result),
@@ -102,13 +103,14 @@ def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
     }
 
 
-def _sentence(row: Any, prob: float) -> str:
+def _sentence(row: Mapping[Any, Any], prob: float) -> str:
     """Say what is known of the difference of two systems."""
-    resolved = "resolved" if row.resolved else "not resolved"
+    first, second = row["system"], row["opponent"]
+    ends = ", ".join(f"{row[name]:.3g}" for name in ("difference_lower", "difference_upper"))
     return (
-        f"{row.system} minus {row.opponent}: {row.difference:.3g}, "
-        f"{prob:g}% interval [{row.difference_lower:.3g}, {row.difference_upper:.3g}]; "
-        f"Pr({row.system} is better) {probability_text(row.superiority)}; {resolved}"
+        f"{first} minus {second}: {row['difference']:.3g}, {prob:g}% interval [{ends}]; "
+        f"Pr({first} is better) {probability_text(row['superiority'])}; "
+        f"{'resolved' if row['resolved'] else 'not resolved'}"
     )
 
 
