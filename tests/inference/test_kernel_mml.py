@@ -115,6 +115,25 @@ def test_posteriors_match_brute_force_integration():
         np.testing.assert_allclose(below, probability, atol=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_posteriors_follow_the_steps_that_steep_items_make(seed):
+    rng = np.random.default_rng(seed)
+    slope = np.exp(rng.normal(1.0, 2.0, 8)).clip(0.1, 900.0)
+    right = rng.integers(0, 2, (6, 8)).astype(float)
+    curves = ItemCurves(right, np.ones((6, 8)), slope, slope * rng.normal(size=8))
+    posterior = AbilityPosterior.of(curves, 0.0, 1.0)
+    z = np.linspace(-10.0, 10.0, 200_001)
+    log_density = curves.shared_log_density(z)
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    density /= density.sum(axis=1, keepdims=True)
+    mean = density @ z
+    np.testing.assert_allclose(posterior.mean(), mean, atol=1e-11)
+    np.testing.assert_allclose(posterior.sd(), np.sqrt(density @ z**2 - mean**2), rtol=1e-10)
+    median = posterior.quantile(np.full((1, 6), 0.5))[0]
+    below = [np.interp(x, z + 5e-5, row.cumsum()) for row, x in zip(density, median, strict=True)]
+    np.testing.assert_allclose(below, 0.5, atol=1e-5)
+
+
 def test_posterior_draws_follow_the_posterior():
     _, correct, trials = simulated_counts(2, (5, 6), 9)
     fit = fit_rasch_mml(correct, trials, ability_sd=1.0)

@@ -12,7 +12,7 @@ deviation of the narrowest density, and of half of :math:`1 / a`, leave nothing 
 nodes are shared by all systems, so that densities are matrix products.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -28,9 +28,14 @@ _STEEPEST = 1000.0
 _MODE_STEPS = 60
 _MODE_TOLERANCE = 1e-3
 _TAIL_STEPS = 30
-# Panels and nodes of the composite Gauss-Legendre rule that quantiles are read from.
+# Panels and nodes of the composite Gauss-Legendre rule that quantiles are read from. Around items
+# of slope a, panels begin with a half width of _STEP / a, and each is so much wider than the last.
 _PANELS_PER_SD = 0.5
 _PANEL_NODES = 10
+_STEP = 1.5
+_WIDER = 3.0
+# Steeper items leave panels elsewhere alone.
+_STEEP = 10.0
 _POSITION_TOLERANCE = 1e-11
 _TABLE_STEPS = 24
 
@@ -169,7 +174,7 @@ class AbilityPosterior:
 
     Attributes
     ----------
-    edges : numpy.ndarray of shape (system, panel + 1)
+    edges : numpy.ndarray of shape (panel + 1,)
         Ends of the panels.
     cumulative : numpy.ndarray of shape (system, panel + 1)
         Distribution function at the ends.
@@ -184,24 +189,20 @@ class AbilityPosterior:
     @classmethod
     def of(cls, curves: ItemCurves, shift: float, scale: float) -> "AbilityPosterior":
         """Return the posterior of shift + scale z for every system."""
-        (mode, precision), (low, high) = curves.modes, curves.ends
-        spread = ((high - low) * np.sqrt(precision)).max()
-        n_panels = int(np.ceil(_PANELS_PER_SD * spread))
-        nodes, weights = _legendre()
-        edges = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, n_panels + 1)
-        half = 0.5 * (high - low) / n_panels
-        points = edges[:, :-1, None] + half[:, None, None] * (1.0 + nodes)
-        log_density = curves.log_density(points.reshape(len(mode), -1)).reshape(points.shape)
+        edges, (nodes, weights) = _edges(curves), _legendre()
+        half = 0.5 * np.diff(edges)
+        points = edges[:-1, None] + half[:, None] * (1.0 + nodes)
+        log_density = curves.shared_log_density(points.ravel()).reshape(-1, *points.shape)
         density = np.exp(log_density - log_density.max(axis=(-1, -2), keepdims=True))
-        mass = (density @ weights) * half[:, None]
+        mass = (density @ weights) * half
         total = mass.sum(axis=-1, keepdims=True)
-        cumulative = np.zeros(edges.shape)
+        cumulative = np.zeros((len(mass), len(edges)))
         np.cumsum(mass / total, axis=-1, out=cumulative[:, 1:])
         return cls(shift + scale * edges, cumulative, density / (total[:, :, None] * scale))
 
     def take(self, index: NDArray[np.intp]) -> "AbilityPosterior":
         """Return the posteriors of some systems."""
-        return AbilityPosterior(self.edges[index], self.cumulative[index], self.density[index])
+        return AbilityPosterior(self.edges, self.cumulative[index], self.density[index])
 
     def mean(self) -> Array:
         """Return posterior means, of shape (system,)."""
@@ -220,7 +221,7 @@ class AbilityPosterior:
         passed = (self.cumulative[None, :, :] <= wanted[:, :, None]).sum(axis=-1)
         panel = np.clip(passed - 1, 0, self.density.shape[1] - 1)
         system = np.broadcast_to(np.arange(wanted.shape[1]), wanted.shape)
-        low, high = self.edges[system, panel], self.edges[system, panel + 1]
+        low, high = self.edges[panel], self.edges[panel + 1]
         half = 0.5 * (high - low)
         # Mass from the left end to position u in [-1, 1] is a polynomial in u.
         polynomial = (self.density[system, panel] @ _antiderivative()) * half[..., None]
@@ -232,19 +233,42 @@ class AbilityPosterior:
         """Return draws, of shape (draw, system), from a fine table of the distribution function."""
         position = np.linspace(-1.0, 1.0, _TABLE_STEPS + 1)[1:]
         basis = np.polynomial.legendre.legvander(position, _PANEL_NODES)
-        half = 0.5 * np.diff(self.edges, axis=-1)
-        inside = (self.density @ _antiderivative()) @ basis.T * half[..., None]
-        table = (self.cumulative[:, :-1, None] + inside).reshape(len(self.edges), -1)
-        middle = self.edges[:, :-1, None] + half[..., None] * (1.0 + position)
-        points = middle.reshape(len(self.edges), -1)
-        uniform = rng.random((len(self.edges), n_draws))
-        columns = [np.interp(*row) for row in zip(uniform, table, points, strict=True)]
+        half = 0.5 * np.diff(self.edges)[:, None]
+        inside = (self.density @ _antiderivative()) @ basis.T * half
+        table = (self.cumulative[:, :-1, None] + inside).reshape(len(inside), -1)
+        points = (self.edges[:-1, None] + half * (1.0 + position)).ravel()
+        uniform = rng.random((len(table), n_draws))
+        columns = [np.interp(*row, points) for row in zip(uniform, table, strict=True)]
         return np.stack(columns, axis=-1)
 
     def _rule(self) -> tuple[Array, Array]:
+        """Return nodes, of shape (panel, node), and their weights, (system, panel, node)."""
         nodes, weights = _legendre()
-        half = 0.5 * np.diff(self.edges, axis=-1)[..., None]
-        return self.edges[:, :-1, None] + half * (1.0 + nodes), self.density * half * weights
+        half = 0.5 * np.diff(self.edges)[:, None]
+        return self.edges[:-1, None] + half * (1.0 + nodes), self.density * (half * weights)
+
+
+def _edges(curves: ItemCurves) -> Array:
+    """Return ends of panels, narrow around the steps that steep items make of a density.
+
+    The nearest singularities are at a distance of pi / a from the place of an item of slope a.
+    """
+    mode, low, high = curves.modes[0], curves.ends[0].min(), curves.ends[1].max()
+    slope = np.minimum(curves.slope, _STEEPEST)
+    smooth = replace(curves, slope=np.where(slope > _STEEP, 0.0, slope))
+    precision = smooth.derivatives(mode)[1].max()
+    n_panels = int(np.ceil(_PANELS_PER_SD * (high - low) * np.sqrt(precision)))
+    edges, width = [np.linspace(low, high, n_panels + 1)], (high - low) / n_panels
+    steep = slope * width > _STEP
+    if not steep.any():
+        return edges[0]
+    place, narrow = -curves.intercept[steep] / curves.slope[steep], _STEP / slope[steep]
+    while (narrow < width).any():
+        beside = np.where(narrow < width, narrow, np.nan)
+        edges += [place - beside, place + beside]
+        narrow = narrow * _WIDER
+    found = np.unique(np.concatenate(edges))
+    return found[(found >= low) & (found <= high)]
 
 
 @cache
