@@ -93,6 +93,14 @@ class ItemCurves:
         first = self._linear - expected @ self.slope - (ability - self.centre)
         return first, (expected * (1.0 - chance)) @ self.slope**2 + 1.0
 
+    def information(self, nodes: Array) -> Array:
+        """Return the largest precision of any system, with the prior's, at nodes of shape (node,).
+
+        It is minus the second derivative of log f.
+        """
+        chance = logistic(nodes[:, None] * self.slope + self.intercept)
+        return 1.0 + (self.trials @ (chance * (1.0 - chance) * self.slope**2).T).max(axis=0)
+
     @cached_property
     def modes(self) -> tuple[Array, Array]:
         """Modes and minus the second derivatives there, of shape (system,)."""
@@ -249,20 +257,18 @@ class AbilityPosterior:
 
 
 def _edges(curves: ItemCurves) -> Array:
-    """Return ends of panels, narrow around the steps that steep items make of a density.
-
-    The nearest singularities are at a distance of pi / a from the place of an item of slope a.
-    """
-    mode, low, high = curves.modes[0], curves.ends[0].min(), curves.ends[1].max()
+    """Return ends of panels, narrow around the steps that steep items make of a density."""
+    low, high = curves.ends[0].min(), curves.ends[1].max()
     slope = np.minimum(curves.slope, _STEEPEST)
-    smooth = replace(curves, slope=np.where(slope > _STEEP, 0.0, slope))
-    precision = smooth.derivatives(mode)[1].max()
+    steep, place = slope > _STEEP, -curves.intercept / curves.slope
+    places = np.concatenate([curves.modes[0], place[~steep & (place > low) & (place < high)]])
+    smooth = replace(curves, slope=np.where(steep, 0.0, slope))
+    precision = smooth.information(places).max()
     n_panels = int(np.ceil(_PANELS_PER_SD * (high - low) * np.sqrt(precision)))
     edges, width = [np.linspace(low, high, n_panels + 1)], (high - low) / n_panels
-    steep = slope * width > _STEP
-    if not steep.any():
-        return edges[0]
-    place, narrow = -curves.intercept[steep] / curves.slope[steep], _STEP / slope[steep]
+    limited, place = replace(curves, slope=slope, intercept=-place * slope), place[steep]
+    # The nearest singularities are at a distance of pi / a from the place of an item of slope a.
+    narrow = np.minimum(_STEP / slope[steep], 1.0 / np.sqrt(limited.information(place)))
     while (narrow < width).any():
         beside = np.where(narrow < width, narrow, np.nan)
         edges += [place - beside, place + beside]
