@@ -12,7 +12,7 @@ from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.items import ItemCounts, known, limited
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
-from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, Optimum
+from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.published_objective import PublishedItems, published_items
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -105,10 +105,12 @@ def fit_published_items(
         guessing=guessing,
         reg_guessing=reg_guessing,
     )
+    exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
+    if not np.any(exists):  # nothing settles on the way to infinity
+        max_iterations = min(max_iterations, MAX_ITERATIONS)
     optimum = _highest(problem, data, max_iterations)
     optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
-    exists = problem.has_prior or linked_both_ways(data.right > 0.0, data.right < data.trials)
     unpack = partial(_unpack, shape, guessing, limit=data.limit)
     alike = Exchangeable.of(data.right, data.trials)
     mean = alike.mean(point)
