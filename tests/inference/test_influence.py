@@ -519,22 +519,41 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     data = simulate()
     fit = mml.fit_irt_2pl_mml(*data.binary_counts)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
-    table, prior = question_jackknife(fit.without, data), marginal_prior(fit)
+    table, prior = question_jackknife(fit.without, data), marginal_prior(fit, data)
     scores = result["posterior"]["score"].values.reshape(-1, SHAPE[0])
     np.testing.assert_allclose(np.cov(scores.T), prior.covariance(table), rtol=1e-6, atol=1e-8)
-    # Abilities are standard normal: of the precision of an estimate 1 is the prior's.
     variance = fit.posterior.sd() ** 2
-    np.testing.assert_allclose(prior.own, np.diag(variance * (1.0 - variance)))
-    np.testing.assert_allclose(prior.pull, fit.score * fit.posterior.sd() ** 2)
+    logit = fit.parameters["discrimination"] * (
+        fit.score[:, np.newaxis] - fit.parameters["difficulty"]
+    )
+    noise = SHAPE[2] / (2.0 + 2.0 * np.cosh(logit))
+    slopes = fit.slopes()
+    own = np.einsum("slm,lm,tlm->st", slopes, noise, slopes)
+    np.testing.assert_allclose(prior.own, own, atol=1e-12)
+    # Abilities are standard normal: of the precision of an estimate 1 is the prior's.
+    np.testing.assert_allclose(prior.pull, fit.score * variance)
     naive = np.trace(table.covariance)
-    assert naive < np.trace(prior.covariance(table)) < 1.1 * naive
+    assert naive < np.trace(prior.covariance(table)) < 1.2 * naive
+
+
+def test_items_that_follow_the_answers_leave_abilities_to_their_distribution():
+    # Each question has one system: its difficulty explains its answers, whatever the ability.
+    outcomes = np.full((3, 30, 4), -1)
+    for system in range(3):
+        outcomes[system, system::3] = simulate((3, 30, 4)).outcomes[system, system::3]
+    data = Responses(outcomes)
+    fit = mml.fit_rasch_mml(*data.binary_counts, ability_mean=0.0, ability_sd=1.0)
+    prior = marginal_prior(fit, data)
+    np.testing.assert_allclose(prior.own, 0.0, atol=1e-3)
+    # As open as in the posterior, which takes the difficulties as known.
+    np.testing.assert_allclose(np.diag(prior.left_open), fit.posterior.sd() ** 2, rtol=0.02)
 
 
 def test_the_marginal_2pl_of_single_answers_varies_as_fits_without_a_fifth_of_them():
     data = simulate((5, 60, 1), seed=5)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
     fit = mml.fit_irt_2pl_mml(*data.binary_counts)
-    expected = marginal_prior(fit).covariance(jackknife_of_many(fit.afresh, fit.score, data))
+    expected = marginal_prior(fit, data).covariance(jackknife_of_many(fit.afresh, fit.score, data))
     scores = result["posterior"]["score"].values.reshape(-1, 5)
     np.testing.assert_allclose(np.cov(scores.T), expected, rtol=1e-4, atol=1e-6)
 
@@ -556,7 +575,9 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     draws = rank(data, "rasch_mml", ability_mean=None, ability_sd=1.0, **options)["posterior"]
     fit = mml.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
-    expected = marginal_prior(fit).covariance(answer_contributions(*of_slopes(fit.slopes()), data))
+    expected = marginal_prior(fit, data).covariance(
+        answer_contributions(*of_slopes(fit.slopes()), data)
+    )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     with pytest.raises(DataError, match="trials must be two or more"):
         rank(Responses(data.outcomes[..., :1]), "rasch_mml", **options)

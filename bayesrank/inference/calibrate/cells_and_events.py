@@ -222,10 +222,11 @@ class CellModel:
                 continue
             size = self.data.shape[1 if of_question else 0]
             for place in np.ndindex(rate.shape[2:]):
-                along = rate[(..., *place)] if place else rate.reshape(len(rate), -1)
-                if along.shape[1] not in (1, size):
+                along = rate[(..., *place)]
+                if rate.ndim == 1:
+                    along = np.broadcast_to(along[:, np.newaxis], (len(rate), size))
+                if along.shape[1] != size:
                     continue  # no parameter of a predictor, but what one is made of
-                along = np.broadcast_to(along, (len(rate), size))
                 # As far as the free coordinates would move it: what is positive stays so.
                 far = _STEP / largest * np.abs(along).max(axis=0, initial=0.0)
                 up, down = (

@@ -61,6 +61,7 @@ from bayesrank.inference.calibrate.set_covariance import (
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
 from bayesrank.inference.fits.fit import Fit, anchored
+from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
@@ -334,7 +335,7 @@ def score_covariance(run: Run, fit: Fit) -> Array:
 
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
-        return marginal_prior(fit).covariance(cast("Variation", found))
+        return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
     data = cast("Responses", run.data)
     if fit.refit is not None:
         found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
@@ -342,9 +343,8 @@ def score_covariance(run: Run, fit: Fit) -> Array:
             # Far from a parabola, so that its curvature says nothing of posterior and prior.
             return found.covariance
     information, constraints = fit.curvature()
-    return _responses_covariance(
-        run, Mode(fit.free, information, constraints, fit.unpack), fit.without
-    )
+    mode = Mode(fit.free, information, constraints, fit.unpack)
+    return _responses_covariance(run, mode, fit.without)
 
 
 def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:
@@ -362,17 +362,29 @@ def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:
     return answer_contributions(*of_slopes(fit.slopes()), data, unit=kind)
 
 
-def marginal_prior(fit: "MarginalFit") -> ModelPart:
-    """Return what posterior means of abilities owe to their normal distribution."""
-    variance = fit.posterior.sd() ** 2
-    mean, sd = (
+def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
+    """Return what posterior means of abilities owe to their normal distribution.
+
+    The posterior takes the items as known. What answers tell of abilities with items that follow
+    the answers, their slopes say, and the distribution alone tells the rest.
+    """
+    sd = fit.posterior.sd()
+    mean, scale = (
         fit.parameters.get(f"ability_{name}", one) for name, one in (("mean", 0.0), ("sd", 1.0))
     )
-    share = np.divide(
-        variance, np.square(sd), out=np.ones_like(variance), where=np.asarray(sd) > 0.0
-    )
-    pull, left_open = share * (fit.score - mean), np.diag(share**2 * variance)
-    return ModelPart(np.diag((1.0 - share) * variance), pull, left_open)
+    share = np.divide(sd**2, np.square(scale), out=np.ones_like(sd), where=np.asarray(scale) > 0.0)
+    with np.errstate(invalid="ignore"):  # questions that were left out
+        logit = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
+        logit = np.nan_to_num(logit * fit.parameters.get("discrimination", 1.0))
+    chance = logistic(logit)
+    _, products = of_slopes(fit.slopes())
+    own = products((data.trials * chance * (1.0 - chance))[..., np.newaxis])
+    # Relative to the posterior: along axes that answers do not move, all is left open.
+    spread = np.outer(sd, sd)
+    known = np.divide(own, spread, out=np.zeros_like(own), where=spread > 0.0)
+    values, axes = np.linalg.eigh(known)
+    left_open = spread * ((np.clip(1.0 - values, 0.0, 1.0) ** 2 * axes) @ axes.T)
+    return ModelPart(own, share * (fit.score - mean), left_open)
 
 
 def _has_many_maxima(run: Run) -> bool:
@@ -389,7 +401,7 @@ def _has_many_maxima(run: Run) -> bool:
 def _responses_covariance(
     run: Run, mode: Mode, without: Callable[[NDArray[np.bool_]], Array] | None = None
 ) -> Array:
-    """Return the covariance of scores at a mode of responses, by fits without questions if any."""
+    """Return the covariance of scores at a mode, by fits without questions where there are any."""
     if not mode.point.size:  # a system alone, with nothing to be compared with
         return np.zeros((len(run.data.systems),) * 2)
     model = load_function(run.method.gradient or "")(run.data, **run.options)
@@ -397,8 +409,8 @@ def _responses_covariance(
     def over(kind: str) -> Variation:
         if kind != "question":
             return trial_contributions(mode, model, kind)
-        found = None if without is None else question_jackknife(without, model.data)
-        return question_contributions(mode, model) if found is None else found
+        parts = None if without is None else question_jackknife(without, model.data)
+        return question_contributions(mode, model) if parts is None else parts
 
     same_questions = run.target != "population"
     found = cast("Variation", over_units(run, over))
