@@ -33,6 +33,7 @@ from bayesrank.priors import (
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree, mark_unranked
 from bayesrank.target_changes import announce_change
+from bayesrank.units import UnitLike, choose_unit
 from bayesrank.unranked import part_with_outcomes, with_outcomes
 from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from bayesrank.options import BackendOptions
 
 Target = Literal["benchmark", "population", "battles"]
-Unit = Literal["trial", "run", "battle", "prompt", "judge"]
 
 BACKENDS: Mapping[str, Callable[..., Estimate]] = {
     "bootstrap": bootstrap,
@@ -70,7 +70,7 @@ def rank(
     backend: str | None = None,
     prior: DirichletLike | None = None,
     target: Target | None = None,
-    unit: Unit | None = None,
+    unit: UnitLike | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     ci_prob: float = 0.95,
@@ -101,12 +101,14 @@ def rank(
         What varies: the trials on these questions, or the questions too. By default "benchmark"
         where most observed cells have two trials or more, else "population"; always "battles" for
         comparisons and ballots. Likelihoods that cannot be calibrated describe only the benchmark.
-    unit : {"trial", "run", "battle", "prompt", "judge"}, optional
+    unit : str or sequence of str, optional
         What is independent of what: each trial, the default, or the runs: with "run" all answers of
         trial t of a system may fail together, which widens the intervals where totals of runs vary
-        more than independent trials let them. For ``standardized_accuracy``. Of battles, the votes,
-        the prompts or the judges (users): by default the coarsest that the battles name, that is
-        the kind of which there are fewest, but five at least.
+        more than independent trials let them; "run,question" has questions that vary too, as
+        ``target="population"`` does. For ``standardized_accuracy`` and likelihoods that can be
+        calibrated. Of battles, "battle", "prompt" or "judge" (user): by default the coarsest that
+        the battles name, that is the kind of which there are fewest, but five at least; or both
+        prompts and judges, "prompt,judge". See :func:`bayesrank.units.choose_unit`.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in
         all). 0 gives the point estimate alone, without intervals and probabilities.
@@ -174,7 +176,7 @@ def rank_all(
     backend: str | None = None,
     prior: DirichletLike | None = None,
     target: Target | None = None,
-    unit: Unit | None = None,
+    unit: UnitLike | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     ci_prob: float = 0.95,
@@ -292,7 +294,7 @@ def draw_scores(
     *,
     backend: str | None = None,
     target: Target | None = None,
-    unit: Unit | None = None,
+    unit: UnitLike | None = None,
     draws: int | None = None,
     random_seed: int | None = None,
     **options: "Unpack[BackendOptions]",
@@ -344,7 +346,7 @@ def _plan(
     backend: str | None,
     prior: DirichletLike | None,
     target: str | None,
-    unit: str | None,
+    unit: UnitLike | None,
     draws: int | None,
     seed: np.random.SeedSequence,
     options: Mapping[str, Any],
@@ -382,12 +384,13 @@ def _plan(
         raise ValueError(f"draws must be an integer of at least {least}; got {draws!r}")
     if prior is None and preset is not None and backend != "mle":
         prior = preset.prior
+    unit, target = choose_unit(ranked, row, backend, target, unit)
     run = Run(
         method=row,
         data=ranked,
         backend=backend,
         target=_choose_target(ranked, row, backend, target),
-        unit=_choose_unit(ranked, row, unit),
+        unit=unit,
         prior=_choose_prior(row, backend, prior),
         draws=int(draws),
         seed=seed,
@@ -484,26 +487,6 @@ def _choose_target(data: Data, row: Method, backend: str, target: str | None) ->
     if target is None:
         return "benchmark" if has_repeated_trials(data) else "population"
     return target
-
-
-def _choose_unit(data: Data, row: Method, unit: str | None) -> str:
-    if isinstance(data, Battles):
-        if unit is not None:
-            data.unit_codes(unit)  # raises for what they do not name
-        return unit or data.coarsest_unit
-    if not isinstance(data, Responses):
-        only = "ballot" if isinstance(data, Ballots) else "battle"
-        if unit not in (None, only):
-            raise ValueError(
-                f"unit must be {only!r} for {type(data).__name__.lower()}; got {unit!r}"
-            )
-        return only
-    if unit not in (None, "trial", "run"):
-        raise ValueError(f"unit must be 'trial' or 'run'; got {unit!r}")
-    if unit == "run" and row.spread is None:
-        known = ", ".join(name for name, each in METHODS.items() if each.spread is not None)
-        raise ValueError(f"unit must be 'trial' for {row.name}; got 'run', which is for {known}")
-    return unit or "trial"
 
 
 def _choose_prior(row: Method, backend: str, prior: DirichletLike | None) -> Prior | None:

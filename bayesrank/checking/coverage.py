@@ -178,7 +178,7 @@ def judge_coverage(
     trials = design.trials
     if trials is None:
         return _not_measured(f"the simulations are of questions, not of {design.unit}s")
-    if result.attrs.get("unit") == "run":
+    if "run" in result.attrs.get("unit", "").split(","):
         return _not_measured("the runs of the simulations have independent trials")
     cells = _cells_of(result, method)
     if not cells:

@@ -227,14 +227,14 @@ def _judge_runs(found: list[RunSpread], unit: str) -> Finding:
         f"trials {worst.expected:.3g}."
     )
     numbers = {"systems": names, "ratio": ratio, "runs": runs}
-    if unit == "run":
+    if "run" in unit.split(","):
         sentence = f"{sentence} The intervals take the run as the unit."
         return Finding("data", "good", sentence, numbers, "runs")
     return Finding(
         "data",
         "bad" if ratio > _MUCH_SPREAD else "doubtful",
         f"{sentence} The intervals take trials as independent, and may be {ratio:.1f} times too "
-        f"narrow. Take the run as the unit: unit='run', with method={DEFAULT_METHOD!r}.",
+        f"narrow. Take the run as the unit: unit='run', for {DEFAULT_METHOD} and likelihoods.",
         numbers,
         "runs",
     )

@@ -92,9 +92,9 @@ def main() -> None:
 )
 @click.option(
     "--unit",
-    type=click.Choice(["trial", "run", "battle", "prompt", "judge"]),
     help="What is independent: each trial, or the runs, whose answers may fail together; of "
-    "battles each vote, prompt or judge.  [default: trial; for battles the coarsest there is]",
+    "battles each battle, prompt or judge; two that both vary are joined by a comma, such as "
+    "run,question or prompt,judge.  [default: trial; for battles the coarsest there is]",
 )
 @reading_options
 @arena_options

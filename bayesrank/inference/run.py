@@ -51,7 +51,8 @@ class Run:
         Options of the method, without those left at their default.
     unit : str
         What is independent of what: ``trial``, or ``run`` where the answers of one run of a system
-        may fail together; of battles ``battle``, ``prompt`` or ``judge``, of ballots ``ballot``.
+        may fail together; of battles ``battle``, ``prompt``, ``judge`` or ``judge,prompt``, of
+        ballots ``ballot``.
     backend_options : mapping
         Options of the back end, such as ``tune`` and ``nuts_sampler`` of nuts.
     """

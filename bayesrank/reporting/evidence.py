@@ -47,7 +47,7 @@ def run_line(result: "xr.DataTree") -> str:
     run = result.attrs
     name = run["method"] if run["preset"] == "none" else run["preset"]
     said = [f"back end {run['backend']}", f"target {run['target']}"]
-    if run["unit"] in ("prompt", "judge"):
+    if run["unit"] in ("prompt", "judge") or "," in run["unit"]:
         said.append(f"unit {run['unit']}")
     scale = scale_text(result)
     if scale != "none":

@@ -291,10 +291,11 @@ def _attributes(run: Run, estimate: Estimate, preset: str) -> dict[str, str | in
 
 def _unit(run: Run) -> str:
     """Return what the intervals take as independent of what."""
-    if not isinstance(run.data, Responses) or run.unit == "run" or run.target == "benchmark":
+    if not isinstance(run.data, Responses) or run.target == "benchmark":
         return run.unit
     clusters = clusters_of(run.data)
-    return "question" if len(set(clusters)) == len(clusters) else "group of questions"
+    kind = "question" if len(set(clusters)) == len(clusters) else "group of questions"
+    return f"run,{kind}" if run.unit == "run" else kind
 
 
 def _scale(data: Data) -> str:

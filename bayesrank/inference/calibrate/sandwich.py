@@ -142,7 +142,10 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
         calibration = default_calibration(run.method, run.backend, run.target)
-        if isinstance(run.data, Battles) and not run.data.rows_are_units(run.unit):
+        clustered = run.unit == "run"
+        if isinstance(run.data, Battles):
+            clustered = not run.data.rows_are_units(run.unit)
+        if clustered:
             calibration = "sandwich" if run.method.can_be_calibrated else "none"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")

@@ -1,0 +1,158 @@
+"""What varies: the names of units, and intervals over one kind or two that cross."""
+
+import numpy as np
+import pytest
+
+from bayesrank import Battles, Comparisons, Responses, rank
+from bayesrank.ranking import draw_scores, point_estimate
+
+NAMES = np.array(list("abcd"))
+
+
+def logistic(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def runs_and_questions(rng, sd_of_runs=0.8, shape=(3, 40, 10)):
+    """Answers of systems, any run of which may be better or worse as a whole, to new questions."""
+    ability = np.array([0.5, 0.0, -0.5])[:, np.newaxis, np.newaxis]
+    interaction = rng.normal(0.0, 1.0, (*shape[:2], 1))
+    run = rng.normal(0.0, sd_of_runs, (shape[0], 1, shape[2]))
+    return (rng.random(shape) < logistic(ability + interaction + run)).astype(int)
+
+
+def judged(rng, n=1500, n_judges=30, n_prompts=40):
+    """Battles of which judges and prompts have tastes of their own."""
+    strength = np.array([0.6, 0.2, -0.2, -0.6])
+    first = rng.integers(4, size=n)
+    second = (first + 1 + rng.integers(3, size=n)) % 4
+    judge, prompt = rng.integers(n_judges, size=n), rng.integers(n_prompts, size=n)
+    taste = rng.normal(0.0, 0.8, (n_judges, 4)), rng.normal(0.0, 0.8, (n_prompts, 4))
+    worth = strength + taste[0][judge] + taste[1][prompt]
+    ahead = worth[np.arange(n), first] - worth[np.arange(n), second]
+    winner = np.where(rng.random(n) < logistic(ahead), "first", "second")
+    return Battles(NAMES[first], NAMES[second], winner, systems=NAMES, judge=judge, prompt=prompt)
+
+
+def coverage(simulate, method, units, n=150, **options):
+    """Return how often 95 % intervals hold the mean estimate, by unit."""
+    data = [simulate(np.random.default_rng(seed)) for seed in range(n)]
+    expected = np.mean([point_estimate(one, method) for one in data], axis=0)
+    found = {}
+    for unit in units:
+        held = []
+        for one in data:
+            draws = draw_scores(one, method, unit=unit, draws=100, random_seed=0, **options)
+            low, high = np.quantile(draws.reshape(-1, len(expected)), [0.025, 0.975], axis=0)
+            held.append((low <= expected) & (expected <= high))
+        found[unit] = float(np.mean(held))
+    return found
+
+
+@pytest.mark.parametrize("method", ["rasch_map", "bradley_terry_map"])
+def test_runs_and_questions_that_both_vary_are_covered(method):
+    found = coverage(
+        lambda rng: Responses(runs_and_questions(rng)), method, ["run,question", "question"]
+    )
+    assert found["run,question"] > 0.9
+    assert found["question"] < found["run,question"] - 0.03
+
+
+def test_runs_are_covered_on_a_benchmark():
+    chance = np.random.default_rng(0).normal(0.0, 1.0, (3, 40, 1))
+
+    def simulate(rng):
+        run = rng.normal(0.0, 0.8, (3, 1, 10))
+        return Responses((rng.random((3, 40, 10)) < logistic(chance + run)).astype(int))
+
+    found = coverage(simulate, "rasch_map", ["run", "trial"], target="benchmark")
+    assert found["run"] > 0.9
+    assert found["trial"] < 0.85
+
+
+@pytest.mark.parametrize("method", ["bradley_terry_map", "davidson"])
+def test_prompts_and_judges_that_both_vary_are_covered(method):
+    units = ["prompt,judge", "prompt", "judge", "battle"]
+    found = coverage(judged, method, units, n=80)
+    assert found["prompt,judge"] > 0.9
+    assert max(found["prompt"], found["judge"]) < found["prompt,judge"] - 0.02
+    assert found["battle"] < min(found["prompt"], found["judge"])
+
+
+@pytest.mark.parametrize(
+    ("unit", "target", "said"),
+    [
+        ("run", "benchmark", "run"),
+        ("run", "population", "run,question"),
+        (("question", "run"), None, "run,question"),
+        ("question", None, "question"),
+        ("trial,question", None, "question"),
+    ],
+)
+def test_the_result_says_what_varies(unit, target, said):
+    data = Responses(runs_and_questions(np.random.default_rng(0)))
+    result = rank(data, "rasch_map", unit=unit, target=target, draws=20, random_seed=0)
+    assert result.attrs["unit"] == said
+    assert result.attrs["calibration"] == "sandwich"
+    assert result.attrs["target"] == target or result.attrs["target"] == "population"
+
+
+@pytest.mark.parametrize("unit", ["prompt,judge", "judge, prompt", ["prompt", "judge"]])
+def test_two_kinds_may_be_named_in_any_form(unit):
+    result = rank(judged(np.random.default_rng(0)), unit=unit, draws=20, random_seed=0)
+    assert result.attrs["unit"] == "judge,prompt"
+
+
+@pytest.mark.parametrize(
+    "method", ["rasch_mml", "irt_2pl", "bradley_terry_luce_map", "mirt", "davidson_luce_map"]
+)
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_runs_that_vary_widen_every_likelihood(method, paired, target):
+    outcomes = runs_and_questions(np.random.default_rng(1), sd_of_runs=1.5, shape=(3, 20, 6))
+    data = Responses(outcomes, paired=paired)
+    one, other = (
+        draw_scores(data, method, unit=unit, target=target, calibration="sandwich", random_seed=0)
+        .reshape(-1, 3)
+        .std(axis=0)
+        for unit in (("run", "trial") if target == "benchmark" else ("run,question", "question"))
+    )
+    assert one.mean() > 1.1 * other.mean()
+
+
+RESPONSES = Responses(runs_and_questions(np.random.default_rng(0), shape=(3, 8, 4)))
+BATTLES = judged(np.random.default_rng(0), n=200)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (RESPONSES, {"unit": "judge"}, "unit must be 'trial', 'run' or 'question', or 'run,ques"),
+        (RESPONSES, {"unit": "run,trial"}, "got 'run,trial'"),
+        (RESPONSES, {"unit": "question", "target": "benchmark"}, "use target='population'"),
+        (RESPONSES, {"unit": "run", "method": "bayes"}, "unit must be 'trial' for bayes"),
+        (Responses([[[1], [0]], [[0], [0]]]), {"unit": "run"}, "show no variation of runs"),
+        (BATTLES, {"unit": "judge,battle"}, "battles lie within prompts and judges"),
+        (BATTLES, {"unit": "prompt,user"}, "unit must be"),
+        (BATTLES, {"unit": "prompt,judge", "method": "elo"}, "only likelihoods can"),
+        (
+            BATTLES,
+            {"unit": "prompt,judge", "method": "win_rate"},
+            "that only likelihoods can cross",
+        ),
+        (
+            Comparisons([[0, 1], [2, 0]]),
+            {"unit": "prompt"},
+            "unit must be 'battle' for comparisons",
+        ),
+    ],
+)
+def test_other_units_are_refused(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        rank(data, **options, draws=10)
+
+
+def test_runs_that_systems_do_not_share_are_refused_for_comparisons():
+    data = Responses(RESPONSES.outcomes, paired=False)
+    with pytest.raises(ValueError, match="build Responses with paired=True"):
+        rank(data, "bradley_terry_map", unit="run", target="benchmark", draws=10)
