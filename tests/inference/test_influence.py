@@ -532,8 +532,8 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     np.testing.assert_allclose(prior.own, own, atol=1e-12)
     # Abilities are standard normal: of the precision of an estimate 1 is the prior's.
     np.testing.assert_allclose(prior.pull, fit.score * variance)
-    naive = np.trace(table.covariance)
-    assert naive < np.trace(prior.covariance(table)) < 1.2 * naive
+    # So are their level and their scale its own, two of eight directions, and left open.
+    assert 8 * np.trace(prior.left_open) / variance.sum() == pytest.approx(2.0, abs=0.3)
 
 
 def test_items_that_follow_the_answers_leave_abilities_to_their_distribution():
