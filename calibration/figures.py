@@ -40,7 +40,7 @@ def draw_coverage(records: Sequence[Mapping[str, Any]], path: Path) -> None:
     axes.axvline(95.0, color="0.5", linewidth=0.8, zorder=1)
     labels = {
         "promised": "held to 95 %",
-        "contrast": "held to nothing: naive, or at a fixed truth",
+        "contrast": "no target: naive, or at a fixed truth",
     }
     for kind, colour in _COLOURS.items():
         dots = [one for one in chosen if (one["pass"] == "") == (kind == "contrast")]

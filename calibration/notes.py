@@ -43,7 +43,7 @@ NOTES: dict[str, str] = {
         "the published forms give items no prior, and their likelihood has several maxima. Fits to "
         "parts of the data show how far estimates jump between them, not how far those are off. "
         "Over questions the origin, the mean difficulty, hangs on the questions that hardly "
-        "discriminate, and scores with a prior on the abilities alone are farther from their limit "
+        "discriminate, and scores with a prior on the abilities only are farther from their limit "
         "than they vary; differences of scores are less so. With one trial a question has as many "
         "parameters as five systems can hardly tell, and intervals are too wide or too narrow. On "
         "a benchmark the posterior is the default, too wide where the model holds. Give the "

@@ -83,7 +83,9 @@ def zero_sum(
         raise ValueError(f"kind must be one of {', '.join(get_args(ZeroSumKind))}; got {kind!r}")
     if (log_density is None) == (kind == "custom"):
         given = "none" if log_density is None else "one"
-        raise ValueError(f"log_density must be given for kind custom alone; got {given} for {kind}")
+        raise ValueError(
+            f"log_density must be given for kind custom and for no other; got {given} for {kind}"
+        )
     dims = (dims,) if isinstance(dims, str) else tuple(dims)
     if kind == "normal" and location is None:
         return pm.ZeroSumNormal(name, sigma=scale, dims=dims)

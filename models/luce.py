@@ -186,7 +186,7 @@ def davidson_luce(
 
     The prevalences are free. Where the same systems took part in all events, they are equivalent to
     the probabilities of the sizes, whose uniform prior leaves a posterior of the scores that
-    depends on the winners given their number alone. In general ``size_probability`` is that of an
+    depends on the winners given only their number. In general ``size_probability`` is that of an
     event in which all systems take part.
 
     Parameters

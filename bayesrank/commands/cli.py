@@ -139,8 +139,8 @@ def rank(
     .parquet, .jsonl and more), battles, or results of Inspect, lm-evaluation-harness, SWE-bench,
     SWE-bench Pro, HELM, EvalPlus, BigCodeBench, LiveCodeBench, Terminal-Bench, Harbor, tau-bench,
     tau2-bench, lighteval, OpenCompass, promptfoo, OpenAI evals, MMLU-Pro, EuroEval, LiveBench,
-    MT-bench, MCPMark, Every Eval Ever and py-irt. What was read, and what is missing in it, is said
-    on stderr.
+    MT-bench, MCPMark, Every Eval Ever and py-irt. Notes on stderr say
+    what was read and what is missing.
     """
     from bayesrank.checking import check as check_result
     from bayesrank.readers import read_data

@@ -112,7 +112,7 @@ def inverse_difficulty(
     weights : numpy.ndarray of shape (..., question), optional
         Multiplicity of each question, 1 by default.
     clip_low, clip_high : float, default 0.01 and 0.99
-        Bounds on the solve rate of a question, so that no question decides alone.
+        Bounds on the solve rate of a question, so that no single question decides.
 
     Returns
     -------

@@ -170,7 +170,7 @@ def _ids(report: dict[str, Any], key: str, path: Path, optional: bool = False) -
     if not isinstance(ids, list):
         raise DamagedFileError(
             f"paths must hold SWE-bench run reports with a list {key}; got {ids!r} in {path.name}: "
-            "write the report again with a current SWE-bench (a report of counts alone does not "
+            "write the report again with a current SWE-bench (a report of counts only does not "
             "say which instances were resolved)"
         )
     return [str(name) for name in ids]

@@ -206,7 +206,7 @@ def _prior_tables(study: "xr.Dataset") -> tuple[Table, ...]:
 def _how_to_read(result: "xr.DataTree") -> str:
     ranking = result["ranking"]
     if "lcb" not in ranking:
-        return "These are point estimates without intervals: nothing says how sure the order is."
+        return "These are point estimates without intervals: how sure the order is, is not known."
     tail = f"{100 * ranking.attrs['lcb']:g} %"
     return (
         f"Sorted by the lower credible bound of the score, which the score is below with a "

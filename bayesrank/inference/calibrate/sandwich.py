@@ -297,7 +297,7 @@ def calibrate(
     else:
         warnings.warn(
             f"the posterior of {run.method.name} has no mode to calibrate at: intervals are those "
-            f"of the likelihood alone, and may be too narrow for target={run.target!r}",
+            f"of the likelihood only, and may be too narrow for target={run.target!r}",
             CalibrationWarning,
             stacklevel=2,
         )

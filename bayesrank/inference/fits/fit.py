@@ -218,7 +218,7 @@ def gaussian_draws(
         raise np.linalg.LinAlgError(
             "model must be identified at the optimum for draws around it; its curvature is not "
             "positive there. Give it a proper prior, use backend='nuts', or draws=0 for the "
-            "estimate alone"
+            "estimate only"
         ) from error
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
     columns = np.moveaxis(normals, 0, -1)

@@ -220,7 +220,7 @@ def question_clusters(data: Responses | Comparisons) -> NDArray[np.intp]:
         raise DataError(
             "questions must be two or more for target='population'; got "
             f"{'battles' if isinstance(data, Comparisons) else 1}: use target='benchmark' with "
-            "two or more trials, or draws=0 for the estimate alone"
+            "two or more trials, or draws=0 for the estimate only"
         )
     return clusters_of(data)
 
