@@ -26,8 +26,8 @@ def borda(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     Where only n of the L systems answered a question, the n - r opponents that a system beats among
     them count as :math:`(n - r)(L - 1)/(n - 1)`. However many opponents are absent, a system then
     expects the points it would get against all, if they are absent at random. A question that a
-    system did not answer, or only it did, says nothing about it: its score is its mean over the other
-    questions times the number of questions, and (L - 1)/2 each if there are none.
+    system did not answer, or only it did, says nothing about it: its score is its mean over the
+    other questions times the number of questions, and (L - 1)/2 each if there are none.
 
     Parameters
     ----------

@@ -54,7 +54,8 @@ def headline(result: "xr.DataTree") -> str:
     if len(names) == ranking.sizes["system"]:
         return "All systems have the same score."
     if "prob_best" not in ranking:
-        return f"{listing(names)} {_verb(names, 'lead')}. Without draws, the probability of this is not known."
+        lead = f"{listing(names)} {_verb(names, 'lead')}"
+        return f"{lead}. Without draws, the probability of this is not known."
     lead = f"{listing(names)} {_verb(names, 'lead')}"
     best = probability_text(float(ranking["prob_best"].values[first[0]]))
     best = best if best[0] in "<>" else f"= {best}"
