@@ -1,5 +1,6 @@
 """Tables as people have them to tables with standard columns, so that none is read in two ways."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,10 +112,11 @@ def standardize(
     group = "" if found.group is None else str(found.group)
     for name in found.groups:
         needed = _meant(str(name), group)
-        table[f"level {name}"] = _labels(column_of(frame, name), str(name), source, needed=needed)
+        values = as_texts(column_of(frame, name))
+        table[f"level {name}"] = _labels(values, str(name), source, needed=needed)
     settings = tuple(map(str, found.settings))
     for name in found.settings:
-        values = column_of(frame, name)
+        values = as_texts(column_of(frame, name))
         table[f"setting {name}"] = _labels(values, str(name), source, needed=False)
     if found.reasons:
         columns = [(field_name(each), column_of(frame, each)) for each in found.reasons]
@@ -192,6 +194,23 @@ def _labels(
             f"{int(blank.argmax()) + 1}{source.where.replace(' in', ' of')}"
         )
     return pd.Categorical.from_codes(place, categories=pd.Index(list(known), dtype=object))
+
+
+def as_texts(column: "pd.Series") -> "pd.Series":
+    """Return a column with lists and objects of JSON as text."""
+    if column.dtype != object:
+        return column
+    nested = column.map(lambda each: isinstance(each, Mapping | list | tuple | np.ndarray))
+    if not nested.any():
+        return column
+    texts = [json.dumps(each, sort_keys=True, default=_plain) for each in column[nested]]
+    column = column.copy()
+    column[nested] = texts
+    return column
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def label_codes(column: "pd.Series") -> "tuple[NDArray[Any], pd.Index]":

@@ -238,3 +238,20 @@ def test_tables_say_why_outcomes_are_missing(tmp_path, column, text, status):
     assert expected in table.message
     assert table.frame["status"].tolist() == ["", status, ""]
     assert read_responses(path, count_as_wrong=status).outcomes[0, 1, 0] == 0
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_settings_that_are_objects_are_text(tmp_path, ending):
+    frame = pd.DataFrame(
+        [
+            {"model": "a", "id": q, "score": 1, "config": {"t": t}, "category": ["x", "y"]}
+            for q in QUESTIONS
+            for t in (0, 1)
+        ]
+    )
+    path = tmp_path / f"table.{ending}"
+    frame.to_json(path, orient="records", lines=True) if ending == "jsonl" else frame.to_parquet(
+        path
+    )
+    assert read_responses(path).systems == ('a (config={"t": 0})', 'a (config={"t": 1})')
+    assert read_responses(path, pool="config").shape == (1, 6, 2)

@@ -15,7 +15,9 @@ from bayesrank.readers.opening import plain_name
 from bayesrank.readers.selection import Selection, choose
 
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"base_status"\s*:)', re.DOTALL
+    BYTE_ORDER_MARK
+    + rb'\s*\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"base(?:_status"\s*:|"\s*:\s*\[))',
+    re.DOTALL,
 )
 
 BIGCODEBENCH_START = re.compile(
@@ -115,12 +117,27 @@ def _attempts(path: Path, tests: Sequence[str]) -> Iterator[Attempt]:
             f"paths must hold EvalPlus results; got no object eval in {path.name}"
         )
     for question, solutions in problems.items():
+        if isinstance(solutions, dict):
+            solutions = _of_version_1(solutions)
         if not isinstance(solutions, list):
             raise DamagedFileError(
                 f"{question} must be a list of solutions; got another in {path.name}"
             )
         for trial, solution in enumerate(solutions):
             yield Attempt(question, *_outcome(solution, trial, tests, f"{question} in {path.name}"))
+
+
+def _of_version_1(solutions: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the solutions of a problem that the first versions list by their tests."""
+    tests = [(f"{name}_status", solutions.get(name)) for name in ("base", "plus")]
+    listed = [(name, each) for name, each in tests if isinstance(each, list)]
+    if not listed or any(
+        not isinstance(each, list) or not each for _, own in listed for each in own
+    ):
+        return None
+    return [
+        {name: own[i][0] for name, own in listed if i < len(own)} for i in range(len(listed[0][1]))
+    ]
 
 
 def _outcome(solution: Any, trial: int, tests: Sequence[str], where: str) -> tuple[float, int, str]:

@@ -72,3 +72,14 @@ def test_damaged_results_say_where(tmp_path, statuses, message):
         path = write(tmp_path / "m_eval_results.json", statuses)
     with pytest.raises(DataError, match=message):
         read_responses(path)
+
+
+def test_solutions_of_the_first_versions_are_listed_by_their_tests(tmp_path):
+    solutions = {"nfiles": 2, "base": [["pass", [True]], ["fail", []]], "plus": [["pass", []]] * 2}
+    document = {"date": "2024", "hash": "", "eval": {"HumanEval/0": solutions}}
+    (tmp_path / "m_eval_results.json").write_text(json.dumps(document))
+    assert read_responses(tmp_path).outcomes.tolist() == [[[1, 0]]]
+    solutions["base"][0] = []
+    (tmp_path / "m_eval_results.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match=r"HumanEval/0 must be a list of solutions"):
+        read_responses(tmp_path)
