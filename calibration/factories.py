@@ -21,6 +21,7 @@ Kind = Literal[
     "battles",
     "graded",
     "votes",
+    "arena",
     "rankings",
 ]
 
@@ -74,6 +75,8 @@ FACTORIES = {
         Factory("cumulative_logit (covariates)", "votes", {"formula": "length"}),
         Factory("davidson_outside", "graded"),
         Factory("davidson_outside (covariates)", "votes", {"formula": "length"}),
+        Factory("hierarchical_comparisons", "arena"),
+        Factory("dynamic_comparisons", "arena", {"period": 30}),
         Factory("plackett_luce", "comparisons"),
         Factory("plackett_luce (rankings)", "rankings"),
         Factory("bradley_terry_luce"),
@@ -109,7 +112,8 @@ def template(kind: Kind) -> Any:
         ``categories``; all ``comparisons`` that the responses imply; as many ``battles`` as there
         are responses, with a system named first; as many ``rankings`` as there are events, of two
         systems or more; as many ``graded`` votes as there are responses, with ties and votes for
-        neither, and 400 such ``votes`` of 20 judges with a covariate.
+        neither, and 400 such ``votes`` of 20 judges with a covariate; 400 battles of an ``arena``
+        with three groups and three periods of 30 days.
 
     Returns
     -------
@@ -127,6 +131,11 @@ def template(kind: Kind) -> Any:
             more = {"judge": rng.integers(20, size=n), "covariates": {"length": rng.normal(size=n)}}
             more = more if kind == "votes" else {}
             return Battles(*sides.T, rng.choice(words, n), systems=range(n_systems), **more)
+        case "arena":
+            sides = np.array([rng.permutation(n_systems)[:2] for _ in range(400)])
+            winners = rng.choice(["first", "second", "tie"], 400)
+            group, time = np.arange(400) % 3, np.linspace(0.0, 89.0, 400) * 86_400
+            return Battles(*sides.T, winners, systems=range(n_systems), group=group, time=time)
         case "battles":
             sides = [rng.permutation(n_systems)[:2] for _ in range(np.prod(DESIGN))]
             winners = rng.choice(["first", "second"], len(sides)).tolist()

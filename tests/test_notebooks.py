@@ -46,6 +46,12 @@ SHOWN = {
         r"'battles', 'prompt', 'sandwich'",
         r"logits, 95 % interval",
     ],
+    "08_arena_over_time": [
+        r"Battles\(12,000 battles, 12 systems, 600 judges, 3 groups\)",
+        r"math: mean width 0\.\d+ pooled, 0\.\d+ by itself",
+        r"above zero with probability (1\.000|0\.99\d)",
+        r"image/png",
+    ],
     "07_your_own_model": [
         r"Rank by Thurstone's model",
         r"options of thurstone must be among",

@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import bayesrank as br
-from bayesrank import Responses, rank, studies
+from bayesrank import Battles, Responses, rank, studies
 from bayesrank.by_group import rank_by_group
 from bayesrank.reporting import figures
 
@@ -30,6 +30,7 @@ SYSTEM_PLOTS = {
     "plot_rank_comparison",
     "plot_rank_flow",
     "plot_trajectories",
+    "plot_history",
     "plot_prior_sensitivity",
     "plot_group_scores",
 }
@@ -69,6 +70,15 @@ def arguments(request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
     prior = xr.Dataset(
         {"rank": (("prior", "system"), ranks)}, {"prior": ["a", "b", "c"], "system": systems}
     )
+    first = np.arange(200 * n_systems) % n_systems
+    second = (first + 1 + np.arange(len(first)) % (n_systems - 1)) % n_systems
+    names_of = np.array(systems)
+    battles = Battles(
+        names_of[first],
+        names_of[second],
+        rng.choice(["first", "second", "tie"], len(first)),
+        time=np.linspace(0.0, 100.0, len(first)) * 86_400,
+    )
     taus = rng.uniform(0.2, 0.9, (1, 2, n_systems))
     schemes = xr.Dataset(
         {
@@ -85,6 +95,7 @@ def arguments(request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
         "plot_gold_agreement": (studies.consensus(few, ["avg", "borda", "copeland"]),),
         "plot_group_scores": (rank_by_group(data, "avg", draws=20, random_seed=1),),
         "plot_groups": (result,),
+        "plot_history": (rank(battles, "dynamic_comparisons", random_seed=1),),
         "plot_hodge_flow": (rank(data, "hodge_rank", draws=20, random_seed=1),),
         "plot_item_curves": (rasch,),
         "plot_leaderboard": (result,),
