@@ -75,7 +75,7 @@ LIKELIHOODS = (
         "bayesrank.models.votes:cumulative_logit",
         "comparisons",
         _LIKELIHOOD,
-        ("agresti1992analysis",),
+        ("agresti1992analysis", "chen2013pairwise"),
         kernel="bayesrank.inference.fits.vote_table:cumulative_logit",
         gradient="bayesrank.inference.fits.vote_likelihoods:cumulative_logit",
         composite=True,

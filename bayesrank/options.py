@@ -74,6 +74,8 @@ TwoOrMore = Annotated[int, Range(2.0, closed="left")]
 
 # Rows of a model: one for all equal observations, or one for each.
 Rows = Literal["merged", "event"]
+# Who has a reliability and a bias of its own in votes.
+Raters = Literal["judge", "prompt"]
 # What runs NUTS: nutpie on compiled code that data sets share, or one of those of ``pm.sample``.
 NutsSampler = Literal["compiled", "pymc", "nutpie", "numpyro", "blackjax"]
 # Covariance of the draws of a likelihood: that of its estimates over units, or its own.

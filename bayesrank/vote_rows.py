@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import Battles
+from bayesrank.battles import Battles, Labels
+from bayesrank.errors import DataError
 from bayesrank.validation import frozen
 from bayesrank.views import Comparisons
 
@@ -137,3 +138,23 @@ class VoteRows:
         """The result of each vote, a number in :data:`RESULTS`, of shape (vote,)."""
         found = np.where(self.outcome > 0, 0, np.where(self.outcome < 0, 1, 2))
         return frozen(np.where(self.both_bad, RESULTS.index(BOTH_BAD), found))
+
+
+def raters_of(data: object, kind: str) -> Labels:
+    """Return the judges or the prompts of battles, of which there must be two at least.
+
+    Raises
+    ------
+    DataError
+        If the data do not name them, or only one.
+    """
+    labels = getattr(data, kind, None)
+    if labels is None:
+        raise DataError(
+            f"raters must be named by the battles; got {kind!r} for data without a {kind}",
+            in_python=f"build Battles with {kind}=, or use raters=None",
+            in_shell=f"rank a log with a column {kind}, or leave --raters out",
+        )
+    if len(labels.names) < 2:
+        raise DataError(f"raters must be two or more; got one {kind}")
+    return labels

@@ -73,6 +73,7 @@ FACTORIES = {
         Factory("thurstone_mosteller", "comparisons"),
         Factory("cumulative_logit", "graded"),
         Factory("cumulative_logit (covariates)", "votes", {"formula": "length"}),
+        Factory("cumulative_logit (raters)", "votes", {"raters": "judge"}),
         Factory("davidson_outside", "graded"),
         Factory("davidson_outside (covariates)", "votes", {"formula": "length"}),
         Factory("hierarchical_comparisons", "arena"),

@@ -10,10 +10,12 @@ from pytensor.tensor.special import log_softmax
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import MultinomialReal
 from bayesrank.models.paired_data import Observed
+from bayesrank.models.pooled_priors import pooled_zero_sum
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
+from bayesrank.options import Positive, Raters
 from bayesrank.priors import Normal, PriorLike, as_prior
 from bayesrank.views import Comparisons
-from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows
+from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows, raters_of
 
 
 @checks_data
@@ -24,6 +26,8 @@ def cumulative_logit(
     threshold_prior: PriorLike = "normal(0, 2)",
     formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
+    raters: Raters | None = None,
+    rater_scale: Positive = 0.5,
 ) -> pm.Model:
     r"""Build the cumulative logit model of graded votes.
 
@@ -38,6 +42,12 @@ def cumulative_logit(
     matter. Without grades this is the Rao-Kupper model with :math:`\log\kappa = t_1`; without ties
     :math:`t_1` is 0, and without both the Bradley-Terry model is left. Votes in which both were bad
     are ties here.
+
+    With `raters` the judges, or the prompts, differ: judge :math:`g` sees :math:`a_g d + h_g` in
+    place of :math:`d`, with a reliability :math:`a_g`, which is 0 for votes at random, and a bias
+    :math:`h_g` for the first answer. :math:`\log a_g` and :math:`h_g` are normal around 0 with
+    unknown scales (partial pooling) and sum to zero, so that scores are those of a typical judge;
+    what the judges share of the bias is the coefficient of the position.
 
     Parameters
     ----------
@@ -55,24 +65,33 @@ def cumulative_logit(
         names, such as ``"length:group"``, needs the package formulae.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
+    raters : {"judge", "prompt"}, optional
+        Who has a reliability and a bias of its own; nobody by default. Each is one observation in
+        intervals by judge or by prompt. map and mle integrate their effects out (Laplace).
+    rater_scale : float, default 0.5
+        Typical size of a log reliability and of a bias, about which little is assumed: the
+        variances have scaled inverse chi-squared priors with 2 degrees of freedom.
 
     Returns
     -------
     pymc.Model
         Free ``score`` with dims ``("system",)`` and ``gap`` with dims ``("grade",)``, of which
         ``threshold`` holds the sums; ``strength``, the exponential of the score, and, with ties,
-        ``tie_strength``, that of :math:`t_1`; observed ``results`` with dims
+        ``tie_strength``, that of :math:`t_1`; with raters ``log_reliability`` and
+        ``position_bias`` with dims ``("rater",)``; observed ``results`` with dims
         ``("pair", "result")``.
 
     Raises
     ------
     DataError
-        If there are no votes.
+        If there are no votes, or the battles do not name the raters.
 
     References
     ----------
     .. [1] A. Agresti. Analysis of ordinal paired comparison data. Journal of the Royal Statistical
        Society, Series C 41 (1992). https://doi.org/10.2307/2347562
+    .. [2] X. Chen, P. N. Bennett, K. Collins-Thompson and E. Horvitz. Pairwise ranking aggregation
+       in a crowdsourced setting. WSDM (2013). https://doi.org/10.1145/2433396.2433420
 
     Examples
     --------
@@ -85,16 +104,22 @@ def cumulative_logit(
     prior = as_prior(prior).resolve(comparisons)
     votes = VoteRows.of(comparisons)
     scale = votes.scale
+    judges = None if raters is None else raters_of(comparisons, raters)
+    formula = "1" if raters and formula is None else formula
     observed = Observed.of_votes(comparisons, formula, lambda each: (each.places, len(scale)))
-    with pm.Model(coords=observed.coords | votes.coords) as model:
+    coords = {} if judges is None else {"rater": list(judges.names)}
+    with pm.Model(coords=observed.coords | votes.coords | coords) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
         cuts = symmetric_cuts(scale, threshold_prior)
         if 0 in scale and len(scale) > 1:
             pm.Deterministic("tie_strength", pt.exp(model["threshold"][0]))
+        ahead = observed.ahead(score, covariate_prior)
+        if judges is not None:
+            ahead = _seen_by(judges.codes, ahead, rater_scale)
         MultinomialReal(
             "results",
-            log_p=log_chances_between(cuts, observed.ahead(score, covariate_prior)),
+            log_p=log_chances_between(cuts, ahead),
             observed=observed.results,
             dims=(observed.dim, "result"),
         )
@@ -202,6 +227,15 @@ def davidson_outside(
             dims=(observed.dim, "result"),
         )
     return model
+
+
+def _seen_by(judge: Any, ahead: Any, scale: float) -> Any:
+    """Return what judges see of differences, with their reliabilities and biases, in a model."""
+    number: Any = pm.Data("rater_of_battle", judge, dims="battle")
+    log_reliability = pooled_zero_sum("log_reliability", dims="rater", scale=scale)
+    bias = pooled_zero_sum("position_bias", dims="rater", scale=scale)
+    reliability = pm.Deterministic("reliability", pt.exp(log_reliability), dims="rater")
+    return reliability[number] * ahead + bias[number]
 
 
 def symmetric_cuts(scale: tuple[int, ...], threshold_prior: PriorLike) -> Any:

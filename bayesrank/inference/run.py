@@ -16,6 +16,7 @@ from bayesrank.method import Method, load_function
 from bayesrank.priors import Flat, Prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
+from bayesrank.vote_rows import raters_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -81,19 +82,29 @@ class Run:
     @property
     def formula(self) -> str | None:
         """Covariates of battles that the method is given, an order effect among them."""
-        return self.options.get("formula") or ("1" if self.options.get("order_effect") else None)
+        options = self.options
+        in_order = options.get("order_effect") or options.get("raters")
+        return options.get("formula") or ("1" if in_order else None)
 
     @cached_property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """Labels of the dims that battles and options of the method give rise to."""
         found, options = {}, self.options
-        if options.get("formula") is not None:
-            found["covariate"] = with_covariates(self.data).design(options["formula"]).terms
+        formula = None if options.get("order_effect") else self.formula
+        if formula is not None:
+            found["covariate"] = with_covariates(self.data).design(formula).terms
+        if self.raters is not None:
+            found["rater"] = raters_of(self.data, self.raters).names
         if isinstance(self.data, Battles) and "group_sd" in self.method.options:
             found["group"] = groups_of(self.data).names
         if isinstance(self.data, Battles) and "walk_sd" in self.method.options:
             found["period"] = periods_of(self.data, options.get("period", "month")).names
         return found
+
+    @property
+    def raters(self) -> str | None:
+        """Who has effects of its own on votes: judges or prompts; None for nobody."""
+        return self.options.get("raters")
 
     @property
     def ranker_options(self) -> Mapping[str, Any]:

@@ -66,6 +66,11 @@ def optimize(
     data, prior = run.factory_data, run.factory_prior
     if isinstance(prior, Flat) and run.method.existence is not None:
         load_function(run.method.existence)(data, **run.options)
+    if run.raters is not None and log_likelihood:
+        raise ValueError(
+            "log_likelihood must be False for raters, whose effects the fit integrates out; got "
+            "True: use backend='nuts'"
+        )
     # The kernels do not know every variable of the graph, which the densities need.
     if run.method.kernel is not None and not log_likelihood:
         fit = load_function(run.method.kernel)(data, prior, **run.options)

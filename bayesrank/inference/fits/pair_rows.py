@@ -446,11 +446,16 @@ def fit_votes(
         votes = votes.merged()
         design = Design.empty(len(votes.first))
     problem = pair_rows(likelihood, votes, design, **priors)
-    points = (data.wins + 0.5 * data.ties).sum(axis=1)
-    scores = first_scores(points[np.newaxis], data.totals.sum(axis=1)[np.newaxis])[0]
-    start = np.concatenate([scores, np.zeros(k), problem.likelihood.start()])
-    unpack = partial(_unpack_votes, size=problem.size, n_effects=k, names=names)
+    start = start_of_votes(problem, data)
+    unpack = partial(name_votes, size=problem.size, n_effects=k, names=names)
     return climb(problem, start, unpack)
+
+
+def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
+    """Return where to begin: by the points of systems and the shares of results."""
+    points, played = (data.wins + 0.5 * data.ties).sum(axis=1), data.totals.sum(axis=1)
+    scores = first_scores(points[np.newaxis], played[np.newaxis])[0]
+    return np.concatenate([scores, np.zeros(problem.design.shape[1]), problem.likelihood.start()])
 
 
 def climb(
@@ -480,7 +485,7 @@ def displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> 
     return moved
 
 
-def _unpack_votes(free: Array, *, size: int, n_effects: int, names: Names) -> dict[str, Array]:
+def name_votes(free: Array, *, size: int, n_effects: int, names: Names) -> dict[str, Array]:
     """Name the scores, the coefficients, where there are some, and the shared parameters."""
     named = {"score": free[..., :size]}
     if n_effects:

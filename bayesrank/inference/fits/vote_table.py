@@ -21,10 +21,12 @@ from bayesrank.inference.fits.existence import (
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.pair_rows import fit_votes
 from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.rated_rows import fit_rated_rows
 from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
+from bayesrank.options import Positive, Raters
 from bayesrank.priors import Prior, PriorLike, as_prior
 from bayesrank.views import Comparisons
-from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows
+from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows, raters_of
 
 
 def cumulative_logit(
@@ -34,15 +36,28 @@ def cumulative_logit(
     threshold_prior: PriorLike = "normal(0, 2)",
     formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
+    raters: Raters | None = None,
+    rater_scale: Positive = 0.5,
 ) -> Fit | None:
     """Fit Agresti's cumulative logits with normal or flat priors."""
     gaps = as_prior(threshold_prior, "threshold_prior").quadratic()
     priors = _normal_priors(prior, covariate_prior)
     if gaps is None or gaps[0] != 0.0 or priors is None:
-        return None
+        if raters is None:
+            return None
+        raise ValueError(
+            f"prior and other priors must be normal or flat for raters={raters!r}; got {prior}: "
+            "use backend='nuts'"
+        )
     priors["shared_precision"] = gaps[1]
     names = partial(_name_gaps, has_ties=0 in VoteRows.of(data).scale)
     likelihood = vote_likelihoods.cumulative_logit()
+    if raters is not None:
+        judges, battles = raters_of(data, raters), with_covariates(data)
+        design = battles.design(formula or "1")
+        return fit_rated_rows(
+            likelihood, battles, design, judges, names, scale=rater_scale, **priors
+        )
     return fit_votes(likelihood, data, _design(data, formula), names, **priors)
 
 

@@ -1,0 +1,165 @@
+"""Judges with a reliability and a bias of their own, against derivatives and simulated truths."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bayesrank import Battles, Comparisons, models, rank
+from bayesrank.errors import DataError
+from bayesrank.inference.fits import vote_table
+from bayesrank.inference.fits.pair_rows import pair_rows
+from bayesrank.inference.fits.rated_rows import RatedRows
+from bayesrank.inference.fits.vote_likelihoods import cumulative_logit
+from bayesrank.priors import Cauchy, Flat, Normal
+
+SCORE = np.array([0.9, 0.4, -0.3, -1.0])
+NAMES = np.array(list("abcd"))
+N_JUDGES = 30
+
+
+def a_log(n=3000, seed=0, spread=(0.5, 0.4), n_judges=N_JUDGES):
+    """Draw graded votes of judges, and return the log reliabilities and biases of the judges."""
+    rng = np.random.default_rng(seed)
+    effects = np.array(spread)[:, np.newaxis] * rng.normal(size=(2, n_judges))
+    effects -= effects.mean(axis=1, keepdims=True)
+    first = rng.integers(4, size=n)
+    second = (first + 1 + rng.integers(3, size=n)) % 4
+    judge = np.concatenate([np.arange(n_judges), rng.integers(n_judges, size=n - n_judges)])
+    ahead = np.exp(effects[0, judge]) * (SCORE[first] - SCORE[second] + 0.2) + effects[1, judge]
+    result = np.searchsorted([-2.0, -0.5, 0.5, 2.0], ahead + rng.logistic(size=n))
+    words = np.array(["B>>A", "B>A", "A=B", "A>B", "A>>B"])[result]
+    data = Battles(NAMES[first], NAMES[second], words, systems=NAMES, judge=judge)
+    return data, effects
+
+
+@pytest.fixture(scope="module")
+def data():
+    return a_log()[0]
+
+
+def test_derivatives_are_those_of_the_joint_density(data):
+    rows = pair_rows(
+        cumulative_logit(), data, data.design("1"), prior_precision=1.0, shared_precision=0.25
+    )
+    rng = np.random.default_rng(1)
+    n = len(data.judge.names)
+    problem = RatedRows(
+        **{name: getattr(rows, name) for name in rows.__dataclass_fields__},
+        judge=data.judge.codes,
+        effects=0.3 * rng.normal(size=(2, n)),
+        precision=np.array([4.0, 9.0]),
+    )
+    point = np.concatenate([SCORE, [0.1, 0.5, 1.5]])
+    found = problem.joint(point)
+
+    def value(moves, of_judge):
+        there = replace(problem, effects=problem.effects + of_judge)
+        return there.value((point + moves)[np.newaxis])
+
+    none, step = np.zeros_like(problem.effects), 1e-4
+    for coordinate in range(len(point)):
+        move = step * np.eye(len(point))[coordinate]
+        slope = (value(move, none) - value(-move, none)) / (2 * step)
+        assert found.gradient[coordinate] == pytest.approx(slope, abs=1e-3)
+    still = np.zeros(len(point))
+    for kind, judge in ((0, 3), (1, 3), (0, 11), (1, 20)):
+        move = none.copy()
+        move[kind, judge] = step
+        slope = (value(still, move) - value(still, -move)) / (2 * step)
+        assert found.own[kind, judge] == pytest.approx(slope, abs=1e-3)
+        ahead, behind = (
+            replace(problem, effects=problem.effects + sign * move).joint(point) for sign in (1, -1)
+        )
+        bends = (behind.gradient - ahead.gradient) / (2 * step)
+        np.testing.assert_allclose(found.cross[:, kind, judge], bends, atol=1e-3)
+        own = (behind.own - ahead.own) / (2 * step)
+        np.testing.assert_allclose(found.blocks[judge, kind], own[:, judge], atol=1e-3)
+        assert np.abs(np.delete(own, judge, axis=1)).max() < 1e-6  # judges are independent
+
+
+@pytest.mark.parametrize("prior", [Normal(0.0, 1.0), Flat()])
+def test_reliabilities_and_biases_are_found(prior):
+    data, effects = a_log(6000, seed=2)
+    flat = {"threshold_prior": "flat", "covariate_prior": "flat"}
+    options = flat if isinstance(prior, Flat) else {}
+    fit = vote_table.cumulative_logit(data, prior, raters="judge", **options)
+    assert fit.converged
+    assert np.abs(fit.score - SCORE).max() < 0.2
+    assert fit.parameters["threshold"] == pytest.approx([0.5, 2.0], abs=0.2)
+    order = [data.judge.names.index(str(number)) for number in range(N_JUDGES)]
+    found = [fit.parameters[name][order] for name in ("log_reliability", "position_bias")]
+    for one, truth in zip(found, effects, strict=True):
+        assert abs(one.sum()) < 1e-9
+        assert np.corrcoef(one, truth)[0, 1] > 0.85
+        assert one.std() < truth.std() * 1.1  # pooled
+
+
+def test_equal_judges_leave_the_scores_alone():
+    data, _ = a_log(6000, seed=3, spread=(0.0, 0.0))
+    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge", rater_scale=0.05)
+    alike = vote_table.cumulative_logit(data, Normal(0.0, 1.0), formula="1")
+    np.testing.assert_allclose(fit.score, alike.score, atol=0.03)
+    assert np.abs(fit.parameters["log_reliability"]).max() < 0.2
+
+
+def test_draws_have_names_and_sum_to_zero(data):
+    result = rank(data, "cumulative_logit", raters="judge", draws=200, random_seed=1)
+    assert result.attrs["unit"] == "judge"
+    assert result.attrs["calibration"] == "sandwich"
+    for name in ("log_reliability", "position_bias"):
+        drawn = result["posterior"][name]
+        assert drawn.dims == ("chain", "draw", "rater")
+        assert drawn["rater"].values.tolist() == list(data.judge.names)
+        assert np.abs(drawn.sum("rater")).max() < 1e-8
+        middle = result["point_estimate"][name]
+        assert np.abs(drawn.mean(("chain", "draw")) - middle).max() < 0.15
+        assert drawn.std(("chain", "draw")).min() > 0.03
+
+
+def test_laplace_and_nuts_agree():
+    data, _ = a_log(1200, seed=5, n_judges=8)
+    options = {"raters": "judge", "calibration": "none", "random_seed": 1}
+    nuts = rank(
+        data, "cumulative_logit", backend="nuts", draws=800, log_likelihood=False, **options
+    )
+    mode = rank(data, "cumulative_logit", **options)
+    assert not nuts["sample_stats"]["diverging"].any()  # and R-hat would have warned
+    for name in ("score", "threshold", "log_reliability", "position_bias"):
+        one, other = (each["posterior"][name].values for each in (nuts, mode))
+        spread = one.std((0, 1))
+        assert (np.abs(one.mean((0, 1)) - other.mean((0, 1))) < 0.5 * spread).all(), name
+        np.testing.assert_allclose(other.std((0, 1)), spread, rtol=0.3, err_msg=name)
+
+
+def test_prompts_can_be_raters():
+    log = Battles.from_responses(_responses())
+    result = rank(log, "cumulative_logit", raters="prompt", draws=0)
+    assert result["point_estimate"]["reliability"].sizes == {"rater": 12}
+
+
+def _responses():
+    from bayesrank import Responses
+
+    rng = np.random.default_rng(4)
+    return Responses((rng.random((4, 12, 5)) < np.linspace(0.7, 0.3, 4)[:, None, None]).astype(int))
+
+
+def test_what_raters_cannot_be_is_said(data):
+    counts = Comparisons(data.wins, data.ties)
+    for call in (
+        lambda: rank(counts, "cumulative_logit", raters="judge", draws=0),
+        lambda: models.cumulative_logit(counts, raters="judge"),
+        lambda: rank(data, "cumulative_logit", raters="prompt", draws=0),
+    ):
+        with pytest.raises(DataError, match="raters must be named by the battles"):
+            call()
+    one = Battles(["a", "b"], ["b", "a"], ["A>B", "A>B"], judge=["j", "j"])
+    with pytest.raises(DataError, match="raters must be two or more; got one judge"):
+        rank(one, "cumulative_logit", raters="judge", draws=0)
+    with pytest.raises(ValueError, match="raters must be one of judge, prompt"):
+        rank(data, "cumulative_logit", raters="user", draws=0)
+    with pytest.raises(ValueError, match="normal or flat for raters='judge'"):
+        rank(data, "cumulative_logit", raters="judge", prior=Cauchy(0.0, 1.0), draws=0)
+    with pytest.raises(ValueError, match="log_likelihood must be False for raters"):
+        rank(data, "cumulative_logit", raters="judge", log_likelihood=True)
