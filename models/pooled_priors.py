@@ -124,6 +124,46 @@ def pooled(
     )
 
 
+def pooled_around_zero(name: str, *, dims: str, scale: float = 1.0) -> Any:
+    r"""Give normal effects around 0 a common, integrated-out scale: a sample of a population.
+
+    Unlike those of :func:`pooled_zero_sum` they do not sum to zero, their expectation is 0.
+
+    Parameters
+    ----------
+    name : str
+        Name of the random variable.
+    dims : str
+        Name of the dim.
+    scale : float, default 1.0
+        Typical size of an effect; the scale has 2 degrees of freedom.
+
+    Returns
+    -------
+    pytensor.tensor.TensorVariable
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"judge": list("abc")}):
+    ...     bias = pooled_around_zero("bias", dims="judge")
+    >>> pm.draw(bias, random_seed=1).shape
+    (3,)
+    """
+    length = pm.modelcontext(None).dim_lengths[dims]
+    return pm.CustomDist(
+        name,
+        pt.zeros((length,)),
+        _real(scale),
+        logp=_around_zero_logp,
+        dist=_around_zero_dist,
+        support_point=_at_zero,
+        signature="(l),()->(l)",
+        class_name="PooledAroundZero",
+        dims=dims,
+    )
+
+
 def pooled_within(name: str, members: Any, *, dims: str, scale: float = 1.0) -> Any:
     r"""Give effects around unknown means of groups a common, integrated-out scale.
 
@@ -275,6 +315,15 @@ def _pooled_logp(value: Any, shape_giver: Any, scale: Any, level: Any, level_sd:
     log_unit = pt.log(level_sd) + 0.5 * np.log(2.0 * np.pi) + 0.5 * pt.log(n)
     of_mean = -0.5 * ((mean - level) / level_sd) ** 2 - log_unit
     return of_mean + _student_logp(squares, n - 1.0, scale)
+
+
+def _around_zero_logp(value: Any, shape_giver: Any, scale: Any) -> Any:
+    return _student_logp((value**2).sum(-1), value.shape[-1].astype("float64"), scale)
+
+
+def _around_zero_dist(shape_giver: Any, scale: Any, size: Any) -> Any:
+    noise = pm.Normal.dist(size=_full_shape(shape_giver, size))
+    return noise * _common_scale(noise, 1, scale)
 
 
 def _zero_sum_dist(n_axes: int) -> Any:

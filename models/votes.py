@@ -10,7 +10,7 @@ from pytensor.tensor.special import log_softmax
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import MultinomialReal
 from bayesrank.models.paired_data import Observed
-from bayesrank.models.pooled_priors import pooled_zero_sum
+from bayesrank.models.pooled_priors import pooled_around_zero
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
 from bayesrank.options import Positive, Raters
 from bayesrank.priors import Normal, PriorLike, as_prior
@@ -46,8 +46,8 @@ def cumulative_logit(
     With `raters` the judges, or the prompts, differ: judge :math:`g` sees :math:`a_g d + h_g` in
     place of :math:`d`, with a reliability :math:`a_g`, which is 0 for votes at random, and a bias
     :math:`h_g` for the first answer. :math:`\log a_g` and :math:`h_g` are normal around 0 with
-    unknown scales (partial pooling) and sum to zero, so that scores are those of a typical judge;
-    what the judges share of the bias is the coefficient of the position.
+    unknown scales (partial pooling), so that scores are those of a typical judge; what judges share
+    of the bias is the coefficient of the position.
 
     Parameters
     ----------
@@ -232,8 +232,8 @@ def davidson_outside(
 def _seen_by(judge: Any, ahead: Any, scale: float) -> Any:
     """Return what judges see of differences, with their reliabilities and biases, in a model."""
     number: Any = pm.Data("rater_of_battle", judge, dims="battle")
-    log_reliability = pooled_zero_sum("log_reliability", dims="rater", scale=scale)
-    bias = pooled_zero_sum("position_bias", dims="rater", scale=scale)
+    log_reliability = pooled_around_zero("log_reliability", dims="rater", scale=scale)
+    bias = pooled_around_zero("position_bias", dims="rater", scale=scale)
     reliability = pm.Deterministic("reliability", pt.exp(log_reliability), dims="rater")
     return reliability[number] * ahead + bias[number]
 

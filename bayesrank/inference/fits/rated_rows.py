@@ -1,11 +1,11 @@
 r"""Fits of votes whose judges differ in reliability and in bias for the first answer.
 
-Judge g sees :math:`a_g d + h_g` where all judges together see d. Log reliabilities
-:math:`\log a_g` and biases :math:`h_g` sum to zero and are normal with unknown scales
-:math:`\tau`, which have scaled inverse chi-squared priors. Scores, coefficients and thresholds
+Judge g sees :math:`a_g d + h_g` in place of d. Log reliabilities :math:`\log a_g` and biases
+:math:`h_g` are normal around 0 with unknown scales :math:`\tau`, whose squares have scaled inverse
+chi-squared priors. Scores, coefficients and thresholds
 maximise the joint density of all given the scales; the scales are those at which
 
-.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (u_g^2 + v_g)}{\nu + n - 1}
+.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (u_g^2 + v_g)}{\nu + n}
 
 with the effects :math:`u_g` of n judges at the maximum and their variances :math:`v_g` by its
 curvature: about where the Laplace approximation of their marginal likelihood is highest [1]_. The
@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.laplace import anchored
+from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.newton import GRADIENT_TOLERANCE, Optimum
 from bayesrank.inference.fits.pair_rows import (
     Names,
@@ -73,16 +72,12 @@ class Joint(NamedTuple):
     cross: Array
 
     def eliminated(self, held: Array) -> "Eliminated":
-        """Eliminate the effects of judges, which are held to sums of zero."""
-        p, n = len(self.gradient), len(self.blocks)
-        border = np.zeros((2, 2, n))
-        border[0, 0] = border[1, 1] = 1.0
-        columns = np.concatenate([self.cross, border]).transpose(2, 1, 0)  # (judge, 2, p + 2)
+        """Eliminate the effects of judges."""
+        columns = np.ascontiguousarray(self.cross.transpose(2, 1, 0))
         solved = np.linalg.solve(self.blocks, columns)
-        flat = columns.reshape(2 * n, -1)
-        schur = -(flat.T @ solved.reshape(2 * n, -1))
-        schur[:p, :p] += anchored(self.matrix, held)
-        return Eliminated(self, columns, solved, schur)
+        p = len(self.gradient)
+        schur = anchored(self.matrix, held) - columns.reshape(-1, p).T @ solved.reshape(-1, p)
+        return Eliminated(self, solved, schur)
 
 
 class Eliminated(NamedTuple):
@@ -92,31 +87,24 @@ class Eliminated(NamedTuple):
     ----------
     joint : Joint
         The expansion.
-    columns, solved : numpy.ndarray of shape (judge, 2, p + 2)
-        Mixed derivatives, the constraints among them, and what the blocks make of them.
-    schur : numpy.ndarray of shape (p + 2, p + 2)
-        What is left, with two rows for the constraints.
+    solved : numpy.ndarray of shape (judge, 2, p)
+        What the blocks make of the mixed derivatives.
+    schur : numpy.ndarray of shape (p, p)
+        Minus the second derivatives in the other parameters that are left, anchored along what is
+        held.
     """
 
     joint: Joint
-    columns: Array
     solved: Array
     schur: Array
 
-    def information(self) -> Array:
-        """Return minus the second derivatives in the other parameters, (p, p), and anchored."""
-        corner = self.schur[-2:, -2:]
-        across = self.schur[:-2, -2:]
-        return self.schur[:-2, :-2] - across @ np.linalg.solve(corner, across.T)
-
     def step(self) -> tuple[Array, Array]:
         """Return Newton's step in the other parameters and in the effects of judges."""
-        own = self.joint.own.T[:, :, np.newaxis]
-        right = np.concatenate([self.joint.gradient, np.zeros(2)])
-        right -= np.einsum("nkp,nk->p", self.solved, own[:, :, 0])
+        own = self.joint.own.T
+        right = self.joint.gradient - np.einsum("nkp,nk->p", self.solved, own)
         found = np.linalg.solve(self.schur, right)
-        effects = np.linalg.solve(self.joint.blocks, own)[:, :, 0] - self.solved @ found
-        return found[:-2], effects.T
+        effects = np.linalg.solve(self.joint.blocks, own[:, :, np.newaxis])[:, :, 0]
+        return found, (effects - self.solved @ found).T
 
     def variances(self) -> Array:
         """Return the variances of the effects of judges, of shape (2, judge)."""
@@ -214,7 +202,7 @@ class RatedRows(PairRows):
     def information(self, point: Array) -> Array:
         """Return the negative Hessian with the effects of judges eliminated, (1, p, p)."""
         held = self.held_rows(point)[0]
-        matrix = self.joint(point[0]).eliminated(held).information()
+        matrix = self.joint(point[0]).eliminated(held).schur
         # Without what anchored the sum of the scores.
         own = self.expand(point)[1]()[0]
         return (matrix - anchored(own, held) + own)[np.newaxis]
@@ -226,7 +214,7 @@ class RatedRows(PairRows):
             return None
         found = expansion.eliminated(self.held_rows(point[np.newaxis])[0])
         try:
-            np.linalg.cholesky(found.information())
+            np.linalg.cholesky(found.schur)
         except np.linalg.LinAlgError:
             return None
         step, effects = found.step()
@@ -344,7 +332,7 @@ def _with_scales(
         held = problem.held_rows(point[np.newaxis])[0]
         variances = problem.joint(point).eliminated(held).variances()
         squares = (problem.effects**2 + variances).sum(axis=1)
-        update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n - 1.0))
+        update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
         if np.abs(update - logs).max() < _SCALE_TOLERANCE:
             return point, problem, True, total
         history.append((logs, update))
@@ -372,10 +360,9 @@ def _accelerated(history: list[tuple[Array, Array]]) -> Array:
 
 
 def _gradient_norm(problem: RatedRows, point: Array) -> float:
-    """Return the largest component of the gradient that constraints leave, over the count scale."""
+    """Return the largest component of the gradient, over the count scale."""
     found = problem.joint(point)
-    own = found.own - found.own.mean(axis=1, keepdims=True)
-    largest = max(np.abs(found.gradient).max(), np.abs(own).max())
+    largest = max(np.abs(found.gradient).max(), np.abs(found.own).max())
     return float(largest / problem.scale(point)[0])
 
 
@@ -400,18 +387,11 @@ def _unpack(
 
 
 def _drawn_effects(moves: Array, expansion: Eliminated) -> Array:
-    """Return deviations of the effects of judges, of shape (draw, 2, judge), that sum to zero."""
-    p, blocks = moves.shape[-1], expansion.joint.blocks
-    n = len(blocks)
-    rng = np.random.default_rng(n)
+    """Return deviations of the effects of judges given those of the others, (draw, 2, judge)."""
+    blocks = expansion.joint.blocks
+    rng = np.random.default_rng(len(blocks))
     roots = np.linalg.cholesky(np.linalg.inv(blocks))
-    normals = rng.standard_normal((*moves.shape[:-1], n, 2))
+    normals = rng.standard_normal((*moves.shape[:-1], len(blocks), 2))
     found = np.einsum("nkl,...nl->...nk", roots, normals)
-    found -= np.einsum("nkp,...p->...nk", expansion.solved[:, :, :p], moves)
-    # Onto sums of zero, along the metric of the blocks.
-    border, spread = expansion.schur[-2:, -2:], expansion.solved[:, :, p:]
-    sums = found.sum(axis=-2)
-    found += np.einsum(
-        "nkc,...c->...nk", spread, np.linalg.solve(border, sums[..., np.newaxis])[..., 0]
-    )
+    found -= np.einsum("nkp,...p->...nk", expansion.solved, moves)
     return found.swapaxes(-1, -2)
