@@ -228,7 +228,7 @@ def test_intervals_over_units_are_those_of_the_gradients(method):
     fit = getattr(vote_table, method)(judged, Flat(), **FLAT[method])
     model = {"cumulative_logit": cumulative_logit, "davidson_outside": davidson_outside}[method]()
     rows = pair_rows(model, judged, judged.design(None))
-    meat = unit_variation(rows, "judge", fit.free).covariance
+    meat = unit_variation(rows, judged, "judge", fit.free).covariance
     own = fit.information
     meat = (29 * meat + own) / 30
     basis = np.eye(len(own))

@@ -32,7 +32,7 @@ from bayesrank.inference.fits.newton import GRADIENT_TOLERANCE, Optimum
 from bayesrank.inference.fits.pair_rows import (
     Names,
     PairRows,
-    displace_positive,
+    displace,
     name_votes,
     pair_rows,
     start_of_votes,
@@ -310,10 +310,8 @@ def fit_rated_rows(
     exists = rows.prior.precision > 0.0
     if not exists.all():
         exists = ~problem.is_flat(optimum.point)
-    displace = partial(displace_positive, positive=rows.likelihood.positive)
-    return Fit.at(
-        problem, optimum, (), unpack, exists=exists, displace=displace, without_priors=alone
-    )
+    moved = partial(displace, positive=rows.likelihood.positive)
+    return Fit.at(problem, optimum, (), unpack, exists=exists, displace=moved, rows=lambda: alone)
 
 
 def _with_scales(
