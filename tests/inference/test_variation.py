@@ -1,0 +1,175 @@
+"""Each part of the covariance of calibrated draws, held to what it stands for."""
+
+import numpy as np
+import pytest
+
+from bayesrank import METHODS, Responses
+from bayesrank.inference.calibrate import unit_likelihoods
+from bayesrank.inference.calibrate.influence import Mode, question_contributions
+from bayesrank.inference.calibrate.variation import ModelPart, Variation
+from bayesrank.inference.fits.rasch import fit_rasch
+from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.ranking import draw_scores
+
+NOTHING = np.zeros((2, 2))
+COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def test_the_model_is_one_unit_beside_those_of_the_data():
+    part = ModelPart(COVARIANCE, np.zeros(2), NOTHING)
+    np.testing.assert_allclose(part.covariance(Variation(NOTHING, 9.0)), COVARIANCE / 10)
+    np.testing.assert_allclose(part.covariance(Variation(COVARIANCE, 9.0)), COVARIANCE)
+    np.testing.assert_allclose(part.covariance(Variation(NOTHING, 0.0)), COVARIANCE)
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_error_over_the_posterior_of_the_truth_is_that_of_a_normal_model(n):
+    # n answers from N(truth, 1), a prior N(0, 1 / P): the estimate is shrunk by P / H.
+    precision, estimate = 0.7, 1.3
+    information = n + precision
+    share = precision / information
+    rng = np.random.default_rng(0)
+    truth = rng.normal(estimate, information**-0.5, 200_000)
+    data = rng.normal(truth, n**-0.5)
+    error = np.mean(((1 - share) * data - truth) ** 2)
+    part = ModelPart(
+        np.array([[n / information**2]]),
+        np.array([share * estimate]),
+        np.array([[share**2 / information]]),
+    )
+    found = part.covariance(Variation(part.own, float(n - 1)))
+    assert found.item() == pytest.approx(error, rel=0.02)
+
+
+def test_units_have_the_variance_of_a_sum_and_the_tails_of_student():
+    rows = np.random.default_rng(0).normal(size=(12, 2))
+    found = Variation.of(Contributions.of(rows))
+    assert found.freedom == 11.0
+    np.testing.assert_allclose(found.covariance, 11 / 9 * 12 * np.cov(rows.T))
+
+
+def test_crossed_kinds_count_what_they_share_once():
+    # The mean of a table of rows, columns and cells, each with a variance of its own.
+    rng, n, m = np.random.default_rng(0), 40, 30
+    sds, found, means = (1.0, 0.7, 2.0), [], []
+    for _ in range(300):
+        row, column = rng.normal(0.0, sds[0], (n, 1)), rng.normal(0.0, sds[1], (1, m))
+        table = row + column + rng.normal(0.0, sds[2], (n, m))
+        deviations = (table - table.mean()) / (n * m)
+        sums = deviations.sum(axis=1), deviations.sum(axis=0), deviations.ravel()
+        one, other, both = (Variation.of(Contributions.of(x[:, np.newaxis])) for x in sums)
+        total = one.crossed(other, both)
+        assert total.freedom == m - 1
+        found.append(total.covariance.item())
+        means.append(table.mean())
+    expected = sds[0] ** 2 / n + sds[1] ** 2 / m + sds[2] ** 2 / (n * m)
+    assert np.var(means) == pytest.approx(expected, rel=0.25)
+    assert np.mean(found) == pytest.approx(expected, rel=0.1)
+
+
+def test_crossed_kinds_have_no_negative_variance():
+    one, both = Variation(np.diag([1.0, 0.1]), 9.0), Variation(np.diag([1.0, 0.3]), 99.0)
+    found = one.crossed(one, both)
+    np.testing.assert_allclose(found.covariance, np.diag([1.0, 0.0]), atol=1e-12)
+
+
+def simulate(shape, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    chance = 1 / (1 + np.exp(rng.normal(size=shape[1]) - rng.normal(size=(shape[0], 1))))
+    return Responses((rng.random(shape) < chance[..., np.newaxis]).astype(int), **options)
+
+
+@pytest.mark.parametrize("precision", [0.5, 20.0])
+def test_shares_of_the_prior_are_those_of_the_information(precision):
+    data = simulate((4, 12, 3))
+    fit = fit_rasch(*data.binary_counts, ability_precision=precision)
+    information, constraints = fit.curvature()
+    mode = Mode(fit.free, information, constraints, fit.unpack)
+    found = mode.prior(unit_likelihoods.rasch(data), same_questions=False)
+    of_prior = np.diag(np.where(np.arange(len(information)) < 4, precision, 0.0))
+    steps = mode.directions
+    np.testing.assert_allclose(found.pull, steps @ of_prior @ fit.free, atol=1e-4)
+    variances, axes = np.linalg.eigh(steps[:, :4])
+    own = axes.T @ steps @ (information - of_prior) @ steps.T @ axes
+    np.testing.assert_allclose(axes.T @ found.own @ axes, np.diag(np.diag(own)), atol=1e-5)
+    share = 1.0 - np.diag(own) / variances
+    expected = np.diag(share**2 * variances)
+    np.testing.assert_allclose(axes.T @ found.left_open @ axes, expected, atol=1e-5)
+
+
+def test_questions_take_their_parameters_with_them():
+    # An easier question moves the level of the difficulties, to which abilities are relative.
+    data = simulate((4, 30, 20))
+    fit = fit_rasch(*data.binary_counts, ability_precision=1e-6)
+    information, constraints = fit.curvature()
+    mode = Mode(fit.free, information, constraints, fit.unpack)
+    found = question_contributions(mode, unit_likelihoods.rasch(data))
+    level = np.full(4, 0.25)
+    spread = np.var(fit.parameters["difficulty"], ddof=1) / 30
+    assert level @ found.covariance @ level == pytest.approx(29 / 27 * spread, rel=0.15)
+
+
+# All but those whose posterior at a limit is far from the parabola that V is taken from
+# (thurstone_mosteller, davidson_luce), and those with several maxima (mirt, the published forms).
+LIKELIHOODS = {
+    "bradley_terry": {},
+    "davidson": {},
+    "rao_kupper": {},
+    "plackett_luce": {},
+    "bradley_terry_luce": {},
+    "rasch": {},
+    "irt_2pl": {},
+    "irt_3pl": {},
+    "dynamic_irt": {"variant": "growth", "assume_time_axis": True},
+    "hierarchical_binomial": {},
+    "rasch_mml": {"ability_mean": 0.0, "ability_sd": 1.0},
+    "irt_2pl_mml": {},
+}
+
+
+def designs():
+    rng = np.random.default_rng(0)
+    chance = 1 / (1 + np.exp(rng.normal(size=(3, 12, 1)) - np.array([0, 0.5, -0.5])[:, None, None]))
+    others = (rng.random((3, 12, 6)) < chance).astype(int)
+    apart = (rng.random((3, 30, 4)) < 0.6).astype(int)
+    for system in range(3):
+        apart[system, np.arange(30) % 3 != system] = -1
+    two = 1 / (1 + np.exp(rng.normal(size=(1, 20, 1)) - np.array([0.3, -0.3])[:, None, None]))
+    return {
+        "ten of ten": np.stack([np.ones((10, 1)), np.zeros((10, 1))]).astype(int),
+        "72 of 72": np.concatenate([np.ones((1, 12, 6), dtype=int), others]),
+        "no shared question": apart,
+        "one question": (rng.random((3, 1, 20)) < np.array([0.3, 0.5, 0.7])[:, None, None]) * 1,
+        "two systems": (rng.random((2, 20, 4)) < two).astype(int),
+    }
+
+
+@pytest.mark.parametrize("design", designs())
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_little_data_leave_intervals_as_wide_as_the_posterior(name, design):
+    data, row = Responses(designs()[design]), METHODS[name]
+    backend = "map" if "map" in row.backends else "mml"
+    many_trials, many_questions = data.shape[2] > 1, data.shape[1] > 1
+    targets = ["benchmark"] * many_trials + ["population"] * many_questions
+    for target in targets:
+        widths = [
+            np.diff(
+                np.quantile(
+                    draw_scores(
+                        data,
+                        row,
+                        backend=backend,
+                        target=target,
+                        calibration=calibration,
+                        draws=500,
+                        random_seed=1,
+                        **LIKELIHOODS[name],
+                    ).reshape(-1, data.shape[0]),
+                    [0.025, 0.975],
+                    axis=0,
+                ),
+                axis=0,
+            )
+            for calibration in ("sandwich", "none")
+        ]
+        assert (widths[0] / widths[1]).min() > 0.8
