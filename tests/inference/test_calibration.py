@@ -308,6 +308,19 @@ def test_directions_without_a_target_are_left_alone(size):
     )
 
 
+def test_draws_do_not_move_where_they_do_not_vary():
+    # Factors of single trials by system leave a covariance of zero-sum scores with a level.
+    draws = np.random.default_rng(0).normal(size=(1, 20, 4))
+    draws -= draws.mean(axis=-1, keepdims=True)
+    factors = np.array([1.0, 1.2, 1.0, 1.5])
+    wanted = factors[:, np.newaxis] * (np.eye(4) - 0.25) * factors
+    adjusted = adjust(draws, wanted)
+    np.testing.assert_allclose(adjusted.sum(axis=-1), 0.0, atol=1e-12)
+    contrast = np.eye(4) - 0.25
+    expected = contrast @ wanted @ contrast
+    np.testing.assert_allclose(np.cov(adjusted[0].T), expected, atol=1e-12)
+
+
 def test_targets_of_few_units_move_few_directions():
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(4, 500, 12))

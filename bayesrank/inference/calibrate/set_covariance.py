@@ -23,8 +23,8 @@ def adjust(draws: Array, covariance: Array) -> Array:
     draws : numpy.ndarray of shape (chain, draw, parameter)
         What to adjust.
     covariance : numpy.ndarray of shape (parameter, parameter)
-        The wanted covariance. Directions in which it does not vary, such as the common shift of
-        zero-sum scores, are left as they are.
+        The wanted covariance. Directions in which it does not vary, or the draws do not, such as
+        the common shift of zero-sum scores, are left as they are.
 
     Returns
     -------
@@ -40,10 +40,12 @@ def adjust(draws: Array, covariance: Array) -> Array:
     """
     flat = draws.reshape(-1, draws.shape[-1])
     mean = flat.mean(axis=0)
-    axes = _axes(covariance)
+    current = covariance_of(flat)
+    varied = _axes(current)
+    axes = varied @ _axes(varied.T @ covariance @ varied)
     deviations = draws - mean
     along = deviations @ axes
-    now = symmetric_root(axes.T @ covariance_of(flat) @ axes)
+    now = symmetric_root(axes.T @ current @ axes)
     moved = along @ np.linalg.solve(now, symmetric_root(axes.T @ covariance @ axes))
     return mean + deviations + (moved - along) @ axes.T
 
@@ -82,4 +84,4 @@ def covariance_of(draws: Array) -> Array:
 def _axes(covariance: Array) -> Array:
     """Return orthonormal directions in which a covariance has spread, in columns."""
     values, vectors = np.linalg.eigh(covariance)
-    return vectors[:, values > _NO_SPREAD * values[-1]]
+    return vectors[:, values > _NO_SPREAD * values.max(initial=0.0)]
