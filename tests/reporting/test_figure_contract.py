@@ -31,6 +31,9 @@ SYSTEM_PLOTS = {
     "plot_rank_flow",
     "plot_trajectories",
     "plot_history",
+    "plot_pareto",
+    "plot_questions",
+    "plot_results_over_time",
     "plot_prior_sensitivity",
     "plot_group_scores",
 }
@@ -70,14 +73,12 @@ def arguments(request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
     prior = xr.Dataset(
         {"rank": (("prior", "system"), ranks)}, {"prior": ["a", "b", "c"], "system": systems}
     )
-    first = np.arange(200 * n_systems) % n_systems
-    second = (first + 1 + np.arange(len(first)) % (n_systems - 1)) % n_systems
-    names_of = np.array(systems)
+    first = rng.integers(0, n_systems, 900)
+    second = (first + rng.integers(1, n_systems, 900)) % n_systems
     battles = Battles(
-        names_of[first],
-        names_of[second],
-        rng.choice(["first", "second", "tie"], len(first)),
-        time=np.linspace(0.0, 100.0, len(first)) * 86_400,
+        *(np.array(systems)[side].tolist() for side in (first, second)),
+        rng.choice(["first", "second", "tie"], 900).tolist(),
+        time=np.linspace(0.0, 60 * 86_400.0, 900).tolist(),
     )
     taus = rng.uniform(0.2, 0.9, (1, 2, n_systems))
     schemes = xr.Dataset(
@@ -95,12 +96,15 @@ def arguments(request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
         "plot_gold_agreement": (studies.consensus(few, ["avg", "borda", "copeland"]),),
         "plot_group_scores": (rank_by_group(data, "avg", draws=20, random_seed=1),),
         "plot_groups": (result,),
-        "plot_history": (rank(battles, "dynamic_comparisons", random_seed=1),),
+        "plot_history": (rank(battles, "dynamic_comparisons", draws=20, random_seed=1),),
         "plot_hodge_flow": (rank(data, "hodge_rank", draws=20, random_seed=1),),
         "plot_item_curves": (rasch,),
         "plot_leaderboard": (result,),
         "plot_method_agreement": (series,),
+        "plot_pareto": (result, dict(zip(systems, rng.random(n_systems), strict=True))),
         "plot_prior_sensitivity": (prior,),
+        "plot_questions": (result,),
+        "plot_results_over_time": ({"earlier": rasch, "later": result},),
         "plot_rank_comparison": (pair,),
         "plot_rank_flow": (series,),
         "plot_rank_probabilities": (result,),
@@ -111,6 +115,7 @@ def arguments(request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
         "plot_tau_distribution": (gold,),
         "plot_tradeoff": (gold, own),
         "plot_trajectories": (studies.convergence(data, "avg", replicates=3),),
+        "plot_win_rates": (rank(battles, "davidson", draws=20, random_seed=1),),
     }
 
 

@@ -67,7 +67,8 @@ def plot_results_over_time(
     >>> from bayesrank import rank
     >>> old = rank([[[1, 1, 0]], [[0, 1, 0]]], "avg", target="benchmark", draws=0)
     >>> new = rank([[[1, 1, 1]], [[0, 1, 1]]], "avg", target="benchmark", draws=0)
-    >>> [text.get_text() for text in plot_results_over_time({"May": old, "June": new}).axes[0].texts]
+    >>> figure = plot_results_over_time({"May": old, "June": new})
+    >>> [text.get_text() for text in figure.axes[0].texts]
     ['system 1', 'system 2']
     """
     if len(results) < 2:
