@@ -81,7 +81,8 @@ _OUTCOMES = (
         "scale",
         "LOW,HIGH",
         "Outcomes are scores, such as ratings and percentages: the lowest and the highest there "
-        "can be, such as 1,10 or 0,100. Or `elo`, for rank: print scores in logits on that scale.",
+        "can be, such as 1,10 or 0,100. Or `elo`, for rank and report: show scores in logits "
+        "on that scale.",
     ),
     (
         "weights",
