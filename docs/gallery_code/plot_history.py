@@ -1,21 +1,26 @@
 """
-Scores from period to period
-============================
+A leaderboard over time
+=======================
 
-The score of each system from week to week, with bands, of battles that have a time.
+Scores of an arena from month to month, with bands. The votes are simulated: one system gets
+better, the others stay where they are.
 """
 
 import numpy as np
 
 import bayesrank as br
 
-rng = np.random.default_rng(1)
-names = np.array(["alpha", "beta", "gamma"])
-first = rng.integers(0, 3, 600)
-second = (first + rng.integers(1, 3, 600)) % 3
-day = np.linspace(0.0, 60.0, 600)
-strength = np.array([[0.0], [0.5], [-0.5]]) + np.array([[0.03], [-0.01], [0.0]]) * day
-gap = strength[first, np.arange(600)] - strength[second, np.arange(600)]
-winner = np.where(rng.random(600) < 1 / (1 + np.exp(-gap)), "first", "second")
-battles = br.Battles(names[first], names[second], winner, time=day * 86_400)
-figure = br.plot_history(br.rank(battles, "dynamic_comparisons", random_seed=1))
+rng = np.random.default_rng(2)
+names = np.array(["newcomer", "leader", "middle", "last"])
+months = 8
+score = np.tile([0.0, 0.7, 0.0, -0.7], (months, 1))
+score[:, 0] = np.linspace(-0.6, 1.2, months)
+month = np.sort(rng.integers(months, size=4000))
+first = rng.integers(4, size=4000)
+second = (first + rng.integers(1, 4, size=4000)) % 4
+won = rng.logistic(size=4000) < score[month, first] - score[month, second]
+log = br.Battles(
+    names[first], names[second], won.astype(int), time=1.767e9 + 30.44 * 86_400 * month
+)
+result = br.rank(log, "dynamic_comparisons", random_seed=1)
+figure = br.plot_history(br.rescale(result, "elo"))
