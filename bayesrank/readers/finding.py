@@ -97,6 +97,11 @@ def find_logs(
     if not files:
         known = ", ".join(READERS) if format is None else format
         holding = f" but {_listed(left_out)}" if left_out else ""
+        if any(plain_suffix(each.path) in SUFFIXES and not each.reason for each in left_out):
+            holding += (
+                ": name the columns of a table, as by system=..., or pass wide=True for one column "
+                "per system"
+            )
         raise DataError(
             f"paths must hold logs in a known format ({known}); got folders without any{holding}"
         )

@@ -162,6 +162,7 @@ _ROWS = (
         "BigCodeBench results, <model>_eval_results.json",
         is_bigcodebench,
         read_bigcodebench,
+        beside=r".*_pass_at_k\.json",
     ),
     Reader(
         "swebench_pro",
