@@ -31,7 +31,7 @@ FORMULA = " + ".join(["1", *(f"x{k}" for k in range(N_COVARIATES))])
 PEERS = """
 import json, sys, time
 import numpy as np, pandas as pd
-frame = pd.read_parquet(sys.argv[1], columns=["model_a", "model_b", "winner"])
+frame = pd.read_parquet(sys.argv[1])
 found = {}
 def clock(name, call):
     try:
@@ -51,6 +51,17 @@ def arena():
         outcome_col="winner", outcome_map={"model_a": 1.0, "model_b": 0.0, "tie": 0.5})
     BradleyTerry(n_competitors=len(data.competitors)).compute_ratings_and_cis(data)
 clock("arena-rank ratings and intervals", arena)
+from arena_rank.models.contextual_bradley_terry import ContextualBradleyTerry
+from arena_rank.utils.data_utils import ContextualPairDataset
+features = [name[:-2] for name in frame if name.startswith("x") and name.endswith("_a")]
+frame = frame.assign(**{name: frame[name + "_a"] - frame[name + "_b"] for name in features})
+def styled():
+    data = ContextualPairDataset.from_pandas(frame, feature_cols=features,
+        competitor_cols=["model_a", "model_b"], outcome_col="winner", reweighted=False,
+        outcome_map={"model_a": 1.0, "model_b": 0.0, "tie": 0.5}.get)
+    model = ContextualBradleyTerry(len(data.competitors), len(features))
+    model.compute_ratings_and_cis(data)
+clock("arena-rank ratings and intervals, ten covariates", styled)
 print(json.dumps(found))
 """
 
