@@ -1,0 +1,221 @@
+"""Coverage of intervals of arenas: judges with a taste, prompts that favour systems, swapped games.
+
+    python -m calibration.battles [--simulations N] [--minutes M]
+
+What is measured are scores, their differences and the effects of covariates, with the unit of each
+world and with single battles as units, which is naive. The truth of a world is the estimate from
+very many of its units: with tastes it is what judges prefer on average, not the preference of an
+average judge. Groups and periods have truths of their own in each simulation, drawn as the model
+says. Writes docs/calibration_battles.csv; a run that was stopped goes on where it was.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayesrank import Battles, rank
+from calibration.worlds import derive_seed
+
+Array = NDArray[np.float64]
+
+N_SYSTEMS = 6
+N_UNITS, PER_UNIT = 60, 30
+_MANY = 20_000  # units behind a truth
+_TASTE = 0.7
+_EFFECT, _POSITION = 0.5, 0.2
+_NAMES = np.array([f"system {k}" for k in range(N_SYSTEMS)])
+_RESULTS = Path(__file__).parent / "results" / "battles.json"
+_TABLE = Path(__file__).parents[1] / "docs" / "calibration_battles.csv"
+MODELS = ("bradley_terry", "davidson", "rao_kupper", "thurstone_mosteller")
+STATES = {"hierarchical_comparisons": "group_score", "dynamic_comparisons": "history"}
+
+
+class World(NamedTuple):
+    """What varies in an arena: a unit, and whether its battles are played on both sides."""
+
+    unit: str
+    swapped: bool = False
+
+
+WORLDS = {
+    "judges with a taste": World("judge"),
+    "prompts that favour systems": World("prompt"),
+    "swapped games": World("battle", swapped=True),
+}
+
+
+def draw_battles(world: World, n_units: int, rng: np.random.Generator) -> Battles:
+    """Draw the battles of a world."""
+    per_unit = 2 if world.swapped else PER_UNIT
+    n_units = n_units * PER_UNIT // per_unit
+    unit = np.repeat(np.arange(n_units), per_unit)
+    n = len(unit)
+    strength = np.linspace(0.8, -0.8, N_SYSTEMS)
+    first = rng.integers(N_SYSTEMS, size=n)
+    second = (first + 1 + rng.integers(N_SYSTEMS - 1, size=n)) % N_SYSTEMS
+    length = rng.normal(size=n)
+    liking = _TASTE * rng.normal(size=(n_units, N_SYSTEMS))
+    if world.swapped:  # the second game of a vote turns the sides, and sees the same answers
+        first[1::2], second[1::2] = second[::2].copy(), first[::2].copy()
+        length[1::2] = -length[::2]
+    ahead = strength[first] - strength[second] + liking[unit, first] - liking[unit, second]
+    of_length = _EFFECT + 0.3 * rng.normal(size=n_units)
+    winner = _winners(ahead + of_length[unit] * length + _POSITION, rng)
+    columns: dict[str, Any] = {"vote" if world.swapped else world.unit: unit}
+    return Battles(
+        _NAMES[first],
+        _NAMES[second],
+        winner,
+        systems=_NAMES,
+        covariates={"length": length},
+        **columns,
+    )
+
+
+def _winners(ahead: Array, rng: np.random.Generator) -> NDArray[np.str_]:
+    odds = np.stack([np.exp(ahead / 2), np.exp(-ahead / 2), np.full(len(ahead), 0.6)])
+    drawn = (rng.random(len(ahead)) > np.cumsum(odds / odds.sum(axis=0), axis=0)).sum(axis=0)
+    return np.array(["first", "second", "tie"])[drawn]
+
+
+@cache
+def truth(name: str, model: str, formula: str | None) -> dict[str, Array]:
+    """Return what a model estimates from very many units of a world."""
+    data = draw_battles(WORLDS[name], _MANY, np.random.default_rng(derive_seed("truth", name)))
+    tree = rank(data, model, backend="mle", formula=formula, draws=0)
+    found = {"score": tree["ranking"]["score"].values}
+    if formula is not None:
+        found["effect"] = tree["point_estimate"]["effect"].values
+    return found
+
+
+def hits_of_world(name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield how many intervals of one simulation hold the truth, by model, unit and quantity."""
+    world = WORLDS[name]
+    data = draw_battles(world, N_UNITS, np.random.default_rng(seed))
+    for model in MODELS:
+        for formula in (None, "length"):
+            right = truth(name, model, formula)
+            for naive in (False, True):
+                options: dict[str, Any] = {"unit": world.unit}
+                if naive:
+                    options = {"unit": "battle", "calibration": "none"}
+                options |= {"backend": "map", "formula": formula, "random_seed": seed}
+                tree = rank(data, model, **options)
+                where = {"world": name, "model": model, "formula": formula or ""}
+                where["unit"] = "naive" if naive else world.unit
+                for quantity, hit in _hits(tree, right):
+                    yield where | {"quantity": quantity, "hits": hit[0], "intervals": hit[1]}
+
+
+def _hits(tree: Any, right: dict[str, Array]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield quantities with the numbers of intervals that hold the truth, and of all."""
+    for name, expected in right.items():
+        draws = np.asarray(tree["posterior"][name]).reshape(-1, *expected.shape)
+        yield name, _inside(draws, expected)
+        if name == "score":
+            i, j = np.triu_indices(len(expected), 1)
+            yield "difference", _inside(draws[:, i] - draws[:, j], expected[i] - expected[j])
+
+
+def _inside(draws: Array, expected: Array) -> tuple[int, int]:
+    low, high = np.quantile(draws, (0.025, 0.975), axis=0)
+    return int(((low < expected) & (expected < high)).sum()), expected.size
+
+
+def hits_of_states(model: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the same for scores by group or period, whose truths the model draws."""
+    rng = np.random.default_rng(seed)
+    n, n_states = 2000, 5
+    steps = 0.4 * rng.normal(size=(n_states, N_SYSTEMS))
+    walks = model == "dynamic_comparisons"
+    score = rng.normal(size=N_SYSTEMS) + (np.cumsum(steps, axis=0) if walks else steps)
+    score -= score.mean(axis=1, keepdims=True)
+    state = np.sort(rng.integers(n_states, size=n))
+    first = rng.integers(N_SYSTEMS, size=n)
+    second = (first + 1 + rng.integers(N_SYSTEMS - 1, size=n)) % N_SYSTEMS
+    length = rng.normal(size=n)
+    ahead = score[state, first] - score[state, second] + _EFFECT * length + _POSITION
+    data = Battles(
+        _NAMES[first],
+        _NAMES[second],
+        _winners(ahead, rng),
+        systems=_NAMES,
+        group=state,
+        time=state * 30 * 86_400 + np.linspace(0, 1, n),
+        covariates={"length": length},
+    )
+    options = {"period": 30} if walks else {}
+    right = {
+        "score": score[-1] if walks else score.mean(axis=0),
+        STATES[model]: score.T,
+        "effect": np.array([_POSITION, _EFFECT * length.std()]),
+    }
+    tree = rank(data, model, formula="length", random_seed=seed, **options)
+    where = {"world": "as the model says", "model": model, "formula": "length", "unit": "battle"}
+    for quantity, hit in _hits(tree, right):
+        yield where | {"quantity": quantity, "hits": hit[0], "intervals": hit[1]}
+
+
+def simulate(n_simulations: int, minutes: float) -> None:
+    """Add simulations to the results until there are so many, or the time is over."""
+    end = time.monotonic() + 60.0 * minutes
+    found = _read_results()
+    for number in range(found["simulations"], n_simulations):
+        if time.monotonic() > end:
+            return
+        rows = [row for name in WORLDS for row in hits_of_world(name, _seed(name, number))]
+        rows += [row for model in STATES for row in hits_of_states(model, _seed(model, number))]
+        for row in rows:
+            hits, intervals = row.pop("hits"), row.pop("intervals")
+            sums = found["sums"].setdefault("|".join(row.values()), [0, 0])
+            sums[0] += hits
+            sums[1] += intervals
+        found["simulations"] = number + 1
+        beside = _RESULTS.with_suffix(".new")
+        beside.write_text(json.dumps(found, indent=1) + "\n")
+        beside.replace(_RESULTS)
+
+
+def _read_results() -> dict[str, Any]:
+    if not _RESULTS.exists():
+        return {"simulations": 0, "sums": {}}
+    return json.loads(_RESULTS.read_text())
+
+
+def _seed(name: str, number: int) -> int:
+    return int(derive_seed("arena", name, number).generate_state(1)[0])
+
+
+def write_table() -> pd.DataFrame:
+    """Write the coverage of all that was simulated."""
+    found = _read_results()
+    keys = ["world", "model", "formula", "unit", "quantity"]
+    table = pd.DataFrame([name.split("|") for name in found["sums"]], columns=keys)
+    hits = np.array(list(found["sums"].values()))
+    table["coverage"] = (hits[:, 0] / hits[:, 1]).round(4)
+    table["simulations"] = found["simulations"]
+    table.to_csv(_TABLE, index=False)
+    return table
+
+
+def main() -> None:
+    """Simulate and write the table."""
+    parser = argparse.ArgumentParser(description="Coverage of intervals of arenas.")
+    parser.add_argument("--simulations", type=int, default=400)
+    parser.add_argument("--minutes", type=float, default=600.0)
+    arguments = parser.parse_args()
+    simulate(arguments.simulations, arguments.minutes)
+    print(write_table().to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
