@@ -122,7 +122,8 @@ def plot_questions(
     -------
     matplotlib.figure.Figure
         A heat map: a row per system, best on top, and a column per question, easy to hard, by
-        number. :func:`separating_questions` has their names. What was not asked has no colour.
+        number. :func:`bayesrank.reporting.figures.questions.separating_questions` has their
+        names. What was not asked has no colour.
 
     Raises
     ------
