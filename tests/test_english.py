@@ -1,6 +1,7 @@
 """What people read uses the field's words: no riddles, no aphorisms."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -58,9 +59,14 @@ def pages() -> dict[str, str]:
     """Return the pages, templates and notebooks, by file."""
     paths = [*PACKAGE.rglob("*.html"), *PACKAGE.rglob("*.js"), ROOT / "README.md"]
     paths += [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "howto").glob("*.md")]
-    paths += [*(ROOT / "docs" / "gallery_code").glob("*"), *(ROOT / "notebooks").glob("*.ipynb")]
+    paths += (ROOT / "docs" / "gallery_code").glob("*")
     # Pages are not installed with the package.
-    return {path.name: path.read_text(encoding="utf-8") for path in paths if path.exists()}
+    found = {path.name: path.read_text(encoding="utf-8") for path in paths if path.is_file()}
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        prose = ["".join(one["source"]) for one in cells if one["cell_type"] == "markdown"]
+        found[path.name] = "\n".join(prose)
+    return found
 
 
 def texts() -> dict[str, str]:
