@@ -32,8 +32,10 @@ from bayesrank.inference.resample.battle_units import log_of
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
+Arguments = tuple[Any, ...]
 
-def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple[Any, ...]:
+
+def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Arguments:
     """Return the positional arguments of a ranker for the data as they are.
 
     Raises
@@ -66,7 +68,7 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple
     return (data.stream,)
 
 
-def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> tuple[Any, ...]:
+def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> Arguments:
     """Return the positional arguments for other shares of the categories in the cells.
 
     The shares are of shape (resample, system, question, category), NaN where unobserved; the
