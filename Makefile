@@ -15,11 +15,12 @@ PYTEST = OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --dist worksteal
 SIMULATE = OMP_NUM_THREADS=1 PYTHON_CPU_COUNT=1 $(VENV)/bin/python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo test edge-cases docs pictures calibrate lint format types warmup clean
+.PHONY: help install dev demo test fuzz edge-cases docs pictures calibrate lint format types warmup clean
 
 help:
 	@echo "make demo       rank the bundled example: leaderboard, InferenceData file, figures"
 	@echo "make test       run the tests and the examples in the docstrings"
+	@echo "make fuzz       call everything on random data, ten thousand times; SEED=7 for other data"
 	@echo "make edge-cases write tests/edge_cases.csv anew, after a deliberate change or for a new method"
 	@echo "make docs       build the documentation, its notebooks executed, into docs/_build/html"
 	@echo "make pictures   draw the pictures of the README and the landing page into docs/static"
@@ -57,6 +58,9 @@ demo: install
 
 test: install
 	@$(PYTEST) $(PYTEST_ARGS)
+
+fuzz: install
+	@BAYESRANK_FUZZ_SEED=$(or $(SEED),0) $(PYTEST) -m slow tests/inference/test_random_calls.py $(PYTEST_ARGS)
 
 edge-cases: install
 	@OMP_NUM_THREADS=1 $(VENV)/bin/python tests/test_edge_cases.py

@@ -270,7 +270,10 @@ def _largest_entropy(payoffs: NDArray[np.float64], inner: NDArray[np.float64]) -
     touched = bounds[bounds @ best <= _TOUCHED]
     if touched.size:
         limits = touched @ free
-        best = best - free @ (np.linalg.pinv(limits, rtol=_SAME_STRENGTH) @ (touched @ best))
+        moved = best - free @ (np.linalg.pinv(limits, rtol=_SAME_STRENGTH) @ (touched @ best))
+        if moved.min() <= 0.0:  # what the barrier held off zero is on it but for rounding
+            moved = best
+        best = moved
         _, singular, right = np.linalg.svd(limits)
         free = free @ right[(singular > _SAME_STRENGTH).sum() :].T
         best = _newton_on_entropy(best, free, bounds[:0])

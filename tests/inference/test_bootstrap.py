@@ -43,7 +43,7 @@ def test_the_population_target_has_the_standard_error_of_the_questions():
     score, draws = draws_of(data, "avg", target="population", draws=4_000)
     sd = np.sqrt(data.grades.var(axis=1) / (12 - 3))
     # One more question is among the twelve.
-    assert (sd < draws.std(axis=0)).all()
+    assert (0.9 * sd < draws.std(axis=0)).all()
     assert (draws.std(axis=0) < 1.25 * sd).all()
     np.testing.assert_allclose(np.median(draws, axis=0), score, atol=0.15 * sd.max())
 

@@ -307,7 +307,7 @@ def test_a_stream_replays_trials_of_every_question():
 
 
 @pytest.mark.parametrize("n_questions", [5, 8, 20])
-def test_weighted_questions_have_the_variance_of_students_t(n_questions):
+def test_weighted_questions_have_the_unbiased_variance_of_a_mean(n_questions):
     rng = np.random.default_rng(0)
     data = simulate(1, n_questions=n_questions)
     weights = question_weights(data, SIZE, rng)
@@ -315,16 +315,14 @@ def test_weighted_questions_have_the_variance_of_students_t(n_questions):
     np.testing.assert_allclose(weights.mean(axis=1), 1, rtol=1e-12)
     values = rng.random(n_questions)
     means = weights @ values / n_questions
-    assert_moments(means, values.mean(), values.var() / (n_questions - 3))
+    assert_moments(means, values.mean(), values.var() / (n_questions - 1))
 
 
-@pytest.mark.parametrize("n_questions", [2, 3, 4])
-def test_few_questions_have_the_variance_of_one(n_questions):
+def test_two_questions_have_the_variance_of_one():
     rng = np.random.default_rng(0)
-    weights = question_weights(simulate(1, n_questions=n_questions), SIZE, rng)
-    values = rng.random(n_questions)
-    means = weights @ values / n_questions
-    assert_moments(means, values.mean(), values.var() / (0.02 * n_questions + 1))
+    weights = question_weights(simulate(1, n_questions=2), SIZE, rng)
+    values = rng.random(2)
+    assert_moments(weights @ values / 2, values.mean(), values.var() / (0.02 * 2 + 1))
     # Next to nothing, but enough for a score where one question links two systems.
     assert weights.min() == pytest.approx(1e-6, rel=0.01)
 

@@ -79,7 +79,7 @@ def bootstrap(run: Run) -> Estimate:
     else:
         step, ends = _step(run, len(score)), (-math.inf, math.inf)
         if run.method.kind != "rating" and isinstance(run.data, Responses):
-            ends = _ends(run.data, run.method.data, score_of)
+            ends = _ends(run.data, run.method.data, score_of, draws)
         factor = np.full(len(score), _t_factor(run))
         if run.method.kind == "sum" and run.target == "benchmark":
             factor = iterated_factor(draws, _draw_again(run, score_of))
@@ -179,10 +179,13 @@ def _t_factor(run: Run) -> float:
     return math.sqrt(n / (n - 1))
 
 
-def _ends(data: Responses, kind: str, score_of: ScoreOf) -> tuple[float, float]:
-    """Return the least and the largest score on these questions."""
+def _ends(data: Responses, kind: str, score_of: ScoreOf, draws: Array) -> tuple[float, float]:
+    """Return the least and the largest score that a system has on these questions.
+
+    By the draws and by the data of the best and of the worst system: what one may have all may.
+    """
     found = [float(score_of(point_arguments(one, kind))[0]) for one in extreme_data(data)]
-    return min(found), max(found)
+    return min(*found, float(draws.min())), max(*found, float(draws.max()))
 
 
 def _step(run: Run, n_systems: int) -> float:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from bayesrank.inference.resample.arguments import Arguments
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.prior_unit import LEAST_WEIGHT
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
-    LEAST_WEIGHT,
     per_sample_of_questions,
     question_arguments,
 )

@@ -28,6 +28,9 @@ Array = NDArray[np.float64]
 _HALF = 8
 N_PRIOR = 2 * _HALF
 
+# Next to no weight: without the only unit that links two systems there is no score at all.
+LEAST_WEIGHT = 1e-6
+
 
 def with_prior_questions(data: Responses, rng: np.random.Generator) -> Responses:
     """Return data with `N_PRIOR` further questions after them, from which the prior unit is drawn.
@@ -115,6 +118,7 @@ def prior_trials(
     seen = data.trials > 0
     share = concentration * seen / seen.sum(axis=1, keepdims=True)
     weights = rng.standard_gamma(share, (size, *share.shape))
+    weights[weights < LEAST_WEIGHT * share] = 0.0
     return rng.random((size, len(share))) < 0.5, weights
 
 

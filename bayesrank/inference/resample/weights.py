@@ -3,10 +3,9 @@
 Dirichlet weights with concentration c per unit give the mean of n units the variance
 ``s2 / (n c + 1)``, where s2 is their mean squared deviation. The unbiased variance of a mean,
 ``s2 / (n - 1)``, therefore needs c = (n - 2) / n; the usual c = 1 is too narrow by
-(n - 1) / (n + 1). Over questions, of which there may be few, c = (n - 4) / n adds the widening of
-Student's t. Where c would not be positive it is small: the weight falls on one unit at random, with
-98 % of the standard deviation wanted. The prior unit (:mod:`.prior_unit`) has the concentration of
-an observed one.
+(n - 1) / (n + 1). Where c would not be positive it is small: the weight falls on one unit at
+random, with 98 % of the standard deviation wanted. The prior unit (:mod:`.prior_unit`) has the
+concentration of an observed one; it makes draws over few units wider.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,6 +32,7 @@ from bayesrank.inference.resample.battle_units import draw_units
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.data_sets import redraw, redraw_twice
 from bayesrank.inference.resample.prior_unit import (
+    LEAST_WEIGHT,
     N_PRIOR,
     extremes,
     prior_battles,
@@ -49,8 +49,8 @@ Draw = Callable[[int], Arguments]
 # Doubles per batch and array: 32 MB.
 BATCH_SIZE = 2**22
 
-# Next to no weight: without the only question that links two systems there is no score at all.
-LEAST_WEIGHT = 1e-6
+# Weights that underflow to zero are equal.
+_TINY = 1e-200
 
 # Smaller ones would underflow to weights that are all zero.
 _LEAST_CONCENTRATION = 0.02
@@ -236,7 +236,7 @@ def question_weights(
     """
     clusters = question_clusters(data)
     n_clusters, n_questions = int(clusters.max()) + 1, len(clusters)
-    concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
+    concentration = float(_concentration(np.array(n_clusters)))
     gammas = rng.standard_gamma(concentration, (size, n_clusters))[:, clusters]
     weights = np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=1, keepdims=True))
     if n_prior:
@@ -321,7 +321,7 @@ def _level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
     return count_categories(levels, int(levels.max(initial=1)) + 1)
 
 
-def _trial_concentration(n: NDArray[np.int64]) -> FloatArray:
+def _concentration(n: NDArray[np.int64]) -> FloatArray:
     return np.maximum((n - 2) / np.maximum(n, 1), _LEAST_CONCENTRATION)
 
 
@@ -332,18 +332,7 @@ def _weighted_trials(
     gammas, concentration = draw_trial_weights(data, size, rng)
     further = prior_trials(data, concentration, size, rng) if prior else None
     if kind == "pairs":
-        scale = gammas.mean(axis=-1, keepdims=True)
-        wins, ties = compare_trials(data.levels, gammas / scale)
-        if further is None:
-            return wins, ties
-        best, weights = further
-        # All systems have the prior trial on the same question.
-        weight = (weights / scale.reshape(size, -1, data.shape[1])).sum(axis=-1).mean(axis=-1)
-        won = best[:, :, np.newaxis] & ~best[:, np.newaxis]
-        tied = best[:, :, np.newaxis] == best[:, np.newaxis]
-        tied[:, *np.diag_indices(len(data.systems))] = False
-        weight = weight[:, np.newaxis, np.newaxis]
-        return wins + weight * won, ties + weight * tied
+        return _weighted_pairs(data, gammas, further)
     if data.scores is not None:
         worth = [np.nan_to_num(data.scores)]
     else:
@@ -367,6 +356,24 @@ def _weighted_trials(
     return cell_arguments(data, kind, np.stack([1.0 - sum(shares), *shares], axis=-1))
 
 
+def _weighted_pairs(
+    data: Responses, gammas: FloatArray, further: tuple[NDArray[np.bool_], FloatArray] | None
+) -> Arguments:
+    """Compare weighted trials; all systems have the prior one on the same question."""
+    if further is None:
+        return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
+    best, weights = further
+    weights = weights if gammas.ndim == 4 else weights.mean(axis=1)
+    scale = (gammas.sum(axis=-1) + weights) / data.shape[2]
+    wins, ties = compare_trials(data.levels, gammas / scale[..., np.newaxis])
+    weight = (weights / scale).reshape(len(best), -1, data.shape[1]).sum(axis=-1).mean(axis=-1)
+    won = best[:, :, np.newaxis] & ~best[:, np.newaxis]
+    tied = best[:, :, np.newaxis] == best[:, np.newaxis]
+    tied[:, *np.diag_indices(len(data.systems))] = False
+    weight = weight[:, np.newaxis, np.newaxis]
+    return wins + weight * won, ties + weight * tied
+
+
 def draw_trial_weights(
     data: Responses, size: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
@@ -377,9 +384,10 @@ def draw_trial_weights(
     # Systems with fewer trials of a question than others set its concentration, so that no
     # interval is too narrow.
     fewest = np.where(data.trials > 0, data.trials, data.shape[2]).min(axis=0)
-    concentration = _trial_concentration(fewest)
+    concentration = _concentration(fewest)
     shape = data.shape[1:] if data.paired else data.shape
-    return rng.standard_gamma(concentration[:, np.newaxis], (size, *shape)), concentration
+    gammas = rng.standard_gamma(concentration[:, np.newaxis], (size, *shape)) + _TINY
+    return np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=-1, keepdims=True)), concentration
 
 
 def _weighted_sum(weights: FloatArray, values: FloatArray) -> FloatArray:
@@ -395,8 +403,10 @@ def _weighted_cells(
 ) -> Arguments:
     """Weight the trials of every cell on its own."""
     counts = _level_counts(data.levels) if kind == "pairs" else data.counts
-    concentration = _trial_concentration(data.trials)
+    concentration = _concentration(data.trials)
     gammas = rng.standard_gamma(concentration[..., np.newaxis] * counts, (size, *counts.shape))
+    least = LEAST_WEIGHT * gammas.mean(axis=-1, keepdims=True) + _TINY
+    gammas = np.where(counts > 0, np.maximum(gammas, least), 0.0)
     if prior:
         best, weights = prior_trials(data, concentration, size, rng)
         ends = (0, counts.shape[-1] - 1) if kind == "pairs" else extremes(data)
