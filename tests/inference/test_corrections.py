@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from bayesrank import Responses
 from bayesrank.inference.resample.bca import iterated_factor, median_place, move, spread_steps
@@ -15,9 +16,9 @@ def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
     return Responses((rng.random(shape) < chance).astype(int), **options)
 
 
-def moved(score, draws, *, bias=0.0, factor=1.0):
-    shift = median_place(np.array(score), draws) + bias
-    return move(draws, shift=shift, factor=factor * np.ones(len(score)))
+def moved(score, draws, *, bias: ArrayLike = 0.0, factor: ArrayLike = 1.0):
+    shift = median_place(np.array(score), draws) + np.asarray(bias)
+    return move(draws, shift=shift, factor=np.asarray(factor) * np.ones(len(score)))
 
 
 def test_the_factor_is_that_from_one_resampling_to_the_next():

@@ -67,7 +67,9 @@ def random_battles(size: int, rng: np.random.Generator) -> Battles:
     first = rng.integers(size, size=n)
     second = (first + rng.integers(1, size, n)) % size
     result = rng.choice(["model_a", "model_b", "tie", "tie (bothbad)"], n)
-    columns = {name: rng.integers(6, size=n) for name in ("prompt", "judge") if rng.random() < 0.4}
+    columns: dict[str, Any] = {
+        name: rng.integers(6, size=n) for name in ("prompt", "judge") if rng.random() < 0.4
+    }
     weight = rng.integers(0, 3, n).astype(float) if rng.random() < 0.3 else None
     return Battles(first, second, result, weight=weight, systems=range(size), **columns)
 
@@ -224,7 +226,7 @@ def _of_systems(result: xr.DataTree, data: Data) -> list[str]:
     found = []
     if sorted(board["system"]) != sorted(data.systems):
         found.append("systems are missing")
-    if board["system"][board["rank"].isna()].to_list() != unranked:
+    if list(board.loc[board["rank"].isna(), "system"]) != unranked:
         found.append("unranked systems have ranks")
     # Without `tie_aware` one of several best orders is taken.
     if isinstance(data, Responses) and '"tie_aware": false' not in result.attrs["options"]:

@@ -420,6 +420,8 @@ def test_prior_questions_have_the_worst_and_the_best_answers(fractional):
     np.testing.assert_array_equal((further[..., 0] == ends[1]).sum(axis=1), N_PRIOR // 2)
     assert (further[0] != further[1]).any()
     if not fractional:
+        assert more.groups is not None
+        assert more.prior_outcomes is not None
         assert set(more.groups) == {"a"}
         np.testing.assert_array_equal(more.prior_outcomes[1:], -1)
 
