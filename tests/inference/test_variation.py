@@ -1,5 +1,7 @@
 """Each part of the covariance of calibrated draws, held to what it stands for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,18 @@ def test_questions_take_their_parameters_with_them():
     level = np.full(4, 0.25)
     spread = np.var(fit.parameters["difficulty"], ddof=1) / 30
     assert level @ found.covariance @ level == pytest.approx(29 / 27 * spread, rel=0.15)
+
+
+def test_scores_that_are_means_over_questions_vary_with_their_terms():
+    data = simulate((4, 30, 20))
+    fit = fit_rasch(*data.binary_counts, ability_precision=1.0)
+    information, constraints = fit.curvature()
+    mode = Mode(fit.free, information, constraints, fit.unpack)
+    terms = 1e6 * np.random.default_rng(0).normal(size=(30, 4)) / 30
+    model = replace(unit_likelihoods.rasch(data), mean_of=lambda _: terms)
+    found = question_contributions(mode, model).covariance
+    expected = 29 / 27 * 30 * np.cov(terms.T)
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
 # All but those whose posterior at a limit is far from the parabola that V is taken from
