@@ -49,7 +49,7 @@ class Variation:
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units; `both` are those that share one of either kind.
 
-        No direction has less variance than over either kind alone.
+        What that leaves below zero, where neither kind shows anything, is zero.
         """
         values, axes = np.linalg.eigh(self.covariance + other.covariance - both.covariance)
         total = (np.maximum(values, 0.0) * axes) @ axes.T
