@@ -19,7 +19,7 @@ from bayesrank.catalog import METHODS
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
-from bayesrank.results.win_rates import point_tie, win_chances
+from bayesrank.results.win_rates import point_tie, stated_likelihood, win_chances
 
 Array = NDArray[np.float64]
 
@@ -182,7 +182,7 @@ def pair_misfit(result: xr.DataTree) -> PairMisfit | None:
         None for models with more than strengths and ties.
     """
     options = json.loads(result.attrs["options"])
-    if options.get("order_effect"):
+    if options.get("order_effect") or options.get("raters"):
         return None
     observed = result["observed_data"].to_dataset()
     wins = observed["wins"].transpose("system", "opponent").values.astype(float)
@@ -192,7 +192,7 @@ def pair_misfit(result: xr.DataTree) -> PairMisfit | None:
     score = result["ranking"].to_dataset()["score"].sel(system=names).values
     gap = score[:, np.newaxis] - score
     decisive = wins + wins.T
-    likelihood = load_function(METHODS[result.attrs["method"]].gradient or "")(**options)
+    likelihood = stated_likelihood(result)
     rate, tied = win_chances(likelihood, gap, point_tie(result, likelihood))
     expected = (rate - tied / 2) / (1 - tied)
     first, second = np.nonzero(np.triu(decisive, 1) > 0)

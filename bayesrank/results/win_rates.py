@@ -159,14 +159,27 @@ def pair_likelihood(result: xr.DataTree) -> tuple[PairLikelihood, FloatArray]:
         raise ValueError(
             "result must be on the scale of its model for win rates; got one that rescale changed"
         )
-    likelihood = load_function(row.gradient)(**json.loads(result.attrs["options"]))
-    if isinstance(likelihood, VoteModel):
-        likelihood = likelihood.of_pairs("tie_strength" in result["posterior"])
+    likelihood = stated_likelihood(result)
     if likelihood.start is None:
         return likelihood, np.array([[likelihood.log_tie or 0.0]])
     tie = result["posterior"]["tie_strength"].transpose("chain", "draw").values
     with np.errstate(divide="ignore"):  # no ties at all
         return likelihood, np.log(tie).reshape(-1, 1)
+
+
+def stated_likelihood(result: xr.DataTree) -> PairLikelihood:
+    """Return the likelihood of wins, losses and ties by the model of a result.
+
+    Of a model of votes it is what is left without grades and votes for neither.
+    """
+    options = json.loads(result.attrs["options"])
+    likelihood = load_function(METHODS[result.attrs["method"]].gradient or "")(**options)
+    if not isinstance(likelihood, VoteModel):
+        return likelihood
+    groups = ("posterior", "point_estimate")
+    return likelihood.of_pairs(
+        any("tie_strength" in result[name] for name in groups if name in result.children)
+    )
 
 
 def point_tie(result: xr.DataTree, likelihood: PairLikelihood) -> FloatArray:

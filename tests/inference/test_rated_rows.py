@@ -116,10 +116,16 @@ def test_draws_have_names(data):
 
 
 def test_laplace_and_nuts_agree():
-    data, _ = a_log(1200, seed=5, n_judges=8)
+    data, _ = a_log(800, seed=5, n_judges=8)
     options = {"raters": "judge", "calibration": "none", "random_seed": 1}
     nuts = rank(
-        data, "cumulative_logit", backend="nuts", draws=800, log_likelihood=False, **options
+        data,
+        "cumulative_logit",
+        backend="nuts",
+        draws=1000,
+        low_rank=True,
+        log_likelihood=False,
+        **options,
     )
     mode = rank(data, "cumulative_logit", **options)
     assert not nuts["sample_stats"]["diverging"].any()  # and R-hat would have warned
@@ -172,3 +178,20 @@ def test_what_raters_cannot_be_is_said(data):
         rank(data, "cumulative_logit", raters="judge", prior=Cauchy(0.0, 1.0), draws=0)
     with pytest.raises(ValueError, match="log_likelihood must be False for raters"):
         rank(data, "cumulative_logit", raters="judge", log_likelihood=True)
+
+
+def test_the_command_line_ranks_graded_votes_of_judges(run, tmp_path, data):
+    words = {2: "A>>B", 1: "A>B", 0: "A=B", -1: "B>A", -2: "B>>A"}
+    rows = ["model_a,model_b,winner,user"]
+    for number in range(600):
+        result = "both_bad" if number % 9 == 0 else words[int(data.outcome[number])]
+        sides = NAMES[data.first[number]], NAMES[data.second[number]]
+        rows.append(",".join([*sides, result, data.judge.names[data.judge.codes[number]]]))
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(rows))
+    for flags in (["cumulative_logit", "--raters", "judge"], ["davidson_outside"]):
+        shown = run("rank", path, "--method", *flags).stdout
+        assert "unit judge" in shown
+        ranked = [line.split()[1] for line in shown.splitlines() if line.split()[0].isdigit()]
+        assert set(ranked[-4:]) == set("abcd")
+        assert ranked[-1] == "d"
