@@ -278,7 +278,6 @@ def test_panels_are_one_per_group(arguments: Any) -> None:
 
 
 def test_plotly_draws_panels_and_intervals(arguments: Any) -> None:
-    pytest.importorskip("plotly", reason="needs plotly: pip install 'arviz-plots[plotly]'")
     for name in ("plot_leaderboard", "plot_difficulty", "plot_group_scores"):
         panels = getattr(br, name)(*arguments[name], backend="plotly")
         assert panels.viz["figure"].item().to_dict()["data"]
