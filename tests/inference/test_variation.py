@@ -7,7 +7,11 @@ import pytest
 
 from bayesrank import METHODS, Responses
 from bayesrank.inference.calibrate import unit_likelihoods
-from bayesrank.inference.calibrate.influence import Mode, question_contributions
+from bayesrank.inference.calibrate.influence import (
+    Mode,
+    question_contributions,
+    trial_contributions,
+)
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.resample.contributions import Contributions
@@ -109,6 +113,25 @@ def test_questions_take_their_parameters_with_them():
     level = np.full(4, 0.25)
     spread = np.var(fit.parameters["difficulty"], ddof=1) / 30
     assert level @ found.covariance @ level == pytest.approx(29 / 27 * spread, rel=0.15)
+
+
+def test_cells_with_one_trial_have_the_noise_of_the_others():
+    outcomes = simulate((4, 12, 3)).outcomes.copy()
+    outcomes[0, :6, 1:] = -1
+    data = Responses(outcomes, paired=False)
+    fit = fit_rasch(*data.binary_counts, ability_precision=1.0)
+    information, constraints = fit.curvature()
+    mode = Mode(fit.free, information, constraints, fit.unpack)
+    model = unit_likelihoods.rasch(data)
+    right, trials = data.binary_counts
+    noise = right * (trials - right) / np.maximum(trials - 1, 1)
+    # Of the variance 1 / n summed over cells, six with one trial hide six of eight for system 0.
+    factor = np.array([2.0, 1.0, 1.0, 1.0])
+    freedom = np.maximum(trials - 1, 0).sum()
+    expected = factor[:, np.newaxis] * model.products(noise[..., np.newaxis], mode.moves) * factor
+    found = trial_contributions(mode, model)
+    assert found.freedom == freedom
+    np.testing.assert_allclose(found.covariance, freedom / (freedom - 2) * expected, rtol=1e-9)
 
 
 def test_scores_that_are_means_over_questions_vary_with_their_terms():
