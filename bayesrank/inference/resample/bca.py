@@ -76,7 +76,7 @@ def move(draws: Array, *, shift: Array, factor: Array) -> Array:
     >>> place = median_place(np.array([0.4]), draws)
     >>> moved = move(draws, shift=place, factor=np.ones(1))
     >>> np.quantile(moved, [0.0, 0.5, 1.0]).round(2)
-    array([0.  , 0.4 , 1.  ])
+    array([0. , 0.4, 1. ])
     """
     moved = draws.reshape(-1, draws.shape[-1]).copy()
     normal = _normal_quantiles(len(moved))
