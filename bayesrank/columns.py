@@ -398,4 +398,4 @@ def _varies(column: "pd.Series") -> bool:
 
 
 def _codes(column: "pd.Series") -> NDArray[np.int64]:
-    return column.astype(str).factorize()[0].astype(np.int64)
+    return column.astype(str).fillna("").factorize()[0].astype(np.int64)

@@ -56,7 +56,7 @@ def why_missing(
     status = np.full(len(outcome), "", dtype=object)
     told = np.full(len(rows), "", dtype=object)
     for name, column in columns:
-        codes, texts = column.iloc[rows].astype(str).factorize()
+        codes, texts = column.iloc[rows].astype(str).fillna("").factorize()
         found = np.array([_status(text, name in ERRORS) for text in texts.tolist()], dtype=object)
         if len(found):
             told = np.where(told == "", found[codes], told)

@@ -46,7 +46,7 @@ def short(value: str) -> str:
     Examples
     --------
     >>> short("low"), short("Think step by step, and then give the answer alone.")
-    ('low', '8eb93b7a')
+    ('low', '75372e39')
     """
     if len(value) <= _LONGEST and "\n" not in value:
         return value

@@ -48,10 +48,9 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
             (bootstrap, "resample_twice", work.of_kind(resample_twice)),
-            (
-                leave_out,
-                "_without_clusters",
-                work.without(leave_out._without_clusters),
+            *(
+                (leave_out, name, work.without(getattr(leave_out, name)))
+                for name in ("_without_clusters", "_without_outcomes", "_without_trials")
             ),
             (data_sets, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),

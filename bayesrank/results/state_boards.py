@@ -38,7 +38,7 @@ def group_boards(result: xr.DataTree, data: Battles) -> dict[str, xr.DataTree]:
     Examples
     --------
     >>> from bayesrank import rank
-    >>> log = Battles(["a", "b"] * 6, ["b", "a"] * 6, ["a"] * 9 + ["b"] * 3,
+    >>> log = Battles(["a", "b"] * 6, ["b", "a"] * 6, ["a"] * 6 + ["b"] * 6,
     ...     group=["code", "prose"] * 6)
     >>> boards = group_boards(rank(log, "hierarchical_comparisons", random_seed=1), log)
     >>> list(boards), bool(boards["code"]["ranking"]["score"][0] > 0.0)
@@ -87,11 +87,11 @@ def history_table(result: xr.DataTree, *, ci_prob: float | None = None) -> pd.Da
     Examples
     --------
     >>> from bayesrank import rank
-    >>> log = Battles(["a", "b"] * 6, ["b", "a"] * 6, ["a"] * 9 + ["b"] * 3,
+    >>> log = Battles(["a", "b"] * 6, ["b", "a"] * 6, ["a"] * 6 + ["b"] * 6,
     ...     time=[k * 6 * 86_400 for k in range(12)])
     >>> table = history_table(rank(log, "dynamic_comparisons", random_seed=1))
     >>> table[["period", "rank", "system"]].iloc[[0, -1]].values.tolist()
-    [['1970-01', 1, 'a'], ['1970-03', 2, 'b']]
+    [['1970-01', 1, 'a'], ['1970-03', 2, 'a']]
     """
     point, posterior = _scores(result, "period")
     ranking = ranking_of(result)

@@ -9,7 +9,12 @@ from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
 from bayesrank.inference.resample import weights as resampling
+from bayesrank.inference.resample.bca import widen
+from bayesrank.inference.resample.leave_out import without_clusters
+from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
+from bayesrank.methods.bipartite import rankllm
+from bayesrank.ranking import draw_scores
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
@@ -32,20 +37,16 @@ def test_the_benchmark_target_has_the_standard_error_of_the_trials(paired):
     np.testing.assert_allclose(score, data.outcomes.mean(axis=(1, 2)), rtol=1e-14)
     variance = data.outcomes.var(axis=2, ddof=1) / 6
     sd = np.sqrt(variance.sum(axis=1)) / 12
-    # One more trial is among the 72.
-    assert (sd < draws.std(axis=0)).all()
-    np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.05)
-    np.testing.assert_allclose(np.median(draws, axis=0), score, atol=0.15 * sd.max())
+    np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.03)
+    np.testing.assert_allclose(draws.mean(axis=0), score, atol=5 * sd.max() / 126)
 
 
 def test_the_population_target_has_the_standard_error_of_the_questions():
     data = simulate()
     score, draws = draws_of(data, "avg", target="population", draws=4_000)
     sd = np.sqrt(data.grades.var(axis=1) / (12 - 3))
-    # One more question is among the twelve.
-    assert (0.9 * sd < draws.std(axis=0)).all()
-    assert (draws.std(axis=0) < 1.25 * sd).all()
-    np.testing.assert_allclose(np.median(draws, axis=0), score, atol=0.15 * sd.max())
+    np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.03)
+    np.testing.assert_allclose(draws.mean(axis=0), score, atol=5 * sd.max() / 126)
 
 
 def test_systems_that_share_trials_vary_together():
@@ -53,8 +54,26 @@ def test_systems_that_share_trials_vary_together():
     outcomes[1, 0, 0] = 1 - outcomes[1, 0, 0]
     _, paired = draws_of(Responses(outcomes), "avg", draws=500)
     _, alone = draws_of(Responses(outcomes, paired=False), "avg", draws=500)
-    assert np.corrcoef(paired.T)[0, 1] > 0.8
+    assert np.corrcoef(paired.T)[0, 1] > 0.9
     assert abs(np.corrcoef(alone.T)[0, 1]) < 0.1
+    assert np.ptp(paired, axis=1).max() < 0.2
+
+
+def test_expected_winning_votes_lie_between_a_victory_and_a_defeat():
+    # The first system wins 31 of 50 decided questions, 1.7 standard errors more than half: at
+    # this truth it loses one data set in twenty, but the truth may be nearer to a draw.
+    outcomes = np.zeros((2, 100, 1), dtype=int)
+    outcomes[0, :31], outcomes[1, 31:50] = 1, 1
+    score, draws = draws_of(
+        Responses(outcomes), "minimax", target="population", variant="winning_votes", draws=2_000
+    )
+    np.testing.assert_array_equal(score, [0.0, -56.0])
+    assert draws.min() > -80.0
+    assert draws.max() <= 0.5
+    lost = draws[:, 0] / -50.0
+    assert 0.08 < lost.mean() < 0.18
+    # Not either, as single data sets would have it: a mean of several may be anything between.
+    assert ((lost > 0.1) & (lost < 0.9)).mean() > 0.2
 
 
 def test_identical_systems_are_not_told_apart():
@@ -64,17 +83,19 @@ def test_identical_systems_are_not_told_apart():
         for target in ("benchmark", "population"):
             result = rank(outcomes, method, target=target, draws=50, random_seed=1)
             superiority = result["ranking"]["superiority"].values[0, 2]
-            # The prior unit, redrawn cells and places between counts are not shared.
-            assert 0.3 < superiority < 0.7
+            if method == "avg":
+                assert superiority == 0.5
+            else:  # redrawn cells, shuffled questions and places between counts are not shared
+                assert 0.3 < superiority < 0.7
 
 
 @pytest.mark.parametrize(
     ("method", "target"),
-    [("borda", "benchmark"), ("elo", "benchmark"), ("elo", "population")],
+    [("borda", "benchmark"), ("copeland", "benchmark"), ("copeland", "population")],
 )
 def test_scores_that_jump_are_recentred_on_the_estimate(method, target):
     score, draws = draws_of(simulate(), method, target=target, draws=100)
-    np.testing.assert_allclose(draws.mean(axis=0), score, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(draws.mean(axis=0), score, rtol=0, atol=1e-12)
 
 
 def test_borda_over_questions_has_the_standard_error_of_a_sum():
@@ -84,10 +105,8 @@ def test_borda_over_questions_has_the_standard_error_of_a_sum():
         [rank(data.outcomes[:, [m]], "borda", draws=0)["ranking"]["score"] for m in range(12)]
     )
     sd = np.sqrt(12 * points.var(axis=0) * 12 / (12 - 3))  # with the widening of Student's t
-    # One more question is among the twelve.
-    assert (0.98 * sd < draws.std(axis=0)).all()
-    assert (draws.std(axis=0) < 1.15 * sd).all()
-    np.testing.assert_allclose(np.median(draws, axis=0), points.sum(axis=0), atol=0.3)
+    np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.03)
+    np.testing.assert_allclose(np.median(draws, axis=0), points.sum(axis=0), atol=0.2)
 
 
 def test_ratings_over_trials_have_the_standard_error_of_a_sum():
@@ -97,6 +116,28 @@ def test_ratings_over_trials_have_the_standard_error_of_a_sum():
     lead = (outcomes[0] - outcomes[1]) * 1e-3 / 2
     expected = np.sqrt((3 * lead.var(axis=1, ddof=1)).sum())
     assert result["posterior"]["score"][..., 0].std() == pytest.approx(expected, rel=0.03)
+
+
+def test_bounds_of_a_skewed_level_hold():
+    # Where only right answers draw, the level of Glicko's ratings has a long lower tail. With draws
+    # that have it too, the upper bound is too low in 10 % of the cases, and the lower one always.
+    rng = np.random.default_rng(0)
+    shape = (150, 10, 30, 2)
+    estimate, bounds = [], []
+    for tensor in rng.binomial(1, rng.beta(2, 2, (150, 1, 30, 1)), shape):
+        draws = draw_scores(
+            tensor,
+            "glicko",
+            tie_policy="correct_draw_only",
+            target="population",
+            draws=100,
+            random_seed=1,
+        ).mean(axis=-1)
+        estimate.append(draws.mean())
+        bounds.append(np.quantile(draws, [0.05, 0.95]))
+    lower, upper = np.transpose(bounds)
+    assert 0.01 < np.mean(lower > np.mean(estimate)) < 0.08
+    assert 0.01 < np.mean(upper < np.mean(estimate)) < 0.08
 
 
 def test_jumps_inside_questions_hide_less_of_the_spread():
@@ -128,6 +169,37 @@ def test_accuracy_by_rare_answers_is_corrected():
     assert (draws > score).mean(axis=0).min() > 0.6
 
 
+def weighted_draws(data, method):
+    """Return scores by weighted questions, and what each of them adds."""
+    row = METHODS[method]
+
+    def score(arguments):
+        found = load_function(row.function)(*arguments)
+        return found[0] if isinstance(found, tuple) else found
+
+    rng = np.random.default_rng(1)
+    plan = {"target": "population", "smooth": True, "size": 4_000, "rng": rng}
+    draws = np.concatenate([score(one) for one in resampling.resample(data, row.data, **plan)])
+    return draws, without_clusters(data, row.data, score)
+
+
+@pytest.mark.parametrize("method", ["avg", "spectral", "hodge_rank"])
+def test_draws_are_no_wider_where_no_question_has_leverage(method):
+    draws, table = weighted_draws(simulate((4, 30, 6), seed=1), method)
+    np.testing.assert_array_equal(widen(draws[np.newaxis], table)[0], draws)
+
+
+def test_rank_widens_draws_where_few_questions_have_leverage():
+    rng = np.random.default_rng(2)
+    chance = 1.0 / (1.0 + np.exp(rng.normal(size=(1, 30)) - np.linspace(-1.0, 1.0, 6)[:, None]))
+    data = Responses((rng.random((6, 30, 8)) < chance[..., np.newaxis]).astype(int))
+    raw, table = weighted_draws(data, "rankllm")
+    _, draws = draws_of(data, "rankllm", target="population", draws=1_000)
+    wider = widen(raw[np.newaxis], table)[0].std(axis=0) > raw.std(axis=0)
+    assert wider.any()
+    assert (draws.std(axis=0)[wider] > 1.02 * raw.std(axis=0)[wider]).all()
+
+
 @pytest.mark.parametrize(
     "method", sorted(name for name, row in METHODS.items() if "bootstrap" in row.backends)
 )
@@ -143,9 +215,8 @@ def test_battles_are_weighted():
     score, draws = draws_of(table, "rank_centrality", draws=4_000)
     np.testing.assert_allclose(score, [0.75, 0.25], rtol=1e-12)
     # With two systems the score is the share of wins, Beta(30, 10).
-    # One more battle of each system is among the forty.
-    np.testing.assert_allclose(np.median(draws[:, 0]), 0.75, atol=0.01)
-    np.testing.assert_allclose(draws[:, 0].std(), np.sqrt(0.75 * 0.25 / 41), rtol=0.06)
+    np.testing.assert_allclose(draws[:, 0].mean(), 0.75, atol=0.003)
+    np.testing.assert_allclose(draws[:, 0].std(), np.sqrt(0.75 * 0.25 / 41), rtol=0.03)
 
 
 def test_extras_are_a_point_estimate():
@@ -171,8 +242,7 @@ def test_small_batches_give_as_many_draws(monkeypatch):
     _, expected = draws_of(data, "avg", draws=20)
     monkeypatch.setattr(resampling, "BATCH_SIZE", 100)
     _, found = draws_of(data, "avg", draws=20)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found.std(axis=0), expected.std(axis=0), rtol=0.4)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_errors_in_a_chain_reach_the_caller():
@@ -196,4 +266,22 @@ def test_few_questions_keep_ragged_scores_in_range(n_questions):
     _, draws = draws_of(Responses(outcomes), "avg", target="population", draws=500)
     assert draws.min() >= 0
     assert draws.max() <= 1
-    assert np.ptp(draws[:, 0]) > 0.9  # one question says next to nothing
+    # One question says next to nothing; half of the draws are of the score as it is.
+    assert (np.abs(draws[:, 0] - outcomes[0, 0].mean()) < 1e-12).mean() == 0.5
+    assert np.ptp(draws[:, 0]) > 0.9
+
+
+def test_the_only_right_answer_to_a_question_widens_the_draws():
+    rng = np.random.default_rng(4)
+    outcomes = (rng.random((4, 12, 8)) < 0.6).astype(int)
+    outcomes[:, 0] = 0
+    outcomes[2, 0, 3] = 1
+    data = Responses(outcomes)
+    weights = resampling.resample(
+        data, "grades", target="benchmark", smooth=True, size=2000, rng=rng
+    )
+    raw = np.concatenate([rankllm(*batch).score for batch in weights])
+    _, draws = draws_of(data, "rankllm", draws=500)
+    others = [0, 1, 3]
+    gaps, raw_gaps = (one[:, others] / one[:, [2]] for one in (draws, raw))
+    assert (gaps.std(axis=0) > 1.05 * raw_gaps.std(axis=0)).all()

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from bayesrank import Responses, rank
+from bayesrank.inference.resample import pseudo_unit as boundary
+from bayesrank.methods.accuracy import avg
 
 N_QUESTIONS, N_TRIALS = 40, 5
 
@@ -19,33 +21,18 @@ def draws_of(data, method="avg", **options):
 
 
 @pytest.mark.parametrize(
-    ("target", "n"), [("benchmark", N_QUESTIONS * N_TRIALS), ("population", N_QUESTIONS)]
+    ("target", "n", "tolerance"),
+    [("benchmark", N_QUESTIONS * N_TRIALS, 0.1), ("population", N_QUESTIONS, 0.15)],
 )
-def test_bounds_follow_the_rule_of_three(target, n):
+def test_bounds_follow_the_rule_of_three(target, n, tolerance):
     draws = draws_of(outcomes(1.0, 0.5, 0.0), target=target)
     right, wrong = draws[:, 0], draws[:, 2]
-    # The exact one-sided bound is at 1 - 3 / n, the interval of a uniform prior ends at 3.7 / n.
-    assert 1.8 < n * (1.0 - np.quantile(right, 0.05)) < 3.5
-    assert 2.4 < n * (1.0 - np.quantile(right, 0.025)) < 4.5
-    assert 2.4 < n * np.quantile(wrong, 0.975) < 4.5
+    assert n * (1.0 - np.quantile(right, 0.05)) == pytest.approx(np.log(10), rel=tolerance)
+    assert n * (1.0 - np.quantile(right, 0.025)) == pytest.approx(np.log(20), rel=tolerance)
+    assert n * np.quantile(wrong, 0.975) == pytest.approx(np.log(20), rel=tolerance)
+    assert (right == 1.0).mean() == (wrong == 0.0).mean() == 0.5
     assert right.max() == 1.0
     assert wrong.min() == 0.0
-
-
-def test_the_unit_is_a_cluster_where_questions_have_groups():
-    data = Responses(outcomes(1.0, 0.5), groups=list(np.repeat(list("abcdefghij"), 4)))
-    draws = draws_of(data, target="population")
-    assert 1.8 < 10 * (1.0 - np.quantile(draws[:, 0], 0.05)) < 4.0
-
-
-@pytest.mark.parametrize("method", ["spectral", "avg", "elo", "glicko", "trueskill", "pagerank"])
-@pytest.mark.parametrize("target", ["benchmark", "population"])
-def test_equal_systems_are_tied_and_yet_uncertain(method, target):
-    result = rank(np.ones((3, 8, 4), dtype=int), method, target=target, random_seed=1)
-    ranking = result["ranking"].to_dataset()
-    assert (ranking["rank"] == 1).all()
-    np.testing.assert_allclose(ranking["superiority"], 0.5, atol=0.05)
-    assert (ranking["score_lower"] < ranking["score_upper"]).all()
 
 
 @pytest.mark.parametrize("method", ["avg", "bayes", "win_rate", "pass_hat_k", "simple_rank"])
@@ -57,6 +44,11 @@ def test_no_question_missed_is_no_certainty(method):
     assert result["posterior"]["score"].values[..., 0].max() == pytest.approx(score[0])
 
 
+def test_systems_that_are_always_right_stay_tied():
+    result = rank(outcomes(1.0, 1.0, 0.5), "avg", random_seed=1)
+    assert result["ranking"]["superiority"].values[0, 1] == 0.5
+
+
 def test_the_unit_is_that_of_the_questions_a_system_had():
     data = outcomes(1.0, 1.0, 0.5)
     data[0, 4:] = -1
@@ -66,6 +58,12 @@ def test_the_unit_is_that_of_the_questions_a_system_had():
     assert np.quantile(draws[:, 1], 0.05) > 0.9
 
 
+def test_the_unit_is_a_cluster_where_questions_have_groups():
+    data = Responses(outcomes(1.0, 0.5), groups=list(np.repeat(list("abcdefghij"), 4)))
+    draws = draws_of(data, target="population")
+    assert 10 * (1.0 - np.quantile(draws[:, 0], 0.05)) == pytest.approx(np.log(10), rel=0.25)
+
+
 def test_a_score_in_the_middle_may_lie_off_to_either_side():
     data = np.full((3, 6, 2), -1)
     data[:2] = outcomes(0.5, 0.7)[:, :6, :2]
@@ -73,6 +71,62 @@ def test_a_score_in_the_middle_may_lie_off_to_either_side():
     draws = draws_of(data, target="population")[:, 2]
     assert np.quantile(draws, 0.05) < 0.2
     assert np.quantile(draws, 0.95) > 0.8
+
+
+@pytest.mark.parametrize("method", ["spectral", "avg"])
+def test_equal_systems_are_tied_and_yet_uncertain(method):
+    result = rank(np.ones((3, 8, 4), dtype=int), method, random_seed=1)
+    assert (result["ranking"]["superiority"].values[0, 1:] == 0.5).all()
+    assert (result["ranking"]["lcb"] < result["ranking"]["score"] - 0.01).all()
+
+
+def test_a_system_is_alone_with_the_worst_answers_and_with_the_best():
+    values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
+    data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
+    more = boundary._with_extremes(data, 0)
+    # By worth the categories are 1, 0, 2.
+    np.testing.assert_array_equal(more.outcomes[:, :1], values)
+    np.testing.assert_array_equal(more.outcomes[:, 1], [[1, 1, 1, -1], [2, 2, 2, 2]])
+    np.testing.assert_array_equal(more.outcomes[:, 2], [[2, 2, 2, -1], [1, 1, 1, 1]])
+    assert more.groups == ("a", "a", "a")
+    np.testing.assert_array_equal(more.prior_outcomes, [[0], [0], [0]])
+    more = boundary._with_extremes(Responses(np.array([[[0.25, np.nan]], [[1.0, 0.5]]])), 1)
+    np.testing.assert_array_equal(
+        more.scores[:, 1:], [[[1, np.nan], [0, np.nan]], [[0, 0], [1, 1]]]
+    )
+
+
+def test_scores_that_vary_are_left_as_they_are():
+    data = Responses(outcomes(0.5, 0.6))
+    draws = np.random.default_rng(0).random((4, 5, 2))
+    found = boundary.loosen(
+        draws,
+        data,
+        "grades",
+        target="benchmark",
+        score_of=lambda _: pytest.fail("nothing is to be drawn"),
+        rng=np.random.default_rng(0),
+    )
+    assert found is draws
+
+
+def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
+    data = Responses(outcomes(1.0, 0.5))
+    monkeypatch.setattr(boundary, "BATCH_SIZE", 7 * 3 * N_QUESTIONS * N_TRIALS)
+    sizes = []
+
+    def score_of(arguments):
+        sizes.append(len(arguments[1]))
+        return avg(*arguments)
+
+    draws = np.ones((4, 5, 2))
+    draws[..., 1] = np.random.default_rng(0).random((4, 5))
+    found = boundary.loosen(
+        draws, data, "grades", target="population", score_of=score_of, rng=np.random.default_rng(0)
+    )
+    assert sizes == [7, 7, 6]
+    assert (found[..., 0] < 1.0).sum() == 10
+    np.testing.assert_array_equal(found[..., 1], draws[..., 1])
 
 
 @pytest.mark.parametrize("method", ["hodge_rank", "rank_centrality"])

@@ -1,13 +1,19 @@
-"""From resampled scores to draws around the estimate: bias, spread, range and jumps."""
+"""What draws of a bootstrap do not show by themselves: bias, leverage, skewness and jumps."""
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from bayesrank import Responses
-from bayesrank.inference.resample.bca import iterated_factor, median_place, move, spread_steps
+from bayesrank.inference.resample.bca import (
+    accelerate,
+    correct_bias,
+    iterate,
+    scale_to_largest,
+    stretch,
+    widen,
+)
 from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.leave_out import without_clusters
+from bayesrank.inference.resample.leave_out import without_clusters, without_trials
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
@@ -16,76 +22,82 @@ def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
     return Responses((rng.random(shape) < chance).astype(int), **options)
 
 
-def moved(score, draws, *, bias: ArrayLike = 0.0, factor: ArrayLike = 1.0):
-    shift = median_place(np.array(score), draws) + np.asarray(bias)
-    return move(draws, shift=shift, factor=np.asarray(factor) * np.ones(len(score)))
-
-
-def test_the_factor_is_that_from_one_resampling_to_the_next():
+def test_draws_are_scaled_as_their_spread_changes_from_one_resampling_to_the_next():
     rng = np.random.default_rng(0)
     draws = rng.normal([0.0, 5.0, 7.0], [1.0, 2.0, 0.0], (4, 20_000, 3))
     shared = rng.normal(size=(20_000, 3))
     again = shared + rng.normal(size=(2, 20_000, 3)) * [0.5, 4.0, 0.0]
-    found = iterated_factor(draws, again)
-    np.testing.assert_allclose(found * draws.std(axis=(0, 1)), [2.0, 1.0, 0.0], rtol=0.02)
+    found = iterate(draws, again)
+    np.testing.assert_allclose(found.mean(axis=(0, 1)), draws.mean(axis=(0, 1)), rtol=1e-12)
+    np.testing.assert_allclose(found.std(axis=(0, 1)), [2.0, 1.0, 0.0], rtol=0.02)
 
 
-def test_draws_are_moved_to_the_estimate_less_its_bias():
-    draws = np.random.default_rng(0).normal([0.7, 0.4], 0.1, (4, 1000, 2))
-    found = moved([0.6, 0.4], draws)
-    np.testing.assert_allclose(np.median(found, axis=(0, 1)), [0.6, 0.4], atol=0.005)
-    bias = median_place(np.array([0.6, 0.4]), draws)
-    np.testing.assert_allclose(bias, [-1.0, 0.0], atol=0.08)
-    found = moved([0.6, 0.4], draws, bias=bias)
-    np.testing.assert_allclose(np.median(found, axis=(0, 1)), [0.5, 0.4], atol=0.015)
+def test_a_bias_is_corrected_by_twice_what_the_draws_show():
+    rng = np.random.default_rng(0)
+    score = np.array([0.6, 0.4])
+    draws = rng.normal([0.7, 0.4], 0.1, (4, 1000, 2))
+    corrected = correct_bias(score, draws)
+    np.testing.assert_allclose(corrected[..., 0].mean(), 0.5, atol=0.01)
+    # Noise is no bias.
+    np.testing.assert_array_equal(corrected[..., 1], draws[..., 1])
 
 
 def test_a_bias_is_the_same_on_any_scale():
     draws = np.random.default_rng(0).normal(0.3, 1.0, (4, 500, 1))
-    of_odds = moved([1.0], np.exp(draws), bias=0.2)
-    np.testing.assert_allclose(np.median(of_odds), np.exp(np.median(moved([0.0], draws, bias=0.2))))
+    corrected = correct_bias(np.array([0.0]), draws)
+    of_odds = correct_bias(np.array([1.0]), np.exp(draws))
+    np.testing.assert_allclose(np.median(of_odds), np.exp(np.median(corrected)), rtol=1e-3)
 
 
-def test_draws_stay_in_their_range_and_order_and_do_not_collapse():
-    draws = np.random.default_rng(0).beta(1, 9, (4, 500, 1))
-    found = moved([0.0], draws, bias=np.array([-1.0]), factor=1.5)
-    assert found.min() == draws.min()
-    assert found.max() <= draws.max()
-    assert (np.diff(found.ravel()[np.argsort(draws.ravel())]) >= 0).all()
-    # An estimate beyond all draws is moved to where 95 % intervals still end among them.
-    assert np.quantile(moved([0.0], draws), 0.975) > np.quantile(draws, 0.4)
+def test_a_correction_leaves_no_range():
+    draws = np.random.default_rng(0).beta(1, 9, (4, 1000, 1))
+    corrected = correct_bias(np.array([0.0]), draws)
+    assert corrected.min() == draws.min()
+    assert 0 < corrected.max() < draws.max()
+    # The draws keep their order, and with it how systems vary together.
+    order = np.argsort(draws.ravel())
+    assert (np.diff(corrected.ravel()[order]) >= 0).all()
 
 
-def test_an_estimate_among_equal_draws_is_their_median():
-    draws = np.array([1.0, 1.0, 1.0, 0.2, 0.1]).reshape(1, 5, 1)
-    assert median_place(np.array([1.0]), draws) == 0.0
-    np.testing.assert_array_equal(moved([1.0], draws), draws)
+def test_one_question_with_leverage_widens_the_draws():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(0.0, 1.0, (4, 500, 2))
+    # Without any of 19 questions nothing changes; without the last one the second score does.
+    left_out = np.zeros((20, 2))
+    left_out[:, 0] = rng.normal(0.0, 0.1, 20)
+    left_out[-1, 1] = 5.0
+    widened = widen(draws, Contributions.of(left_out, left_out=True))
+    np.testing.assert_array_equal(widened[..., 0], draws[..., 0])
+    assert widened[..., 1].std() > 2.0 * draws[..., 1].std()
+    assert np.abs(widened).max() <= np.abs(draws).max()
 
 
-def test_a_factor_widens_within_the_range():
-    draws = np.random.default_rng(0).normal(0.5, 0.1, (4, 500, 2))
-    found = moved([0.5, 0.5], draws, factor=np.array([1.3, 1.0]))
-    inner = [0.1, 0.9]
-    np.testing.assert_allclose(
-        np.ptp(np.quantile(found[..., 0], inner)),
-        1.3 * np.ptp(np.quantile(draws[..., 0], inner)),
-        rtol=0.06,
-    )
-    assert found[..., 0].max() <= draws[..., 0].max()
-
-
-def test_counts_are_spread_over_steps_and_kept_between_the_ends():
-    draws = np.tile([2.0, 4.0], (4, 250, 1))
-    found = spread_steps(draws, step=1.0, ends=(0.0, 4.0))
-    np.testing.assert_allclose(np.ptp(found, axis=(0, 1)), [1.0, 0.5], atol=0.01)
-    assert found[..., 0].mean() == pytest.approx(2.0)
-    assert found.max() <= 4.0
-    assert abs(np.corrcoef(found[..., 0].ravel(), found[..., 1].ravel())[0, 1]) < 0.15
+def test_draws_are_moved_as_far_as_contributions_are_skewed():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(4, 1_000, 3))
+    left_out = np.stack([np.zeros(20), np.linspace(-1.0, 1.0, 20), -np.geomspace(0.01, 1.0, 20)])
+    moved = accelerate(draws, Contributions.of(left_out.T, left_out=True).acceleration)
+    np.testing.assert_array_equal(moved[..., 0], draws[..., 0])
+    np.testing.assert_allclose(moved[..., 1], draws[..., 1], atol=1e-9)
+    pull = left_out[2].mean() - left_out[2]
+    acceleration = (pull**3).sum() / (6.0 * (pull**2).sum() ** 1.5)
+    assert acceleration > 0.05
+    before, after = (np.quantile(one[..., 2], [0.05, 0.5, 0.95]) for one in (draws, moved))
+    np.testing.assert_allclose(after, before / (1.0 - acceleration * before), atol=0.05)
+    assert after[0] > before[0]
+    assert after[2] > before[2] + 0.1
 
 
 def mean_grades(arguments):
     grades, weights = arguments
     return (grades * weights[:, np.newaxis]).mean(axis=-1)
+
+
+@pytest.mark.parametrize(("n_questions", "is_told"), [(4, False), (5, True), (501, False)])
+def test_a_jackknife_needs_some_questions_and_not_too_many(n_questions, is_told):
+    table = without_clusters(simulate((2, n_questions, 2)), "grades", mean_grades)
+    assert (table is not None) == is_told
+    assert table is None or len(table.deviations) == n_questions
 
 
 def test_clusters_are_left_out_whole():
@@ -95,6 +107,44 @@ def test_clusters_are_left_out_whole():
     expected = np.cov(by_cluster) * 6
     np.testing.assert_allclose(table.covariance, expected, rtol=1e-4)
     assert table.freedom == 5.0
+
+
+@pytest.mark.parametrize("kind", ["paired", "separate", "fractional"])
+def test_a_trial_is_left_out_as_if_it_were_missing(kind):
+    outcomes = simulate((3, 4, 5), seed=2).outcomes.astype(float)
+    outcomes[0, 1, :2] = np.nan
+    scale = 0.75 if kind == "fractional" else 1.0
+    data = Responses(scale * outcomes, paired=kind == "paired")
+    cells = [(slice(None), m) for m in range(4)] if kind == "paired" else list(np.ndindex(3, 4))
+    expected = np.zeros((3, 3))
+    for cell in cells:
+        without = []
+        for trial in np.flatnonzero(np.isfinite(outcomes[cell]).reshape(-1, 5).any(axis=0)):
+            left = scale * outcomes
+            left[(*cell, trial)] = np.nan
+            without.append(np.nanmean(left, axis=2).mean(axis=-1))
+        expected += (len(without) - 1) * np.cov(np.transpose(without), bias=True)
+    table = without_trials(data, "grades", lambda arguments: arguments[0].mean(axis=-1))
+    np.testing.assert_allclose(table.covariance, expected, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_jackknife_over_trials_has_the_standard_error_of_a_mean(paired):
+    data = simulate(paired=paired)
+    table = without_trials(data, "grades", lambda arguments: arguments[0].mean(axis=-1))
+    variance = (data.outcomes.var(axis=2, ddof=1) / 6).sum(axis=1) / 12**2
+    np.testing.assert_allclose(table.standard_errors, np.sqrt(variance), rtol=1e-10)
+
+
+def test_draws_are_stretched_within_their_range():
+    draws = np.random.default_rng(0).normal(0.5, 0.1, (4, 500, 2))
+    wider = stretch(draws, np.array([1.5, 0.5]))
+    np.testing.assert_array_equal(wider[..., 1], draws[..., 1])
+    mean = draws[..., 0].mean()
+    inner = np.abs(draws[..., 0] - mean) < 0.1
+    np.testing.assert_allclose(wider[inner, 0] - mean, 1.5 * (draws[inner, 0] - mean), rtol=1e-9)
+    assert wider[..., 0].max() == draws[..., 0].max()
+    assert wider[..., 0].min() == draws[..., 0].min()
 
 
 # The table
@@ -110,9 +160,11 @@ def test_equal_units_may_share_a_row():
     assert found.freedom == expected.freedom == 11.0
 
 
-def test_scores_of_any_size_have_a_standard_error():
+def test_scores_of_any_size_have_the_same_shape():
     rows, sizes = np.random.default_rng(0).gamma(1.0, size=(30, 1)), np.array([1e-200, 1.0, 1e200])
     table = Contributions.of(rows * sizes)
+    np.testing.assert_allclose(table.acceleration, table.acceleration[1])
+    np.testing.assert_allclose(table.tail_freedom, table.tail_freedom[1])
     np.testing.assert_allclose(table.standard_errors, rows.std(ddof=1) * 30**0.5 * sizes)
 
 
@@ -120,3 +172,30 @@ def test_rounding_is_no_contribution():
     rows = 1.0 + 1e-15 * np.random.default_rng(0).normal(size=(30, 1))
     table = Contributions.of(rows)
     assert not table.covariance.any()
+    assert not table.acceleration.any()
+
+
+def test_percentages_of_the_largest_allow_for_its_bias():
+    # Five systems of which four are equal: the largest of four estimates is too large, and the
+    # fifth too small beside it, which draws from around the estimates show once more.
+    rng = np.random.default_rng(0)
+    truth = np.array([0.22, 0.22, 0.22, 0.22, 0.12])
+    covered = {"scaled": 0, "as they are": 0}
+    for _ in range(400):
+        score = truth + rng.normal(0.0, 0.01, 5)
+        draws = score + rng.normal(0.0, 0.01, (4, 250, 5))
+        plain = 100.0 * draws / draws.max(axis=-1, keepdims=True)
+        for name, one in (("scaled", scale_to_largest(score, draws)), ("as they are", plain)):
+            lower, upper = np.quantile(one[..., 4], [0.025, 0.975])
+            covered[name] += lower <= 100.0 * 0.12 / 0.22 <= upper
+    assert covered["scaled"] / 400 >= 0.93
+    assert covered["as they are"] / 400 < 0.92
+
+
+def test_percentages_of_the_largest_keep_the_order_of_the_draws():
+    draws = np.random.default_rng(0).dirichlet([50.0] * 4, (4, 250))
+    scaled = scale_to_largest(np.full(4, 0.25), draws)
+    without_bias = draws + 2.0 * (0.25 - draws.mean(axis=(0, 1)))
+    np.testing.assert_array_equal(scaled.argsort(axis=-1), without_bias.argsort(axis=-1))
+    np.testing.assert_allclose(scaled.max(axis=-1), 100.0)
+    assert scaled.min() > 0.0

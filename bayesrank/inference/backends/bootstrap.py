@@ -1,17 +1,22 @@
 """The bootstrap back end: posteriors of methods without a likelihood, from resampled data.
 
 Smooth functions of the data are drawn with Dirichlet weights, over the trials of each question for
-the benchmark target, over questions for the population target and over battles, and are moved along
-their own quantiles by the bias that resamples of the observed units show. Scores that jump (voting,
+the benchmark target and over questions for the population target, and are corrected for the bias
+that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
 ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
-estimate the expected score of a new data set of the same design. Every resample has the prior unit
-(:mod:`bayesrank.inference.resample.prior_unit`) among the observed ones.
+estimate the expected score of a new data set of the same design. Winning-votes scores are
+discontinuous: over a population each draw is a mean over several resampled data sets. The level
+that ratings share is reflected. Where scores jump inside questions and add up over those, their
+spread is that of an iterated bootstrap. Scores that count (majorities, levels, points) are spread
+evenly over the step between two counts, which leaves the order of different counts that do not vary
+as it is.
 """
 
 import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -21,22 +26,33 @@ from threadpoolctl import threadpool_limits
 from bayesrank.battles import Battles
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.bca import iterated_factor, median_place, move, spread_steps
+from bayesrank.inference.resample.bca import (
+    accelerate,
+    correct_bias,
+    iterate,
+    scale_to_largest,
+    stretch,
+    widen,
+)
 from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
-from bayesrank.inference.resample.leave_out import without_clusters
-from bayesrank.inference.resample.prior_unit import extreme_data
+from bayesrank.inference.resample.leave_out import without_clusters, without_trials
+from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.weights import (
     resample,
     resample_twice,
     widening_for_single_trials,
 )
-from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run
+from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
 Array = NDArray[np.float64]
 ScoreOf = Callable[[tuple[Any, ...]], Array]
+
+# Data sets whose mean score stands for the expected one of a population: draws are wider by the
+# noise of that mean, which makes up for the little that they learn of rare turns.
+_OF_EACH = 4
 
 # Data sets that are resampled once more, two from each: they tell a standard deviation to 3 %.
 _RESAMPLED_AGAIN = 500
@@ -64,131 +80,195 @@ def bootstrap(run: Run) -> Estimate:
     score, parameters = split_scores(ranker(*point, **options))
     if run.draws == 0:
         return Estimate(score, None, point=parameters)
-    if run.target == "population":
-        warn_of_few_groups(cast("Responses", run.data))
+    data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
+    if run.target == "population" and isinstance(data, Responses):
+        warn_of_few_groups(data)
+    plan = _plan(run, data, len(score))
 
     def score_of(arguments: tuple[Any, ...]) -> Array:
-        return split_scores(ranker(*arguments, **options))[0]
+        scores = split_scores(ranker(*arguments, **options))[0]
+        # What varies like other scores are the shares that the systems have of all together.
+        return scores / scores.sum(axis=-1, keepdims=True) if run.method.kind == "share" else scores
 
-    draws, observed = _draw(run, score_of)
-    alike = _alike(run.data)
-    if run.method.smooth:
-        shift = median_place(score, draws) + median_place(score, observed)
-        factor = _factor(run, draws, score_of)
-        draws = move(draws, shift=alike @ shift, factor=alike @ factor)
-    else:
-        step, ends = _step(run, len(score)), (-math.inf, math.inf)
-        if run.method.kind != "rating" and isinstance(run.data, Responses):
-            ends = _ends(run.data, run.method.data, score_of, draws)
-        factor = np.full(len(score), _t_factor(run))
-        if run.method.kind == "sum" and run.target == "benchmark":
-            factor = iterated_factor(draws, _draw_again(run, score_of))
-        deviations = alike @ factor * (draws - alike @ draws.mean(axis=(0, 1)))
-        draws = spread_steps(score + deviations, step=step, ends=ends)
+    draws = _draw(plan, score_of)
+    if not run.method.smooth:
+        draws = _recentre(plan, score, draws)
+    elif run.target == "benchmark" and isinstance(data, Responses):
+        centre = draws.mean(axis=(0, 1))
+        draws = centre + widening_for_single_trials(data) * (draws - centre)
+    draws = _correct_skewness(plan, draws, score_of)
+    if run.method.kind == "smooth":
+        draws = correct_bias(score, draws)
+    if isinstance(data, Responses) and plan.adds_up and plan.step == 0.0:
+        rng = np.random.default_rng(run.seed.spawn(1)[0])
+        draws = loosen(draws, data, run.method.data, target=run.target, score_of=score_of, rng=rng)
+    if run.method.kind == "share":
+        draws = scale_to_largest(score / score.sum(), draws)
+    if plan.step > 0.0:
+        draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
     return Estimate(score, draws, point=parameters)
 
 
-def _alike(data: Data) -> Array:
-    """Return what averages over systems with the same answers, which stay tied, (system, system).
+@dataclass(frozen=True)
+class _Plan:
+    """How the scores of a run vary with the data.
 
-    What is measured from draws has noise that would tell them apart.
+    Attributes
+    ----------
+    run : Run
+        What was asked.
+    data : Responses or Comparisons
+        Its data.
+    step : float
+        Step between two values of the score, 0 for scores that take any.
+    turns : bool
+        Whether another question may turn a majority where few decide; sums hardly notice.
+    leaps : bool
+        Whether a vote in hand or not is most of the score: winning votes over a population.
+    adds_up : bool
+        Whether the score adds up over questions, which ratings do not: they hang on the order of
+        the answers.
     """
-    if not isinstance(data, Responses):
-        return np.eye(len(data.systems))
-    kinds = np.unique(np.nan_to_num(data.values, nan=-1.0), axis=0, return_inverse=True)[1].ravel()
-    same = (kinds[:, np.newaxis] == kinds).astype(np.float64)
-    return same / same.sum(axis=1, keepdims=True)
+
+    run: Run
+    data: Responses | Comparisons
+    step: float
+    turns: bool
+    leaps: bool
+    adds_up: bool
 
 
-def _draw(run: Run, score_of: ScoreOf) -> tuple[Array, Array]:
-    """Return the scores of resampled data, of shape (chain, draw, system).
+def _plan(run: Run, data: Responses | Comparisons, n_systems: int) -> _Plan:
+    step = _step(run, n_systems)
+    turns = step > 0.0 and run.method.kind == "majority"
+    leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
+    return _Plan(run, data, step, turns, leaps, not turns and run.method.kind != "rating")
 
-    First with the prior unit among the observed ones; of a smooth score, further ones without it.
-    """
-    data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
 
-    def draw_chain(seed: np.random.SeedSequence, prior: bool = True) -> Array:
+def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
+    """Return the scores of resampled data, of shape (chain, draw, system)."""
+    run = plan.run
+
+    def draw_chain(seed: np.random.SeedSequence) -> Array:
         batches = resample(
-            data,
+            plan.data,
             run.method.data,
             target=run.target,
             smooth=run.method.smooth,
             size=run.draws,
             rng=np.random.default_rng(seed),
+            shuffled=float(plan.turns),
+            of_each=_OF_EACH if plan.leaps else 0,
             unit=run.unit,
-            prior=prior,
         )
-        return np.concatenate([score_of(batch) for batch in batches])
+        scores = np.concatenate([score_of(batch) for batch in batches])
+        return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
+
+    def draw_again(seed: np.random.SeedSequence) -> Array:
+        batches = resample_twice(
+            cast("Responses", plan.data),
+            run.method.data,
+            size=_RESAMPLED_AGAIN,
+            rng=np.random.default_rng(seed),
+        )
+        return np.concatenate([[score_of(one) for one in pair] for pair in batches], axis=1)
 
     # NumPy's generators and most of its arithmetic release the interpreter, so chains run side by
     # side; each has its own seed, so the draws do not depend on how many threads there are. The
     # matrices are small: threads of BLAS within these threads would wait longer than they work.
     workers = min(N_CHAINS, os.cpu_count() or 1)
-    *seeds, last = run.seed.spawn(N_CHAINS + 1)
+    iterated = plan.adds_up and not run.method.smooth and run.target == "benchmark"
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        chains = pool.map(draw_chain, seeds)
-        observed = pool.submit(draw_chain, last, prior=False) if run.method.smooth else None
+        chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
+        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
         draws = np.stack(list(chains))
-    return draws, draws[:0] if observed is None else observed.result()[np.newaxis]
+    return draws if again is None else iterate(draws, again.result())
 
 
-def _draw_again(run: Run, score_of: ScoreOf) -> Array:
-    """Return scores of data resampled from resampled data, of shape (2, pair, system)."""
-    rng = np.random.default_rng(run.seed.spawn(1)[0])
-    batches = resample_twice(
-        cast("Responses", run.data), run.method.data, size=_RESAMPLED_AGAIN, rng=rng
-    )
-    return np.concatenate([[score_of(one) for one in pair] for pair in batches], axis=1)
+def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
+    """Return draws of scores that jump, around the estimate, the level of ratings turned."""
+    if not plan.leaps:
+        draws = score + _widening(plan.run) * (draws - draws.mean(axis=(0, 1)))
+    return _reflect_level(draws) if plan.run.method.kind == "rating" else draws
 
 
-def _factor(run: Run, draws: Array, score_of: ScoreOf) -> Array:
-    """Return how much wider than its draws the distribution of a smooth score is.
-
-    Cells of one trial show no noise. Where the answers to a question decide how much it counts, few
-    may decide, and weights that are drawn at random hardly ever leave one out: the spread is at
-    least that of the jackknife.
-    """
-    spread = draws.std(axis=(0, 1))
-    if not isinstance(run.data, Responses):
-        return np.ones_like(spread)
-    if run.target == "benchmark":
-        return widening_for_single_trials(run.data)
-    if not run.method.weighs_questions:
-        return np.ones_like(spread)
-    table = without_clusters(run.data, run.method.data, score_of)
-    wanted = math.sqrt(table.widening) * table.standard_errors
-    return np.maximum(np.divide(wanted, spread, out=np.ones_like(spread), where=spread > 0.0), 1.0)
-
-
-def _t_factor(run: Run) -> float:
-    """Return the factor for deviations over n units drawn with replacement.
-
-    The variance of their mean is (n - 1) / n of what it should be, and that of Student's t is
-    (n - 1) / (n - 3) of it. The trials of a stream are few too, but of many questions; other trials
-    are drawn from shares that allow for it.
-    """
-    if run.target == "population":
-        n = int(clusters_of(cast("Responses", run.data)).max()) + 1
-        return math.sqrt(n / max(n - 3, 1))
-    if run.method.kind != "rating":
-        return 1.0
-    if isinstance(run.data, Battles):
-        n = run.data.units[run.unit]
-        return math.sqrt(n / max(n - 3, 1))
-    n = cast("Responses", run.data).shape[2]
-    return math.sqrt(n / (n - 1))
-
-
-def _ends(data: Responses, kind: str, score_of: ScoreOf, draws: Array) -> tuple[float, float]:
-    """Return the least and the largest score that a system has on these questions.
-
-    By the draws and by the data of the best and of the worst system: what one may have all may.
-    """
-    found = [float(score_of(point_arguments(one, kind))[0]) for one in extreme_data(data)]
-    return min(*found, float(draws.min())), max(*found, float(draws.max()))
+def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
+    """Return draws corrected for what the resamples hide of leverage and skewness."""
+    method, data = plan.run.method, plan.data
+    if plan.run.target == "population" and isinstance(data, Responses) and plan.adds_up:
+        table = without_clusters(data, method.data, score_of)
+        if table is None:
+            return draws
+        widened = widen(draws, table, always=method.weighs_questions)
+        return accelerate(widened, table.acceleration)
+    if method.weighs_questions:
+        # Where hardly anyone solves a question, its only right answer may decide how much it
+        # counts, and weights that are drawn at random never leave it out.
+        table = without_trials(cast("Responses", data), method.data, score_of)
+        spread = draws.std(axis=(0, 1))
+        factor = np.ones_like(spread)  # of scores that no draw moves
+        if table is not None:
+            np.divide(table.standard_errors, spread, out=factor, where=spread > 0.0)
+        return stretch(draws, factor)
+    return draws
 
 
 def _step(run: Run, n_systems: int) -> float:
     """Return the step between two values of a score, 0 for scores that take any."""
     step = run.method.step
     return load_function(step)(run.ranker_options, n_systems) if isinstance(step, str) else step
+
+
+def _reflect_level(draws: Array) -> Array:
+    """Return draws with the deviations of the level that all systems share turned around.
+
+    Ratings rise and fall together with the order of the questions, by amounts that do not depend
+    on who is better and may be skewed. An estimate that came out low by much has its expectation
+    far above, not far below: the truth is the estimate less its error (the basic bootstrap; Davison
+    and Hinkley 1997, section 5.2, doi:10.1017/CBO9780511802843). Differences do not change.
+    """
+    level = draws.mean(axis=-1, keepdims=True)
+    return draws - 2.0 * (level - level.mean())
+
+
+def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Return deviations that spread counts over the step to the next ones.
+
+    An expected score lies between the values that a score can take. Where few of the resamples, or
+    none, have another value, it may still be off this one by a part of a step. Every system has
+    deviations of its own: equal counts are no sign of equal expectations.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Numbers of chains, draws and systems.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        Evenly from -1/2 to 1/2, with mean 0.
+    """
+    size = math.prod(shape[:-1])
+    evenly = (np.arange(size) + 0.5) / size - 0.5
+    return rng.permuted(np.tile(evenly, (shape[-1], 1)), axis=1).T.reshape(shape)
+
+
+def _widening(run: Run) -> float:
+    """Return the factor for deviations over n units drawn with replacement.
+
+    The variance of their mean is (n - 1) / n of what it should be; over clusters of questions, of
+    which there may be few, Student's t adds (n - 1) / (n - 3). The trials of a stream are few too,
+    but of many questions; other trials are drawn from shares that allow for it.
+    """
+    if run.target == "population":
+        n = int(clusters_of(cast("Responses", run.data)).max()) + 1
+        return math.sqrt(n / max(n - 3, 1))
+    if isinstance(run.data, Battles):
+        n = run.data.units[run.unit]
+        return math.sqrt(n / max(n - 3, 1)) if run.method.kind == "rating" else 1.0
+    if run.method.kind == "rating":
+        n = cast("Responses", run.data).shape[2]
+        return math.sqrt(n / (n - 1))
+    return 1.0

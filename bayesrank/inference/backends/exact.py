@@ -9,8 +9,10 @@ from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
 from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.bca import accelerate, widen
 from bayesrank.inference.resample.clusters import warn_of_few_groups
-from bayesrank.inference.resample.prior_unit import N_PRIOR, with_prior_questions
+from bayesrank.inference.resample.leave_out import without_clusters
+from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.weights import question_weights
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.method import load_function
@@ -66,9 +68,25 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
 
         return Estimate(score, draw_around_unbiased(run, score), point=parameters)
     chains = (np.random.default_rng(seed) for seed in run.seed.spawn(N_CHAINS))
-    if run.target == "population":
-        warn_of_few_groups(cast("Responses", run.data))
     draws = np.stack([_draw_chain(run, arguments, rng) for rng in chains])
+    if run.target == "population" and isinstance(run.data, Responses):
+        warn_of_few_groups(run.data)
+
+        def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
+            return split_scores(ranker(*arguments, **run.ranker_options))[0]
+
+        table = without_clusters(run.data, run.method.data, score_of)
+        if table is not None:
+            draws = accelerate(widen(draws, table), table.acceleration)
+        rng = np.random.default_rng(run.seed.spawn(1)[0])
+        draws = loosen(
+            draws,
+            run.data,
+            run.method.data,
+            target=run.target,
+            score_of=lambda weighted: _draw_weighted(run, weighted[:-1], weighted[-1], rng),
+            rng=rng,
+        )
     return Estimate(score, draws, point=parameters)
 
 
@@ -118,8 +136,6 @@ def _with_earlier(run: Run, arguments: tuple[Any, ...], prior_weight: float) -> 
 def _draw_chain(
     run: Run, arguments: tuple[Any, ...], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    if run.target == "population" and isinstance(run.data, Responses):
-        arguments = point_arguments(with_prior_questions(run.data, rng), run.method.data)
     per_draw = arguments[0].size
     if run.target == "population" and isinstance(run.data, Responses) and run.data.trials.all():
         per_draw = sum(run.data.shape)  # weights of questions, and scores
@@ -133,8 +149,7 @@ def _draw(
 ) -> NDArray[np.float64]:
     """Draw scores of shape (size, system)."""
     if run.target == "population" and isinstance(run.data, Responses):
-        weights = question_weights(run.data, size, rng, n_prior=N_PRIOR)
-        return _draw_weighted(run, arguments, weights, rng)
+        return _draw_weighted(run, arguments, question_weights(run.data, size, rng), rng)
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
         return sampler(*arguments, None, size=size, rng=rng, **run.sampler_options)

@@ -32,10 +32,8 @@ from bayesrank.inference.resample.battle_units import log_of
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
-Arguments = tuple[Any, ...]
 
-
-def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Arguments:
+def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple[Any, ...]:
     """Return the positional arguments of a ranker for the data as they are.
 
     Raises
@@ -68,7 +66,7 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Argum
     return (data.stream,)
 
 
-def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> Arguments:
+def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> tuple[Any, ...]:
     """Return the positional arguments for other shares of the categories in the cells.
 
     The shares are of shape (resample, system, question, category), NaN where unobserved; the

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.prior_unit import prior_battles
 from bayesrank.methods.battle_ratings import Log
 
 FloatArray = NDArray[np.float64]
@@ -45,13 +44,7 @@ def whole_weights(data: Battles) -> NDArray[np.int64] | None:
 
 
 def draw_units(
-    data: Battles,
-    kind: str,
-    unit: str,
-    *,
-    smooth: bool,
-    rng: np.random.Generator,
-    prior: bool = False,
+    data: Battles, kind: str, unit: str, *, smooth: bool, rng: np.random.Generator
 ) -> tuple[Draw, int]:
     """Return what draws a batch of resamples over units, and the doubles that one takes.
 
@@ -67,81 +60,20 @@ def draw_units(
         Whether units may have fractional weights; else they are drawn with replacement.
     rng : numpy.random.Generator
         Source of randomness.
-    prior : bool, default False
-        Whether the prior unit is among those that are resampled.
     """
     codes = data.unit_codes(unit)
     n_units = int(codes.max()) + 1
     if n_units < 2:
         raise DataError(f"battles must have two {unit}s or more for unit={unit!r}; got one")
     if kind == "log":
-        return _draw_logs(data, codes, n_units, prior, rng)
+        times = whole_weights(data)
+        if times is not None:
+            codes = np.repeat(codes, times)
+        log = log_of(data)
+        return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
     weights = _gamma_weights if smooth else _whole_draws
     count = _counts_by_unit(data, codes, n_units)
-
-    def draw(n: int) -> tuple[FloatArray, FloatArray]:
-        wins, ties = count(weights(n_units, n, rng))
-        if prior:
-            more = prior_battles(data, n, rng)
-            wins += more if smooth else rng.poisson(more)
-        return wins, ties
-
-    return draw, max(n_units, 3 * data.wins.size)
-
-
-def _draw_logs(
-    data: Battles,
-    codes: NDArray[np.integer[Any]],
-    n_units: int,
-    prior: bool,
-    rng: np.random.Generator,
-) -> tuple[Draw, int]:
-    """Return what draws how often each battle of a log is played."""
-    times = whole_weights(data)
-    if times is not None:
-        codes = np.repeat(codes, times)
-    log = log_of(data)
-    if not prior:
-        return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
-    log, rows = _with_prior_battles(log, rng)
-
-    def draw(n: int) -> tuple[Log, NDArray[np.int32]]:
-        drawn = _whole_draws(n_units, n, rng)[:, codes]
-        more = rng.poisson(0.5, (n, len(log.first) - len(codes))).astype(np.int32)
-        return log, np.concatenate([drawn, more], axis=1)[:, rows]
-
-    return draw, len(log.first)
-
-
-def _with_prior_battles(log: Log, rng: np.random.Generator) -> tuple[Log, NDArray[np.intp]]:
-    """Return a log with a win and a loss of every system at places of it, and where rows were.
-
-    Each is against one of the opponents that the system met.
-    """
-    n = len(log.first)
-    sides = np.concatenate([log.first, log.second]), np.concatenate([log.second, log.first])
-    order = rng.permutation(2 * n)
-    systems, place = np.unique(sides[0][order], return_index=True)
-    opponents = sides[1][order][place]
-    first, second = np.tile(systems, 2), np.tile(opponents, 2)
-    outcome = np.repeat(np.array([1, -1], dtype=log.outcome.dtype), len(systems))
-    where = rng.integers(n, size=len(first))
-    rows = np.argsort(np.concatenate([np.arange(n), where + 0.5]), kind="stable")
-
-    def joined(values: Any, more: Any) -> Any:
-        return None if values is None else np.concatenate([values, more])[rows].astype(values.dtype)
-
-    return (
-        Log(
-            joined(log.first, first),
-            joined(log.second, second),
-            joined(log.outcome, outcome),
-            joined(log.both_bad, np.zeros(len(first))),
-            joined(log.time, None if log.time is None else log.time[where]),
-            log.size,
-        ),
-        rows,
-    )
+    return lambda n: count(weights(n_units, n, rng)), max(n_units, 3 * data.wins.size)
 
 
 def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[np.int32]:

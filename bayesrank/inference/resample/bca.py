@@ -1,22 +1,42 @@
-"""From scores of resampled data to draws around the estimate, within the range of the score."""
+"""What draws of a bootstrap do not show by themselves.
+
+Bias, leverage of few questions or answers and jumps do not concern scores that are nearly linear in
+the data, whose draws are left as they are; skewness concerns all.
+"""
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.resample.contributions import Contributions
+
 Array = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 
+# A median off the estimate by fewer standard errors, or by less in standard deviations, is no sign
+# of bias: draws of linear scores, which have none, are skewed so far. Equal systems stay equal.
+_CLEAR, _LEAST_BIAS = 4.0, 0.15
+# With the estimate beyond all but a few of the draws there are no quantiles left to shift them to.
+_LARGEST_BIAS = 1.5
 # Scores are rounded by less, relative to their size.
 _ROUNDING = 1e-9
 
+# Of a linear score draws and jackknife have the same spread but for noise below this ratio.
+_WIDER = 1.05
+# A t distribution needs more degrees of freedom to have a variance that is of any use.
+_LEAST_FREEDOM = 4.0
 
-def median_place(score: Array, draws: Array) -> Array:
-    """Return where the estimate is among draws, on a normal scale on which their median is 0.
+
+def correct_bias(score: Array, draws: Array) -> Array:
+    """Shift draws along their own quantiles where the estimate is not their median.
+
+    As far as the draws lie off the estimate the estimate lies off the truth. Measured in standard
+    deviations of a normal distribution, that distance is the same on any scale of the score.
 
     Parameters
     ----------
@@ -27,96 +47,139 @@ def median_place(score: Array, draws: Array) -> Array:
 
     Returns
     -------
-    numpy.ndarray of shape (system,)
-        0 where the estimate is among equal draws that hold the median; in size at most what leaves
-        the ends of 95 % intervals among the draws.
+    numpy.ndarray of shape (chain, draw, system)
+        Within the range of the draws of a system, beyond which a score may not exist.
+
+    References
+    ----------
+    .. [1] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
+
+    Examples
+    --------
+    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
+    >>> float(np.median(correct_bias(np.array([0.4]), draws)).round(2))
+    0.31
     """
     flat = draws.reshape(-1, draws.shape[-1])
+    n = len(flat)
     slack = _ROUNDING * np.abs(score)
-    below, up_to = (flat < score - slack).mean(axis=0), (flat <= score + slack).mean(axis=0)
-    half = 0.5 / len(flat)
-    share = np.clip(np.clip(0.5, below, up_to), half, 1.0 - half)
-    places = np.array([_NORMAL.inv_cdf(one) for one in share.tolist()])
-    most = max(float(_normal_quantiles(len(flat))[-1]) - _NORMAL.inv_cdf(0.975), 0.0)
-    return np.clip(places, -most, most)
+    below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
+    standard_error = math.sqrt(math.pi / (2.0 * n))  # of a median, in standard deviations
+    least = max(_LEAST_BIAS, _CLEAR * standard_error)
+    biased = np.flatnonzero(np.abs(below - 0.5) > 0.5 * math.erf(least / math.sqrt(2.0)))
+    places = {}
+    for system in biased.tolist():
+        tail = min(max(below[system], 0.5 / n), 1.0 - 0.5 / n)
+        bias = min(max(_NORMAL.inv_cdf(tail), -_LARGEST_BIAS), _LARGEST_BIAS)
+        places[system] = _normal_quantiles(n) + 2.0 * bias
+    return _move(draws, places)
 
 
-def move(draws: Array, *, shift: Array, factor: Array) -> Array:
-    """Move draws along their own quantiles.
+def _move(draws: Array, places: Mapping[int, Array]) -> Array:
+    """Put the draws of some systems elsewhere among their own quantiles, on a normal scale."""
+    if not places:
+        return draws
+    moved = draws.reshape(-1, draws.shape[-1]).copy()
+    normal = _normal_quantiles(len(moved))
+    for system, place in places.items():
+        order = np.argsort(moved[:, system], kind="stable")
+        moved[order, system] = np.interp(place, normal, moved[order, system])
+    return moved.reshape(draws.shape)
 
-    On a normal scale the draw at place w goes to ``factor * w + shift``. With the place of the
-    estimate among the draws for `shift`, the estimate is their median; with its place among
-    resamples of the observed units added, that is the bias-corrected percentile method [1]_.
-    Dirichlet weights give the draws of a mean twice the skewness of the mean, which together with
-    the correction is within an acceleration of the BCa interval of a mean [2]_.
+
+@lru_cache(maxsize=8)
+def _normal_quantiles(n: int) -> Array:
+    # SciPy takes longer to load than many methods to rank.
+    return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
+
+
+def accelerate(draws: Array, acceleration: Array) -> Array:
+    """Move draws along their own quantiles as far as the standard error changes with the score.
+
+    Where values are skewed, a sample with a low mean has a low spread as well, and its interval
+    ends too early on the long side. The skewness of what the clusters contribute tells how fast
+    the standard error changes.
 
     Parameters
     ----------
     draws : numpy.ndarray of shape (chain, draw, system)
-        Scores of resampled data.
-    shift, factor : numpy.ndarray of shape (system,)
-        By how much they lie off, on the normal scale, and how much wider than the draws the
-        distribution is.
+        Scores by weighted questions.
+    acceleration : numpy.ndarray of shape (system,)
+        Of the contributions; 0 leaves draws as they are.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        Within the range of the draws of a system.
+
+    References
+    ----------
+    .. [1] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
+
+    Examples
+    --------
+    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
+    >>> np.quantile(accelerate(draws, np.array([0.1])), [0.05, 0.5, 0.95]).round(2)
+    array([0.08, 0.5 , 0.98])
+    """
+    # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
+    normal = _normal_quantiles(draws[..., 0].size)
+    skewed = np.flatnonzero(acceleration).tolist()
+    return _move(draws, {one: normal / (1.0 - acceleration[one] * normal) for one in skewed})
+
+
+def stretch(draws: Array, factor: Array) -> Array:
+    """Multiply deviations from the mean of each system by factors, if above 1, within the range."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    mean = flat.mean(axis=0)
+    stretched = np.clip(mean + factor * (draws - mean), flat.min(axis=0), flat.max(axis=0))
+    return np.where(factor > 1.0, stretched, draws)
+
+
+def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
+    """Give draws the spread of the jackknife over questions where that is clearly larger.
+
+    Weights that are drawn at random hardly ever leave a question out, and so hide how far a score
+    hangs on a few of them. The degrees of freedom of the jackknife's variance are those that the
+    kurtosis of the contributions leaves it.
+
+    Parameters
+    ----------
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Scores by weighted questions.
+    table : Contributions
+        What each cluster of questions adds.
+    always : bool, default False
+        Whether to do so where it is larger at all.
 
     Returns
     -------
     numpy.ndarray of shape (chain, draw, system)
         Within the range of the draws of a system, beyond which a score may not exist.
 
-    References
-    ----------
-    .. [1] B. Efron. Nonparametric standard errors and confidence intervals. The Canadian Journal of
-       Statistics 9 (1981). https://doi.org/10.2307/3314608
-    .. [2] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
-       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
-
     Examples
     --------
-    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
-    >>> place = median_place(np.array([0.4]), draws)
-    >>> moved = move(draws, shift=place, factor=np.ones(1))
-    >>> np.quantile(moved, [0.0, 0.5, 1.0]).round(2)
-    array([0. , 0.4, 1. ])
+    >>> draws = np.linspace(-1.0, 1.0, 5).reshape(1, 5, 1)
+    >>> table = Contributions.of(0.2 * np.arange(7.0)[:, np.newaxis], left_out=True)
+    >>> widen(draws, table).ravel().round(2)
+    array([-1.  , -0.73,  0.  ,  0.73,  1.  ])
     """
-    moved = draws.reshape(-1, draws.shape[-1]).copy()
-    normal = _normal_quantiles(len(moved))
-    for system in range(len(shift)):
-        order = np.argsort(moved[:, system], kind="stable")
-        place = factor[system] * normal + shift[system]
-        moved[order, system] = np.interp(place, normal, moved[order, system])
-    return moved.reshape(draws.shape)
+    mean, size = draws.mean(axis=(0, 1)), np.abs(draws).max(axis=(0, 1))
+    size[size == 0.0] = 1.0
+    spread = size * (draws / size).std(axis=(0, 1))  # whose squares may overflow
+    # Draws have the variance of Student's t with n - 1 degrees of freedom.
+    found = table.standard_errors
+    wider = always | (np.sqrt(table.widening) * found > _WIDER * spread)
+    wider &= spread > _ROUNDING * np.abs(mean)
+    freedom = np.maximum(table.tail_freedom, _LEAST_FREEDOM)
+    wanted = np.sqrt(freedom / (freedom - 2.0)) * found
+    return stretch(draws, np.divide(wanted, spread, out=np.ones_like(spread), where=wider))
 
 
-def spread_steps(draws: Array, *, step: float, ends: tuple[float, float]) -> Array:
-    """Spread draws of scores that count over the step between two values, within the range.
-
-    What is to be covered, the expected score of a new data set of the same design, lies between the
-    values that a score can take. Where few of the resamples, or none, have another value, it may
-    still be off this one by a part of a step.
-
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores of resampled data, around the estimate.
-    step : float
-        Step between two values of the score, 0 for scores that take any.
-    ends : tuple of float
-        Least and largest value of the score.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-
-    Examples
-    --------
-    >>> spread_steps(np.array([-1.0, 1.0]).reshape(1, 2, 1), step=0.0, ends=(0.0, 4.0)).ravel()
-    array([0., 1.])
-    """
-    return np.clip(draws + step * _evenly(draws.shape) if step > 0.0 else draws, *ends)
-
-
-def iterated_factor(draws: Array, again: Array) -> Array:
-    """Return by how much the spread changes from resamples to resamples of those.
+def iterate(draws: Array, again: Array) -> Array:
+    """Scale draws by as much as their spread changes from resamples to resamples of those.
 
     Where a score jumps inside a question, the data at hand may lie beside the jump, and resamples
     vary less than new data would; where data hardly ever lie beside one, they vary more. Whatever
@@ -132,7 +195,8 @@ def iterated_factor(draws: Array, again: Array) -> Array:
 
     Returns
     -------
-    numpy.ndarray of shape (system,)
+    numpy.ndarray of shape (chain, draw, system)
+        With the mean of the draws.
 
     References
     ----------
@@ -143,28 +207,49 @@ def iterated_factor(draws: Array, again: Array) -> Array:
     --------
     >>> draws = np.array([-2.0, 0.0, 2.0]).reshape(1, 3, 1)
     >>> again = np.array([[1.0, 3.0, 0.0], [-1.0, 1.0, 2.0]]).reshape(2, 3, 1)
-    >>> iterated_factor(draws, again).round(3)
-    array([1.155])
+    >>> iterate(draws, again).ravel().round(2)
+    array([-2.31,  0.  ,  2.31])
     """
-    variance = draws.var(axis=(0, 1))
+    mean, variance = draws.mean(axis=(0, 1)), draws.var(axis=(0, 1))
     next_variance = ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
-    ratio = np.ones_like(variance)
-    np.divide(variance, next_variance, out=ratio, where=next_variance > 0.0)
-    return np.sqrt(ratio)
+    ratio = np.divide(
+        variance, next_variance, out=np.ones_like(variance), where=next_variance > 0.0
+    )
+    return mean + np.sqrt(ratio) * (draws - mean)
 
 
-def _evenly(shape: tuple[int, ...]) -> Array:
-    """Return deviations from -1/2 to 1/2 with mean 0, of every system in an order of its own.
+def scale_to_largest(score: Array, draws: Array) -> Array:
+    """Return draws of shares as percentages of the largest, corrected for its bias.
 
-    Equal counts are no sign of equal expectations.
+    The largest of several estimates is too large, and that of their draws once more, by as much as
+    the mean of the largest is above the largest of the means. Systems far below the largest are
+    moved up by both, those near it by less, so that they keep their order.
+
+    Parameters
+    ----------
+    score : numpy.ndarray of shape (system,)
+        Shares on the data, above 0.
+    draws : numpy.ndarray of shape (chain, draw, system)
+        Shares of resampled data, above 0.
+
+    Returns
+    -------
+    numpy.ndarray of shape (chain, draw, system)
+        At most 100.
+
+    Examples
+    --------
+    >>> draws = np.array([[[0.5, 0.5], [0.6, 0.4]], [[0.6, 0.4], [0.7, 0.3]]])
+    >>> scale_to_largest(np.array([0.6, 0.4]), draws)[..., 1].round(1)
+    array([[100. ,  66.7],
+           [ 66.7,  42.9]])
     """
-    size = math.prod(shape[:-1])
-    evenly = (np.arange(size) + 0.5) / size - 0.5
-    rng = np.random.default_rng(size)
-    return rng.permuted(np.tile(evenly, (shape[-1], 1)), axis=1).T.reshape(shape)
-
-
-@lru_cache(maxsize=8)
-def _normal_quantiles(n: int) -> Array:
-    # SciPy takes longer to load than many methods to rank.
-    return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
+    # A share is off its expectation by as much as its draws are off the share, on average.
+    draws = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
+    draws = np.maximum(draws, _ROUNDING)
+    largest = draws.max(axis=-1, keepdims=True)
+    gap = np.log(largest / draws)
+    bias = 2.0 * math.log(largest.mean() / draws.mean(axis=(0, 1)).max())
+    if bias > _ROUNDING:
+        gap += bias * np.expm1(-gap / bias)
+    return 100.0 * np.exp(-gap)

@@ -4,16 +4,24 @@ A unit is what varies on its own: a trial, a question, or a cluster of questions
 come from one Newton step, from a fit to the other units, or from the ranker without it. Whatever
 they come from, the rows :math:`c_u` of a stratum of n units (all clusters; the trials of one cell)
 vary around their mean :math:`\bar c`, and their columns tell
-the covariance of the scores, :math:`\sum_u \frac{n}{n - 1} (c_u - \bar c)(c_u - \bar c)^\top`, and
-how many degrees of freedom this estimate has.
+
+- the covariance of the scores, :math:`\sum_u \frac{n}{n - 1} (c_u - \bar c)(c_u - \bar c)^\top`;
+- how many degrees of freedom this estimate has;
+- the acceleration of BCa intervals, from the skewness;
+- the degrees of freedom that the kurtosis leaves a variance, which tell how long its tails are.
 
 References
 ----------
 .. [1] B. Efron and C. Stein. The jackknife estimate of variance. The Annals of Statistics 9 (1981).
    https://doi.org/10.1214/aos/1176345462
+.. [2] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
+   Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
+.. [3] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
+   Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -100,6 +108,29 @@ class Contributions:
     @property
     def standard_errors(self) -> Array:
         """Root of the variance of each score, of shape (system,)."""
-        # Squares of very large or small deviations leave the range of float64.
-        largest = np.abs(self.deviations).max(axis=0, initial=_TINY)
-        return largest * np.sqrt(self.copies @ (self.deviations / largest) ** 2)
+        return self._size * np.sqrt(self.copies @ self._scaled**2)
+
+    @property
+    def acceleration(self) -> Array:
+        """Skewness of the contributions to each score over six times their norm, (system,)."""
+        cubes = (self._scaled**3).sum(axis=0)
+        norm = np.sqrt((self._scaled**2).sum(axis=0))
+        return cubes / (6.0 * np.where(norm > 0.0, norm, 1.0) ** 3)
+
+    @property
+    def tail_freedom(self) -> Array:
+        """Degrees of freedom of each variance by the kurtosis of the contributions, (system,)."""
+        n = len(self._scaled)
+        total = (self._scaled**2).sum(axis=0)
+        kurtosis = n * (self._scaled**4).sum(axis=0) / np.where(total > 0.0, total, 1.0) ** 2
+        return 2.0 * n / np.maximum(kurtosis - 1.0, 1.0 / n)
+
+    @cached_property
+    def _size(self) -> Array:
+        """Largest deviation by system: powers of very large or small ones leave float64."""
+        largest = np.abs(self.deviations).max(axis=0, initial=0.0)
+        return np.where(largest > 0.0, largest, 1.0)
+
+    @cached_property
+    def _scaled(self) -> Array:
+        return self.deviations / self._size

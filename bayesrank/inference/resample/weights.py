@@ -3,9 +3,12 @@
 Dirichlet weights with concentration c per unit give the mean of n units the variance
 ``s2 / (n c + 1)``, where s2 is their mean squared deviation. The unbiased variance of a mean,
 ``s2 / (n - 1)``, therefore needs c = (n - 2) / n; the usual c = 1 is too narrow by
-(n - 1) / (n + 1). Where c would not be positive it is small: the weight falls on one unit at
-random, with 98 % of the standard deviation wanted. The prior unit (:mod:`.prior_unit`) has the
-concentration of an observed one; it makes draws over few units wider.
+(n - 1) / (n + 1). Over questions, of which there may be few, c = (n - 4) / n adds the widening of
+Student's t. Where c would not be positive it is small: the weight falls on one unit at random, with
+98 % of the standard deviation wanted.
+
+Samples of whole questions may be drawn with one more question beside the observed ones, one of them
+with its systems shuffled, which is half a question won and half a question lost for every pair.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +26,6 @@ from bayesrank.counting import (
 )
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import (
-    Arguments,
     cell_arguments,
     has_repeated_trials,
     point_arguments,
@@ -31,26 +33,18 @@ from bayesrank.inference.resample.arguments import (
 from bayesrank.inference.resample.battle_units import draw_units
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.data_sets import redraw, redraw_twice
-from bayesrank.inference.resample.prior_unit import (
-    LEAST_WEIGHT,
-    N_PRIOR,
-    extremes,
-    prior_battles,
-    prior_trials,
-    with_prior_questions,
-    with_prior_trials,
-)
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
 FloatArray = NDArray[np.float64]
+Arguments = tuple[Any, ...]
 Draw = Callable[[int], Arguments]
 
 # Doubles per batch and array: 32 MB.
 BATCH_SIZE = 2**22
 
-# Weights that underflow to zero are equal.
-_TINY = 1e-200
+# Next to no weight: without the only question that links two systems there is no score at all.
+LEAST_WEIGHT = 1e-6
 
 # Smaller ones would underflow to weights that are all zero.
 _LEAST_CONCENTRATION = 0.02
@@ -64,8 +58,9 @@ def resample(
     smooth: bool,
     size: int,
     rng: np.random.Generator,
+    shuffled: float = 0.0,
+    of_each: int = 0,
     unit: str = "battle",
-    prior: bool = False,
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments, each with a leading axis of resamples.
 
@@ -83,10 +78,15 @@ def resample(
         Number of resamples in all.
     rng : numpy.random.Generator
         Source of randomness.
+    shuffled : float, default 0.0
+        How many questions with their systems shuffled stand beside the observed ones where whole
+        data sets are drawn for the population target.
+    of_each : int, default 0
+        How many whole data sets to draw, one after another, from each of `size` populations that
+        questions may come from (the Bayesian bootstrap); 0 to draw `size` data sets from the
+        observed questions.
     unit : {"battle", "prompt", "judge"}, default "battle"
         What is independent of what, where the data are battles.
-    prior : bool, default False
-        Whether the prior unit is among those that are resampled.
 
     Yields
     ------
@@ -98,62 +98,66 @@ def resample(
     DataError
         If there are too few units to show any variation.
     """
-    if isinstance(data, Comparisons):
-        draw, per_resample = _battle_plan(data, kind, unit, smooth, prior, rng)
-    elif target == "population":
-        draw = _question_plan(data, kind, smooth, prior, rng)
-        per_resample = per_sample_of_questions(data)
+    if isinstance(data, Battles) and (kind == "log" or not data.rows_are_units(unit)):
+        draw, per_resample = draw_units(data, kind, unit, smooth=smooth, rng=rng)
     else:
-        require_two_trials(data)
-        draw, per_resample = _trial_plan(data, kind, smooth, prior, rng)
-    step = max(1, BATCH_SIZE // per_resample)
+        draw, per_resample = _plan(data, kind, target, smooth, shuffled, of_each, rng)
+    step = max(1, BATCH_SIZE // (per_resample * max(of_each, 1)))
     for start in range(0, size, step):
         yield draw(min(step, size - start))
 
 
-def _battle_plan(
-    data: Comparisons, kind: str, unit: str, smooth: bool, prior: bool, rng: np.random.Generator
+def _plan(
+    data: Responses | Comparisons,
+    kind: str,
+    target: str,
+    smooth: bool,
+    shuffled: float,
+    of_each: int,
+    rng: np.random.Generator,
 ) -> tuple[Draw, int]:
     """Return what draws a batch of a given size, and the doubles that one resample takes."""
-    if isinstance(data, Battles) and (kind == "log" or not data.rows_are_units(unit)):
-        return draw_units(data, kind, unit, smooth=smooth, prior=prior, rng=rng)
-    battles = _weighted_battles if smooth else _redrawn_battles
-    return lambda n: battles(data, n, prior, rng), data.wins.size
-
-
-def _question_plan(
-    data: Responses, kind: str, smooth: bool, prior: bool, rng: np.random.Generator
-) -> Draw:
-    clusters = question_clusters(data)
-    asked = with_prior_questions(data, rng) if prior else data
-    draw = question_arguments(asked, kind, rng)
-    n_prior = len(asked.questions) - len(clusters)
-    if smooth:
-        return lambda n: draw(question_weights(data, n, rng, n_prior=n_prior))
-    # Each further question is a cluster of its own; all together are drawn as often as one.
-    n_clusters, n_questions = int(clusters.max()) + 1, len(clusters)
-    chances = np.ones(n_clusters + n_prior)
-    chances[n_clusters:] = n_questions / n_clusters / max(n_prior, 1)
-    clusters = np.concatenate([clusters, n_clusters + np.arange(n_prior)])
-    return lambda n: draw(_question_draws(clusters, chances, n_questions, size=n, rng=rng))
-
-
-def _trial_plan(
-    data: Responses, kind: str, smooth: bool, prior: bool, rng: np.random.Generator
-) -> tuple[Draw, int]:
+    if isinstance(data, Comparisons):
+        battles = _weighted_battles if smooth else _redrawn_battles
+        return lambda n: battles(data, n, rng), data.wins.size
     n_systems, n_questions, n_trials = data.shape
+    if target == "population":
+        per_resample = per_sample_of_questions(data)
+        if smooth:
+            draw = question_arguments(data, kind, rng)
+            return lambda n: draw(question_weights(data, n, rng)), per_resample
+        clusters, asked = question_clusters(data), data
+        n_clusters = int(clusters.max()) + 1
+        chances = np.ones(n_clusters)
+        if shuffled:
+            # The copies are clusters of their own, drawn together as often as so many questions.
+            asked = _with_shuffled(data, clusters, rng)
+            clusters = np.concatenate([clusters, clusters + n_clusters])
+            chances = np.append(chances, shuffled / n_clusters * chances)
+            per_resample *= 2
+        draw = question_arguments(asked, kind, rng)
+
+        def draws(n: int) -> NDArray[np.int64]:
+            if not of_each:
+                return _question_draws(clusters, chances, n_questions, size=n, rng=rng)
+            likely = np.tile(chances, (n, 1))
+            gammas = _cluster_gammas(n_clusters, n, rng)
+            likely[:, :n_clusters] = gammas / gammas.mean(axis=1, keepdims=True)
+            likely = np.repeat(likely, of_each, axis=0)
+            return _question_draws(clusters, likely, n_questions, size=len(likely), rng=rng)
+
+        return lambda n: draw(draws(n)), per_resample
+    require_two_trials(data)
     if kind == "stream":
-        asked = with_prior_trials(data, rng) if prior else data
-        order = _trial_order
-        return lambda n: (asked.stream, order(data, n, prior, rng)), n_questions * n_trials
+        return lambda n: (data.stream, _trial_order(data, n, rng)), n_questions * n_trials
     if not smooth:
         return lambda n: redraw(data, kind, n, rng), _per_redrawn(data)
     if data.paired or data.scores is not None:
         values = n_systems * (data.n_categories if data.scores is None else 1)
         weights = n_trials if data.paired else n_systems * n_trials
         size = n_questions * max(values, weights)
-        return lambda n: _weighted_trials(data, kind, n, prior, rng), size
-    return lambda n: _weighted_cells(data, kind, n, prior, rng), data.counts.size
+        return lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)), size
+    return lambda n: _weighted_cells(data, kind, n, rng), data.counts.size
 
 
 def resample_twice(
@@ -222,12 +226,11 @@ def question_clusters(data: Responses | Comparisons) -> NDArray[np.intp]:
 
 
 def question_weights(
-    data: Responses | Comparisons, size: int, rng: np.random.Generator, *, n_prior: int = 0
+    data: Responses | Comparisons, size: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw Dirichlet weights of questions, of shape (size, question), that add up to their number.
+    """Draw Dirichlet weights of questions with mean 1, of shape (size, question).
 
-    Questions of a cluster share a weight. Of `n_prior` further questions after them, one has the
-    weight of a cluster.
+    Questions of a cluster share a weight.
 
     Raises
     ------
@@ -235,22 +238,39 @@ def question_weights(
         If there is only one question, or none.
     """
     clusters = question_clusters(data)
-    n_clusters, n_questions = int(clusters.max()) + 1, len(clusters)
-    concentration = float(_concentration(np.array(n_clusters)))
-    gammas = rng.standard_gamma(concentration, (size, n_clusters))[:, clusters]
-    weights = np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=1, keepdims=True))
-    if n_prior:
-        further = np.zeros((size, n_prior))
-        chosen = np.arange(size), rng.integers(n_prior, size=size)
-        further[chosen] = n_questions / n_clusters * rng.standard_gamma(concentration, size)
-        weights = np.concatenate([weights, further], axis=1)
-    return n_questions * weights / weights.sum(axis=1, keepdims=True)
+    gammas = _cluster_gammas(int(clusters.max()) + 1, size, rng)[:, clusters]
+    gammas = np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=1, keepdims=True))
+    return gammas / gammas.mean(axis=1, keepdims=True)
+
+
+def _cluster_gammas(n_clusters: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Draw what Dirichlet weights of clusters are in proportion to, of shape (size, cluster)."""
+    concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
+    return rng.standard_gamma(concentration, (size, n_clusters))
 
 
 def per_sample_of_questions(data: Responses) -> int:
     """Return the doubles that one sample of questions takes."""
     n_systems, n_questions, n_trials = data.shape
     return max(n_systems**2, n_questions * n_trials)
+
+
+def _with_shuffled(
+    data: Responses, clusters: NDArray[np.intp], rng: np.random.Generator
+) -> Responses:
+    """Return data with a copy of every question after them, in which systems are shuffled.
+
+    Questions of a cluster are shuffled alike.
+    """
+    n_clusters = int(clusters.max()) + 1
+    order = rng.permuted(np.tile(np.arange(len(data.systems)), (n_clusters, 1)), axis=1)
+    shuffled = np.take_along_axis(data.values, order[clusters].T[..., np.newaxis], axis=0)
+    return Responses(
+        np.concatenate([data.values, shuffled], axis=1),
+        systems=data.systems,
+        **data.declared,
+        paired=data.paired,
+    )
 
 
 def _question_draws(
@@ -263,14 +283,16 @@ def _question_draws(
 ) -> NDArray[np.int64]:
     """Draw whole clusters of questions with replacement, as how often each question is drawn.
 
-    Of shape (size, question), given the cluster of each question and chances of the clusters.
+    Of shape (size, question), given the cluster of each question and the chances of the clusters,
+    the same for all or of shape (size, cluster).
     """
-    likely = chances / chances.sum()
-    if len(likely) == len(clusters):
-        return rng.multinomial(n_drawn, likely, size)[:, clusters]
-    members = [np.flatnonzero(clusters == cluster) for cluster in range(len(likely))]
+    chances = np.broadcast_to(chances, (size, chances.shape[-1]))
+    chances = chances / chances.sum(axis=-1, keepdims=True)
+    if chances.shape[-1] == len(clusters):
+        return rng.multinomial(n_drawn, chances)[:, clusters]
+    members = [np.flatnonzero(clusters == cluster) for cluster in range(chances.shape[-1])]
     drawn = np.zeros((size, len(clusters)), dtype=np.int64)
-    for row in drawn:
+    for row, likely in zip(drawn, chances, strict=True):
         # Until there are enough questions; the last cluster is cut to what is missing.
         missing = n_drawn
         while missing:
@@ -321,73 +343,44 @@ def _level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
     return count_categories(levels, int(levels.max(initial=1)) + 1)
 
 
-def _concentration(n: NDArray[np.int64]) -> FloatArray:
+def _trial_concentration(n: NDArray[np.int64]) -> FloatArray:
     return np.maximum((n - 2) / np.maximum(n, 1), _LEAST_CONCENTRATION)
 
 
-def _weighted_trials(
-    data: Responses, kind: str, size: int, prior: bool, rng: np.random.Generator
-) -> Arguments:
-    """Weight the trials that all systems share, or fractional scores."""
-    gammas, concentration = draw_trial_weights(data, size, rng)
-    further = prior_trials(data, concentration, size, rng) if prior else None
+def trial_arguments(data: Responses, kind: str, gammas: FloatArray) -> Arguments:
+    """Return the arguments for weighted trials.
+
+    Parameters
+    ----------
+    data : Responses
+        The data as they are.
+    kind : str
+        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`; not a stream.
+    gammas : numpy.ndarray of shape (resample, question, trial) or (resample, ..., trial)
+        Weights on any scale, of trials that all systems share or of (system, question, trial).
+    """
     if kind == "pairs":
-        return _weighted_pairs(data, gammas, further)
+        return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
     if data.scores is not None:
         worth = [np.nan_to_num(data.scores)]
     else:
         worth = [(data.outcomes == c).astype(float) for c in range(1, data.n_categories)]
     total = _weighted_sum(gammas, data.observed.astype(float))
-    parts = [_weighted_sum(gammas, part) for part in worth]
-    if further is not None:
-        best, weights = further
-        total = total + weights
-        outcome = np.where(best, *reversed(extremes(data)))[:, :, np.newaxis]
-        values = (
-            [outcome]
-            if data.scale is not None
-            else [outcome == c for c in range(1, data.n_categories)]
-        )
-        parts = [part + weights * value for part, value in zip(parts, values, strict=True)]
     with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        shares = [part / total for part in parts]
+        shares = [_weighted_sum(gammas, part) / total for part in worth]
     if data.scores is not None:
         return shares[0], *point_arguments(data, kind)[1:]
     return cell_arguments(data, kind, np.stack([1.0 - sum(shares), *shares], axis=-1))
 
 
-def _weighted_pairs(
-    data: Responses, gammas: FloatArray, further: tuple[NDArray[np.bool_], FloatArray] | None
-) -> Arguments:
-    """Compare weighted trials; all systems have the prior one on the same question."""
-    if further is None:
-        return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
-    best, weights = further
-    weights = weights if gammas.ndim == 4 else weights.mean(axis=1)
-    scale = (gammas.sum(axis=-1) + weights) / data.shape[2]
-    wins, ties = compare_trials(data.levels, gammas / scale[..., np.newaxis])
-    weight = (weights / scale).reshape(len(best), -1, data.shape[1]).sum(axis=-1).mean(axis=-1)
-    won = best[:, :, np.newaxis] & ~best[:, np.newaxis]
-    tied = best[:, :, np.newaxis] == best[:, np.newaxis]
-    tied[:, *np.diag_indices(len(data.systems))] = False
-    weight = weight[:, np.newaxis, np.newaxis]
-    return wins + weight * won, ties + weight * tied
-
-
-def draw_trial_weights(
-    data: Responses, size: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Draw a Gamma variable for each trial of a question, and of each system unless paired.
-
-    Also returns their concentration, of shape (question,).
-    """
+def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
+    """Draw a Gamma variable for each trial of a question, and of each system unless paired."""
     # Systems with fewer trials of a question than others set its concentration, so that no
     # interval is too narrow.
     fewest = np.where(data.trials > 0, data.trials, data.shape[2]).min(axis=0)
-    concentration = _concentration(fewest)
-    shape = data.shape[1:] if data.paired else data.shape
-    gammas = rng.standard_gamma(concentration[:, np.newaxis], (size, *shape)) + _TINY
-    return np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=-1, keepdims=True)), concentration
+    concentration = _trial_concentration(fewest)[:, np.newaxis]
+    shape = (size, *data.shape[1:])
+    return rng.standard_gamma(concentration, shape if data.paired else (size, *data.shape))
 
 
 def _weighted_sum(weights: FloatArray, values: FloatArray) -> FloatArray:
@@ -398,20 +391,11 @@ def _weighted_sum(weights: FloatArray, values: FloatArray) -> FloatArray:
     return by_question.transpose(1, 2, 0)
 
 
-def _weighted_cells(
-    data: Responses, kind: str, size: int, prior: bool, rng: np.random.Generator
-) -> Arguments:
+def _weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
     """Weight the trials of every cell on its own."""
     counts = _level_counts(data.levels) if kind == "pairs" else data.counts
-    concentration = _concentration(data.trials)
+    concentration = _trial_concentration(data.trials)
     gammas = rng.standard_gamma(concentration[..., np.newaxis] * counts, (size, *counts.shape))
-    least = LEAST_WEIGHT * gammas.mean(axis=-1, keepdims=True) + _TINY
-    gammas = np.where(counts > 0, np.maximum(gammas, least), 0.0)
-    if prior:
-        best, weights = prior_trials(data, concentration, size, rng)
-        ends = (0, counts.shape[-1] - 1) if kind == "pairs" else extremes(data)
-        category = np.where(best, ends[1], ends[0])[:, :, np.newaxis, np.newaxis]
-        gammas += weights[..., np.newaxis] * (category == np.arange(counts.shape[-1]))
     with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
         shares = gammas / gammas.sum(axis=-1, keepdims=True)
     if kind == "pairs":
@@ -420,40 +404,28 @@ def _weighted_cells(
     return cell_arguments(data, kind, shares)
 
 
-def _trial_order(
-    data: Responses, size: int, prior: bool, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _trial_order(data: Responses, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw the trials of each question with replacement, of shape (resample, event)."""
     n_questions, n_trials = data.shape[1:]
     trials = rng.integers(0, n_trials, (size, n_trials, n_questions))
-    if prior:
-        further = n_trials + rng.integers(N_PRIOR, size=(size, 1, 1))
-        trials = np.where(rng.random(trials.shape) * trials[0].size < 1.0, further, trials)
     return (trials * n_questions + np.arange(n_questions)).reshape(size, -1)
 
 
-def _weighted_battles(
-    data: Comparisons, size: int, prior: bool, rng: np.random.Generator
-) -> Arguments:
+def _weighted_battles(data: Comparisons, size: int, rng: np.random.Generator) -> Arguments:
     """Weight battles by the Bayesian bootstrap: equal battles add up to one Gamma variable."""
     _require_battles(data)
     wins = rng.standard_gamma(data.wins, (size, *data.wins.shape))
-    if prior:
-        wins += prior_battles(data, size, rng)
     ties = np.triu(rng.standard_gamma(data.ties, (size, *data.ties.shape)))
     total = wins.sum(axis=(1, 2), keepdims=True) + ties.sum(axis=(1, 2), keepdims=True)
     scale = (data.wins.sum() + data.ties.sum() / 2) / total
     return scale * wins, scale * (ties + ties.swapaxes(1, 2))
 
 
-def _redrawn_battles(
-    data: Comparisons, size: int, prior: bool, rng: np.random.Generator
-) -> Arguments:
+def _redrawn_battles(data: Comparisons, size: int, rng: np.random.Generator) -> Arguments:
     """Draw how often each outcome of each pair occurs in a new set of about as many battles."""
     _require_battles(data)
     ties = np.triu(rng.poisson(data.ties, (size, *data.ties.shape)))
-    expected = data.wins + (prior_battles(data, size, rng) if prior else np.zeros((size, 1, 1)))
-    wins = rng.poisson(expected)
+    wins = rng.poisson(data.wins, (size, *data.wins.shape))
     return wins.astype(np.float64), (ties + ties.swapaxes(1, 2)).astype(np.float64)
 
 
