@@ -2,6 +2,7 @@
 
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,3 +219,11 @@ def test_copies_beside_a_file_count_once_and_other_files_do_not(tmp_path, copy):
     assert "1 copy of a log left out" in read_table(tmp_path).message
     other.write_text(other.read_text().replace("timeout", "pass"))
     assert len(read_responses(tmp_path).systems) == 2
+
+
+@pytest.mark.parametrize("title", ["format | files | system", "tested on | formats"])
+def test_every_format_is_documented(title: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    table = page.partition(f"| {title}")[2].partition("\n\n")[0]
+    unnamed = [name for name in READERS if name != "table" and f"`{name}`" not in table]
+    assert not unnamed, f"add {unnamed} to the table '{title}' of docs/formats.md"
