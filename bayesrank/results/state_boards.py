@@ -38,7 +38,7 @@ def group_boards(result: xr.DataTree, data: Battles) -> dict[str, xr.DataTree]:
     Examples
     --------
     >>> from bayesrank import rank
-    >>> log = Battles(["a", "b"] * 6, ["b", "a"] * 6, ["a"] * 6 + ["b"] * 6,
+    >>> log = Battles(["a", "b"] * 6, ["b", "a"] * 6, ["a"] * 9 + ["b"] * 3,
     ...     group=["code", "prose"] * 6)
     >>> boards = group_boards(rank(log, "hierarchical_comparisons", random_seed=1), log)
     >>> list(boards), bool(boards["code"]["ranking"]["score"][0] > 0.0)
