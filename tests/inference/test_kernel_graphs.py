@@ -5,6 +5,7 @@ give the kernel's, and the chain rule carries the kernel's gradient over.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,3 +247,10 @@ def _jacobian(function: Callable[[Array], Array], x: Array) -> Array:
     points = x + STEP * shifts[:, np.newaxis, np.newaxis] * np.eye(len(x))
     values = function(points.reshape(-1, len(x))).reshape(len(shifts), len(x), -1)
     return np.tensordot(weights, values, axes=1)
+
+
+def test_every_likelihood_of_pairs_is_held_to_its_factory() -> None:
+    file, held = "bayesrank.inference.fits.pairs:", {case.method for case in CASES.values()}
+    named = {name: row.gradient.removeprefix(file) for name, row in METHODS.items() if row.gradient}
+    missing = {name for name, function in named.items() if function == name} - held
+    assert not missing, f"add a case of {missing} to CASES in {Path(__file__).name}"
