@@ -14,6 +14,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes, bayes_draws, dirichlet_shapes
 from bayesrank.priors import as_dirichlet
+from bayesrank.ranking import rank_all
 from bayesrank.results.evidence import shrunk_towards
 
 BINARY = np.array([0.0, 1.0])
@@ -116,7 +117,7 @@ def test_results_say_their_prior(prior):
 def test_a_system_without_outcomes_has_the_prior_on_all_questions(target):
     outcomes = np.random.default_rng(0).integers(0, 2, (3, 6, 2))
     outcomes[1] = -1
-    result = rank(outcomes, "bayes", prior=(1, 3), target=target, random_seed=1)
+    result = rank_all(Responses(outcomes), "bayes", prior=(1, 3), target=target, random_seed=1)
     score, draws = result["ranking"]["score"].values[1], result["posterior"]["score"].values[..., 1]
     assert score == pytest.approx(0.75, rel=1e-14)
     # Beta(3, 1) has variance 3/80; its mean over six questions a sixth of that, their weights more.

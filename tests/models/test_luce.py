@@ -14,6 +14,7 @@ from bayesrank.inference.fits import table as kernel_fits
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Custom, Flat
+from bayesrank.ranking import rank_all
 from bayesrank.views import Ballots, Events
 
 RANKINGS = [["a", "b", "c", "d"], ["b", "a"], ["d", "c", "a"], ["c", "b", "a", "d"], ["a"]]
@@ -282,7 +283,7 @@ def test_systems_that_missed_all_events_keep_their_prior():
     outcomes = COMPLETE.outcomes.copy()
     outcomes[3] = -1
     for name in ("bradley_terry_luce", "davidson_luce"):
-        result = rank(Responses(outcomes), name, backend="map", prior="normal(0, 1)", draws=0)
+        result = rank_all(Responses(outcomes), name, backend="map", prior="normal(0, 1)", draws=0)
         others = rank(Responses(outcomes[:3]), name, backend="map", prior="normal(0, 1)", draws=0)
         score = result["ranking"]["score"].values
         assert score[3] == pytest.approx(0, abs=1e-8)

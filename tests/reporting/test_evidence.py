@@ -109,7 +109,7 @@ def test_pages_say_it_too(tmp_path: Path) -> None:
     assert "few: fewer than 6 outcomes" in page
     assert ">4 few<" in page
     headers = [">observed<", ">n<", ">questions<"]
-    assert all(page.count(header) >= 2 for header in headers)
+    assert all(header in page for header in headers)
     assert page.count("rests on 4 outcomes.") == 1
 
 
