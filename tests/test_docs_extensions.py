@@ -65,3 +65,10 @@ def test_formulas_are_mathml_without_a_script(load):
     shown = load("mathml").formula(r"\frac{\pi_i}{\pi_i + \pi_j}", None, "block")
     assert shown.startswith("<math")
     assert "<mfrac>" in shown
+
+
+def test_pages_name_the_tables_that_have_the_method(load):
+    intervals = load("method_pages").intervals
+    assert "/calibration`" in intervals(METHODS["borda"])
+    assert "/battles`" in intervals(METHODS["dynamic_comparisons"])
+    assert intervals(METHODS["colley"]) == "coverage was not measured"

@@ -1,7 +1,9 @@
 """Write a page per method before the sources are read: the row of the catalog and the docstring."""
 
+import csv
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,13 @@ DATA = {
     "log": "battles in the order of time",
     "responses": "outcomes of systems, questions and trials",
     "comparisons": "wins and ties of pairs",
+}
+DOCS = Path(__file__).parents[1]
+# Tables of measured coverage, by page: the file, and the column with the method.
+COVERAGE = {
+    "calibration": ("calibration.csv", "method"),
+    "designs": ("calibration_designs.csv", "method"),
+    "battles": ("calibration_battles.csv", "model"),
 }
 # Of a docstring, what the page shows elsewhere.
 SHOWN = ("Signature", "Summary", "Extended Summary", "References")
@@ -91,7 +100,21 @@ def facts(row: Method) -> list[str]:
 
 def intervals(row: Method) -> str:
     """Return where the measured coverage of the method is."""
-    return f"measured coverage is in :doc:`/calibration`, under {literal(row.name)}"
+    pages = [f":doc:`/{page}`" for page, names in measured().items() if row.name in names]
+    return (
+        f"measured coverage is in {' and '.join(pages)}" if pages else "coverage was not measured"
+    )
+
+
+@cache
+def measured() -> dict[str, set[str]]:
+    """Return the methods in the tables of coverage, by the page that shows them."""
+    found = {}
+    for page, (table, column) in COVERAGE.items():
+        with (DOCS / table).open(encoding="utf-8", newline="") as file:
+            names = {row[column].partition("(")[0].strip() for row in csv.DictReader(file)}
+        found[page] = {name if name in METHODS else PRESETS[name].method for name in names}
+    return found
 
 
 def options(row: Method) -> list[str]:
