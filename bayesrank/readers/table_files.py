@@ -376,8 +376,12 @@ def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Ta
         kept = [field for field in schema if needed(field)]
         columns = [field.name for field in kept]
         texts = [field.name for field in kept if is_text(field.type)]
-        file.seek(0)
-        return parquet.read_table(file, columns=columns, read_dictionary=texts), schema
+    # A native file: threads may still read after an error, and one of Python would be closed.
+    with (
+        _damage_named(path, pa.ArrowException),
+        parquet.ParquetFile(str(path), read_dictionary=texts) as whole,
+    ):
+        return whole.read(columns=columns), schema
 
 
 def free_columns() -> None:
