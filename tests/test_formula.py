@@ -38,7 +38,6 @@ def data():
     ],
 )
 def test_sums_of_names_are_what_formulae_makes_of_them(data, formula):
-    pytest.importorskip("formulae")
     known = {"position": np.ones(300), **data.covariates}
     theirs = Design.of(bayesrank.formula._columns_of_formulae(formula, known), 300)
     ours = data.design(formula)
@@ -49,7 +48,6 @@ def test_sums_of_names_are_what_formulae_makes_of_them(data, formula):
 
 
 def test_interactions_functions_and_factors_are_read_by_formulae(data):
-    pytest.importorskip("formulae")
     found = data.design("0 + position + length:group + np.tanh(bold)")
     assert found.terms == ("position", "length:group[code]", "length:group[prose]", "np.tanh(bold)")
     length = data.covariates["length"]
@@ -81,7 +79,6 @@ def test_interactions_functions_and_factors_are_read_by_formulae(data):
 )
 @pytest.mark.filterwarnings("ignore:invalid value encountered in log")
 def test_formulas_that_cannot_be_used_are_refused(data, formula, said):
-    pytest.importorskip("formulae")
     with pytest.raises(DataError, match=said):
         data.design(formula)
 

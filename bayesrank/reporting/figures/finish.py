@@ -73,7 +73,8 @@ def is_ours(axes: "Axes") -> bool:
 
 def room(axes: "Axes") -> tuple[float, float]:
     """Return the inches that axes with their labels may fill."""
-    size = axes.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
+    figure: Any = axes.get_figure(root=True)
+    size = figure.get_size_inches()
     share = Bbox.unit() if is_ours(axes) else _region(axes)
     return float(size[0] * share.width), float(size[1] * share.height)
 
@@ -130,7 +131,8 @@ def _wrap_labels(axes: "Axes") -> None:
 def _is_dark(axes: "Axes") -> bool:
     behind = to_rgba(axes.get_facecolor())
     if behind[3] < 0.5:
-        behind = to_rgba(axes.get_figure(root=True).get_facecolor())  # type: ignore[union-attr]
+        figure: Any = axes.get_figure(root=True)
+        behind = to_rgba(figure.get_facecolor())
     return behind[3] > 0.5 and float(np.dot(behind[:3], _LUMINANCE)) < 0.5
 
 

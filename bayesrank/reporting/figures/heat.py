@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,13 +125,13 @@ def draw_cells(
 
 def _explain_colours(axes: "Axes", image: "AxesImage", label: str, share: float) -> None:
     """Put a colour bar beside the cells, which takes nothing from other axes."""
-    figure = axes.get_figure(root=True)
+    figure: Any = axes.get_figure(root=True)
     width = room(axes)[0]
     place = axes.inset_axes((1.0 + 0.1 / width, (1.0 - share) / 2.0, 0.2 / width, share))
-    bar = figure.colorbar(image, cax=place)  # type: ignore[union-attr]
+    bar = figure.colorbar(image, cax=place)
     bar.set_label(label, size=_TEXT + 1)
     bar.ax.tick_params(labelsize=_TEXT)
     # Lines between the strips of a transparent bar would show as stripes.
     if bar.solids is not None:
         bar.solids.set(edgecolor="face", linewidth=0.0, rasterized=True)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
