@@ -219,8 +219,8 @@ def is_other(column: Hashable, asked: Collection[str] = ()) -> bool:
 
 def asked_columns(chosen: Mapping[str, str | None]) -> set[str]:
     """Return the names of all columns that the caller gave, as `NAMES` spells them."""
-    texts = (text.split(",") for text in chosen.values() if text is not None)
-    return {field_name(name) for names in texts for name in names}
+    texts = [text for text in chosen.values() if text is not None]
+    return {field_name(name) for text in texts for name in (text, *text.split(","))}
 
 
 def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -280,7 +280,11 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     for column in frame.columns:
         given.setdefault(field_name(column), column)
     picked = {
-        name: tuple(_named(frame, given, each.strip(), name, source) for each in text.split(","))
+        name: tuple(
+            _named(frame, given, each.strip(), name, source)
+            # A name may hold a comma.
+            for each in ([text] if text in frame else text.split(","))
+        )
         for name, text in chosen.items()
         if name in NAMES and text is not None and not (name == "group" and text == NONE)
     }

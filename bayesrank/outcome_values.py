@@ -1,6 +1,8 @@
 """The number that a logged value stands for."""
 
 import math
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,48 @@ WORDS = {
 }
 BLANKS = frozenset({"", "nan", "na", "n/a", "null", "none"})
 
+# pandas.DataFrame.attrs[DECIMAL_COMMA] is whether commas in a table can only be decimal.
+DECIMAL_COMMA = "bayesrank decimal comma"
+
+_WITH_COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
+# What a comma may also be: a separator of thousands.
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}\s*%?")
+_WITH_POINT = re.compile(r"[+-]?\d*\.\d+\s*%?")
+
+
+def with_points(values: Iterable[object], *, decimal: bool = False) -> list[object]:
+    """Return the values of a column with points for its decimal commas.
+
+    Parameters
+    ----------
+    values : iterable of object
+        Different values of one column. A comma is a decimal one unless it may separate thousands in
+        all of them, or others have points.
+    decimal : bool, default False
+        Whether it certainly separates no thousands.
+
+    Returns
+    -------
+    list of object
+
+    Examples
+    --------
+    >>> with_points(["0,875", "1,000", "1"]), with_points(["1,000", "2,500"])
+    (['0.875', '1.000', '1'], ['1,000', '2,500'])
+    """
+    given = list(values)
+    texts = [each.strip() for each in given if isinstance(each, str)]
+    commas = [text for text in texts if _WITH_COMMA.fullmatch(text)]
+    open_to_doubt = not decimal and all(map(_THOUSANDS.fullmatch, commas))
+    if open_to_doubt or any(map(_WITH_POINT.fullmatch, texts)):
+        return given
+    return [
+        each.replace(",", ".")
+        if isinstance(each, str) and _WITH_COMMA.fullmatch(each.strip())
+        else each
+        for each in given
+    ]
+
 
 def outcome_number(value: object, where: str) -> float:
     """Turn a logged value into an outcome, NaN when it is missing.
@@ -33,6 +77,7 @@ def outcome_number(value: object, where: str) -> float:
         A bool, a number, None, or a string: ``C``, ``P``, ``I`` and ``N`` are worth 1, 0.5, 0 and
         0; yes, true, pass, passed, correct, right, success, resolved and solved 1, and their
         opposites 0, in any case; blanks and ``nan`` are missing; numbers are read, ``85%`` as 0.85.
+        Commas are read by :func:`with_points`, of a whole column.
     where : str
         What holds the value, for the message.
 
@@ -60,9 +105,11 @@ def outcome_number(value: object, where: str) -> float:
     except (OverflowError, TypeError, ValueError):
         pass  # falls through to the error below, as every other unknown value does
     shown = repr(value)
+    comma = isinstance(value, str) and "," in value and value.strip().strip("+-%")[:1].isdecimal()
+    remedy = ": write decimals with a point, and thousands without a separator" if comma else ""
     raise DataError(
         "outcome must be a number, a truth value, one of C, P, I, N, or a word such as pass or "
-        f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}"
+        f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}{remedy}"
     )
 
 
@@ -77,15 +124,19 @@ def _number(text: str) -> float:
     return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
 
 
-def outcome_numbers(column: "pd.Series", where: str) -> NDArray[np.float64]:
+def outcome_numbers(
+    column: "pd.Series", where: str, *, decimal: bool = False
+) -> NDArray[np.float64]:
     """Turn a column of logged values into outcomes.
 
     Parameters
     ----------
     column : pandas.Series
-        Values as of :func:`outcome_number`; each is looked at once.
+        Values as of :func:`outcome_number`, or with decimal commas; each is looked at once.
     where : str
         What holds the values, for the message.
+    decimal : bool, default False
+        Whether commas can only be decimal.
 
     Returns
     -------
@@ -111,4 +162,6 @@ def outcome_numbers(column: "pd.Series", where: str) -> NDArray[np.float64]:
             f"outcome must be one value in every row; got {error} for {where}"
         ) from error
     # Code -1, a missing value, takes the last one.
-    return np.array([*(outcome_number(value, where) for value in found.tolist()), np.nan])[codes]
+    values = with_points(found.tolist(), decimal=decimal)
+    numbers = [outcome_number(value, where) for value in values]
+    return np.array([*numbers, np.nan])[codes]

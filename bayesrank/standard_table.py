@@ -13,7 +13,7 @@ from bayesrank.columns import Source, column_of, field_name, find_columns
 from bayesrank.declared_columns import DECLARED, read_declared
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
-from bayesrank.outcome_values import outcome_numbers
+from bayesrank.outcome_values import DECIMAL_COMMA, outcome_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,8 @@ def standardize(
         for name, columns in (("system", found.system), ("question", found.question))
     }
     where = f"the outcome column{source.where.replace(' in', ' of')}"
-    outcome = outcome_numbers(column_of(frame, found.outcome), where)
+    decimal = frame.attrs.get(DECIMAL_COMMA, False)
+    outcome = outcome_numbers(column_of(frame, found.outcome), where, decimal=decimal)
     table: dict[str, Any] = {**named, "outcome": outcome}
     if found.trial is not None:
         table["trial"] = _labels(column_of(frame, found.trial), "trial", source)

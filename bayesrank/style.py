@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.outcome_values import with_points
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -74,7 +76,13 @@ def as_numbers(column: Any) -> NDArray[np.float64]:
     """Return a column as numbers, NaN for what is none."""
     import pandas as pd
 
-    return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
+    values = pd.Series(column)
+    if values.dtype.kind in "biuf":
+        return values.to_numpy(np.dtype(np.float64), na_value=np.nan)
+    codes, found = values.factorize()
+    texts = pd.Series(with_points(found.tolist()), dtype=object)
+    numbers = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+    return np.append(numbers, np.nan)[codes]
 
 
 def differences(

@@ -93,12 +93,10 @@ def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -
             alike.setdefault((tuple(split), tuple(others)), []).append(name)
     notes = []
     for (split, others), names in alike.items():
-        shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
-        first = ", ".join(shown[:-1])
-        many = f"{first} and {shown[-1]} are several systems each"
+        is_many = "is several systems" if len(names) == 1 else "are several systems each"
         also = f" (which differ in {', '.join(others)} as well)" if others else ""
         notes.append(
-            f"{many if first else f'{names[0]} is several systems'}, told apart by "
+            f"{_listed(names)} {is_many}, told apart by "
             f"{', '.join(split)}{also}: pool='{','.join([*split, *others])}' makes them trials of "
             "one"
         )
@@ -139,14 +137,16 @@ def name_systems(
     pooled = [name for name in settings if field_name(name) in pool]
     cells = _pairs(systems, questions)
     of_system: dict[int, list[str]] = {}
+    notes: list[str] = []
     for name, values in settings.items():
         if name not in split and name not in pooled:
-            for system in _varying(systems, cells, values, name, source):
+            varying = _varying(systems, cells, values, name, source)
+            for system in varying:
                 of_system.setdefault(system, []).append(name)
-    notes: list[str] = []
+            notes += _say_mixed(systems, questions, values, name, varying)
     if split or of_system:
-        names, notes = _names(systems, settings, split, of_system)
-        frame = frame.assign(system=names)
+        names, told = _names(systems, settings, split, of_system)
+        frame, notes = frame.assign(system=names), [*notes, *told]
     if pooled:
         parts = table.groupby([f"setting {name}" for name in pooled], observed=True, dropna=False)
         frame = frame.assign(part=parts.ngroup())
@@ -286,6 +286,44 @@ def _designed(
     share = np.ones(n_systems)
     np.minimum.at(share, system, usual / n_cells[system])
     return share, np.bincount(system, minlength=n_systems)
+
+
+def _say_mixed(
+    systems: "pd.Categorical",
+    questions: "pd.Categorical",
+    values: "pd.Categorical",
+    name: str,
+    told_apart: Sequence[int],
+) -> list[str]:
+    """Say which systems have a setting on some questions, and another one on others.
+
+    What is the same for all systems at each question, such as its prompt, belongs to the question.
+    """
+    import pandas as pd
+
+    codes = _codes(values)
+    size = int(codes.max(initial=0)) + 1
+    of_question = pd.unique(questions.codes.astype(np.int64) * size + codes)
+    if len(of_question) == len(pd.unique(questions.codes)):
+        return []
+    of_system = pd.unique(systems.codes.astype(np.int64) * size + codes) // size
+    counts = np.bincount(of_system, minlength=len(systems.categories))
+    counts[list(told_apart)] = 0
+    mixed = [str(systems.categories[system]) for system in np.flatnonzero(counts > 1)]
+    if not mixed:
+        return []
+    subject = f"{_listed(mixed)} {'has' if len(mixed) == 1 else 'have'}"
+    return [
+        f"{subject} several values of {name}, each on other questions: split_by={name!r} makes "
+        "each a system of its own"
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return a few names as a part of a sentence."""
+    shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
+    first = ", ".join(shown[:-1])
+    return f"{first} and {shown[-1]}" if first else shown[-1]
 
 
 def _names(

@@ -74,10 +74,12 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
     ):
         columns["question"] = np.tile(np.arange(1, n_rows + 1), len(systems))
     outcome = [frame[name].astype(object).to_numpy() for name in systems]
-    return pd.DataFrame(
+    long = pd.DataFrame(
         {
             "system": np.repeat(np.array([str(name) for name in systems], dtype=object), n_rows),
             **columns,
             "outcome": np.concatenate(outcome),
         }
     )
+    long.attrs |= frame.attrs
+    return long

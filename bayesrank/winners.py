@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.outcome_values import with_points
 from bayesrank.validation import label_systems, label_texts, numeric
 
 # Outcomes of a battle: how far ahead its first system is.
@@ -229,7 +230,7 @@ def _refuse_unknown(
 def _numbers(words: Sequence[str], systems: tuple[str, ...]) -> NDArray[np.float64] | None:
     """Return the share of the first system by word, None where the words are no numbers."""
     try:
-        values = np.array([float(word) for word in words])
+        values = np.array([float(str(word)) for word in with_points(words)])
     except ValueError:
         return None
     found = set(values.tolist())

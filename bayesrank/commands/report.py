@@ -191,12 +191,21 @@ def _rank_all(
 
 
 def _read_columns(path: Path) -> "pd.DataFrame":
-    """Return the columns of a table by system."""
-    import pandas as pd
+    """Return the columns of a table by system, numbers where a column holds no texts."""
+    import numpy as np
 
-    table = pd.read_csv(path)
-    known = [name for name in ("system", "model") if name in table]
-    return table.set_index(known[0] if known else table.columns[0])
+    from bayesrank.columns import NAMES, field_name
+    from bayesrank.readers.table_files import read_frame
+    from bayesrank.style import as_numbers
+
+    table = read_frame(path, every_column=True)
+    known = [name for name in table if field_name(name) in NAMES["system"]]
+    table = table.set_index(known[0] if known else table.columns[0])
+    numbers = {str(name): as_numbers(column) for name, column in table.items()}
+    blank = {name: np.asarray(table[name].isin(("", None))) for name in numbers}
+    return table.assign(
+        **{name: each for name, each in numbers.items() if blank[name][np.isnan(each)].all()}
+    )
 
 
 def _study_priors(

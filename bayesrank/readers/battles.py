@@ -21,13 +21,11 @@ from bayesrank.readers.opening import open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
     LINES,
-    TEXT,
     column_names,
-    first_line,
     is_text,
     read_arrow,
-    separator,
 )
+from bayesrank.readers.text_tables import TEXT, refuse_cut_off, text_layout
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 
 if TYPE_CHECKING:
@@ -122,19 +120,15 @@ def _parse(path: Path) -> "pd.DataFrame":
 def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
-    texts = {
-        "sep": separator(first_line(path), plain_suffix(path)),
-        "dtype": str,
-        "keep_default_na": False,
-        "encoding": "utf-8-sig",
-    }
+    layout = text_layout(path)
+    refuse_cut_off(path, layout)
     with open_log(path) as file:
-        head = pd.read_csv(file, nrows=_PEEK, **texts)
+        head = pd.read_csv(file, nrows=_PEEK, **layout.settings)
     wanted = [name for name in head if _matters(str(name), head[name])]
     if not wanted:
         return head
     with open_log(path) as file:
-        return pd.read_csv(file, usecols=wanted, **texts)
+        return pd.read_csv(file, usecols=wanted, **layout.settings)
 
 
 def _matters(name: str, column: "pd.Series") -> bool:

@@ -14,6 +14,8 @@ from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 
 _NAME_IT = "pass format=..."
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_SAVE_IT = "save the sheet as .csv"
 # Of what is left out, so many are named.
 _NAMED = 5
 
@@ -176,9 +178,11 @@ def _check_selection(reader: Reader, selection: Selection) -> None:
     for name, value in vars(selection).items():
         known = reader.selectors if name in SELECTORS else reader.choices
         if value not in (None, False, ()) and name not in known:
+            given = ",".join(value) if isinstance(value, tuple) else value
+            remedy = ": write them as a table with a column for it" if not reader.choices else ""
             raise DataError(
-                f"{name} must be left out in format {reader.name}, which has no choice of it; got "
-                f"{value!r}"
+                f"{name} must be left out in format {reader.name}, whose files say nothing of it; "
+                f"got {given!r}{remedy}"
             )
 
 
@@ -210,9 +214,10 @@ def _recognise(
         if not name and plain_suffix(path) in SUFFIXES:
             name = "table"  # which says what it lacks
         if not name:
+            remedy = _SAVE_IT if plain_suffix(path) in _SPREADSHEETS else _NAME_IT
             raise DataError(
                 f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
-                f"({_NAME_IT})"
+                f"({remedy})"
             )
         by_format.setdefault(name, []).append(path)
     for path in inside:

@@ -13,14 +13,12 @@ from bayesrank.columns import NAMES, field_name
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.files import HEAD_BYTES, parse_json_lines, read_json
 from bayesrank.readers.opening import DAMAGE, EXPANSION, SMALL, open_log, plain_suffix
+from bayesrank.readers.text_tables import TEXT, read_text, text_layout
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-TEXT = {".csv": ",", ".tsv": "\t"}
-# Where a first line has not the usual one, as spreadsheets of some languages write it.
-SEPARATORS = (";", "\t", "|", ",")
 LINES = (".jsonl", ".jsonlines", ".ndjson")
 BINARY = (".parquet", ".feather", ".arrow")
 SUFFIXES = (*TEXT, ".json", *LINES, *BINARY)
@@ -28,9 +26,6 @@ SUFFIXES = (*TEXT, ".json", *LINES, *BINARY)
 # A row holds an outcome, which takes a bit unless outcomes say nothing.
 ROWS_PER_BYTE = 8
 FEW_ROWS = 1_000_000
-
-# Rows of a CSV file that are text at a time.
-PIECE = 1_000_000
 
 # What a JSON document calls the list of its rows.
 ROWS = ("data", "rows", "records", "results", "samples")
@@ -63,24 +58,11 @@ def column_names(path: Path) -> list[str]:
             return read_arrow(path, lambda field: False)[1].names
         except DataError:
             return []  # said when it is read
+    if suffix in TEXT:
+        return text_layout(path).names
     with open_log(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    if suffix in TEXT:
-        first = head.partition("\n")[0]
-        return [name.strip().strip('"') for name in first.split(separator(first, suffix))]
     return json_columns(head, lines=suffix in LINES)
-
-
-def separator(line: str, suffix: str) -> str:
-    """Return what separates the columns of a text by its first line.
-
-    Examples
-    --------
-    >>> separator("model;question;score", ".csv"), separator("model", ".csv")
-    (';', ',')
-    """
-    usual = TEXT[suffix]
-    return usual if usual in line else next((each for each in SEPARATORS if each in line), usual)
 
 
 def json_columns(head: str, *, lines: bool = False) -> list[str]:
@@ -212,7 +194,7 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
 
     suffix = plain_suffix(path)
     if suffix in TEXT:
-        return _from_text(path, needed, text=text)
+        return read_text(path, needed, text=text)
     if suffix in BINARY:
         table, schema = read_arrow(path, lambda field: needed(field.name))
         # Each column of the table goes when it has become one of the frame.
@@ -229,53 +211,6 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     raise DataError(
         f"paths must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} in format table; got "
         f"{path.name!r}"
-    )
-
-
-def first_line(path: Path) -> str:
-    """Return the first line of a text."""
-    with open_log(path) as file:
-        return file.readline(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-
-
-def _from_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
-    """Read a CSV file in pieces, so that only different labels take memory."""
-    import pandas as pd
-
-    pieces = []
-    with (
-        open_log(path) as file,
-        pd.read_csv(
-            file,
-            sep=separator(first_line(path), plain_suffix(path)),
-            dtype=str,  # labels such as 007, 1e5 and NA are labels
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            chunksize=PIECE,
-        ) as reader,
-    ):
-        for piece in reader:
-            if not isinstance(piece.index, pd.RangeIndex):  # extra fields are taken for labels
-                raise DamagedFileError(
-                    f"paths must have as many fields in every row as names; got more in {path.name}"
-                )
-            if not text:
-                piece = piece.assign(
-                    **{
-                        name: pd.Categorical(piece[name]) if needed(str(name)) else None
-                        for name in piece.columns
-                    }
-                )
-            pieces.append(piece)
-    if text or len(pieces) < 2:
-        return pd.concat(pieces, ignore_index=True)
-    return pd.DataFrame(
-        {
-            name: pd.api.types.union_categoricals([piece[name] for piece in pieces])
-            if needed(str(name))
-            else pd.Series([None] * sum(map(len, pieces)))
-            for name in pieces[0].columns
-        }
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import NAMES as COLUMN_NAMES
 from bayesrank.errors import DataError
-from bayesrank.outcome_values import outcome_number
+from bayesrank.outcome_values import outcome_numbers
 from bayesrank.readers.files import PathLike, list_files
 from bayesrank.readers.opening import plain_suffix
 from bayesrank.readers.table_files import SUFFIXES, read_frame
@@ -151,8 +151,6 @@ def _texts(column: pd.Series) -> pd.Series:
 def _numbers(column: pd.Series) -> pd.Series:
     """Make a column numbers if all that it holds stands for numbers."""
     try:
-        codes, found = column.factorize()
-        values = [outcome_number(value, str(column.name)) for value in found.tolist()]
-    except (TypeError, DataError):  # lists of JSON lines; texts
+        return pd.Series(outcome_numbers(column, str(column.name)), index=column.index)
+    except DataError:  # lists of JSON lines; texts
         return column
-    return pd.Series(np.array([*values, np.nan])[codes], index=column.index)

@@ -1,0 +1,133 @@
+"""Tables as text that spreadsheets of other languages write, and that are cut off."""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrank import Responses, read_battles, read_data, read_responses
+from bayesrank.errors import DataError
+from bayesrank.outcome_values import outcome_numbers
+
+ROWS = [["a", "1", "0,5"], ["a", "2", "1"], ["b", "1", "0,875"], ["b", "2", "0"]]
+EXPECTED = [[[0.5], [1.0]], [[0.875], [0.0]]]
+
+
+def _write(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("first", ["", "sep=;\r\n"])
+def test_decimal_commas_of_semicolon_tables_are_read(
+    tmp_path: Path, encoding: str, first: str
+) -> None:
+    lines = [";".join(row) for row in [["model", "question", "score"], *ROWS]]
+    path = _write(tmp_path / "de.csv", first + "\r\n".join(lines), encoding)
+    assert read_responses(path).scores.tolist() == EXPECTED
+
+
+def test_decimal_commas_are_read_between_tabs_and_in_quotes(tmp_path: Path) -> None:
+    header = ["model", "question", "score"]
+    tabs = "\n".join("\t".join(row) for row in [header, *ROWS])
+    quoted = "\n".join(",".join(f'"{each}"' for each in row) for row in [header, *ROWS])
+    wide = "question;a;b\n1;0,5;0,875\n2;1;0\n"
+    for name, text, options in (
+        ("a.tsv", tabs, {}),
+        ("b.csv", quoted, {}),
+        ("c.csv", wide, {"wide": True}),
+    ):
+        assert read_responses(_write(tmp_path / name, text), **options).scores.tolist() == EXPECTED
+    frame = pd.DataFrame(ROWS, columns=header)
+    assert Responses.from_long(frame).scores.tolist() == EXPECTED
+
+
+def test_labels_with_commas_stay_as_they_are(tmp_path: Path) -> None:
+    text = "model;question;score\na;1,5;0,5\nb;1,5;1,5\n"
+    data = read_responses(_write(tmp_path / "de.csv", text), scale=(0, 2))
+    assert data.questions == ("1,5",)
+
+
+def test_a_comma_that_may_separate_thousands_is_an_error_unless_semicolons_separate(
+    tmp_path: Path,
+) -> None:
+    text = "model;question;score\na;1;1,500\nb;1;2,250\n"
+    data = read_responses(_write(tmp_path / "de.csv", text), scale=(0, 10))
+    np.testing.assert_allclose(data.values.ravel(), [1.5, 2.25])
+    text = 'model,question,score\na,1,"1,500"\nb,1,"2,250"\n'
+    with pytest.raises(DataError, match="write decimals with a point"):
+        read_responses(_write(tmp_path / "en.csv", text), scale=(0, 10_000))
+    with pytest.raises(DataError, match=r"got '1,5' .*write decimals with a point"):
+        outcome_numbers(pd.Series(["1,5", "2.5"]), "a test")
+
+
+def test_the_most_frequent_separator_of_the_names_is_taken(tmp_path: Path) -> None:
+    text = 'model;"question, in full";score, in points\na;1;0,5\nb;1;1\n'
+    path = _write(tmp_path / "de.csv", text)
+    data = read_responses(path, question="question, in full", outcome="score, in points")
+    assert data.values.ravel().tolist() == [0.5, 1.0]
+
+
+def test_decimal_commas_of_battles_are_read(tmp_path: Path) -> None:
+    text = (
+        "model_a;model_b;winner;length_a;length_b;weight\n"
+        "a;b;1,0;1,5;2,5;0,5\na;b;0,5;3,5;2,5;1\nb;a;0;3,5;2,5;1,5\n"
+    )
+    battles = read_battles(_write(tmp_path / "de.csv", text))
+    assert battles.wins.tolist() == [[0.0, 2.0], [0.0, 0.0]]
+    assert battles.ties.sum() == 2.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model,question,trial,score,error\na,1,1,1,\na,2,1,1,\nb,1,1,0,\nb,2,1",
+        'model,question,score,note\na,1,1,"x\ny"\na,2,1,z\nb,1,0,"u, v"\nb,2',
+        "model_a,model_b,winner,judge,weight\na,b,1,x,1\nb,a,0,x,1\na,b,0.5,y",
+    ],
+)
+def test_a_last_row_that_is_cut_is_damage(tmp_path: Path, text: str) -> None:
+    path = _write(tmp_path / "cut.csv", text)
+    with pytest.raises(DataError, match=r"the file may be cut off"):
+        read_data(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model,question,score,note\na,1,1,x\na,2,1,y\nb,1,0,z\nb,2,0\n",  # Excel leaves blanks out
+        "model,question,score,note\na,1,1\na,2,1,y\nb,1,0,z\nb,2,0",
+        'model,question,score,note\na,1,1,x\na,2,1,y\nb,1,0,z\nb,2,0,"two\nlines"',
+        "model,question,score\na,1,1\na,2,1\nb,1,0\nb,2,0",
+    ],
+)
+def test_rows_without_damage_are_read(tmp_path: Path, text: str) -> None:
+    data = read_responses(_write(tmp_path / "whole.csv", text))
+    assert data.outcomes.tolist() == [[[1], [1]], [[0], [0]]]
+
+
+def test_a_setting_that_differs_between_questions_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = ["a,low,1,1", "a,low,2,1", "a,high,3,0", "a,high,4,1"]
+    others = ["b,low,1,0", "b,low,2,1", "b,low,3,1", "b,low,4,0"]
+    header = "model,effort,question,score"
+    path = _write(tmp_path / "half.csv", "\n".join([header, *rows, *others, ""]))
+    with caplog.at_level(logging.INFO, logger="bayesrank"):
+        assert read_responses(path).systems == ("a", "b")
+    assert "a has several values of effort, each on other questions" in caplog.text
+    assert read_responses(path, split_by="effort").systems == (
+        "a (effort=low)",
+        "a (effort=high)",
+        "b (effort=low)",
+    )
+    caplog.clear()
+    alike = [row.replace("a,", "b,") for row in rows]  # belongs to the questions
+    _write(path, "\n".join([header, *rows, *alike, ""]))
+    with caplog.at_level(logging.INFO, logger="bayesrank"):
+        read_responses(path)
+        read_responses(path, pool="effort")
+    assert "several values" not in caplog.text
