@@ -102,12 +102,12 @@ def test_derivatives_are_those_of_the_value(likelihood, formula):
         step="sd",
         step_sd=0.5,
         prior_precision=0.7,
-        tie_precision=0.3,
+        shared_precision=0.3,
         effect_precision=1.0,
     )
     assert fit.converged
     rows = fit.rows()
-    problem = replace(rows, precisions=tree.precisions(0.5, 0.7))
+    problem = replace(rows, step_precision=tree.precisions(0.5, 0.7))
     point = fit.free[np.newaxis] + 0.05 * np.random.default_rng(1).normal(size=fit.free.shape)
     steps = 1e-4 * np.eye(point.shape[1])[:, np.newaxis]
     slopes = [(problem.value(point + s) - problem.value(point - s)) / 2e-4 for s in steps]

@@ -44,11 +44,11 @@ def test_derivatives_are_those_of_the_joint_density(data):
     )
     rng = np.random.default_rng(1)
     n = len(data.judge.names)
-    problem = RatedRows(
-        **{name: getattr(rows, name) for name in rows.__dataclass_fields__},
+    problem = rows.extended(
+        RatedRows,
         judge=data.judge.codes,
         effects=0.3 * rng.normal(size=(2, n)),
-        precision=np.array([4.0, 9.0]),
+        effect_precision=np.array([4.0, 9.0]),
     )
     point = np.concatenate([SCORE, [0.1, 0.5, 1.5]])
     found = problem.joint(point)

@@ -177,6 +177,14 @@ def test_grades_keep_finite_what_wins_do_not():
         vote_table.require_cumulative_logit(never)
 
 
+def test_groups_that_never_met_have_no_finite_estimate():
+    sides = [list("aabbccdd"), list("bbaaddcc")]
+    data = Battles(*sides, ["A>B", "A>>B", "B>A", "tie"] * 2)
+    for options in ({}, {"raters": "judge"}):
+        with pytest.raises(NoFiniteEstimate, match="'a', 'b' never met any of the other 2 systems"):
+            vote_table.require_cumulative_logit(data, **options)
+
+
 def test_a_bar_needs_three_systems_to_have_a_slope():
     data = Battles(["a", "b", "a", "a"], ["b", "a", "b", "b"], ["A>B", "A>B", "both_bad", "tie"])
     with pytest.raises(NoFiniteEstimate, match="three systems"):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.inference.calibrate.variation import Variation
-from bayesrank.inference.fits.pair_rows import PairRows, side_slopes
+from bayesrank.inference.fits.pair_rows import PairRows
 
 Array = NDArray[np.float64]
 
@@ -53,10 +53,8 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     n, p = int(codes.max()) + 1, len(point)
     squares, total = np.zeros((p, p)), np.zeros(p)
     for rows, starts in _units_in_order(codes, n):
-        terms = problem.terms(point, rows)
-        others = np.hstack([terms.slope[:, np.newaxis] * problem.design[rows], terms.shared_slope])
         sides = problem.data.first[rows], problem.data.second[rows]
-        add_units(starts, sides, side_slopes(terms), others, squares, total)
+        add_units(starts, sides, *problem.slopes(point, rows), squares, total)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5
     squares += squares.T

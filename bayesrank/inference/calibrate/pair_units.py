@@ -115,7 +115,7 @@ def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point
             slope = tied[0][0] - tied[0][0].T
             rows[:, :size] += (at * (slope @ at)).T
             tables.append((tied, at))
-        if likelihood.start is not None and not likelihood.held(point[np.newaxis])[0]:
+        if likelihood.start is not None and not likelihood.at_end(point[-1]):
             for table, others in tables:
                 slope = np.where(np.eye(size, dtype=bool), 0.0, table[2][0])
                 rows[:, size] += (at * (slope @ others)).sum(axis=0)

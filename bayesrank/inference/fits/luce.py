@@ -170,22 +170,10 @@ def fit_bradley_terry_luce(
 ) -> Fit:
     """Fit the Bradley-Terry-Luce model to winner and loser sets.
 
-    Parameters
-    ----------
-    won, lost : array_like of shape (event, system)
-        1 for the systems in the winner set, and in the loser set, of each event; a system in
-        neither took no part. Events without winners or without losers carry no information.
-    weights : array_like of shape (..., event), optional
-        Multiplicity of each event; leading axes are resamples. 1 by default.
-    **prior
-        ``prior_mean``, of shape (..., system), and ``prior_precision``, of shape (...), of a normal
-        prior on the zero-sum scores; a precision of 0, the default, gives the
-        maximum-likelihood estimate.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: the scores, which sum to zero.
+    `won` and `lost`, of shape (event, system), are 1 for the systems in either set; one in neither
+    took no part. `weights`, 1 by default, are multiplicities of shape (..., event), whose leading
+    axes are resamples. ``prior_mean``, of shape (..., system), and ``prior_precision``, (...), are
+    those of a normal prior on the zero-sum scores, the free coordinates; 0, the default, is flat.
 
     Examples
     --------
@@ -289,19 +277,9 @@ def winner_set_counts(
 def fit_davidson_luce(shares: ArrayLike, n_sets: ArrayLike, **prior: Any) -> Fit:
     """Fit the Davidson-Luce model of winner sets out of one common comparison set.
 
-    Parameters
-    ----------
-    shares : array_like of shape (..., system)
-        The sum of 1 / |U| over the winner sets U that contain the system.
-    n_sets : array_like of shape (..., system - 1)
-        Number of winner sets of size 1, 2, ...; a set of all systems says nothing.
-    **prior
-        As in :func:`fit_bradley_terry_luce`.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: the scores, which sum to zero; ``with_set_sizes`` adds the sizes.
+    `shares`, of shape (..., system), are sums of 1 / |U| over the winner sets U that contain a
+    system, `n_sets`, (..., system - 1), the numbers of winner sets of size 1, 2, ...; priors are as
+    in :func:`fit_bradley_terry_luce`. ``with_set_sizes`` adds the sizes.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pairs import Array, PairLikelihood, inner_threshold, net
+from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace, net
 from bayesrank.inference.fits.penalty import checked_precision
 from bayesrank.inference.fits.zero_sum import (
     NormalScores,
@@ -96,7 +96,7 @@ class PairCounts(ZeroSumScores):
         gradient[:, :size] += self.prior.gradient(point[:, :size])
         if self.tie_precision and likelihood.start is not None:
             pull = self.tie_precision * (point[:, size] - self.tie_mean)
-            gradient[:, size] -= np.where(likelihood.held(point), 0.0, pull)
+            gradient[:, size] -= np.where(likelihood.at_end(point[:, size]), 0.0, pull)
         return gradient, lambda: self._information(point, found)
 
     def _information(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
@@ -107,7 +107,7 @@ class PairCounts(ZeroSumScores):
         diagonal = diagonals(matrix)
         diagonal[:, :size] += curvature.sum(axis=-1) + self.prior.precision[:, np.newaxis]
         if p > size:
-            held = self.likelihood.held(point)
+            held = self.likelihood.at_end(point[:, size])
             cross = np.where(held[:, np.newaxis], 0.0, net(derivatives[3]))
             matrix[:, :size, size] = matrix[:, size, :size] = cross
             bend = derivatives[4].sum(axis=(-1, -2)) + self.tie_precision
@@ -154,29 +154,10 @@ def pair_counts(
 ) -> PairCounts:
     """Build the log-posterior of paired comparisons under normal priors.
 
-    Parameters
-    ----------
-    likelihood : PairLikelihood
-        Of one pair, for example :func:`~bayesrank.inference.fits.pairs.bradley_terry`.
-    wins : array_like of shape (..., system, opponent)
-        ``wins[..., i, j]``: how often i beat j. Leading axes are resamples.
-    ties : array_like of shape (..., system, opponent), default 0
-        Symmetric tie counts.
-    prior_mean : array_like, broadcastable to (..., system), default 0
-        Means of a normal prior on the zero-sum scores.
-    prior_precision : array_like, broadcastable to (...), default 0
-        Precision of that prior; 0 gives the maximum-likelihood estimate.
-    tie_mean, tie_precision : float, default 0
-        Normal prior on the tie parameter, as far as its range goes; a precision of 0 is flat.
-
-    Returns
-    -------
-    PairCounts
-
-    Raises
-    ------
-    ValueError
-        If a precision is negative, or a fixed tie strength leaves no room for ties.
+    For ``wins[..., i, j]``, how often i beat j, and symmetric ties, both of shape (..., system,
+    opponent), where leading axes are resamples. Prior means of the zero-sum scores are of shape
+    (..., system), precisions of shape (...); a precision of 0 is flat. A ValueError says that one
+    is negative, or that a fixed tie strength leaves no room for ties.
     """
     checked_precision("tie_precision", tie_precision)
     won, tied = likelihood.sides(wins, ties)
@@ -187,18 +168,10 @@ def pair_counts(
 def fit_pairs(
     likelihood: PairLikelihood, wins: ArrayLike, ties: ArrayLike = 0.0, **priors: Any
 ) -> Fit:
-    """Fit a model of paired comparisons with normal priors, by Newton's method.
+    """Fit a model of paired comparisons with the normal priors of :func:`pair_counts`.
 
-    Parameters
-    ----------
-    likelihood, wins, ties, **priors
-        As in :func:`pair_counts`.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: the scores, which sum to zero, then the tie parameter where it is
-        estimated. ``parameters["tie_strength"]`` is its exponential.
+    Free coordinates are the scores, which sum to zero, then the tie parameter where it is
+    estimated; ``parameters["tie_strength"]`` is its exponential.
 
     Examples
     --------
@@ -216,17 +189,31 @@ def fit_pairs(
         tables = tables + _IRRATIONAL[0] * problem.won + _IRRATIONAL[1] * problem.tied
     return fit_scores(
         problem,
-        start_of(problem),
+        _start_of(problem),
         np.shape(wins)[:-2],
         totals=totals,
         pairs=tables,
         exists=problem.exists,
-        unpack=partial(_unpack, size=problem.size, log_tie=likelihood.log_tie),
-        displace=np.add if likelihood.lowest_tie != 0.0 else displace_threshold,
+        unpack=partial(name_parameters, size=problem.size, names=likelihood.names),
+        displace=partial(displace, positive=likelihood.positive),
     )
 
 
-def start_of(problem: PairCounts) -> Array:
+def name_parameters(
+    free: Array,
+    *,
+    size: int,
+    n_effects: int = 0,
+    names: Callable[[Array, Array], dict[str, Array]],
+) -> dict[str, Array]:
+    """Name the scores, coefficients of covariates, and what shared parameters stand for."""
+    named = {"score": free[..., :size]}
+    if n_effects:
+        named["effect"] = free[..., size : size + n_effects]
+    return named | names(named["score"], free[..., size + n_effects :])
+
+
+def _start_of(problem: PairCounts) -> Array:
     """Return where to begin, of shape (resample, p)."""
     likelihood, points, played = problem.likelihood, problem.points, problem.played
     ties = 2.0 * problem.tied.sum(axis=-1)
@@ -238,12 +225,8 @@ def start_of(problem: PairCounts) -> Array:
         return scores * (likelihood.unit * _strength_of_log_odds(scores))
     n_sides = played.sum(axis=-1)
     share = ties.sum(axis=-1) / np.where(n_sides > 0.0, n_sides, 1.0)
-    if problem.tie_precision:
-        # A proper prior keeps the parameter from every infinite end.
-        share = np.clip(share, 0.0 if np.isfinite(likelihood.lowest_tie) else 0.01, 0.99)
-    with np.errstate(divide="ignore"):  # no ties, or nothing else
-        factor, tie = likelihood.start(share)
-    return np.column_stack([scores * factor[:, np.newaxis], tie])
+    factor, tie = likelihood.begin(share, proper=problem.tie_precision > 0.0)
+    return np.concatenate([scores * factor[:, np.newaxis], tie], axis=1)
 
 
 def _strength_of_log_odds(log_odds: Array) -> Array:
@@ -256,21 +239,3 @@ def _strength_of_log_odds(log_odds: Array) -> Array:
     size = log_odds.shape[-1]
     spread = (log_odds**2).sum(axis=-1, keepdims=True) / size
     return (1.0 - 1.0 / size) * (1.0 + spread / 60.0)
-
-
-def _unpack(free: Array, *, size: int, log_tie: float | None) -> dict[str, Array]:
-    """Name the scores, and the tie strength where the model has one."""
-    named = {"score": free[..., :size]}
-    if free.shape[-1] > size:
-        named["tie_strength"] = np.exp(free[..., size])
-    elif log_tie is not None:
-        named["tie_strength"] = np.full(free.shape[:-1], np.exp(log_tie))
-    return named
-
-
-def displace_threshold(free: Array, deviations: Array) -> Array:
-    """Move log kappa in proportion, which agrees to first order and keeps kappa above 1."""
-    moved = free + deviations
-    inside = inner_threshold(free[..., -1])
-    moved[..., -1] = free[..., -1] * np.exp(deviations[..., -1] / inside)
-    return moved

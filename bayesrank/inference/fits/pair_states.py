@@ -15,10 +15,9 @@ References
    Series B 71 (2009). https://doi.org/10.1111/j.1467-9868.2008.00700.x
 """
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit, zero_sum
 from bayesrank.inference.fits.newton import maximise
 from bayesrank.inference.fits.pair_counts import fit_pairs
-from bayesrank.inference.fits.pair_rows import PairRows, displace
+from bayesrank.inference.fits.pair_rows import PairRows, Sums, pair_rows
 from bayesrank.inference.fits.pairs import Array, PairLikelihood
 from bayesrank.inference.fits.state_tree import BlockTree, StateTree
 from bayesrank.inference.fits.vote_likelihoods import TwoSided
@@ -57,14 +56,14 @@ class StateRows(PairRows):
     ----------
     tree : StateTree
         The states.
-    precisions : numpy.ndarray of shape (state,)
+    step_precision : numpy.ndarray of shape (state,)
         Of the steps; zeros for the likelihood alone.
     root_mean : numpy.ndarray of shape (system,)
         Prior mean of the scores of the root.
     """
 
     tree: StateTree
-    precisions: Array
+    step_precision: Array
     root_mean: Array
 
     @property
@@ -74,7 +73,7 @@ class StateRows(PairRows):
 
     def scale(self, point: Array) -> Array:
         """Return the largest number of votes on a score, plus the precision of its steps."""
-        steps = np.diag(self.tree.matrix(self.precisions)).max()
+        steps = np.diag(self.tree.matrix(self.step_precision)).max()
         return np.array([self._largest_count + steps])
 
     def _steps(self, point: Array) -> Array:
@@ -87,54 +86,51 @@ class StateRows(PairRows):
     def value(self, point: Array) -> float:
         """Return the objective at one point, of shape (1, p)."""
         squares = (self._steps(point) ** 2).sum(axis=1)
-        return super().value(point) - 0.5 * float(self.precisions @ squares)
+        return super().value(point) - 0.5 * float(self.step_precision @ squares)
 
-    def _parts(self, point: Array) -> tuple[Array, Array, Array, Array]:
-        """Return gradient, blocks of the information of the likelihood, border and corner."""
-        key = point.tobytes()
-        if key not in self._last_parts:
-            sums, n, n_states = self.sums(point[0]), self.width, self.tree.n_states
-            pairs = sums.pairs.reshape(n_states, n, n)
-            blocks = pairs + pairs.swapaxes(1, 2)
-            np.einsum("sii->si", blocks)[...] += sums.diagonal.reshape(n_states, n)
-            pull = self.precisions[:, np.newaxis] * self._steps(point)
-            slopes = sums.gradient[: self.size].reshape(n_states, n)
-            slopes -= pull
-            np.add.at(slopes, self.tree.parent[1:], pull[1:])
-            border = sums.cross.reshape(n_states, n, -1)
-            self._last_parts.clear()
-            self._last_parts[key] = sums.gradient, blocks, border, sums.corner
-        return self._last_parts[key]
+    def _gradient(self, point: Array) -> Array:
+        """Return the gradient of the objective, of shape (p,)."""
+        gradient, pull = self.sums(point[0]).gradient.copy(), self._steps(point)
+        pull *= self.step_precision[:, np.newaxis]
+        slopes = gradient[: self.size].reshape(self.tree.n_states, -1)
+        slopes -= pull
+        np.add.at(slopes, self.tree.parent[1:], pull[1:])
+        return gradient
 
-    @cached_property
-    def _last_parts(self) -> dict[bytes, tuple[Array, Array, Array, Array]]:
-        return {}
+    def _blocks(self, sums: Sums) -> Array:
+        """Return the information of the likelihood on the scores of each state."""
+        pairs = sums.pairs.reshape(self.tree.n_states, self.width, self.width)
+        blocks = pairs + pairs.swapaxes(1, 2)
+        np.einsum("sii->si", blocks)[...] += sums.diagonal.reshape(-1, self.width)
+        return blocks
 
     def expand(self, point: Array) -> tuple[Array, Any]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
-        gradient, blocks, border, corner = self._parts(point)
+        sums, n = self.sums(point[0]), self.width
 
         def information() -> Array:
-            n, cross = self.width, border.reshape(self.size, -1)
-            steps = np.kron(self.tree.matrix(self.precisions), np.eye(n))
-            for state, block in enumerate(blocks):
+            steps = np.kron(self.tree.matrix(self.step_precision), np.eye(n))
+            for state, block in enumerate(self._blocks(sums)):
                 place = slice(state * n, (state + 1) * n)
                 steps[place, place] += block
-            return np.block([[steps, cross], [cross.T, corner]])[np.newaxis]
+            return np.block([[steps, sums.cross], [sums.cross.T, sums.corner]])[np.newaxis]
 
-        return gradient[np.newaxis].copy(), information
+        return self._gradient(point)[np.newaxis], information
 
     def factored(self, point: Array) -> BlockTree:
         """Return the factored negative Hessian."""
-        _, blocks, border, corner = self._parts(point)
-        return BlockTree.factor(self.tree, self.precisions, blocks, border, corner)
+        sums = self.sums(point[0])
+        border = sums.cross.reshape(self.tree.n_states, self.width, -1)
+        return BlockTree.factor(
+            self.tree, self.step_precision, self._blocks(sums), border, sums.corner
+        )
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
-        gradient, size = self._parts(point)[0], self.size
+        gradient, size = self._gradient(point), self.size
         slopes = gradient[:size].reshape(self.tree.n_states, -1)
         scores, shared = self.factored(point).solve(slopes, gradient[size:])
-        return self.shortened(point, np.append(scores.ravel(), shared)[np.newaxis])
+        return self.shortened(point, np.append(scores, shared)[np.newaxis])
 
     def held_rows(self, point: Array) -> Array:
         """Return that the scores of each state have a sum, of shape (resample, p, state)."""
@@ -143,8 +139,12 @@ class StateRows(PairRows):
 
     def at_scale(self, scale: float) -> "StateRows":
         """Return the problem with another scale of steps."""
-        precisions = self.tree.precisions(scale, self.precisions[0])
-        return replace(self, precisions=precisions)
+        return replace(self, step_precision=self.tree.precisions(scale, self.step_precision[0]))
+
+    def vote_by_vote(self, likelihood: PairLikelihood, votes: VoteRows, design: Design) -> PairRows:
+        """Return the likelihood of votes that are not merged, without priors."""
+        flat = replace(self.without_priors(), step_precision=np.zeros_like(self.step_precision))
+        return replace(flat, likelihood=TwoSided(likelihood, votes), data=votes, design=design)
 
 
 class _At(NamedTuple):
@@ -215,126 +215,73 @@ def fit_states(
     step_precision: float = 0.0,
     prior_mean: Array | float = 0.0,
     prior_precision: float = 1.0,
-    tie_mean: float = 0.0,
-    tie_precision: float = 0.0,
-    effect_mean: float = 0.0,
-    effect_precision: float = 0.0,
-) -> StateFit:
-    """Fit scores that step along a tree of states.
+    shared_mean: float = 0.0,
+    shared_precision: float = 0.0,
+    **effect_prior: float,
+) -> Fit:
+    """Fit scores that step along a tree of states; see the module.
 
-    Parameters
-    ----------
-    likelihood : PairLikelihood
-        Of one battle.
-    data : Battles
-        The battles.
-    state : numpy.ndarray of int and shape (battle,)
-        The state of each.
-    tree : StateTree
-        How the scores step.
-    unpack : callable
-        Names points of shape (..., p): the scores of all states, the coefficients, then the tie
-        parameter where it is estimated.
-    design : Design
-        Covariates of battles.
-    step : str
-        What the scale of the steps is called.
-    step_sd : float, optional
-        The scale of the steps; estimated by default.
-    step_precision : float, default 0
-        Half-normal prior on it; 0 is flat.
-    prior_mean, prior_precision
-        Normal prior on the scores of the root.
-    tie_mean, tie_precision, effect_mean, effect_precision
-        Normal priors on the tie parameter and on the coefficients.
-
-    Returns
-    -------
-    StateFit
-        With the likelihood of single rows as ``rows``.
+    `state` is that of each battle. `unpack` names points of shape (..., p): the scores of all
+    states, the coefficients, then the tie parameter where it is estimated. The scale of the steps,
+    called `step`, is `step_sd` or, without it, estimated under a half-normal prior of precision
+    `step_precision`, 0 for a flat one. The prior is that on the scores of the root; other priors
+    are those of :func:`~bayesrank.inference.fits.pair_rows.pair_rows`.
     """
-    votes = state_votes(data, state)
-    n, n_states, k = len(data.systems), tree.n_states, design.shape[1]
+    votes, n, n_states = VoteRows.of(data), len(data.systems), tree.n_states
+    at = state.astype(np.int64) * n
+    votes = replace(votes, first=at + votes.first, second=at + votes.second)
+    k = design.shape[1]
+    merged = votes if k else _merged(votes, n * n_states)
+    ties = {"shared_mean": shared_mean, "shared_precision": shared_precision}
+    some = design if k else Design.empty(len(merged.first))
     means = np.broadcast_to(np.asarray(prior_mean, dtype=float), n)
-    nothing = NormalScores(np.zeros((1, n_states * n)), np.zeros(1))
-    shared = [np.full(int(likelihood.start is not None), at) for at in (tie_mean, tie_precision)]
-
-    def rows(votes: VoteRows, design: Design, precisions: Array) -> StateRows:
-        bound = TwoSided(likelihood, votes)
-        priors = (effect_mean, effect_precision, shared[0], shared[1])
-        steps = (tree, precisions, means - means.mean())
-        return StateRows(nothing, bound, votes, design, *priors, *steps)
-
-    merged = votes if k else _merged(votes, n, n_states)
-    problem = rows(merged, design if k else Design.empty(len(merged.first)), np.ones(n_states))
-    problem = replace(problem, precisions=tree.precisions(1.0, prior_precision))
+    problem = pair_rows(likelihood, merged, some, **ties, **effect_prior).extended(
+        StateRows,
+        prior=NormalScores(np.zeros((1, n_states * n)), np.zeros(1)),
+        tree=tree,
+        step_precision=tree.precisions(1.0, prior_precision),
+        root_mean=means - means.mean(),
+    )
     pooled = fit_pairs(
         likelihood,
         data.wins,
         data.ties,
         prior_precision=prior_precision,
-        tie_mean=tie_mean,
-        tie_precision=tie_precision,
+        tie_mean=shared_mean,
+        tie_precision=shared_precision,
     )
     start = np.concatenate([np.tile(pooled.score, n_states), np.zeros(k), pooled.free[n:]])
     grid, width = _over_scales(problem, start, step_sd, step_precision)
     best = max(grid, key=lambda each: each.density)
-    final = problem.at_scale(np.exp(best.log_scale))
-    optimum = maximise(final, best.point[np.newaxis])
     scale = np.exp(best.log_scale)
+    final = problem.at_scale(scale)
 
     def named(free: Array) -> dict[str, Array]:
         return {**unpack(free), step: np.full(free.shape[:-1], scale)}
 
-    alone = replace(final, precisions=np.zeros(n_states), effect_precision=0.0)
-    alone = replace(alone, shared_precision=np.zeros_like(alone.shared_precision))
-    single = partial(_single, alone, likelihood, votes, design)
-    return StateFit.at(
-        final,
-        optimum,
-        (),
-        named,
-        displace=partial(displace, positive=final.likelihood.positive),
-        rows=single,
+    return final.fit_at(
+        maximise(final, best.point[np.newaxis]),
+        StateFit,
+        unpack=named,
+        exists=True,
+        rows=partial(final.vote_by_vote, likelihood, votes, design),
         grid=grid,
         width=width,
         step=step,
     )
 
 
-def _single(
-    alone: StateRows, likelihood: PairLikelihood, votes: VoteRows, design: Design
-) -> StateRows:
-    """Return the likelihood without priors, vote by vote."""
-    return replace(alone, likelihood=TwoSided(likelihood, votes), data=votes, design=design)
-
-
-def state_votes(data: Battles, state: NDArray[np.integer[Any]]) -> VoteRows:
-    """Return votes on systems as they are in a state, numbered state by state."""
-    votes = VoteRows.of(data)
-    at = state.astype(np.int64) * len(data.systems)
-    return replace(votes, first=at + votes.first, second=at + votes.second)
-
-
-def _merged(votes: VoteRows, n: int, n_states: int) -> VoteRows:
-    """Return one row for all equal votes of a state."""
-    parts, order = [], np.argsort(votes.first // n, kind="stable")
-    ends = np.searchsorted(votes.first[order] // n, np.arange(n_states + 1))
-    for state, (low, high) in enumerate(itertools.pairwise(ends)):
-        rows = order[low:high]
-        part = VoteRows(
-            votes.systems,
-            votes.first[rows] - state * n,
-            votes.second[rows] - state * n,
-            np.sign(votes.outcome[rows]),
-            np.zeros(len(rows), dtype=np.bool_),
-            votes.weight[rows],
-        ).merged()
-        parts.append((part.first + state * n, part.second + state * n, part.outcome, part.weight))
-    first, second, outcome, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return VoteRows(
-        votes.systems, first, second, outcome, np.zeros(len(first), dtype=np.bool_), weight
-    )
+def _merged(votes: VoteRows, size: int) -> VoteRows:
+    """Return one row for all votes on the same two of many scores with the same winner."""
+    turned = votes.first > votes.second
+    low, high = np.where(turned, (votes.second, votes.first), (votes.first, votes.second))
+    outcome = np.where(turned, -1, 1) * np.sign(votes.outcome)
+    cells, number = np.unique((low * size + high) * 3 + outcome + 1, return_inverse=True)
+    weight = np.bincount(number, votes.weight)
+    cells, weight = cells[weight > 0.0], weight[weight > 0.0]
+    pair, outcome = np.divmod(cells, 3)
+    bad = np.zeros(len(cells), dtype=np.bool_)
+    return VoteRows(votes.systems, *np.divmod(pair, size), outcome - 1, bad, weight)
 
 
 def _over_scales(
@@ -349,7 +296,7 @@ def _over_scales(
         here = problem.at_scale(scale)
         point = maximise(here, last[0][np.newaxis]).point
         last[0], tree = point[0], here.factored(point)
-        steps = np.linalg.slogdet(problem.tree.matrix(here.precisions))[1]
+        steps = np.linalg.slogdet(problem.tree.matrix(here.step_precision))[1]
         density = here.value(point) + 0.5 * ((n - 1) * steps - tree.log_determinant)
         # The prior of the scale, and that its logarithm is what varies.
         density += log_scale - 0.5 * step_precision * scale**2

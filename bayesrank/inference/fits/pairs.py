@@ -106,16 +106,42 @@ class PairLikelihood:
             return ahead, np.float64(self.log_tie or 0.0)
         return ahead, point[:, -1:, np.newaxis]
 
-    def held(self, point: Array) -> NDArray[np.bool_]:
-        """Say where the tie parameter is at an end of its range."""
-        return (point[:, -1] == self.lowest_tie) | np.isinf(point[:, -1])
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether the tie parameter must be positive, of shape (1,); none where it is not free."""
+        return np.full(int(self.start is not None), self.lowest_tie == 0.0)
+
+    def at_end(self, tie: Array) -> NDArray[np.bool_]:
+        """Say where a tie parameter is at an end of its range, where it is held."""
+        return (tie == self.lowest_tie) | np.isinf(tie)
+
+    def begin(self, share: Array, *, proper: bool) -> tuple[Array, Array]:
+        """Return what `start` does, the tie parameter as a column, without one where there is none.
+
+        A proper prior keeps it from infinite ends.
+        """
+        if self.start is None:
+            return np.ones_like(share), np.zeros((len(share), 0))
+        if proper:
+            share = np.clip(share, 0.0 if np.isfinite(self.lowest_tie) else 0.01, 0.99)
+        with np.errstate(divide="ignore"):  # no ties, or nothing else
+            factor, tie = self.start(share)
+        return factor, tie[:, np.newaxis]
+
+    def names(self, score: Array, tie: Array) -> dict[str, Array]:
+        """Name the tie strength, where there is one, for a parameter of shape (..., 0 or 1)."""
+        if tie.shape[-1]:
+            return {"tie_strength": np.exp(tie[..., 0])}
+        if self.log_tie is None:
+            return {}
+        return {"tie_strength": np.full(score.shape[:-1], np.exp(self.log_tie))}
 
     def slopes(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
         """Return the gradient, of shape (resample, p), from the derivatives of pairs."""
         scores = net(derivatives[0])
         if self.start is None:
             return scores
-        tie = np.where(self.held(point), 0.0, derivatives[2].sum(axis=(-1, -2)))
+        tie = np.where(self.at_end(point[:, -1]), 0.0, derivatives[2].sum(axis=(-1, -2)))
         return np.concatenate([scores, tie[:, np.newaxis]], axis=-1)
 
     def gradient(self, point: Array, wins: Array, ties: Array) -> Array:
@@ -126,6 +152,18 @@ class PairLikelihood:
         won, tied = self.sides(wins, ties)
         arguments = self.arguments(point[np.newaxis], won.shape[-1])
         return self.slopes(point[np.newaxis], self.derivatives(won, tied, *arguments))
+
+
+def displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> Array:
+    """Move a point; the last coordinates, where positive, in proportion.
+
+    That agrees to first order and keeps them positive.
+    """
+    moved = free + deviations
+    for column in free.shape[-1] - len(positive) + np.flatnonzero(positive):
+        inside = inner_threshold(free[..., column])
+        moved[..., column] = free[..., column] * np.exp(deviations[..., column] / inside)
+    return moved
 
 
 def net(slopes: Array) -> Array:

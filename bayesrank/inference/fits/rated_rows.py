@@ -18,9 +18,9 @@ References
    https://doi.org/10.1080/01621459.1993.10594284
 """
 
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,41 +28,25 @@ from numpy.typing import NDArray
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit, anchored
-from bayesrank.inference.fits.newton import GRADIENT_TOLERANCE, Optimum
-from bayesrank.inference.fits.pair_rows import (
-    Names,
-    PairRows,
-    displace,
-    name_votes,
-    pair_rows,
-    start_of_votes,
-)
+from bayesrank.inference.fits.newton import Optimum, maximise
+from bayesrank.inference.fits.pair_counts import name_parameters
+from bayesrank.inference.fits.pair_rows import PairRows, pair_rows, start_of_votes
 from bayesrank.inference.fits.pairs import Array
 from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel
-from bayesrank.inference.fits.zero_sum import NormalScores
 
 # Degrees of freedom of the scales of judges, as of the scales of questions.
 DF = 2.0
-_LAST_STEP, _MOST_STEPS, _MOST_HALVINGS = 1e-9, 100, 40
 # Accuracy of the scales of judges.
 _SCALE_TOLERANCE, _MOST_ROUNDS = 1e-7, 200
 
 
-class Joint(NamedTuple):
-    """A quadratic expansion of the joint log-density.
+@dataclass(frozen=True)
+class Joint:
+    """A quadratic expansion of the joint log-density, and what is left without the judges.
 
-    Attributes
-    ----------
-    gradient : numpy.ndarray of shape (p,)
-        In scores, coefficients and thresholds.
-    own : numpy.ndarray of shape (2, judge)
-        In the effects of judges.
-    matrix : numpy.ndarray of shape (p, p)
-        Minus the second derivatives in the former.
-    blocks : numpy.ndarray of shape (judge, 2, 2)
-        Minus those in the effects of each judge.
-    cross : numpy.ndarray of shape (p, 2, judge)
-        Minus the mixed ones.
+    `gradient`, of shape (p,), and `matrix`, (p, p), minus the second derivatives, are those in
+    scores, coefficients and thresholds, of which `held`, (p, 1), is held. `own`, (2, judge), and
+    `blocks`, (judge, 2, 2), are those in the effects of judges, `cross`, (p, 2, judge), the mixed.
     """
 
     gradient: Array
@@ -70,104 +54,130 @@ class Joint(NamedTuple):
     matrix: Array
     blocks: Array
     cross: Array
+    held: Array
 
-    def eliminated(self, held: Array) -> "Eliminated":
-        """Eliminate the effects of judges."""
-        columns = np.ascontiguousarray(self.cross.transpose(2, 1, 0))
-        solved = np.linalg.solve(self.blocks, columns)
+    @cached_property
+    def solved(self) -> Array:
+        """What the blocks make of the mixed derivatives, of shape (judge, 2, p)."""
+        return np.linalg.solve(self.blocks, self.cross.transpose(2, 1, 0))
+
+    @cached_property
+    def schur(self) -> Array:
+        """Minus the second derivatives with the effects of judges eliminated, (p, p)."""
         p = len(self.gradient)
-        schur = anchored(self.matrix, held) - columns.reshape(-1, p).T @ solved.reshape(-1, p)
-        return Eliminated(self, solved, schur)
+        return self.matrix - self.cross.transpose(0, 2, 1).reshape(p, -1) @ self.solved.reshape(
+            -1, p
+        )
 
-
-class Eliminated(NamedTuple):
-    """An expansion with the effects of judges eliminated.
-
-    Attributes
-    ----------
-    joint : Joint
-        The expansion.
-    solved : numpy.ndarray of shape (judge, 2, p)
-        What the blocks make of the mixed derivatives.
-    schur : numpy.ndarray of shape (p, p)
-        Minus the second derivatives in the other parameters that are left, anchored along what is
-        held.
-    """
-
-    joint: Joint
-    solved: Array
-    schur: Array
-
-    def step(self) -> tuple[Array, Array]:
-        """Return Newton's step in the other parameters and in the effects of judges."""
-        own = self.joint.own.T
-        right = self.joint.gradient - np.einsum("nkp,nk->p", self.solved, own)
-        found = np.linalg.solve(self.schur, right)
-        effects = np.linalg.solve(self.joint.blocks, own[:, :, np.newaxis])[:, :, 0]
-        return found, (effects - self.solved @ found).T
+    def step(self) -> Array | None:
+        """Return Newton's step, in the effects of judges too; None if not all curve downwards."""
+        try:
+            np.linalg.cholesky(self.blocks)
+            np.linalg.cholesky(anchored(self.schur, self.held))
+        except np.linalg.LinAlgError:
+            return None
+        own = self.own.T
+        right = self.gradient - np.einsum("nkp,nk->p", self.solved, own)
+        found = np.linalg.solve(anchored(self.schur, self.held), right)
+        effects = np.linalg.solve(self.blocks, own[:, :, np.newaxis])[:, :, 0]
+        return np.append(found, (effects - self.solved @ found).T)
 
     def variances(self) -> Array:
         """Return the variances of the effects of judges, of shape (2, judge)."""
-        inner = np.linalg.inv(self.joint.blocks)
-        spread = self.solved @ np.linalg.inv(self.schur)
-        through = np.einsum("nkp,nkp->kn", spread, self.solved)
-        return np.einsum("nkk->kn", inner) + through
+        inner = np.linalg.inv(self.blocks)
+        spread = self.solved @ np.linalg.inv(anchored(self.schur, self.held))
+        return np.einsum("nkk->kn", inner) + np.einsum("nkp,nkp->kn", spread, self.solved)
+
+    def drawn(self, moves: Array) -> Array:
+        """Draw deviations of effects of judges given those of the others, (draw, 2, judge)."""
+        rng = np.random.default_rng(len(self.blocks))
+        roots = np.linalg.cholesky(np.linalg.inv(self.blocks))
+        normals = rng.standard_normal((*moves.shape[:-1], len(self.blocks), 2))
+        found = np.einsum("nkl,...nl->...nk", roots, normals)
+        found -= np.einsum("nkp,...p->...nk", self.solved, moves)
+        return found.swapaxes(-1, -2)
 
 
 @dataclass(frozen=True)
 class RatedRows(PairRows):
-    """The penalised log-likelihood of votes of judges, whose effects are at hand.
+    """The penalised log-likelihood of votes of judges, joint with the effects of the judges.
+
+    The free coordinates are those of votes, whose information is that with the effects eliminated.
+    Points may have the effects behind them: log reliabilities, then biases.
 
     Attributes
     ----------
     judge : numpy.ndarray of int and shape (vote,)
         Who judged.
     effects : numpy.ndarray of shape (2, judge)
-        Log reliabilities and biases.
-    precision : numpy.ndarray of shape (2,)
+        Log reliabilities and biases at points without any.
+    effect_precision : numpy.ndarray of shape (2,)
         Of their normal distributions.
     """
 
     judge: NDArray[np.integer[Any]] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     effects: Array = field(default_factory=lambda: np.zeros((2, 0)))
-    precision: Array = field(default_factory=lambda: np.ones(2))
+    effect_precision: Array = field(default_factory=lambda: np.ones(2))
+
+    def of_judges(self, point: Array) -> Array:
+        """Return the effects of judges at a point of shape (p,) or longer."""
+        own = point[self.size + len(self.mean) :]
+        return own.reshape(self.effects.shape) if len(own) else self.effects
 
     def predictors(self, point: Array, some: Rows) -> tuple[Array, Array, Array]:
         """Return what the judges see of the differences of votes."""
         ahead, level, shared = super().predictors(point, some)
-        log_reliability, bias = self.effects[:, self.judge[some]]
+        log_reliability, bias = self.of_judges(point)[:, self.judge[some]]
         return np.exp(log_reliability) * ahead + bias, level, shared
 
     def terms(self, point: Array, some: Rows) -> Terms:
         """Return the derivatives of votes in the differences before the judges see them."""
-        seen = super().terms(point, some)
-        reliability = np.exp(self.effects[0, self.judge[some]])
-        return seen._replace(
-            slope=reliability * seen.slope,
-            bend=reliability**2 * seen.bend,
-            mixed=reliability[:, np.newaxis] * seen.mixed,
-        )
+        slope, bend = super().terms(point, some)
+        reliability = np.exp(self.of_judges(point)[0, self.judge[some]])
+        slope[0] *= reliability
+        bend[0] *= reliability
+        bend[:, 0] *= reliability
+        return Terms(slope, bend)
 
     def value(self, point: Array) -> float:
         """Return the joint log-density at one point, of shape (1, p)."""
-        penalty = (self.precision[:, np.newaxis] * self.effects**2).sum()
+        penalty = (self.effect_precision @ self.of_judges(point[0]) ** 2).sum()
         return super().value(point) - 0.5 * float(penalty)
 
+    def expand(self, point: Array) -> tuple[Array, Any]:
+        """Return the gradient, and a function for the negative Hessian without the judges."""
+        joint = self.joint(point[0])
+        gradient = np.append(joint.gradient, joint.own)[np.newaxis, : point.shape[1]]
+        return gradient, lambda: joint.schur[np.newaxis]
+
+    def newton(self, point: Array) -> Array:
+        """Return the Newton step of all, halved until the density rises, of shape (1, p).
+
+        Where it curves upwards, without the second derivatives of what the judges see.
+        """
+        for exact in (True, False):
+            step = self.joint(point[0], exact=exact).step()
+            if step is not None:
+                return self.shortened(point, step[np.newaxis])
+        return np.full(point.shape, np.nan)
+
     def joint(self, point: Array, *, exact: bool = True) -> Joint:
-        """Expand the joint log-density at a point of shape (p,).
+        """Expand the joint log-density at a point of shape (p,) or longer.
 
         Without `exact` as far as it is never negative: without the second derivatives of what the
         judges see.
         """
-        gradient, information = self.expand(point[np.newaxis])
-        n, p = self.effects.shape[1], len(point)
+        gradient, information = super().expand(point[np.newaxis])
+        effects, p = self.of_judges(point), gradient.shape[1]
+        n = effects.shape[1]
         own, blocks = np.zeros((2, n)), np.zeros((n, 2, 2))
         cross = np.zeros((p, 2, n))
         for some in self.blocks:
             self._add_judges(point, some, own, blocks, cross, exact=exact)
-        own -= self.precision[:, np.newaxis] * self.effects
-        blocks += np.diag(self.precision)
-        return Joint(gradient[0], own, information()[0], blocks, cross)
+        own -= self.effect_precision[:, np.newaxis] * effects
+        blocks += np.diag(self.effect_precision)
+        held = self.held_rows(gradient)[0]
+        return Joint(gradient[0], own, information()[0], blocks, cross, held)
 
     def _add_judges(
         self, point: Array, some: Rows, own: Array, blocks: Array, cross: Array, *, exact: bool
@@ -175,73 +185,29 @@ class RatedRows(PairRows):
         """Add what a block of votes tells of the effects of judges."""
         n, size = own.shape[1], self.size
         judge, x = self.judge[some], self.design[some]
-        seen = PairRows.terms(self, point, some)
-        reliability = np.exp(self.effects[0, judge])
-        lead = self.predictors(point, some)[0] - self.effects[1, judge]
-        twist = seen.slope if exact else np.zeros(len(lead))
+        (slope, *_), bends = super().terms(point, some)
+        bend, mixed = bends[0, 0], bends[0, len(bends) - self.n_shared :]
+        log_reliability, bias = self.of_judges(point)[:, judge]
+        reliability = np.exp(log_reliability)
+        lead = self.predictors(point, some)[0] - bias
+        twist = slope if exact else np.zeros(len(lead))
 
         def by_judge(values: Array) -> Array:
             return np.bincount(judge, values, n)
 
-        own += [by_judge(seen.slope * lead), by_judge(seen.slope)]
-        blocks[:, 0, 0] += by_judge(seen.bend * lead**2 - twist * lead)
-        both = by_judge(seen.bend * lead)
-        blocks[:, 0, 1] += both
-        blocks[:, 1, 0] += both
-        blocks[:, 1, 1] += by_judge(seen.bend)
-        weights = (seen.bend * lead * reliability - twist * reliability, seen.bend * reliability)
+        own += [by_judge(slope * lead), by_judge(slope)]
+        both = by_judge(bend * lead)
+        blocks += np.array(
+            [[by_judge(bend * lead**2 - twist * lead), both], [both, by_judge(bend)]]
+        ).T
+        weights = (bend * lead - twist) * reliability, bend * reliability
         sides = (self.data.first[some], 1.0), (self.data.second[some], -1.0)
-        for k, (weight, scale) in enumerate(zip(weights, (lead, None), strict=True)):
+        for k, (weight, scale) in enumerate(zip(weights, (lead, 1.0), strict=True)):
             for side, sign in sides:
                 cell = side.astype(np.int64) * n + judge
                 cross[:size, k] += sign * np.bincount(cell, weight, size * n).reshape(size, n)
-            shared = seen.mixed if scale is None else seen.mixed * scale[:, np.newaxis]
-            for row, column in enumerate(np.hstack([x * weight[:, np.newaxis], shared]).T):
-                cross[size + row, k] += by_judge(column)
-
-    def information(self, point: Array) -> Array:
-        """Return the negative Hessian with the effects of judges eliminated, (1, p, p)."""
-        held = self.held_rows(point)[0]
-        matrix = self.joint(point[0]).eliminated(held).schur
-        # Without what anchored the sum of the scores.
-        own = self.expand(point)[1]()[0]
-        return (matrix - anchored(own, held) + own)[np.newaxis]
-
-    def moved(self, point: Array, *, exact: bool) -> "tuple[Array, RatedRows, float] | None":
-        """Return where a Newton step leads, and how far it goes; None where it leads nowhere."""
-        expansion = self.joint(point, exact=exact)
-        if not _all_positive(expansion.blocks):
-            return None
-        found = expansion.eliminated(self.held_rows(point[np.newaxis])[0])
-        try:
-            np.linalg.cholesky(found.schur)
-        except np.linalg.LinAlgError:
-            return None
-        step, effects = found.step()
-        far = max(np.abs(step).max(), np.abs(effects).max())
-        now, last = self.value(point[np.newaxis]), len(step) - self.n_shared
-        bounded = self.likelihood.positive & (step[last:] < 0.0)
-        room = 0.5 * point[last:][bounded] / -step[last:][bounded]
-        share = min(1.0, room.min(initial=1.0))
-        for _ in range(_MOST_HALVINGS):
-            there = point + share * step
-            problem = replace(self, effects=self.effects + share * effects)
-            if far < _LAST_STEP or problem.value(there[np.newaxis]) >= now:
-                return there, problem, share * far
-            share *= 0.5
-        return None
-
-    def climb(self, point: Array) -> "tuple[Array, RatedRows, bool, int]":
-        """Maximise the joint density given the scales of the judges."""
-        problem = self
-        for number in range(1, _MOST_STEPS + 1):
-            moved = problem.moved(point, exact=True) or problem.moved(point, exact=False)
-            if moved is None:
-                return point, problem, False, number
-            point, problem, far = moved
-            if far < _LAST_STEP:
-                return point, problem, True, number
-        return point, problem, False, _MOST_STEPS
+            for row, column in enumerate((*(weight * x.T), *(scale * mixed)), size):
+                cross[row, k] += by_judge(column)
 
 
 def fit_rated_rows(
@@ -249,97 +215,62 @@ def fit_rated_rows(
     data: Battles,
     design: Design,
     judges: Labels,
-    names: Names,
     *,
     scale: float,
     **priors: Any,
 ) -> Fit:
     """Fit votes of judges who differ in reliability and in bias.
 
-    Parameters
-    ----------
-    likelihood : VoteModel
-        Of one vote.
-    data : Battles
-        The votes.
-    design : Design
-        Their covariates.
-    judges : Labels
-        Who judged each vote.
-    names : callable
-        As in :func:`~bayesrank.inference.fits.pair_rows.fit_votes`.
-    scale : float
-        Typical size of a log reliability and of a bias.
-    **priors
-        As in :func:`~bayesrank.inference.fits.pair_rows.pair_rows`.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: those of :class:`~bayesrank.inference.fits.pair_rows.PairRows`.
-        ``parameters`` also has ``reliability`` and ``position_bias`` of shape (judge,).
+    As :func:`~bayesrank.inference.fits.pair_rows.fit_pair_rows`, with `judges`, who judged each
+    vote, and `scale`, the typical size of a log reliability and of a bias. ``parameters`` also has
+    ``reliability`` and ``position_bias`` of shape (judge,).
     """
     n = len(judges.names)
     rows = pair_rows(likelihood, data, design, **priors)
-    problem = RatedRows(
-        **{each.name: getattr(rows, each.name) for each in fields(rows)},
+    problem = rows.extended(
+        RatedRows,
         judge=judges.codes,
         effects=np.zeros((2, n)),
-        precision=np.full(2, scale**-2.0),
+        effect_precision=np.full(2, scale**-2.0),
     )
-    point, problem, converged, steps = _with_scales(problem, start_of_votes(rows, data), scale)
-    norm = _gradient_norm(problem, point)
-    optimum = Optimum(
-        point[np.newaxis],
-        np.array([converged and norm <= GRADIENT_TOLERANCE]),
-        np.array([steps]),
-        np.array([norm]),
-    )
-    held = problem.held_rows(optimum.point)[0]
+    start = np.append(start_of_votes(rows, data), problem.effects)
+    problem, optimum = _with_scales(problem, start[np.newaxis], scale)
+    p = rows.size + len(rows.mean)
+    problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
+    optimum = replace(optimum, point=optimum.point[:, :p])
     unpack = partial(
         _unpack,
-        others=partial(name_votes, size=rows.size, n_effects=design.shape[1], names=names),
-        expansion=problem.joint(point).eliminated(held),
-        point=point,
+        others=partial(
+            name_parameters, size=rows.size, n_effects=design.shape[1], names=rows.likelihood.names
+        ),
+        expansion=problem.joint(optimum.point[0]),
+        point=optimum.point[0],
         effects=problem.effects,
     )
-    flat = NormalScores.of(0.0, 0.0, (), rows.size)
-    alone = replace(
-        problem, prior=flat, effect_precision=0.0, shared_precision=np.zeros(rows.n_shared)
-    )
-    exists = rows.prior.precision > 0.0
-    if not exists.all():
-        exists = ~problem.is_flat(optimum.point)
-    moved = partial(displace, positive=rows.likelihood.positive)
-    return Fit.at(problem, optimum, (), unpack, exists=exists, displace=moved, rows=lambda: alone)
+    return problem.fit_at(optimum, unpack=unpack, rows=problem.without_priors)
 
 
-def _with_scales(
-    problem: RatedRows, point: Array, scale: float
-) -> tuple[Array, RatedRows, bool, int]:
-    """Climb with the scales of the judges where they belong: a fixed point, accelerated."""
-    n, total = problem.effects.shape[1], 0
-    logs = _logs_of(problem)
+def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedRows, Optimum]:
+    """Maximise with the scales of the judges where they belong: a fixed point, accelerated."""
+    n, n_steps = problem.effects.shape[1], 0
+    logs = -0.5 * np.log(problem.effect_precision)
     history: list[tuple[Array, Array]] = []
-    for _ in range(_MOST_ROUNDS):
-        problem = replace(problem, precision=np.exp(-2.0 * logs))
-        point, problem, converged, steps = problem.climb(point)
-        total += steps
-        if not converged:
-            return point, problem, False, total
-        held = problem.held_rows(point[np.newaxis])[0]
-        variances = problem.joint(point).eliminated(held).variances()
-        squares = (problem.effects**2 + variances).sum(axis=1)
+    while True:
+        problem = replace(problem, effect_precision=np.exp(-2.0 * logs))
+        optimum = maximise(problem, point)
+        point, n_steps = optimum.point, n_steps + int(optimum.iterations[0])
+        optimum = replace(optimum, iterations=np.array([n_steps]))
+        if not optimum.converged[0]:
+            return problem, optimum
+        effects, variances = problem.of_judges(point[0]), problem.joint(point[0]).variances()
+        squares = (effects**2 + variances).sum(axis=1)
         update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
         if np.abs(update - logs).max() < _SCALE_TOLERANCE:
-            return point, problem, True, total
+            return problem, optimum
         history.append((logs, update))
+        if len(history) == _MOST_ROUNDS:
+            return problem, replace(optimum, converged=np.array([False]))
         logs = _accelerated(history)
-    return point, problem, False, total
-
-
-def _logs_of(problem: RatedRows) -> Array:
-    return -0.5 * np.log(problem.precision)
 
 
 def _accelerated(history: list[tuple[Array, Array]]) -> Array:
@@ -357,39 +288,13 @@ def _accelerated(history: list[tuple[Array, Array]]) -> Array:
     return logs + np.clip(factor * (update - logs), -2.0, 2.0)
 
 
-def _gradient_norm(problem: RatedRows, point: Array) -> float:
-    """Return the largest component of the gradient, over the count scale."""
-    found = problem.joint(point)
-    largest = max(np.abs(found.gradient).max(), np.abs(found.own).max())
-    return float(largest / problem.scale(point)[0])
-
-
-def _all_positive(blocks: Array) -> bool:
-    determinant = blocks[:, 0, 0] * blocks[:, 1, 1] - blocks[:, 0, 1] ** 2
-    return bool((blocks[:, 0, 0] > 0.0).all() and (determinant > 0.0).all())
-
-
 def _unpack(
-    free: Array, *, others: Any, expansion: Eliminated, point: Array, effects: Array
+    free: Array, *, others: Any, expansion: Joint, point: Array, effects: Array
 ) -> dict[str, Array]:
     """Name the parameters; draws have effects of judges drawn given the other parameters."""
-    named = others(free)
-    found = effects
-    if free.ndim > 1:
-        found = effects + _drawn_effects(free - point, expansion)
-    return named | {
+    found = effects + expansion.drawn(free - point) if free.ndim > 1 else effects
+    return others(free) | {
         "log_reliability": found[..., 0, :],
         "reliability": np.exp(found[..., 0, :]),
         "position_bias": found[..., 1, :],
     }
-
-
-def _drawn_effects(moves: Array, expansion: Eliminated) -> Array:
-    """Return deviations of the effects of judges given those of the others, (draw, 2, judge)."""
-    blocks = expansion.joint.blocks
-    rng = np.random.default_rng(len(blocks))
-    roots = np.linalg.cholesky(np.linalg.inv(blocks))
-    normals = rng.standard_normal((*moves.shape[:-1], len(blocks), 2))
-    found = np.einsum("nkl,...nl->...nk", roots, normals)
-    found -= np.einsum("nkp,...p->...nk", expansion.solved, moves)
-    return found.swapaxes(-1, -2)

@@ -131,8 +131,8 @@ def _fit(
         step_precision=steps[1],
         prior_mean=quadratic[0],
         prior_precision=quadratic[1],
-        tie_mean=float(ties[0]),
-        tie_precision=ties[1],
+        shared_mean=float(ties[0]),
+        shared_precision=ties[1],
         effect_mean=float(effects[0]),
         effect_precision=effects[1],
     )

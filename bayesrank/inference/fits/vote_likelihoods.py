@@ -2,13 +2,14 @@ r"""Likelihoods of votes, pointwise in predictors of a vote and parameters that 
 
 A vote on i and j sees how far the first is ahead, :math:`d`, perhaps the mean level of both,
 :math:`m = (\theta_i + \theta_j) / 2`, and shared parameters :math:`c`. A :class:`VoteLikelihood` is
-bound to votes and returns values and derivatives of blocks of them; the fit with covariates
+bound to votes and returns values and derivatives of blocks of them; the fit vote by vote
 (:mod:`bayesrank.inference.fits.pair_rows`) and the sandwich follow from it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from bayesrank.inference.fits.log_odds import logistic, softplus
 from bayesrank.inference.fits.pairs import (
     Array,
     PairLikelihood,
-    Tie,
     bradley_terry,
     davidson,
     rao_kupper,
@@ -31,121 +31,90 @@ type Rows = slice | NDArray[np.integer[Any]]
 _FAR = 600.0
 
 
-class Level(NamedTuple):
-    """Derivatives in the level of both systems, each of shape (vote,) but the last, (vote, k).
+class Terms(NamedTuple):
+    """Derivatives of the log-likelihood of votes in d, then m where it matters, then each of c.
 
-    The slope, minus the second derivative, and minus the mixed ones with d and with c.
+    The first ones, of shape (predictor, vote), and minus the second, (predictor, predictor, vote).
     """
 
     slope: Array
     bend: Array
-    with_ahead: Array
-    mixed: Array
 
 
-class Terms(NamedTuple):
-    """Derivatives of the log-likelihood of votes.
+class VoteLikelihood(ABC):
+    """A log-likelihood bound to votes.
 
     Attributes
     ----------
-    slope, bend : numpy.ndarray of shape (vote,)
-        First derivative in d, and minus the second.
-    shared_slope, mixed : numpy.ndarray of shape (vote, k)
-        First derivatives in c, and minus the mixed ones in d and c.
-    corner : numpy.ndarray of shape (k, k)
-        Minus the second derivatives in c, summed over votes.
-    level : Level or None
-        Those in m, of likelihoods that depend on it.
+    positive : numpy.ndarray of bool and shape (k,)
+        Which shared parameters must be positive.
+    has_level : bool
+        Whether the level of both systems matters.
     """
 
-    slope: Array
-    bend: Array
-    shared_slope: Array
-    mixed: Array
-    corner: Array
-    level: Level | None = None
+    positive: NDArray[np.bool_]
+    has_level: bool
 
-
-class VoteLikelihood(Protocol):
-    """A log-likelihood bound to votes."""
-
-    @property
-    def positive(self) -> NDArray[np.bool_]:
-        """Which shared parameters must be positive, of shape (k,)."""
-        ...
-
-    @property
-    def has_level(self) -> bool:
-        """Whether the level of both systems matters."""
-        ...
-
+    @abstractmethod
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes, of shape (vote,)."""
-        ...
 
+    @abstractmethod
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
-        ...
+
+    @abstractmethod
+    def start(self, *, proper: bool) -> Array:
+        """Return shared parameters to begin with, (k,): those of the votes, all systems alike.
+
+        A `proper` prior keeps them from infinite ends.
+        """
+
+    @abstractmethod
+    def names(self, score: Array, shared: Array) -> dict[str, Array]:
+        """Name what shared parameters, of shape (..., k), stand for."""
 
     def held(self, shared: Array) -> NDArray[np.bool_]:
         """Say which shared parameters are at an end of their range, of shape (k,)."""
-        ...
-
-    def start(self) -> Array:
-        """Return shared parameters to begin with, of shape (k,)."""
-        ...
+        return np.zeros(len(shared), dtype=bool)
 
 
-@dataclass(frozen=True)
-class TwoSided:
-    """A likelihood of paired results, bound to votes.
+class TwoSided(VoteLikelihood):
+    """A likelihood of paired results, bound to votes."""
 
-    Attributes
-    ----------
-    likelihood : PairLikelihood
-        Of one side of a pair.
-    votes : VoteRows
-        The votes.
-    """
-
-    likelihood: PairLikelihood
-    votes: VoteRows
     has_level = False
 
-    @property
-    def positive(self) -> NDArray[np.bool_]:
-        """Whether the tie parameter must be positive, where it is estimated."""
-        return np.full(int(self.likelihood.start is not None), self.likelihood.lowest_tie == 0.0)
+    def __init__(self, likelihood: PairLikelihood, votes: VoteRows) -> None:
+        self.likelihood, self.votes = likelihood, votes
+        self.positive = likelihood.positive
 
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
-        return self._sides(self._value, (1.0,), some, ahead, shared)[0]
-
-    def _value(self, won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, ...]:
-        return (self.likelihood.value(won, tied, ahead, tie),)
+        likelihood = self.likelihood
+        return self._sides(lambda *at: (likelihood.value(*at),), (1.0,), some, ahead, shared)[0]
 
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
         signs = (-1.0, 1.0, 1.0, -1.0, 1.0)
         slope, bend, *rest = self._sides(self.likelihood.derivatives, signs, some, ahead, shared)
         if not len(shared):
-            none = np.zeros((len(slope), 0))
-            return Terms(slope, bend, none, none, np.zeros((0, 0)))
-        free = ~self.held(shared)
-        shared_slope, mixed, corner = (each[:, np.newaxis] * free for each in rest)
-        return Terms(slope, bend, shared_slope, mixed, corner.sum(axis=0, keepdims=True))
+            return Terms(slope[np.newaxis], bend[np.newaxis, np.newaxis])
+        tie_slope, mixed, corner = (each * ~self.held(shared) for each in rest)
+        return Terms(np.stack([slope, tie_slope]), np.array([[bend, mixed], [mixed, corner]]))
 
     def held(self, shared: Array) -> NDArray[np.bool_]:
         """Say whether the tie parameter is at an end of its range."""
-        return (shared == self.likelihood.lowest_tie) | np.isinf(shared)
+        return self.likelihood.at_end(shared)
 
-    def start(self) -> Array:
-        """Return the tie parameter at which all systems alike have the share of ties."""
-        if self.likelihood.start is None:
-            return np.zeros(0)
-        share = np.bincount(self.votes.outcome == 0, self.votes.weight, 2)
-        with np.errstate(divide="ignore"):  # no ties, or nothing else
-            return self.likelihood.start(share[1:] / share.sum())[1]
+    def names(self, score: Array, shared: Array) -> dict[str, Array]:
+        """Name the tie strength, where the model has one."""
+        return self.likelihood.names(score, shared)
+
+    def start(self, *, proper: bool) -> Array:
+        """Return the tie parameter of the share of ties."""
+        weight = self.votes.weight
+        share = weight[self.votes.outcome == 0].sum(keepdims=True) / weight.sum()
+        return self.likelihood.begin(share, proper=proper)[1][0]
 
     def _sides(
         self,
@@ -163,25 +132,22 @@ class TwoSided:
         tie = shared if len(shared) else np.float64(self.likelihood.log_tie or 0.0)
         ahead, turned = np.clip(ahead, -_FAR, _FAR), np.where(outcome < 0, -1.0, 1.0)
         even, policy = outcome == 0, self.likelihood.ties
-        share = {"ignore": 0.0, "half": 0.5, "outcome": 0.0}[policy]
-        won = weight * np.where(even, share, 1.0)
-        tied = 0.5 * weight * even if policy == "outcome" else np.zeros(1)
+        won = weight * np.where(even, 0.5 * (policy == "half"), 1.0)
+        tied = weight * even * (0.5 * (policy == "outcome"))
         found = [
             turned * each if sign < 0.0 else each
             for each, sign in zip(function(won, tied, turned * ahead, tie), signs, strict=False)
         ]
-        (rows,) = np.nonzero(even) if policy != "ignore" else (np.zeros(0, dtype=np.intp),)
-        if len(rows):
-            again = tied[rows] if policy == "outcome" else tied
-            for each, more, sign in zip(
-                found, function(won[rows], again, -ahead[rows], tie), signs, strict=False
-            ):
+        if policy != "ignore" and even.any():
+            rows = np.flatnonzero(even)
+            others = function(won[rows], tied[rows], -ahead[rows], tie)
+            for each, more, sign in zip(found, others, signs, strict=False):
                 each[rows] += sign * more
         return found
 
 
 @dataclass(frozen=True)
-class CumulativeLogit:
+class CumulativeLogit(VoteLikelihood):
     r"""Agresti's cumulative logits with symmetric thresholds, bound to votes.
 
     The k-th grade or a better one has the log-odds :math:`d - t_k`. The shared parameters are the
@@ -190,18 +156,23 @@ class CumulativeLogit:
 
     Attributes
     ----------
-    lower, upper : numpy.ndarray of int and shape (vote,)
-        Numbers of the cuts below and above the result; 0 and the last stand for infinite ones.
+    place : numpy.ndarray of int and shape (vote,)
+        The number of the result of each vote, which is that of the cut below it; 0 for none.
     cuts : numpy.ndarray of shape (cut, k)
-        What multiplies the gaps to give the cuts; NaN for the infinite ones.
+        What multiplies the gaps to give the cuts; NaN for the infinite ones below and above all.
     weight : numpy.ndarray of shape (vote,)
         How much each vote counts.
+    has_ties : bool
+        Whether ties are a result.
+    positive : numpy.ndarray of bool and shape (k,)
+        All gaps are.
     """
 
-    lower: NDArray[np.intp]
-    upper: NDArray[np.intp]
+    place: NDArray[np.intp]
     cuts: Array
     weight: Array
+    has_ties: bool
+    positive: NDArray[np.bool_]
     has_level = False
 
     @classmethod
@@ -213,28 +184,20 @@ class CumulativeLogit:
         low = -up[::-1] if has_ties else -up[:0:-1]
         outside = np.full((1, up.shape[1]), np.nan)
         cuts = np.concatenate([outside, low, up, outside])
-        return cls(votes.places, votes.places + 1, cuts, votes.weight)
-
-    @property
-    def positive(self) -> NDArray[np.bool_]:
-        """All gaps."""
-        return np.ones(self.cuts.shape[1], dtype=bool)
-
-    def held(self, shared: Array) -> NDArray[np.bool_]:
-        """Return that none is: every grade was given."""
-        return np.zeros(len(shared), dtype=bool)
+        return cls(votes.places, cuts, votes.weight, has_ties, np.ones(up.shape[1], dtype=bool))
 
     @property
     def ends(self) -> tuple[tuple[NDArray[np.bool_], Array], tuple[NDArray[np.bool_], Array]]:
         """Whether each result has a lower cut, with what multiplies the gaps; and an upper one."""
-        last, cuts = len(self.cuts) - 1, self.cuts
-        return (self.lower > 0, cuts[self.lower]), (self.upper < last, cuts[self.upper])
+        above = self.place + 1
+        last = len(self.cuts) - 1
+        return (self.place > 0, self.cuts[self.place]), (above < last, self.cuts[above])
 
     def _distances(self, some: Rows, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
         """Return the log-odds of being above the lower cut and below the upper, and their gap."""
         cut = self.cuts @ shared
         cut[0], cut[-1] = -np.inf, np.inf
-        low, high = cut[self.lower[some]], cut[self.upper[some]]
+        low, high = cut[self.place[some]], cut[self.place[some] + 1]
         return ahead - low, high - ahead, high - low
 
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
@@ -247,41 +210,43 @@ class CumulativeLogit:
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
         above, below, gap = self._distances(some, ahead, shared)
-        weight = self.weight[some]
-        short, over = logistic(-above), logistic(-below)  # of the cuts
-        low_bend, high_bend = weight * short * (1.0 - short), weight * over * (1.0 - over)
-        short, over = weight * short, weight * over
-        # Of log(1 - exp(-gap)), whose infinite ends have none.
-        odds = 1.0 / np.expm1(gap)
-        gap_bend = weight * odds * (1.0 + odds)
-        odds *= weight
-        cuts = np.nan_to_num(self.cuts)
-        low, high = cuts[self.lower[some]], cuts[self.upper[some]]
-        wide = (high - low) * np.isfinite(gap)[:, np.newaxis]
-        shared_slope = odds[:, np.newaxis] * wide - short[:, np.newaxis] * low
-        shared_slope += over[:, np.newaxis] * high
-        mixed = -low_bend[:, np.newaxis] * low - high_bend[:, np.newaxis] * high
-        corner = low.T @ (low_bend[:, np.newaxis] * low)
-        corner += high.T @ (high_bend[:, np.newaxis] * high)
-        corner += wide.T @ (gap_bend[:, np.newaxis] * wide)
-        return Terms(short - over, low_bend + high_bend, shared_slope, mixed, corner)
+        weight, cuts = self.weight[some], np.nan_to_num(self.cuts).T
+        low, high = cuts[:, self.place[some]], cuts[:, self.place[some] + 1]
+        one, wide = np.ones((1, len(ahead))), (high - low) * np.isfinite(gap)
+        short, over, odds = logistic(-above), logistic(-below), 1.0 / np.expm1(gap)
+        # How each of the three moves with d and the gaps; what it tells, and how that falls.
+        parts = (
+            (np.concatenate([one, -low]), short, short * (1.0 - short)),
+            (np.concatenate([-one, high]), over, over * (1.0 - over)),
+            (np.concatenate([0.0 * one, wide]), odds, odds * (1.0 + odds)),
+        )
+        slopes = (along * (weight * slope) for along, slope, _ in parts)
+        bends = (along[:, np.newaxis] * (along * (weight * bend)) for along, _, bend in parts)
+        return Terms(sum(slopes, np.zeros(())), sum(bends, np.zeros(())))
 
-    def start(self) -> Array:
+    def start(self, *, proper: bool) -> Array:
         """Return gaps to begin with: those of the shares of results, all systems alike."""
         n_cuts = len(self.cuts) - 2
-        shares = np.bincount(self.lower, self.weight, n_cuts + 1)
+        shares = np.bincount(self.place, self.weight, n_cuts + 1)
         shares = 0.5 * (shares + shares[::-1]) / shares.sum()
         inner = np.cumsum(shares)[:-1]
         levels = np.log(inner) - np.log1p(-inner)
         return np.linalg.lstsq(self.cuts[1:-1], levels, rcond=None)[0]
 
+    def names(self, score: Array, shared: Array) -> dict[str, Array]:
+        """Name the gaps between thresholds and the thresholds above 0, where there are some."""
+        if not shared.shape[-1]:
+            return {}
+        named = {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
+        return named | ({"tie_strength": np.exp(shared[..., 0])} if self.has_ties else {})
+
 
 @dataclass(frozen=True)
-class OutsideOption:
+class OutsideOption(VoteLikelihood):
     r"""Davidson's model with an outside option, both bad, bound to votes.
 
     Win, loss, tie and both bad have log-weights :math:`d / 2, -d / 2, \log\nu` and
-    :math:`b - \gamma m`. The shared parameters are :math:`\log\nu`, where there are ties, and
+    :math:`u = b - \gamma m`. The shared parameters are :math:`\log\nu`, where there are ties, and
     :math:`b` and :math:`\gamma`, where both were bad.
 
     Attributes
@@ -290,40 +255,27 @@ class OutsideOption:
         0 for a win of the first, 1 for a loss, 2 for a tie, 3 where both were bad.
     weight : numpy.ndarray of shape (vote,)
         How much each vote counts.
-    options : tuple of str
-        The results that there are: ties, and votes in which both were bad, only if seen.
+    has_ties, has_level : bool
+        Whether ties, and votes in which both were bad, are results.
+    positive : numpy.ndarray of bool and shape (k,)
+        No parameter is.
     """
 
     result: NDArray[np.intp]
     weight: Array
-    options: tuple[str, ...]
+    has_ties: bool
+    has_level: bool
+    positive: NDArray[np.bool_]
 
     @classmethod
     def of(cls, votes: VoteRows) -> "OutsideOption":
-        """Bind the likelihood to votes."""
-        return cls(votes.results, votes.weight, votes.options)
+        """Bind the likelihood to votes: a parameter for each result that was seen."""
+        ties, bad = TIE in votes.options, BOTH_BAD in votes.options
+        none = np.zeros(ties + 2 * bad, dtype=bool)
+        return cls(votes.results, votes.weight, ties, bad, none)
 
-    @property
-    def has_ties(self) -> bool:
-        """Whether ties are a result."""
-        return TIE in self.options
-
-    @property
-    def has_level(self) -> bool:
-        """Whether both bad is a result."""
-        return BOTH_BAD in self.options
-
-    @property
-    def positive(self) -> NDArray[np.bool_]:
-        """No parameter."""
-        return np.zeros(int(self.has_ties) + 2 * int(self.has_level), dtype=bool)
-
-    def held(self, shared: Array) -> NDArray[np.bool_]:
-        """Return that none is: every result was seen."""
-        return np.zeros(len(shared), dtype=bool)
-
-    def _chances(self, ahead: Array, level: Array, shared: Array) -> tuple[Array, Array]:
-        """Return the log-weights of the four results and their chances, of shape (4, vote)."""
+    def _log_chances(self, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the log-chances of the four results, of shape (4, vote)."""
         weights = np.full((4, len(ahead)), -np.inf)
         weights[0], weights[1] = 0.5 * ahead, -0.5 * ahead
         if self.has_ties:
@@ -331,13 +283,11 @@ class OutsideOption:
         if self.has_level:
             weights[3] = shared[-2] - shared[-1] * level
         weights -= weights.max(axis=0)
-        chances = np.exp(weights)
-        total = chances.sum(axis=0)
-        return weights - np.log(total), chances / total
+        return weights - np.log(np.exp(weights).sum(axis=0))
 
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
-        log_chances, _ = self._chances(ahead, level, shared)
+        log_chances = self._log_chances(ahead, level, shared)
         seen = np.take_along_axis(log_chances, self.result[some][np.newaxis], 0)[0]
         weight = self.weight[some]
         return weight * np.where(weight > 0.0, seen, 0.0)
@@ -345,41 +295,39 @@ class OutsideOption:
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
         result, weight = self.result[some], self.weight[some]
-        win, loss, tie, bad = self._chances(ahead, level, shared)[1]
-        half_lead = 0.5 * (win - loss)
-        k = len(shared)
-        # Statistics of the results less their means, and minus their covariances.
-        slope = weight * (0.5 * (result == 0) - 0.5 * (result == 1) - half_lead)
-        bend = weight * (0.25 * (win + loss) - half_lead**2)
-        shared_slope, mixed = np.zeros((2, len(ahead), k))
-        corner = np.zeros((k, k))
-        if self.has_ties:
-            shared_slope[:, 0] = weight * ((result == 2) - tie)
-            mixed[:, 0] = -weight * half_lead * tie
-            corner[0, 0] = (weight * tie * (1.0 - tie)).sum()
-        if not self.has_level:
-            return Terms(slope, bend, shared_slope, mixed, corner)
-        # Of b - gamma m, the log-weight of both bad.
-        gain, spread = weight * ((result == 3) - bad), weight * bad * (1.0 - bad)
-        lead, with_tie = -weight * half_lead * bad, -weight * tie * bad
-        gamma, across = shared[-1], np.stack([np.ones_like(level), -level], axis=1)
-        shared_slope[:, -2:] = gain[:, np.newaxis] * across
-        mixed[:, -2:] = lead[:, np.newaxis] * across
-        corner[-2:, -2:] = across.T @ (spread[:, np.newaxis] * across)
-        of_level = -gamma * spread[:, np.newaxis] * across
-        of_level[:, 1] += gain  # gamma and the level multiply each other
-        if self.has_ties:
-            corner[0, -2:] = corner[-2:, 0] = with_tie @ across
-            of_level = np.column_stack([-gamma * with_tie, of_level])
-        whole = Level(-gamma * gain, gamma**2 * spread, -gamma * lead, of_level)
-        return Terms(slope, bend, shared_slope, mixed, corner, whole)
+        win, loss, tie, bad = np.exp(self._log_chances(ahead, level, shared))
+        # Of d, log nu and u: what the results say, their means, squares and covariances.
+        said = np.stack([0.5 * (result == 0) - 0.5 * (result == 1), result == 2, result == 3])
+        mean, squares = np.stack([0.5 * (win - loss), tie, bad]), (0.25 * (win + loss), tie, bad)
+        gain, spread = weight * (said - mean), -weight * mean[:, np.newaxis] * mean
+        np.einsum("iin->in", spread)[...] += weight * squares
+        # Which of these d, m, log nu, b and gamma move, and by how much.
+        moves: list[tuple[int, Any]] = [(0, 1.0)]
+        moves += [(2, -shared[-1])] if self.has_level else []
+        moves += [(1, 1.0)] if self.has_ties else []
+        moves += [(2, 1.0), (2, -level)] if self.has_level else []
+        slope = np.array([by * gain[at] for at, by in moves])
+        bend = np.array([[by * to * spread[at, of] for of, to in moves] for at, by in moves])
+        if self.has_level:  # gamma and the level multiply each other
+            bend[1, -1] += gain[2]
+            bend[-1, 1] += gain[2]
+        return Terms(slope, bend)
 
-    def start(self) -> Array:
+    def start(self, *, proper: bool) -> Array:
         """Return parameters to begin with: those of the shares of results, all systems alike."""
         shares = np.bincount(self.result, self.weight, 4)
         decided = 0.5 * max(shares[0] + shares[1], 1.0)
         found = [np.log(shares[2] / decided)] if self.has_ties else []
         return np.array(found + ([np.log(shares[3] / decided), 1.0] if self.has_level else []))
+
+    def names(self, score: Array, shared: Array) -> dict[str, Array]:
+        """Name the tie strength and the bar, where there are ties and votes for neither."""
+        named = {"tie_strength": np.exp(shared[..., 0])} if self.has_ties else {}
+        if self.has_level:
+            bar, slope = shared[..., -2], shared[..., -1]
+            above = slope[..., np.newaxis] * score - bar[..., np.newaxis]
+            named |= {"bar": bar, "bar_slope": slope, "above_bar": above}
+        return named
 
 
 @dataclass(frozen=True)
@@ -394,7 +342,7 @@ class VoteModel:
         What is left of it where votes are wins, losses and ties, in the same coordinates.
     """
 
-    bound_to: Callable[[VoteRows], CumulativeLogit | OutsideOption]
+    bound_to: Callable[[VoteRows], VoteLikelihood]
     of_ties: PairLikelihood
 
     def of_pairs(self, has_ties: bool) -> PairLikelihood:

@@ -3,7 +3,6 @@
 Two functions per row of the catalog, called as those of :mod:`bayesrank.inference.fits.table`.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from bayesrank.inference.fits.existence import (
     no_estimate,
 )
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pair_rows import fit_votes
-from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.pair_rows import fit_pair_rows
 from bayesrank.inference.fits.rated_rows import fit_rated_rows
 from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
 from bayesrank.options import Positive, Raters
@@ -50,15 +48,12 @@ def cumulative_logit(
             "use backend='nuts'"
         )
     priors["shared_precision"] = gaps[1]
-    names = partial(_name_gaps, has_ties=0 in VoteRows.of(data).scale)
     likelihood = vote_likelihoods.cumulative_logit()
     if raters is not None:
         judges, battles = raters_of(data, raters), with_covariates(data)
         design = battles.design(formula or "1")
-        return fit_rated_rows(
-            likelihood, battles, design, judges, names, scale=rater_scale, **priors
-        )
-    return fit_votes(likelihood, data, _design(data, formula), names, **priors)
+        return fit_rated_rows(likelihood, battles, design, judges, scale=rater_scale, **priors)
+    return fit_pair_rows(likelihood, data, _design(data, formula), **priors)
 
 
 def davidson_outside(
@@ -83,9 +78,8 @@ def davidson_outside(
         "shared_mean": np.array([float(each[0]) for each in found if each]),
         "shared_precision": np.array([each[1] for each in found if each]),
     }
-    names = partial(_name_outside, options=votes.options)
     likelihood = vote_likelihoods.davidson_outside()
-    return fit_votes(likelihood, data, _design(data, formula), names, **priors, **shared)
+    return fit_pair_rows(likelihood, data, _design(data, formula), **priors, **shared)
 
 
 def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
@@ -94,6 +88,8 @@ def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
     if not data.wins.any():
         check_wins(data.wins, systems=data.systems, method="cumulative_logit")
     if not strongly_connected(data.wins > 0.0):
+        # A grade says something in both directions, as a tie does.
+        check_wins(data.wins, data.totals, systems=data.systems, method="cumulative_logit")
         likelihood = CumulativeLogit.of(votes)
         check_grades(
             votes.first,
@@ -135,21 +131,3 @@ def _normal_priors(prior: Prior, covariate_prior: PriorLike) -> dict[str, Any] |
         "effect_mean": float(effects[0]),
         "effect_precision": effects[1],
     }
-
-
-def _name_gaps(score: Array, shared: Array, *, has_ties: bool) -> dict[str, Array]:
-    """Name the gaps between thresholds and the thresholds above 0, where there are some."""
-    if not shared.shape[-1]:
-        return {}
-    named = {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
-    return named | ({"tie_strength": np.exp(shared[..., 0])} if has_ties else {})
-
-
-def _name_outside(score: Array, shared: Array, *, options: tuple[str, ...]) -> dict[str, Array]:
-    """Name the tie strength and the bar, where there are ties and votes for neither."""
-    named = {"tie_strength": np.exp(shared[..., 0])} if TIE in options else {}
-    if BOTH_BAD in options:
-        bar, slope = shared[..., -2], shared[..., -1]
-        above = slope[..., np.newaxis] * score - bar[..., np.newaxis]
-        named |= {"bar": bar, "bar_slope": slope, "above_bar": above}
-    return named
