@@ -51,17 +51,18 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
 
     codes = shared_units(data, unit)
     n, p = int(codes.max()) + 1, len(point)
-    squares, total = np.zeros((p, p)), np.zeros(p)
+    squares, total, fourth = np.zeros((p, p)), np.zeros(p), np.zeros(p)
     for rows, starts in _units_in_order(codes, n):
         sides = problem.data.first[rows], problem.data.second[rows]
-        add_units(starts, sides, *problem.slopes(point, rows), squares, total)
+        add_units(starts, sides, *problem.slopes(point, rows), squares, total, fourth)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5
     squares += squares.T
     freedom = n - 1.0
     widening = min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
-    spread = widening * n / max(freedom, 1.0) * (squares - np.outer(total, total) / n)
-    return Variation(spread, freedom)
+    widening *= n / max(freedom, 1.0)
+    spread = widening * (squares - np.outer(total, total) / n)
+    return Variation(spread, freedom, widening**2 * fourth)
 
 
 def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:

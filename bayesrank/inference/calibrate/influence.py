@@ -15,7 +15,7 @@ References
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -199,15 +199,15 @@ def answer_contributions(
         return _over_runs(rows.reshape(len(rows), -1).T * widening, data)
     trials = data.trials.min(axis=0) if data.paired else data.trials
     freedom = float(np.maximum(trials - 1, 0).sum())
+    # Answers of one run of all systems may hang together, so that the run is the unit.
+    rows = sums(noise)
+    rows = rows.reshape(len(rows), -1).T * widening
+    found = Variation.of(Contributions(rows, np.ones(len(rows)), freedom))
     if data.paired:
-        # Answers of one run of all systems may hang together, so that the run is the unit.
-        rows = sums(noise)
-        rows = rows.reshape(len(rows), -1)
-        covariance = rows @ rows.T
-    else:
-        covariance = products(noise**2)
-    table = Contributions(symmetric_root(covariance) * widening, np.ones(len(covariance)), freedom)
-    return Variation.of(table)
+        return found
+    rows = symmetric_root(products(noise**2)) * widening
+    apart = Variation.of(Contributions(rows, np.ones(len(rows)), freedom))
+    return replace(found, covariance=apart.covariance)
 
 
 def of_slopes(lean: Array) -> tuple[Callable[..., Array], Callable[[Array], Array]]:

@@ -78,7 +78,9 @@ def gradient_variation(
     )
     wins, ties = point_arguments(data, "pairs")
     found = np.concatenate([likelihood.gradient(point, *batch) for batch in batches])
-    return Variation(covariance_of(found), float(wins.sum() + ties.sum() / 2.0))
+    freedom = float(wins.sum() + ties.sum() / 2.0)
+    covariance = covariance_of(found)
+    return Variation(covariance, freedom, np.diag(covariance) ** 2 / freedom)
 
 
 def _questions(data: Responses, likelihood: PairLikelihood, point: Array) -> Array:

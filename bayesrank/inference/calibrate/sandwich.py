@@ -339,15 +339,9 @@ def score_covariance(run: Run, fit: Fit) -> Array:
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
-    data = cast("Responses", run.data)
-    if fit.refit is not None:
-        found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
-        if found is not None:
-            # Far from a parabola, so that its curvature says nothing of posterior and prior.
-            return found.covariance
     information, constraints = fit.curvature()
     mode = Mode(fit.free, information, constraints, fit.unpack)
-    return _responses_covariance(run, mode, fit.without)
+    return _responses_covariance(run, mode, fit.without, fit.refit)
 
 
 def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:
@@ -402,14 +396,19 @@ def _has_many_maxima(run: Run) -> bool:
 
 
 def _responses_covariance(
-    run: Run, mode: Mode, without: Callable[[NDArray[np.bool_]], Array] | None = None
+    run: Run,
+    mode: Mode,
+    without: Callable[[NDArray[np.bool_]], Array] | None = None,
+    refit: Callable[[Array, Array], Array] | None = None,
 ) -> Array:
-    """Return the covariance of scores at a mode, by fits without questions where there are any."""
+    """Return the covariance of scores at a mode, by fits to parts where there are any."""
     if not mode.point.size:  # a system alone, with nothing to be compared with
         return np.zeros((len(run.data.systems),) * 2)
     model = load_function(run.method.gradient or "")(run.data, **run.options)
 
     def over(kind: str) -> Variation:
+        if refit is not None and (parts := jackknife_by_refits(refit, model.data, kind)):
+            return parts
         if kind != "question":
             return trial_contributions(mode, model, kind)
         parts = None if without is None else question_jackknife(without, model.data)

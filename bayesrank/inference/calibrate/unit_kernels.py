@@ -18,8 +18,9 @@ def add_units(
     others: Array,
     squares: Array,
     total: Array,
+    fourth: Array,
 ) -> None:
-    """Add the gradients of units to their total, and their squares to one triangle or the other.
+    """Add the gradients of units to their total, and squares to one triangle or the other.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ def add_units(
         Its slopes in the last coordinates.
     squares : numpy.ndarray of shape (p, p)
         Each pair of coordinates is added in one order.
-    total : numpy.ndarray of shape (p,)
+    total, fourth : numpy.ndarray of shape (p,)
+        Sums of gradients and of their fourth powers.
     """
     p, n_others = len(total), others.shape[1]
     gradient, seen = np.zeros(p), np.zeros(p, dtype=np.bool_)
@@ -52,6 +54,7 @@ def add_units(
         for one in range(count):
             i = touched[one]
             total[i] += gradient[i]
+            fourth[i] += gradient[i] ** 4
             for another in range(one + 1):
                 j = touched[another]
                 squares[i, j] += gradient[i] * gradient[j]

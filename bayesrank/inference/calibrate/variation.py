@@ -36,24 +36,28 @@ class Variation:
         With the widening of Student's t for few units.
     freedom : float
         Its degrees of freedom: units less strata.
+    squares : numpy.ndarray of shape (coordinate,)
+        Sum over units of the square of what each adds to a variance.
     """
 
     covariance: Array
     freedom: float
+    squares: Array
 
     @classmethod
     def of(cls, table: Contributions) -> Self:
         """Return what a table of contributions tells."""
-        return cls(table.widening * table.covariance, table.freedom)
+        each = table.widening * table.copies[:, np.newaxis] * table.deviations**2
+        return cls(table.widening * table.covariance, table.freedom, (each**2).sum(axis=0))
 
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units; `both` are those that share one of either kind.
 
         What that leaves below zero, where neither kind shows anything, is zero.
         """
-        values, axes = np.linalg.eigh(self.covariance + other.covariance - both.covariance)
-        total = (np.maximum(values, 0.0) * axes) @ axes.T
-        return Variation(total, min(self.freedom, other.freedom))
+        total = positive_part(self.covariance + other.covariance - both.covariance)
+        fewer = np.maximum(self.squares, other.squares)
+        return Variation(total, min(self.freedom, other.freedom), fewer)
 
 
 @dataclass(frozen=True)
@@ -77,11 +81,23 @@ class ModelPart:
     def covariance(self, found: Variation) -> Array:
         """Return the covariance of estimates that vary over units.
 
-        One unit of the model stands among these, and beside them what the prior leaves open:
-        the mean square error of the estimates over the posterior of the truth.
+        One unit of the model stands among these, and what the model has beyond them counts as much
+        as this unit among those of which a variance effectively consists. Beside them is what the
+        prior leaves open: the mean square error of the estimates over the posterior of the truth.
         """
-        seen = (found.freedom * found.covariance + self.own) / (found.freedom + 1.0)
-        return seen + np.outer(self.pull, self.pull) + self.left_open
+        own, seen = np.diag(self.own), np.diag(found.covariance)
+        unit = own / max(found.freedom, 1.0)
+        squares, total = found.squares + unit**2, seen + unit
+        share = np.divide(squares, total**2, out=np.ones_like(own), where=squares > 0.0)
+        root = np.sqrt(np.minimum(share, 1.0))
+        beyond = positive_part(np.outer(root, root) * (self.own - found.covariance))
+        return found.covariance + beyond + np.outer(self.pull, self.pull) + self.left_open
+
+
+def positive_part(matrix: Array) -> Array:
+    """Return a symmetric matrix with what is below zero along its axes set to zero."""
+    values, axes = np.linalg.eigh(matrix)
+    return (np.maximum(values, 0.0) * axes) @ axes.T
 
 
 def over_units(run: Run, over: Callable[[str], Variation | None]) -> Variation | None:
