@@ -69,7 +69,9 @@ def widening(freedom) -> float:
 
 def with_prior(fit, name, data, table) -> np.ndarray:
     model = getattr(unit_likelihoods, name)(data)
-    return mode_of(fit).prior(model, same_questions=False).covariance(table)
+    found = mode_of(fit).prior(model, same_questions=False).covariance(table)
+    centring = np.eye(len(found)) - 1 / len(found)  # draws sum to zero
+    return centring @ found @ centring
 
 
 def covariance_of_refits(refit, size=1e-4):

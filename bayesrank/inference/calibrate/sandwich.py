@@ -339,6 +339,11 @@ def score_covariance(run: Run, fit: Fit) -> Array:
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
+    if fit.refit is not None and not fit.is_parabola:
+        data = cast("Responses", run.data)
+        found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
+        if found is not None:
+            return found.covariance
     information, constraints = fit.curvature()
     mode = Mode(fit.free, information, constraints, fit.unpack)
     return _responses_covariance(run, mode, fit.without, fit.refit)
@@ -414,8 +419,8 @@ def _responses_covariance(
         parts = None if without is None else question_jackknife(without, model.data)
         return question_contributions(mode, model) if parts is None else parts
 
-    same_questions = run.target != "population"
     found = cast("Variation", over_units(run, over))
+    same_questions = run.target != "population"
     return mode.prior(model, same_questions=same_questions).covariance(found)
 
 

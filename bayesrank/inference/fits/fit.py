@@ -79,6 +79,9 @@ class Fit:
         returns the scores fitted to them as to these, of shape (part, system). For what no
         influence tells: small changes of the data that decide among several maxima, or that move
         a reference.
+    is_parabola : bool, default True
+        Whether the curvature at the optimum tells what the likelihood and its prior leave open; not
+        where questions without a prior have several maxima, whose curvature overstates that.
     rows : callable, optional
         Returns the log-likelihood of single battles without priors, in the free coordinates, where
         it is not that of the pairs.
@@ -97,6 +100,7 @@ class Fit:
     without: Callable[[NDArray[np.bool_]], Array] | None = None
     exchange: Callable[[dict[str, Array], np.random.Generator], dict[str, Array]] | None = None
     refit: Callable[[Array, Array], Array] | None = None
+    is_parabola: bool = True
     rows: Callable[[], Any] | None = None
 
     @classmethod

@@ -377,7 +377,7 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
         return fit_counts(right, trials, max_iterations=_REFIT_ITERATIONS).score
 
-    return replace(fit_counts(*data.binary_counts), refit=refit)
+    return replace(fit_counts(*data.binary_counts), refit=refit, is_parabola=False)
 
 
 def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
