@@ -7,7 +7,10 @@ References
 ----------
 .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller. Robust inference with multiway clustering.
    Journal of Business & Economic Statistics 29 (2011). https://doi.org/10.1198/jbes.2010.07136
-.. [2] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
+.. [2] A. V. Carter, K. T. Schnepel and D. G. Steigerwald. Asymptotic behavior of a t-test robust to
+   cluster heterogeneity. Review of Economics and Statistics 99 (2017).
+   https://doi.org/10.1162/REST_a_00639
+.. [3] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
    additive model components. Scandinavian Journal of Statistics 39 (2012).
    https://doi.org/10.1111/j.1467-9469.2011.00760.x
 """
