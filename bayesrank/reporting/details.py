@@ -10,7 +10,7 @@ from bayesrank.reporting.data_summary import summarize_result
 from bayesrank.reporting.plain_tables import finding_columns
 from bayesrank.reporting.section import Reference, Section, Table
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.wording import listing, method_title, plain_advice, settings, versions
+from bayesrank.reporting.wording import listing, method_title, plain_advice, settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,13 +80,20 @@ def check_section(
         for each in report:
             same = found.setdefault((each.topic, each.verdict, each.sentence), (each, []))
             same[1].append(name)
-    columns = finding_columns(Report(tuple(each for each, _ in found.values())))
-    if len(reports) > 1:
-        named = [names for _, names in found.values()]
-        cells = ["all" if len(each) == len(reports) else ", ".join(each) for each in named]
-        columns.insert(0, Column("result", cells))
-    caption = "What the checks found"
-    table = to_html(columns, name="checks-table", caption=caption, sortable=False)
+
+    def table(kept: bool, name: str, caption: str) -> Table | None:
+        """Return the findings that ask for a look, or the others, which open on request."""
+        rows = [each for each in found.values() if Report((each[0],)).trustworthy != kept]
+        if not rows:
+            return None
+        columns = finding_columns(Report(tuple(each for each, _ in rows)))
+        if len(reports) > 1:
+            named = [names for _, names in rows]
+            cells = ["all" if len(each) == len(reports) else ", ".join(each) for each in named]
+            columns.insert(0, Column("result", cells))
+        html = to_html(columns, name=name, caption=caption, sortable=False)
+        return Table(html, caption, folded="never" if kept else "always")
+
     doubtful = [name for name, report in reports.items() if not report.trustworthy]
     answer = (
         f"With caution: read what the checks found of {listing(doubtful)}."
@@ -95,7 +102,7 @@ def check_section(
     )
     advice = (
         "Whoever made the ranking can change the settings that a finding names."
-        if "setting “" in table
+        if any("setting “" in each.sentence for each, _ in found.values())
         else ""
     )
     lines = [f"{name} gave no result: {plain_advice(reason)}" for name, reason in failed.items()]
@@ -103,7 +110,14 @@ def check_section(
         "checks",
         "Can this be trusted?",
         tuple(filter(None, (answer, advice, *lines))),
-        tables=(Table(table, caption),),
+        tables=tuple(
+            each
+            for each in (
+                table(True, "checks-table", "Findings that ask for a look"),
+                table(False, "passed-table", "What else was checked"),
+            )
+            if each is not None
+        ),
     )
 
 
@@ -112,26 +126,23 @@ def method_section(results: "dict[str, xr.DataTree]") -> Section:
     from bayesrank.catalog import METHODS
 
     keys: list[str] = []
-    titles = []
     described = {name: settings(tree) for name, tree in results.items()}
     subjects = list(dict.fromkeys(subject for facts in described.values() for subject in facts))
     columns = [Column("setting", subjects)]
     for name, facts in described.items():
-        columns.append(Column(name, [facts.get(subject, "none") for subject in subjects]))
         row = METHODS.get(facts["method"])
         if row is not None:
             keys += row.citations
-            titles.append(f"{name}: {method_title(results[name])}.")
+            facts["method"] = f"{method_title(results[name])} ({facts['method']})"
+        columns.append(Column(name, [facts.get(subject, "none") for subject in subjects]))
     caption = "How the results were computed"
-    table = Table(to_html(columns, name="settings", caption=caption, sortable=False), caption)
-    packages = versions(next(iter(results.values())))
+    html = to_html(columns, name="settings", caption=caption, sortable=False)
     cited = list(dict.fromkeys(keys))
     return Section(
         "methods",
         "Methods",
-        tuple(titles),
-        tables=(table,),
-        facts={"versions": ", ".join(f"{name} {each}" for name, each in packages.items())},
+        tables=(Table(html, caption, folded="always"),),
         references=tuple(Reference(reference_text(key), reference_link(key)) for key in cited),
         code={"BibTeX": bibtex(cited)} if cited else {},
+        wide=True,
     )

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.layout import Column
+from bayesrank.layout import Column, shorten_apart
 from bayesrank.reporting.tables import (
-    count_text,
     interval_bars,
     interval_cells,
     rounded_cells,
@@ -23,6 +22,13 @@ if TYPE_CHECKING:
 # Points of the outline of a density.
 _N_POINTS = 40
 _WIDTH, _HEIGHT = 100.0, 20.0
+# Of names that the leaderboard has in full.
+_LONGEST_NAME = 28
+
+
+def name_column(systems: list[str], meaning: str) -> Column:
+    """Return names of systems, shortened for a table that is not the leaderboard."""
+    return Column("system", shorten_apart(systems, _LONGEST_NAME), meaning=meaning, keys=systems)
 
 
 def density_paths(column: Column, result: "xr.DataTree", frame: "pd.DataFrame") -> Column:
@@ -143,13 +149,21 @@ def extra_columns(more: "pd.DataFrame | None", systems: Iterable[str]) -> list[C
     for name, values in table.items():
         numeric = values.dtype.kind in "iuf"
         lacking = values.isna().to_numpy()
-        cells = [
-            "" if lacks else count_text(each) if numeric and each == int(each) else f"{each}"
-            for lacks, each in zip(lacking, values, strict=True)
-        ]
+        cells = _number_cells(values) if numeric else map(str, values)
+        cells = ["" if lacks else cell for lacks, cell in zip(lacking, cells, strict=True)]
         keys = values.to_list() if numeric else None
         columns.append(Column(str(name), cells, numeric, "Added by who made the report.", keys))
     return columns
+
+
+def _number_cells(values: "pd.Series") -> list[str]:
+    """Return numbers with the decimals that show two digits of the smallest, and no more."""
+    known = np.abs(values.to_numpy(dtype=np.float64))
+    known = known[np.isfinite(known) & (known > 0.0)]
+    decimals = supported_decimals(float(known.min())) if known.size else 0
+    while decimals and (known == known.round(decimals - 1)).all():
+        decimals -= 1
+    return [f"{value:,.{decimals}f}" for value in values]
 
 
 def numbers_by_system(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from bayesrank.reporting.details import check_section, data_section, method_section
 from bayesrank.reporting.evidence import leader_notes
+from bayesrank.reporting.group_section import group_section
 from bayesrank.reporting.section import Section
 from bayesrank.reporting.sections import (
     agreement_section,
-    data_figures,
+    data_figure,
     history_section,
     leaderboard_section,
     pareto_section,
@@ -113,9 +114,10 @@ def report(
         raise ValueError(f"columns must have systems of the result as its index; got {got}")
     sections = [
         leaderboard_section(shown, main, columns),
-        pareto_section(shown, columns),
-        *data_figures(main),
+        data_figure(main),
+        group_section(main, data),
         *probability_sections(main),
+        pareto_section(shown, columns),
         history_section({name: show(tree) for name, tree in past.items()}),
         agreement_section(named),
         sensitivity_section(prior_sensitivity),
@@ -216,8 +218,7 @@ def _render(*, title: str, lead: str, main: "xr.DataTree", sections: list[Sectio
     return environment.get_template("report.html").render(
         title=title,
         lead=lead,
-        created=main.attrs["created_at"],
-        version=versions(main).get("bayesrank", ""),
+        versions=", ".join(f"{name} {each}" for name, each in versions(main).items()),
         fingerprint=main.attrs["fingerprint"],
         sections=sections,
     )

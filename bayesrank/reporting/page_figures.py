@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 # Inches of the two widths; of a row on each; and above and below the rows.
-_WIDE, _NARROW = 7.2, 3.4
+_WIDE, _NARROW = 5.6, 3.4
 _ROW_INCHES, _AROUND_INCHES = 0.17, 1.3
 _LOWEST = 2.6
 

@@ -12,6 +12,7 @@ from bayesrank.reporting.leaderboard_table import (
     battle_columns,
     density_paths,
     extra_columns,
+    name_column,
     numbers_by_system,
 )
 from bayesrank.reporting.page_figures import (
@@ -36,16 +37,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-# More groups are no table that anybody reads.
-_MOST_GROUPS = 40
-
 
 def leaderboard_section(
     result: "xr.DataTree", original: "xr.DataTree", more: "pd.DataFrame | None"
 ) -> Section:
     """Return the leaderboard of a result, which may have scores on another scale than its model."""
     systems = ranked_rows(result)["system"].to_list()
-    columns = (
+    shown = _leaderboard_columns(
+        result,
         battle_columns(original, with_elo=result.attrs.get("score_scale") != "elo"),
         extra_columns(more, systems),
     )
@@ -57,13 +56,10 @@ def leaderboard_section(
     return Section(
         "leaderboard",
         "Leaderboard",
-        (
-            f"{method_title(result)}: {run_line(result)}.",
-            _how_to_read(result),
-            *said,
-            *_definitions(result),
-        ),
-        tables=(_leaderboard_table(result, *columns),),
+        (f"{method_title(result)}: {run_line(result)}. {_how_to_read(result)}", *said),
+        tables=(_leaderboard_table(result, shown),),
+        below=_definitions(shown),
+        wide=True,
     )
 
 
@@ -76,7 +72,7 @@ def pareto_section(result: "xr.DataTree", more: "pd.DataFrame | None") -> Sectio
     return Section("pareto", "Score and cost", figures=tuple(drawn)) if drawn else None
 
 
-def data_figures(result: "xr.DataTree") -> list[Section]:
+def data_figure(result: "xr.DataTree") -> Section | None:
     """Return what was observed: who answers which question, or who won against whom."""
     from bayesrank.reporting.figures.questions import cell_grades
 
@@ -84,17 +80,15 @@ def data_figures(result: "xr.DataTree") -> list[Section]:
     if cell_grades(result) is not None:
         figure, names = draw_questions(result)
         numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names, start=1))
-        questions = Section(
+        return Section(
             "questions",
             "Questions that separate the systems",
             figures=(figure,),
             folded={"Questions by number": numbered},
         )
-        groups = _group_section(result)
-        return [questions, groups] if groups is not None else [questions]
     if "wins" in observed:
-        return [Section("battles", "Battles", figures=(draw_win_rates(result),))]
-    return []
+        return Section("battles", "Battles", figures=(draw_win_rates(result),))
+    return None
 
 
 def probability_sections(result: "xr.DataTree") -> list[Section]:
@@ -114,7 +108,7 @@ def history_section(results: "Mapping[str, xr.DataTree]") -> Section | None:
     frames = {name: ranked_rows(tree).set_index("system") for name, tree in results.items()}
     latest = [str(name) for frame in reversed(frames.values()) for name in frame.index]
     systems = list(dict.fromkeys(latest))
-    columns = [Column("system", systems, meaning="In the order of the latest result.")]
+    columns = [name_column(systems, "In the order of the latest result.")]
     for name, frame in frames.items():
         aligned = frame.reindex(systems)
         scores, ranks = (aligned[name].to_numpy(float).tolist() for name in ("score", "rank"))
@@ -128,7 +122,11 @@ def history_section(results: "Mapping[str, xr.DataTree]") -> Section | None:
         "history",
         "History",
         figures=(draw_history(results),),
-        tables=(Table(to_html(columns, name="history-table", caption=caption), caption),),
+        tables=(
+            Table(
+                to_html(columns, name="history-table", caption=caption), caption, folded="always"
+            ),
+        ),
     )
 
 
@@ -137,7 +135,7 @@ def agreement_section(results: "dict[str, xr.DataTree]") -> Section | None:
     if len(results) < 2:
         return None
     first = ranked_rows(next(iter(results.values())))["system"].to_list()
-    columns = [Column("system", first, meaning="In the order of the first method.")]
+    columns = [name_column(first, "In the order of the first method.")]
     for name, tree in results.items():
         frame = ranked_rows(tree).set_index("system")
         cells = [f"{frame['rank'][system]:g}" for system in first]
@@ -153,7 +151,11 @@ def agreement_section(results: "dict[str, xr.DataTree]") -> Section | None:
             *said,
         ),
         figures=(draw_agreement(results),),
-        tables=(Table(to_html(columns, name="agreement-table", caption=caption), caption),),
+        tables=(
+            Table(
+                to_html(columns, name="agreement-table", caption=caption), caption, folded="always"
+            ),
+        ),
     )
 
 
@@ -214,38 +216,13 @@ def _how_to_read(result: "xr.DataTree") -> str:
     )
 
 
-def _group_section(result: "xr.DataTree") -> Section | None:
-    """Return the mean grade of every system on each group of questions, or None without groups."""
-    from bayesrank.reporting.figures.questions import cell_grades
-
-    grades, constant = cell_grades(result), result["constant_data"].to_dataset()
-    if grades is None or "question_group" not in constant:
-        return None
-    groups = constant["question_group"].values.astype(str)
-    names = list(dict.fromkeys(groups.tolist()))
-    if not 1 < len(names) <= _MOST_GROUPS:
-        return None
-    systems = ranked_rows(result)["system"].to_list()
-    values = grades.sel(system=systems).transpose("system", "question").values
-    columns = [Column("system", systems, meaning="In the order of the leaderboard.")]
-    for name in names:
-        part = values[:, groups == name]
-        known = np.isfinite(part)
-        mean = np.nansum(part, axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
-        cells = ["" if np.isnan(each) else f"{each:.3f}" for each in mean]
-        meaning = f"Observed mean on the {part.shape[1]:,} questions of {name}."
-        columns.append(Column(name, cells, True, meaning, mean.tolist(), best="descending"))
-    caption = "Observed mean grade on each group of questions"
-    table = Table(to_html(columns, name="groups-table", caption=caption), caption)
-    return Section("groups", "Scores by group", tables=(table,))
-
-
-def _leaderboard_table(result: "xr.DataTree", ratings: list[Column], more: list[Column]) -> Table:
-    """Return the leaderboard, by the conservative rank where there is one, with downloads."""
+def _leaderboard_columns(
+    result: "xr.DataTree", ratings: list[Column], more: list[Column]
+) -> list[Column]:
+    """Return the leaderboard, by the conservative rank where there is one."""
     said = said_elsewhere(result)
     columns = [each for each in leaderboard_columns(result) if each.header not in said]
     frame = ranked_rows(result)
-    caption = "Leaderboard"
     if "lcb_rank" in frame:
         ranking = ranking_of(result).sel(system=frame["system"].to_list())
         joint = ranking["joint_rank_lower"].values, ranking["joint_rank_upper"].values
@@ -259,6 +236,7 @@ def _leaderboard_table(result: "xr.DataTree", ratings: list[Column], more: list[
                 True,
                 f"With a probability of {prob}, these ranges hold the places of all systems.",
                 joint[0].tolist(),
+                name="joint_rank_lower",
             ),
         )
         # The conservative rank leads, and decides the order; the rank by the score follows it.
@@ -271,9 +249,13 @@ def _leaderboard_table(result: "xr.DataTree", ratings: list[Column], more: list[
         columns[score + 1 : score + 1] = ratings
         columns += more
         order = frame["lcb_rank"].to_numpy().argsort(kind="stable").tolist()
-        columns = [_reorder(column, order) for column in columns]
-    else:
-        columns += [*ratings, *more]
+        return [_reorder(column, order) for column in columns]
+    return [*columns, *ratings, *more]
+
+
+def _leaderboard_table(result: "xr.DataTree", columns: list[Column]) -> Table:
+    """Return the leaderboard with downloads."""
+    caption = "Leaderboard"
     html = to_html(columns, name="leaderboard-table", caption=caption)
     return Table(html, caption, _downloads(result))
 
@@ -285,10 +267,10 @@ def _reorder(column: Column, order: "list[int]") -> Column:
     return column._replace(cells=[column.cells[i] for i in order], **moved)
 
 
-def _definitions(result: "xr.DataTree") -> list[str]:
+def _definitions(columns: list[Column]) -> tuple[str, ...]:
     """Say what the columns of uncertainty are, for print and for those who cannot hover."""
-    said = legend(leaderboard_columns(result))
-    return [f"{said[0].upper()}{said[1:]}."] if said else []
+    said = legend(columns)
+    return (f"{said[0].upper()}{said[1:]}.",) if said else ()
 
 
 def _downloads(result: "xr.DataTree") -> dict[str, str]:

@@ -96,6 +96,7 @@ def to_html(columns: list[Column], *, name: str, caption: str, sortable: bool = 
         heading=next((i for i, column in enumerate(columns) if not column.align_right), -1),
         numeric=[column.align_right for column in columns],
         keys=[column.cells if column.keys is None else column.keys for column in columns],
+        texts=[column.cells for column in columns],
         bars=[column.bars for column in columns],
         marks=[column.marks for column in columns],
         densities=[column.densities for column in columns],

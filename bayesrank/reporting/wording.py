@@ -130,7 +130,7 @@ def settings(result: "xr.DataTree") -> dict[str, str]:
     n_draws = posterior["chain"] * posterior["draw"]
     facts = {
         "method": run["method"],
-        "published configuration": run["preset"],
+        "published configuration": run["preset"] if run["preset"] != run["method"] else "none",
         "back end": run["backend"],
         "prior": run["prior"],
         "options": chosen or "as by default",

@@ -177,6 +177,42 @@ def test_battles_can_be_reported(tmp_path: Path) -> None:
     assert headers[5:7] == ["Elo", "win rate"]
 
 
+@pytest.mark.filterwarnings("ignore:4 questions say little")
+def test_groups_have_intervals_where_the_data_are_known(tmp_path: Path) -> None:
+    data = Responses([[1, 1, 0, 1], [0, 1, 0, 0]], systems=["b", "c"], groups=list("xyxy"))
+    grades = Responses(
+        [[0.9, 0.8, 0.3, 1.0], [0.2, 0.7, 0.1, 0.0]], systems=["b", "c"], groups=list("xyxy")
+    )
+    shown = {}
+    for name, outcomes, method, given in (
+        ("counts", data, "bayes", None),
+        ("grades", grades, None, None),
+        ("all", grades, None, grades),
+    ):
+        path = report(rank(outcomes, method, random_seed=1), tmp_path / "r.html", data=given)
+        text = path.read_text(encoding="utf-8")
+        table = text.partition('id="groups-table"')[2]
+        cells = re.findall(r'<td class="number" data-key="([\d.]+)">([^<]+)</td>', table)[:2]
+        assert [float(mean) for mean, _ in cells] == pytest.approx(
+            [0.5, 1.0] if name == "counts" else [0.6, 0.9]
+        )
+        shown[name] = [cell for _, cell in cells]
+    assert shown["grades"] == ["0.600", "0.900"]
+    for cell in (*shown["counts"], *shown["all"]):
+        low, high = map(float, re.findall(r"[\d.]+", cell)[1:])
+        assert low < high
+    assert "the intervals of such groups may be too narrow" in text
+
+
+def test_numbers_of_further_columns_are_rounded(
+    results: dict[str, xr.DataTree], tmp_path: Path
+) -> None:
+    columns = pd.DataFrame({"cost": [1.23456789, 0.0123456, 41.5]}, index=SYSTEMS)
+    page = report(results["bayes"], tmp_path / "r.html", columns=columns)
+    text = page.read_text(encoding="utf-8")
+    assert {"1.235", "0.012", "41.500"} <= set(re.findall(r">([\d.]+)</td>", text))
+
+
 def test_further_columns_have_a_pareto_figure_each(
     results: dict[str, xr.DataTree], tmp_path: Path
 ) -> None:

@@ -331,6 +331,39 @@ def test_sixty_systems_are_drawn_in_time(browser: Any, page: Path) -> None:
     assert drawn < 1000 * MOST_SECONDS
 
 
+@pytest.mark.parametrize(("size", "most"), [("desktop", 6000), ("phone", 9000)])
+def test_twenty_systems_by_all_options_are_not_too_long(
+    browser: Any, pages: dict[str, Path], size: str, most: int
+) -> None:
+    set_size(browser, *SIZES[size])
+    browser.get(pages["20"].as_uri())
+    assert browser.execute_script("return document.documentElement.scrollHeight") < most
+
+
+SHOWN = """
+return [...document.querySelectorAll("details:not(:has(pre)) > :not(summary):not(.filter)")]
+  .map(each => each.checkVisibility());
+"""
+
+
+def test_what_is_folded_opens_on_paper(opened: Any) -> None:
+    assert not all(opened.execute_script(SHOWN))
+    set_media(opened, "print")
+    try:
+        assert all(opened.execute_script(SHOWN))
+    finally:
+        set_media(opened, "light")
+
+
+def test_a_phone_folds_all_tables_but_the_leaderboard(browser: Any, page: Path) -> None:
+    for size, is_open in (("desktop", True), ("phone", False)):
+        set_size(browser, *SIZES[size])
+        browser.get(page.as_uri())
+        (groups,) = browser.find_elements("css selector", "#groups-table")
+        assert groups.is_displayed() == is_open
+        assert browser.find_element("id", "leaderboard-table").is_displayed()
+
+
 def test_the_keyboard_compares_two_systems(opened: Any) -> None:
     """From the top of the page, by the keys Tab, End and Home alone."""
     opened.execute_script("document.activeElement.blur()")

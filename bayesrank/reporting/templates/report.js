@@ -91,13 +91,20 @@
       const wanted = input.value.trim().toLowerCase();
       let left = Number(most.value);
       for (const row of rows) {
-        const name = row.querySelector("th").textContent.toLowerCase();
+        const name = row.querySelector("th").dataset.key.toLowerCase();
         row.hidden = !name.includes(wanted) || left-- <= 0;
       }
     };
     input.addEventListener("input", refresh);
     most.addEventListener("change", refresh);
     table.addEventListener("sorted", refresh);
+  }
+
+  // A phone shows the leaderboard first, and other tables on request.
+  if (window.matchMedia("(max-width: 46rem)").matches) {
+    for (const each of document.querySelectorAll("details[open]")) {
+      each.open = false;
+    }
   }
 
   // Two systems side by side, from the probabilities that the heat map shows.
