@@ -341,7 +341,7 @@ def _comparison(ranks: Mapping[str, xr.DataArray], title: str) -> "Figure":
     from bayesrank.reporting.figures import plot_rank_comparison
 
     figure = plot_rank_comparison(ranks)
-    figure.axes[0].set_title(title, fontsize="medium")
+    figure.suptitle(title, fontsize="medium")  # above the legend
     return figure
 
 

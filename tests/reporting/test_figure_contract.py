@@ -21,25 +21,14 @@ from bayesrank.by_group import rank_by_group
 from bayesrank.reporting import figures
 
 SIZES = (3, 20, 60)
-SYSTEM_PLOTS = {
-    "plot_leaderboard",
-    "plot_groups",
-    "plot_rank_sets",
-    "plot_rank_probabilities",
-    "plot_superiority",
-    "plot_rank_comparison",
-    "plot_rank_flow",
-    "plot_trajectories",
-    "plot_history",
-    "plot_pareto",
-    "plot_questions",
-    "plot_results_over_time",
-    "plot_prior_sensitivity",
-    "plot_group_scores",
-}
 PLOTS = [name for name in figures.__all__ if name.startswith("plot_")]
 # Panels are figures of ArviZ, which lays them out.
 ON_AXES = [name for name in PLOTS if name != "plot_group_scores"]
+KNOWN = {name: inspect.signature(getattr(br, name)).parameters for name in PLOTS}
+SYSTEM_PLOTS = [name for name in PLOTS if "systems" in KNOWN[name]]
+PLOTLY = [name for name in PLOTS if "backend" in KNOWN[name]]
+# Their rows are questions, methods, or all systems at once.
+OF_NO_SYSTEM = {"plot_difficulty", "plot_hodge_flow", "plot_item_curves", "plot_method_agreement"}
 
 
 def names(n_systems: int) -> list[str]:
@@ -140,9 +129,10 @@ def test_every_figure_has_arguments(arguments: dict[Any, Any]) -> None:
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_every_figure_is_at_the_top_level_with_the_same_words(name: str) -> None:
-    known = inspect.signature(getattr(br, name)).parameters
+    known = KNOWN[name]
     wanted = {"figsize", "backend"} if name == "plot_group_scores" else {"figsize", "ax"}
-    wanted |= {"systems", "top"} if name in SYSTEM_PLOTS else set()
+    of_systems = next(iter(known)) in ("result", "results", "rankings")
+    wanted |= {"systems", "top"} if of_systems and name not in OF_NO_SYSTEM else set()
     assert wanted <= set(known)
     assert all(known[each].kind is inspect.Parameter.KEYWORD_ONLY for each in wanted)
 
@@ -219,7 +209,7 @@ def test_no_mark_is_outside_of_the_limits(name: str, arguments: Any) -> None:
         assert ((y[known] >= low - 1e-9) & (y[known] <= high + 1e-9)).all()
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEM_PLOTS - {"plot_group_scores"}))
+@pytest.mark.parametrize("name", [name for name in SYSTEM_PLOTS if name in ON_AXES])
 def test_systems_can_be_picked(name: str, arguments: Any) -> None:
     plot: Callable[..., Any] = getattr(br, name)
     assert plot(*arguments[name], top=2).axes
@@ -278,9 +268,54 @@ def test_panels_are_one_per_group(arguments: Any) -> None:
 
 
 def test_plotly_draws_panels_and_intervals(arguments: Any) -> None:
-    for name in ("plot_leaderboard", "plot_difficulty", "plot_group_scores"):
+    for name in PLOTLY:
         panels = getattr(br, name)(*arguments[name], backend="plotly")
-        assert panels.viz["figure"].item().to_dict()["data"]
+        drawn = panels.viz["figure"].item()
+        low, high = sorted(drawn.layout.yaxis.range)
+        rows = np.concatenate([np.array(trace.y, dtype=float) for trace in drawn.data])
+        rows = rows[np.isfinite(rows)]
+        assert rows.size
+        assert ((rows > low) & (rows < high)).all()
+
+
+@pytest.mark.parametrize("backend", ["matplotlib", "plotly"])
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_panels_suit_the_style(backend: str, is_dark: bool, arguments: Any) -> None:
+    from plotly import io
+
+    style, template = ("dark_background", "plotly_dark") if is_dark else ("default", "plotly")
+    usual = io.templates.default
+    io.templates.default = template
+    try:
+        with matplotlib.style.context(style):
+            panels = br.plot_group_scores(*arguments["plot_group_scores"], top=3, backend=backend)
+    finally:
+        io.templates.default = usual
+    figure = panels.viz["figure"].item()
+    if backend == "plotly":
+        colours = [(trace.marker.color, trace.line.color) for trace in figure.data]
+        (colour,) = {each for pair in colours for each in pair if each}
+    else:
+        (line,) = figure.axes[0].get_lines()[:1]
+        colour = line.get_color()
+        pyplot.close(figure)
+    assert contrast(colour, "#111111" if is_dark else "white") >= 4.5
+
+
+def test_intervals_of_all_figures_can_have_another_probability(arguments: Any) -> None:
+    """Every figure that draws intervals of a result has the word for their probability."""
+
+    def ends(axes: Any) -> float:
+        lines = [each for each in axes.collections if hasattr(each, "get_segments")]
+        return float(
+            sum(np.ptp(part, axis=0).sum() for each in lines for part in each.get_segments())
+        )
+
+    for name in ("plot_pareto", "plot_results_over_time"):
+        narrow, wide = (
+            getattr(br, name)(*arguments[name], ci_prob=prob).axes[0] for prob in (0.5, 0.99)
+        )
+        assert ends(narrow) < ends(wide)
 
 
 def test_unknown_backends_are_refused(arguments: Any) -> None:

@@ -177,7 +177,7 @@ def test_battles_can_be_reported(tmp_path: Path) -> None:
     assert headers[5:7] == ["Elo", "win rate"]
 
 
-@pytest.mark.filterwarnings("ignore:4 questions say little")
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.CalibrationWarning")
 def test_groups_have_intervals_where_the_data_are_known(tmp_path: Path) -> None:
     data = Responses([[1, 1, 0, 1], [0, 1, 0, 0]], systems=["b", "c"], groups=list("xyxy"))
     grades = Responses(

@@ -4,13 +4,13 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from matplotlib.colors import to_rgb, to_rgba, to_rgba_array
+from matplotlib.colors import to_rgb, to_rgba_array
 from matplotlib.gridspec import GridSpec
 from matplotlib.transforms import Bbox, ScaledTranslation
 from rich.cells import cell_len
 
 from bayesrank.layout import wrap_words
-from bayesrank.reporting.figures.palette import DARK, MUTED
+from bayesrank.reporting.figures.palette import DARK, MUTED, is_dark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,6 @@ _LINE_INCHES = 0.19
 _BESIDE, _WRAPPED = 0.45, 0.6
 _EDGE = 0.01  # of a figure that stays empty
 _COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
-_LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 Place = Literal["above", "below", "beside"]
 
@@ -129,11 +128,8 @@ def _wrap_labels(axes: "Axes") -> None:
 
 
 def _is_dark(axes: "Axes") -> bool:
-    behind = to_rgba(axes.get_facecolor())
-    if behind[3] < 0.5:
-        figure: Any = axes.get_figure(root=True)
-        behind = to_rgba(figure.get_facecolor())
-    return behind[3] > 0.5 and float(np.dot(behind[:3], _LUMINANCE)) < 0.5
+    figure: Any = axes.get_figure(root=True)
+    return is_dark(axes.get_facecolor(), figure.get_facecolor())
 
 
 def _suit_background(axes: "Axes") -> None:

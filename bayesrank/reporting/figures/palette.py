@@ -7,8 +7,11 @@ figures in a dark theme exchanges these colours by name, see :mod:`bayesrank.rep
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.typing import ColorType
 
 BLUE = "#0072b2"
 ORANGE = "#d55e00"
@@ -24,6 +27,9 @@ GRID = "#ebebeb"
 BAND = "#f1f4f8"  # shading behind rows
 
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
+
+# Shares of red, green and blue in the brightness of a colour.
+_LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 # What stands for them on a dark background.
 DARK = {
@@ -63,3 +69,14 @@ def _with_alpha(colour: tuple[str, float]) -> tuple[float, float, float, float]:
     from matplotlib.colors import to_rgba
 
     return to_rgba(*colour)
+
+
+def is_dark(*backgrounds: "ColorType") -> bool:
+    """Return whether the first of some backgrounds that is not transparent is dark."""
+    from matplotlib.colors import to_rgba
+
+    for colour in backgrounds:
+        *parts, opacity = to_rgba(colour)
+        if opacity > 0.5:
+            return float(np.dot(parts, _LUMINANCE)) < 0.5
+    return False

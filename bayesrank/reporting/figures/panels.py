@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesrank.layout import shorten_apart
 from bayesrank.reporting.figures.labels import by_rank, chosen, left_to_right
-from bayesrank.reporting.figures.palette import BLUE, MUTED
+from bayesrank.reporting.figures.palette import BLUE, DARK, MUTED, is_dark
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,6 +84,26 @@ def plot_group_scores(
     return interval_panels(table, labels, xlabel="score", backend=backend, figsize=figsize)
 
 
+def _backgrounds(backend: Backend) -> list[Any]:
+    """Return the colours of axes and figures in the style that is set for a back end."""
+    if backend == "matplotlib":
+        from matplotlib import rcParams
+
+        return [rcParams["axes.facecolor"], rcParams["figure.facecolor"]]
+    from plotly import io
+    from plotly.colors import unlabel_rgb
+
+    if io.templates.default is None:
+        return ["white"]
+    layout: Any = io.templates[io.templates.default].layout
+    found = [each for each in (layout.plot_bgcolor, layout.paper_bgcolor) if each]
+    # Plotly writes rgb(17,17,17) or the names and numbers that Matplotlib knows, too.
+    return [
+        tuple(part / 255.0 for part in unlabel_rgb(each)) if each.startswith("rgb(") else each
+        for each in found
+    ]
+
+
 def interval_panels(
     table: "xr.Dataset",
     labels: Sequence[str],
@@ -142,13 +162,15 @@ def interval_panels(
         y=-np.arange(len(labels), dtype=np.float64),
         figure_kwargs={"sharex": True, "sharey": True, **look},
     )
+    dark = is_dark(*_backgrounds(backend))
+    blue, muted = (DARK.get(each, each) if dark else each for each in (BLUE, MUTED))
     if "score_lower" in table:
         ends = xr.concat([table["score_lower"], table["score_upper"]], dim="end")
-        panels.map(visuals.line_x, "interval", data=xr.Dataset({"plotted": ends}), color=BLUE)
-    panels.map(visuals.scatter_x, "score", data=scores, color=BLUE)
+        panels.map(visuals.line_x, "interval", data=xr.Dataset({"plotted": ends}), color=blue)
+    panels.map(visuals.scatter_x, "score", data=scores, color=blue)
     if "lcb" in table:
         bound = table[["lcb"]].rename(lcb="plotted")
-        panels.map(visuals.scatter_x, "lcb", data=bound, color=MUTED, marker="|")
+        panels.map(visuals.scatter_x, "lcb", data=bound, color=muted, marker="|")
     rows = -np.arange(len(labels), dtype=np.float64)
     shown = table[[name for name in ("score", "score_lower", "score_upper") if name in table]]
     low, high = float(shown.min().to_array().min()), float(shown.max().to_array().max())
@@ -158,6 +180,7 @@ def interval_panels(
         drawer.yticks(rows, list(labels), target)
         drawer.xlabel(xlabel, target)
         drawer.xlim((low - margin, high + margin), target)
+        drawer.ylim((rows[-1] - 0.6, rows[0] + 0.6), target)
         drawer.set_ticklabel_visibility(target, axis="x", visible=True)
         if "panel" in panel.coords:
             drawer.title(str(panel["panel"].values), target)

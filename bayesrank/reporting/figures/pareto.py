@@ -32,6 +32,7 @@ def plot_pareto(
     best: Literal["low", "high"] = "low",
     systems: Sequence[str] | None = None,
     top: int | None = None,
+    ci_prob: float | None = None,
     figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -51,6 +52,8 @@ def plot_pareto(
         Those to show; all by default.
     top : int, optional
         Show as many of the best.
+    ci_prob : float, optional
+        Probability of the intervals; that of the result by default.
     figsize : (float, float), optional
         Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
@@ -78,7 +81,7 @@ def plot_pareto(
     """
     if best not in ("low", "high"):
         raise ValueError(f"best must be 'low' or 'high'; got {best!r}")
-    ranking = by_rank(result, systems=systems, top=top)
+    ranking = by_rank(result, systems=systems, top=top, ci_prob=ci_prob)
     table = dict(values.items())
     names = ranking["system"].values.astype(str)
     x = np.array([float(table.get(name, np.nan)) for name in names])

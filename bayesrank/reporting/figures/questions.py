@@ -154,13 +154,20 @@ def plot_questions(
     return finish(axes)
 
 
-def observed_win_rates(result: "xr.DataTree") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def observed_win_rates(
+    result: "xr.DataTree",
+    *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the share of battles that each system won against each other, and how many they were.
 
     Parameters
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned for battles.
+    systems, top
+        As in :func:`plot_win_rates`.
 
     Returns
     -------
@@ -170,12 +177,12 @@ def observed_win_rates(result: "xr.DataTree") -> tuple[NDArray[np.float64], NDAr
     Raises
     ------
     ValueError
-        If the result holds no battles.
+        If the result holds no battles, or a system is unknown.
     """
     observed = result["observed_data"].to_dataset() if "observed_data" in result.children else {}
     if "wins" not in observed:
         raise ValueError("result must be of battles to show win rates; got one of responses")
-    order = by_rank(result)["system"].values
+    order = by_rank(result, systems=systems, top=top)["system"].values
     by_pair = {"system": order, "opponent": order}
     wins, ties = (
         observed[name].sel(by_pair).transpose("system", "opponent").values.astype(np.float64)
@@ -189,6 +196,8 @@ def observed_win_rates(result: "xr.DataTree") -> tuple[NDArray[np.float64], NDAr
 def plot_win_rates(
     result: "xr.DataTree",
     *,
+    systems: Sequence[str] | None = None,
+    top: int | None = None,
     figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -198,6 +207,10 @@ def plot_win_rates(
     ----------
     result : xarray.DataTree
         What :func:`bayesrank.rank` returned for battles.
+    systems : sequence of str, optional
+        Those to show; all by default.
+    top : int, optional
+        Show as many of the best.
     figsize : (float, float), optional
         Inches of a new figure; by default what its cells need.
     ax : matplotlib.axes.Axes, optional
@@ -211,7 +224,7 @@ def plot_win_rates(
     Raises
     ------
     ValueError
-        If the result holds no battles.
+        If the result holds no battles, or a system is unknown.
 
     Examples
     --------
@@ -220,8 +233,8 @@ def plot_win_rates(
     >>> [text.get_text() for text in plot_win_rates(result).axes[0].texts]
     ['0.75', '0.25']
     """
-    rate, _ = observed_win_rates(result)
-    ranking = by_rank(result)
+    rate, _ = observed_win_rates(result, systems=systems, top=top)
+    ranking = by_rank(result, systems=systems, top=top)
     axes = draw_cells(
         rate,
         rank_labels(ranking),

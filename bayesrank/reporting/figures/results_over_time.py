@@ -32,6 +32,7 @@ def plot_results_over_time(
     *,
     systems: Sequence[str] | None = None,
     top: int | None = None,
+    ci_prob: float | None = None,
     figsize: tuple[float, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
@@ -46,6 +47,8 @@ def plot_results_over_time(
         Those in colour; the six best of the last result by default. All others are grey.
     top : int, optional
         Colour as many of the best of the last result.
+    ci_prob : float, optional
+        Probability of the intervals; that of each result by default.
     figsize : (float, float), optional
         Inches of a new figure.
     ax : matplotlib.axes.Axes, optional
@@ -73,7 +76,7 @@ def plot_results_over_time(
     """
     if len(results) < 2:
         raise ValueError(f"results must be two or more; got {len(results)}")
-    rankings = [by_rank(tree) for tree in results.values()]
+    rankings = [by_rank(tree, ci_prob=ci_prob) for tree in results.values()]
     last_first = [str(name) for each in reversed(rankings) for name in each["system"].values]
     names = list(dict.fromkeys(last_first))
     shown = chosen(names, systems, top) if systems is not None or top is not None else None
