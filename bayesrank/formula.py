@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.validation import frozen
 
 Array = NDArray[np.float64]
 Variables = Mapping[str, NDArray[Any]]
@@ -93,12 +94,23 @@ class Design:
 
     def __getitem__(self, rows: Any) -> Array:
         """Return some rows, of shape (row, covariate)."""
-        parts = [
-            values[rows] / scale for values, scale in zip(self.columns, self.scales, strict=True)
-        ]
-        if not parts:
+        block = isinstance(rows, slice) and rows.stop is not None
+        key = (rows.start, rows.stop, rows.step) if block else None
+        # Models ask for a block several times in a row.
+        last = self.__dict__.setdefault("_last", {}) if block else {}
+        if key not in last:
+            last.clear()
+            last[key] = self._rows(rows)
+        return last[key]
+
+    def _rows(self, rows: Any) -> Array:
+        if not self.columns:
             return np.zeros((len(np.empty(self.n_rows, dtype=np.bool_)[rows]), 0))
-        return np.stack(parts, axis=-1)
+        parts = [values[rows] for values in self.columns]
+        found = np.empty((len(parts), len(parts[0])))
+        for place, (values, scale) in enumerate(zip(parts, self.scales, strict=True)):
+            np.divide(values, scale, out=found[place])
+        return frozen(found.T)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return all rows."""

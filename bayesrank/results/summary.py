@@ -160,7 +160,9 @@ def _rank_probability(first: NDArray[np.int64], last: NDArray[np.int64]) -> Floa
 
 def _superiority(first: NDArray[np.int64]) -> FloatArray:
     """Return Pr(i above j) + Pr(equal) / 2 from first shared positions."""
-    n_draws = len(first)
-    by_system = np.ascontiguousarray(first.T)
-    above = np.array([np.count_nonzero(row < by_system, axis=1) for row in by_system])
+    n_draws, n_systems = first.shape
+    # Small integers, of which a processor compares and adds many at a time.
+    by_system = np.ascontiguousarray(first.T, dtype=np.min_scalar_type(n_systems))
+    kind = np.min_scalar_type(n_draws)
+    above = np.array([(row < by_system).sum(axis=1, dtype=kind) for row in by_system], dtype=float)
     return (n_draws + above - above.T) / (2.0 * n_draws)
