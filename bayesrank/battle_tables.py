@@ -71,6 +71,9 @@ KNOWN = frozenset(
         *(*WINNERS, *_MARKS, *_TIES, *_GAMES, *_BASELINE, "preference", "both_equal"),
     }
 )
+# Nanoseconds, microseconds and milliseconds, which programs write as well as seconds since 1970:
+# a number that is 1973 or later in them would be after the year 5100 in the next larger unit.
+_UNITS, _EARLIEST = (1e9, 1e6, 1e3), 1e8
 # What columns of covariates are called, which are differences already.
 COVARIATE = "covariate "
 
@@ -135,22 +138,48 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     if frame.empty:
         raise DataError(f"battles must hold at least one battle; got none in {source}")
     rows = read(frame, source)
-    for name in ("first", "second", "winner"):
-        blank = _is_blank(pd.Series(rows[name]))
+    sides = {name: pd.Series(rows[name]) for name in ("first", "second", "winner")}
+    for name, column in sides.items():
+        blank = _is_blank(column)
         if blank.any():
             raise DataError(
                 f"battles must name the {name} of every battle; got a blank in row "
                 f"{int(blank.argmax()) + 1} of {source}"
             )
+    alone = _is_same(sides["first"], sides["second"])
+    if alone.any():
+        logger.info(
+            f"{alone.sum():,} of {len(rows):,} battles are of a system with itself, and left out, "
+            f"in {source}"
+        )
+        rows = rows.loc[~alone].reset_index(drop=True)
+        if rows.empty:
+            raise DataError(f"battles must be of two systems; got none in {source}")
     return rows
 
 
 def _is_blank(column: "pd.Series") -> NDArray[np.bool_]:
-    """Return which entries are missing or empty, of categories without a look at every one."""
-    if hasattr(column, "cat"):
-        empty = [-1, *np.flatnonzero(column.cat.categories == "").tolist()]
-        return np.isin(np.asarray(column.cat.codes), empty)
-    return np.asarray(column.isna() | (column.astype(object) == ""))
+    """Return which entries are missing, empty or only spaces."""
+    codes, names = _factorize(column)
+    return np.array([*(not name.strip() for name in names), True])[codes]
+
+
+def _is_same(one: "pd.Series", other: "pd.Series") -> NDArray[np.bool_]:
+    """Return where two columns have the same label."""
+    (left, here), (right, there) = _factorize(one), _factorize(other)
+    place = {name: number for number, name in enumerate(here)}
+    return np.array([place.get(name, -1) for name in there])[right] == left
+
+
+def _factorize(column: "pd.Series") -> tuple[NDArray[np.intp], list[str]]:
+    """Return numbers of labels, -1 for missing ones, and the labels."""
+    import pandas as pd
+
+    try:
+        codes, names = pd.factorize(column)
+    except TypeError as error:  # lists and mappings
+        raise DataError(f"battles must hold labels; got {error}") from error
+    return codes, list(map(str, names))
 
 
 def _layout(columns: set[str]) -> "Read | None":
@@ -308,20 +337,27 @@ def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
             found[role] = _numbers(column, role, source)
         elif role == "time":
             found[role] = _seconds(column, source)
-        elif not column.isna().all():
-            found[role] = _as_labels(column, role)
+        elif (labels := _as_labels(column, role, source)) is not None:
+            found[role] = labels
     found |= {name: frame[name] for name in frame if name.startswith(COVARIATE)}
     pairs = covariate_columns(frame, taken | {each for pair in _WINS for each in pair})
     return found | {f"{COVARIATE}{name}": values for name, values in differences(frame, pairs)}
 
 
-def _as_labels(column: "pd.Series", role: str) -> "pd.Series":
+def _as_labels(column: "pd.Series", role: str, source: str) -> "pd.Series | None":
     """Return labels, of which unknown prompts and judges are taken to be different ones."""
     if column.dtype == object:
         column = column.map(_joined)
-    blank = column.isna()
+    blank = _is_blank(column)
     if not blank.any():
         return column
+    if blank.all():
+        return None
+    if role != "group":
+        logger.info(
+            f"{blank.sum():,} of {len(blank):,} battles name no {role} in {source}: each counts as "
+            f"a {role} of its own"
+        )
     unknown = [f"unknown {role} {row + 1}" if role != "group" else "" for row in range(len(column))]
     return column.astype(object).where(~blank, unknown)
 
@@ -340,13 +376,14 @@ def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
 
 
 def _seconds(column: "pd.Series", source: str) -> NDArray[np.float64]:
-    """Return times as seconds."""
+    """Return times as seconds; numbers of today's dates tell whether they are smaller units."""
     import pandas as pd
 
     if column.dtype.kind != "M":
         numbers = as_numbers(column)
         if np.isfinite(numbers).all():
-            return numbers
+            largest = np.abs(numbers).max(initial=0.0)
+            return numbers / next((unit for unit in _UNITS if largest >= _EARLIEST * unit), 1.0)
     try:
         when = pd.DatetimeIndex(pd.to_datetime(column, utc=True, format="mixed"))
     except (TypeError, ValueError) as error:

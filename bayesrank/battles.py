@@ -52,6 +52,11 @@ class Labels:
     codes: NDArray[np.int32]
     names: tuple[str, ...]
 
+    @property
+    def n_named(self) -> int:
+        """Number of labels but the empty one."""
+        return sum(map(bool, self.names))
+
 
 class Battles(Comparisons):
     """Votes between pairs of systems, one row each: the log of an arena.
@@ -294,7 +299,8 @@ class Battles(Comparisons):
         for name in ("prompt", "judge", "group"):
             labels = getattr(self, name)
             if labels is not None:
-                said.append(f"{len(labels.names):,} {name}{'s' * (len(labels.names) != 1)}")
+                n = labels.n_named
+                said.append(f"{n:,} {name}{'s' * (n != 1)}")
         return f"Battles({', '.join(said)})"
 
     @property

@@ -145,7 +145,11 @@ def encode_sides(
     i = np.array([index[name] for name in here], dtype=np.int32)[left]
     j = np.array([index[name] for name in there], dtype=np.int32)[right]
     if (i == j).any():
-        raise DataError(f"first and second must differ; got {names[i[i == j][0]]!r} twice")
+        row = int((i == j).argmax())
+        raise DataError(
+            f"first and second must differ; got {names[i[row]]!r} twice in battle {row + 1}: leave "
+            "out battles of a system with itself"
+        )
     return i, j, names
 
 

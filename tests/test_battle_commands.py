@@ -79,8 +79,25 @@ def test_check_says_what_was_read_and_what_can_run(run, ties):
     can_run = {name for name, each in found["methods"].items() if each["can_run"]}
     assert {"davidson", "elo", "win_rate", "pagerank"} <= can_run
     assert not {"avg", "rasch", "borda"} & can_run
+    assert not any("equal to another" in name for name in found["data"])
     assert run("check", ties, "--method", "elo").exit_code == 0
     assert "methods on pairs" in run("check", ties, "--method", "avg", code=3).stdout
+
+
+def test_check_counts_copies_and_says_once_what_was_left_out(run, tmp_path):
+    path = tmp_path / "votes.csv"
+    twice = "a,b,tie,2025-06-02T10:00:00+02:00,u"
+    others = ["a,b,a,2025-06-03,v", "a,a,a,2025-06-04,v"]
+    path.write_text("\n".join(["model_a,model_b,winner,date,judge", twice, twice, *others]))
+    found = run("check", path, "--format", "json")
+    assert json.loads(found.stdout)["data"]["equal to another, time included"] == "1 of 3 (33.3 %)"
+    assert found.stderr.count("of a system with itself") == 1
+
+
+def test_options_of_other_methods_are_found(run, ties):
+    said = run("rank", ties, "--raters", "judge", code=2).stderr
+    assert "got --raters: it is an option of --method cumulative_logit" in said
+    assert "an option" not in run("rank", ties, "--nonsense", "1", code=2).stderr
 
 
 def test_report_is_written(run, ties, tmp_path):
@@ -93,6 +110,8 @@ def test_plan_says_whether_to_stop_and_which_pairs_to_ask(run, ties):
     result = run("plan", ties, "--format", "csv")
     assert "B: no more battles are needed" in result.stderr
     assert [row["further_battles_needed"] for row in records(result)] == ["0.0", "0.0"]
+    shown = run("plan", ties).stdout
+    assert all(line.split()[-1] == "0" for line in shown.splitlines()[1:3])
     table = records(run("plan", ties, "--budget", "70", "--format", "csv", "--goal", "full"))
     assert sum(int(row["further_battles"]) for row in table) == 70
     assert "--further go with outcomes" in run("plan", ties, "--further", "3", code=2).stderr

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from bayesrank import options as option_types
-from bayesrank.catalog import DEFAULT_METHOD, find_method
+from bayesrank.catalog import DEFAULT_METHOD, METHODS, find_method
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.formulas import plain_text
 from bayesrank.ranking import BACKENDS
@@ -54,7 +54,7 @@ class MethodCommand(click.Command):
             known = ", ".join(flag.opts[0] for flag in ctx.meta["bayesrank.flags"]) or "none"
             raise click.UsageError(
                 f"options must be among those of rank (see --help) and of {row.name} ({known}); "
-                f"got {error.option_name}{_other_method(args)}",
+                f"got {error.option_name}{_other_method(error.option_name)}",
                 ctx,
             ) from error
 
@@ -119,10 +119,11 @@ def own_flags(command: click.Command) -> frozenset[str]:
     return frozenset(flag for param in command.params for flag in param.opts)
 
 
-def _other_method(args: list[str]) -> str:
-    """Say that methods have options of their own, where none was named."""
-    named = _value_of("--method", args) is not None
-    return "" if named else ": name --method for an option of another method"
+def _other_method(option: str) -> str:
+    """Say which methods have an option."""
+    name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
+    having = [row.name for row in METHODS.values() if name in row.all_options]
+    return f": it is an option of --method {' or '.join(having)}" if having else ""
 
 
 def default_backend(row: "Method", preset: "Preset | None") -> str:

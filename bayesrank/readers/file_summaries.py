@@ -1,6 +1,8 @@
 """What each file holds by itself, and what is left out and why."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,12 +79,25 @@ def summarize_files(
     """
     selection = select(**{name: options[name] for name in CHOICES if name in options})
     logs = find_logs(paths, format, selection)
-    found = [_summary(logs, path, selection) for path in logs.files]
+    with _without_notes():
+        found = [_summary(logs, path, selection) for path in logs.files]
     left_out = [
         FileSummary(each.path, problem=each.reason or "in no known format")
         for each in logs.left_out
     ]
     return [*found, *left_out]
+
+
+@contextmanager
+def _without_notes() -> Iterator[None]:
+    """Say nothing on what is read: whoever reads the files together says it."""
+    logger = logging.getLogger("bayesrank")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _summary(logs: Logs, path: Path, selection: Selection) -> FileSummary:

@@ -47,14 +47,29 @@ def _facts_of_rows(data: Battles) -> dict[str, str]:
         facts["both bad"] = _share(np.count_nonzero(data.both_bad), len(data.first))
     facts |= {f"{name}s": f"{number:,}" for name, number in data.units.items() if name != "battle"}
     if data.group is not None:
-        facts["groups"] = f"{len(data.group.names):,}"
+        facts["groups"] = f"{data.group.n_named:,}"
     if data.time is not None:
         ends = (datetime.datetime.fromtimestamp(each, datetime.UTC) for each in data.time[[0, -1]])
         facts["from, to"] = ", ".join(f"{end:%Y-%m-%d}" for end in ends)
+        if copies := _count_copies(data):
+            facts["equal to another, time included"] = _share(copies, len(data.first))
     if data.covariates:
         facts["covariates"] = ", ".join(data.covariates)
     facts["intervals by"] = data.coarsest_unit
     return facts
+
+
+def _count_copies(data: Battles) -> int:
+    """Return how many rows repeat another in all that the log knows."""
+    import pandas as pd
+
+    if data.vote is not None:  # such as shares of one vote
+        return 0
+    labels = (data.group, data.prompt, data.judge)
+    known = [data.time, data.first, data.second, data.outcome, data.both_bad, data.weight]
+    known += [each.codes for each in labels if each is not None] + [*data.covariates.values()]
+    table = pd.DataFrame(dict(enumerate(each for each in known if each is not None)))
+    return int(table.duplicated().sum())
 
 
 def _share(number: float | np.integer, total: float) -> str:

@@ -29,7 +29,7 @@ _SPARE = {
 }
 _PROBABILITIES = ("superiority",)
 _STATISTICS = ("z", "rho")
-_COUNTS = ("trials", "further trials needed")
+_COUNTS = ("trials", "battles", "further trials needed", "further battles needed")
 
 # Of verdicts on a terminal.
 _STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}

@@ -209,7 +209,7 @@ def test_read_data_gives_responses_of_logs(tmp_path):
         ),
         ("model_a,model_b,winner\na,,tie\n", r"name the second of every battle"),
         ("model_a,model_b,winner\na,b,maybe\n", r"winner must be one of .* got 'maybe'"),
-        ("model_a,model_b,winner\na,a,tie\n", r"first and second must differ; got 'a' twice"),
+        ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],
 )
 def test_broken_battles(tmp_path, text, message):
@@ -260,3 +260,42 @@ def test_covariates_in_parquet_are_those_of_the_frame(tmp_path):
     assert list(log.covariates) == ["length"]
     np.testing.assert_array_equal(log.covariates["length"], [-2.0, 0.0, 2.5])
     assert log.fingerprint == Battles.from_frame(frame).fingerprint
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_blanks_name_nobody_and_systems_do_not_meet_themselves(tmp_path, suffix, caplog):
+    row = {"model_a": "a, turbo", "model_b": "b", "winner": "model_a", "judge": "u"}
+    rows = [
+        row | {"language": "en"},
+        row | {"judge": "", "language": ""},
+        row | {"judge": None, "language": None},
+        row | {"judge": "  ", "language": "de"},
+        row | {"model_b": "a, turbo", "language": "fr"},
+    ]
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = read_battles(write(tmp_path / f"votes.{suffix}", rows))
+    assert data.n_battles == 4
+    assert len(data.judge.names) == 4
+    assert repr(data) == "Battles(4 battles, 2 systems, 4 judges, 2 groups)"
+    assert f"3 of 5 battles name no judge in votes.{suffix}" in caplog.text
+    assert "1 of 5 battles are of a system with itself, and left out" in caplog.text
+    path = write(tmp_path / f"alone.{suffix}", rows[4:])
+    with pytest.raises(DataError, match=rf"must be of two systems; got none in alone\.{suffix}"):
+        read_battles(path)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [1750000000, 1750086400],
+        [1750000000_000, 1750086400_000],
+        [1750000000_000_000, 1750086400_000_000],
+        [1750000000_000_000_000, 1750086400_000_000_000],
+        ["2025-06-15T17:06:40+02:00", "2025-06-16T08:06:40-07:00"],
+        ["2025-06-15 15:06:40", "2025-06-16T15:06:40Z"],
+    ],
+)
+def test_times_in_any_unit_and_zone_are_seconds(times):
+    sides = {"model_a": ["a", "a"], "model_b": ["b", "b"], "winner": ["a", "b"]}
+    data = Battles.from_frame(pd.DataFrame(sides | {"tstamp": times}))
+    assert data.time.tolist() == [1750000000.0, 1750086400.0]
