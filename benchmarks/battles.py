@@ -4,7 +4,8 @@
 
 Another process writes N votes of 500 systems by as many judges as a fifth of them to Parquet; this
 one measures reading, point estimates, intervals over judges and style control with ten covariates.
-`--peers` names another Python with evalica and arena-rank, which fits the same votes after reading.
+`--peers` names another Python with evalica, arena-rank and choix, which rank the same votes, each
+in a process of its own.
 """
 
 import argparse
@@ -27,43 +28,7 @@ N_SYSTEMS = 500
 N_COVARIATES = 10
 FORMULA = " + ".join(["1", *(f"x{k}" for k in range(N_COVARIATES))])
 
-# What peers do with the votes after they have read them: {name: seconds} as JSON on stdout.
-PEERS = """
-import json, sys, time
-import numpy as np, pandas as pd
-frame = pd.read_parquet(sys.argv[1])
-found = {}
-def clock(name, call):
-    try:
-        call(); start = time.perf_counter(); call(); found[name] = time.perf_counter() - start
-    except Exception as error:  # a peer that fails is a result
-        found[name] = repr(error)[:200]
-from evalica import Winner, bradley_terry, newman
-words = {"model_a": Winner.X, "model_b": Winner.Y, "tie": Winner.Draw}
-votes = [words[word] for word in frame["winner"]]
-left, right = frame["model_a"].tolist(), frame["model_b"].tolist()
-clock("evalica bradley_terry", lambda: bradley_terry(left, right, votes))
-clock("evalica newman", lambda: newman(left, right, votes))
-from arena_rank.models.bradley_terry import BradleyTerry
-from arena_rank.utils.data_utils import PairDataset
-def arena():
-    data = PairDataset.from_pandas(frame, competitor_cols=["model_a", "model_b"],
-        outcome_col="winner", outcome_map={"model_a": 1.0, "model_b": 0.0, "tie": 0.5})
-    BradleyTerry(n_competitors=len(data.competitors)).compute_ratings_and_cis(data)
-clock("arena-rank ratings and intervals", arena)
-from arena_rank.models.contextual_bradley_terry import ContextualBradleyTerry
-from arena_rank.utils.data_utils import ContextualPairDataset
-features = [name[:-2] for name in frame if name.startswith("x") and name.endswith("_a")]
-frame = frame.assign(**{name: frame[name + "_a"] - frame[name + "_b"] for name in features})
-def styled():
-    data = ContextualPairDataset.from_pandas(frame, feature_cols=features,
-        competitor_cols=["model_a", "model_b"], outcome_col="winner", reweighted=False,
-        outcome_map={"model_a": 1.0, "model_b": 0.0, "tie": 0.5}.get)
-    model = ContextualBradleyTerry(len(data.competitors), len(features))
-    model.compute_ratings_and_cis(data)
-clock("arena-rank ratings and intervals, ten covariates", styled)
-print(json.dumps(found))
-"""
+PEERS = ("evalica", "arena-rank", "choix")
 
 
 def write_votes(path: Path, n: int) -> None:
@@ -103,7 +68,7 @@ def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description="Arenas: from votes to a leaderboard.")
     parser.add_argument("--battles", type=int, default=1_000_000)
-    parser.add_argument("--peers", help="a Python with evalica and arena-rank")
+    parser.add_argument("--peers", help="a Python with evalica, arena-rank and choix")
     parser.add_argument("--write", type=Path, help="only write the votes, to this file")
     arguments = parser.parse_args()
     if arguments.write:
@@ -126,11 +91,18 @@ def main() -> None:
         name = "davidson, ten covariates and position, unit judge"
         clock(name, lambda: rank(data, "davidson", formula=FORMULA))
         if arguments.peers:
-            command = [arguments.peers, "-c", PEERS, str(path)]
-            found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            for peer, seconds in json.loads(found.splitlines()[-1]).items():
-                shown = f"{seconds:8.2f} s" if isinstance(seconds, float) else f"  {seconds}"
-                print(f"{peer:<58}{shown}")
+            for peer in PEERS:
+                _print_peer(arguments.peers, str(path), peer)
+
+
+def _print_peer(python: str, path: str, peer: str) -> None:
+    """Run a peer in its own process, and print what it took."""
+    script = str(Path(__file__).with_name("battle_peers.py"))
+    command = [python, script, path, peer]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for name, seconds, cpu, memory in json.loads(found.splitlines()[-1]):
+        shown = f"{seconds:8.2f} s" if isinstance(seconds, float) else f"  {seconds}"
+        print(f"{name:<58}{shown}{cpu:8.2f} s{memory:8.2f} GB", flush=True)
 
 
 if __name__ == "__main__":
