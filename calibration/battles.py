@@ -5,8 +5,9 @@
 What is measured are scores, their differences and the effects of covariates, with the unit of each
 world and with single battles as units, which is naive. The truth of a world is the estimate from
 very many of its units: with tastes it is what judges prefer on average, not the preference of an
-average judge. Groups and periods have truths of their own in each simulation, drawn as the model
-says. Writes docs/calibration_battles.csv; a run that was stopped goes on where it was.
+average judge. Groups, periods and judges of unlike reliability have truths of their own in each
+simulation, drawn as the model says, without tastes and with them. Writes
+docs/calibration_battles.csv; a run that was stopped goes on where it was.
 """
 
 import argparse
@@ -29,12 +30,21 @@ Array = NDArray[np.float64]
 N_SYSTEMS = 6
 N_UNITS, PER_UNIT = 60, 30
 _MANY = 20_000  # units behind a truth
+_MANY_DRAWN = 2_500  # behind a truth of one simulation, whose error adds 1.2 percent to that of 60
 _TASTE = 0.7
 _EFFECT, _POSITION = 0.5, 0.2
 _NAMES = np.array([f"system {k}" for k in range(N_SYSTEMS)])
 _RESULTS = Path(__file__).parent / "results" / "battles.json"
 _TABLE = Path(__file__).parents[1] / "docs" / "calibration_battles.csv"
-MODELS = ("bradley_terry", "davidson", "rao_kupper", "thurstone_mosteller")
+MODELS = (
+    "bradley_terry",
+    "davidson",
+    "rao_kupper",
+    "thurstone_mosteller",
+    "cumulative_logit",
+    "davidson_outside",
+)
+N_STATES = 5
 STATES = {"hierarchical_comparisons": "group_score", "dynamic_comparisons": "history"}
 
 
@@ -68,7 +78,8 @@ def draw_battles(world: World, n_units: int, rng: np.random.Generator) -> Battle
         length[1::2] = -length[::2]
     ahead = strength[first] - strength[second] + liking[unit, first] - liking[unit, second]
     of_length = _EFFECT + 0.3 * rng.normal(size=n_units)
-    winner = _winners(ahead + of_length[unit] * length + _POSITION, rng)
+    ahead = ahead + of_length[unit] * length + _POSITION
+    winner = _graded(_winners(ahead, rng), ahead, strength[first] + strength[second], rng)
     columns: dict[str, Any] = {"vote" if world.swapped else world.unit: unit}
     return Battles(
         _NAMES[first],
@@ -84,6 +95,18 @@ def _winners(ahead: Array, rng: np.random.Generator) -> NDArray[np.str_]:
     odds = np.stack([np.exp(ahead / 2), np.exp(-ahead / 2), np.full(len(ahead), 0.6)])
     drawn = (rng.random(len(ahead)) > np.cumsum(odds / odds.sum(axis=0), axis=0)).sum(axis=0)
     return np.array(["first", "second", "tie"])[drawn]
+
+
+def _graded(winner: NDArray[np.str_], ahead: Array, level: Array, rng: Any) -> NDArray[np.str_]:
+    """Say of some wins that they were clear, and of some ties that both answers were bad."""
+    clear = rng.random(len(winner)) < 1.0 / (1.0 + np.exp(1.0 - np.abs(ahead)))
+    bad = rng.random(len(winner)) < 1.0 / (1.0 + np.exp(level))
+    words = {
+        "first": np.where(clear, "A>>B", "A>B"),
+        "second": np.where(clear, "B>>A", "B>A"),
+        "tie": np.where(bad, "both_bad", "tie"),
+    }
+    return np.select([winner == name for name in words], list(words.values()), "")
 
 
 @cache
@@ -133,34 +156,105 @@ def _inside(draws: Array, expected: Array) -> tuple[int, int]:
 
 def hits_of_states(model: str, seed: int) -> Iterator[dict[str, Any]]:
     """Yield the same for scores by group or period, whose truths the model draws."""
+    data, score, scale = _draw_states(model, N_UNITS, 0.0, seed)
+    options = {"period": 30} if model == "dynamic_comparisons" else {}
+    right = {
+        "score": score[-1] if model == "dynamic_comparisons" else score.mean(axis=0),
+        STATES[model]: score.T,
+        "effect": np.array([_POSITION, _EFFECT * scale]),
+    }
+    tree = rank(data, model, unit="battle", formula="length", random_seed=seed, **options)
+    yield from _told(tree, right, "as the model says", model, "battle")
+
+
+def hits_of_tastes(model: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the same where judges have tastes as well, whose units are judges."""
+    options: dict[str, Any] = {"formula": "length", "backend": "map", "random_seed": seed}
+    if model == "dynamic_comparisons":
+        options["period"] = 30
+    many, _, many_scale = _draw_states(model, _MANY_DRAWN, _TASTE, seed)
+    tree = rank(many, model, draws=0, calibration="none", **options)
+    data, _, scale = _draw_states(model, N_UNITS, _TASTE, seed, again=True)
+    right = {
+        "score": tree["ranking"]["score"].values,
+        STATES[model]: tree["point_estimate"][STATES[model]].values,
+        "effect": tree["point_estimate"]["effect"].values * [1.0, scale / many_scale],
+    }
+    for unit, how in (("judge", "sandwich"), ("battle", "none")):
+        tree = rank(data, model, unit=unit, calibration=how, **options)
+        called = "judge" if unit == "judge" else "naive"
+        yield from _told(tree, right, "judges with a taste", model, called)
+
+
+def hits_of_raters(seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the same where judges differ in reliability and bias as the model says."""
     rng = np.random.default_rng(seed)
-    n, n_states = 2000, 5
-    steps = 0.4 * rng.normal(size=(n_states, N_SYSTEMS))
+    judge = np.repeat(np.arange(N_UNITS), PER_UNIT)
+    first, second, length = _draw_sides(len(judge), rng)
+    score = rng.normal(size=N_SYSTEMS)
+    score -= score.mean()
+    reliability, bias = np.exp(0.5 * rng.normal(size=N_UNITS)), 0.5 * rng.normal(size=N_UNITS)
+    ahead = score[first] - score[second] + _EFFECT * length + _POSITION
+    cuts = np.array([-1.5, -0.3, 0.3, 1.5])
+    seen = reliability[judge] * ahead + bias[judge]
+    grade = (seen[:, None] + rng.logistic(size=(len(judge), 1)) > cuts).sum(axis=1)
+    data = Battles(
+        _NAMES[first],
+        _NAMES[second],
+        np.array(["B>>A", "B>A", "tie", "A>B", "A>>B"])[grade],
+        systems=_NAMES,
+        judge=judge,
+        covariates={"length": length},
+    )
+    right = {"score": score, "effect": np.array([_POSITION, _EFFECT * length.std()])}
+    for unit, raters in (("judge", "judge"), ("naive", None)):
+        how = {"unit": "judge"} if raters else {"unit": "battle", "calibration": "none"}
+        options: dict[str, Any] = {"formula": "length", "raters": raters, "random_seed": seed} | how
+        tree = rank(data, "cumulative_logit", **options)
+        called = "cumulative_logit (raters)" if raters else "cumulative_logit"
+        yield from _told(tree, right, "judges of unlike reliability", called, unit)
+
+
+def _draw_states(
+    model: str, n_judges: int, taste: float, seed: int, *, again: bool = False
+) -> tuple[Battles, Array, float]:
+    """Draw battles in groups or periods, with their scores and the spread of the covariate."""
+    rng = np.random.default_rng(seed)
     walks = model == "dynamic_comparisons"
+    steps = 0.4 * rng.normal(size=(N_STATES, N_SYSTEMS))
     score = rng.normal(size=N_SYSTEMS) + (np.cumsum(steps, axis=0) if walks else steps)
     score -= score.mean(axis=1, keepdims=True)
-    state = np.sort(rng.integers(n_states, size=n))
-    first = rng.integers(N_SYSTEMS, size=n)
-    second = (first + 1 + rng.integers(N_SYSTEMS - 1, size=n)) % N_SYSTEMS
-    length = rng.normal(size=n)
+    if again:  # of the same scores
+        rng = np.random.default_rng(derive_seed("again", seed))
+    n = n_judges * PER_UNIT
+    state = np.sort(rng.integers(N_STATES, size=n))
+    first, second, length = _draw_sides(n, rng)
+    judge = rng.permutation(n) % n_judges
+    liking = taste * rng.normal(size=(n_judges, N_SYSTEMS))
     ahead = score[state, first] - score[state, second] + _EFFECT * length + _POSITION
+    ahead = ahead + liking[judge, first] - liking[judge, second]
     data = Battles(
         _NAMES[first],
         _NAMES[second],
         _winners(ahead, rng),
         systems=_NAMES,
         group=state,
+        judge=judge,
         time=state * 30 * 86_400 + np.linspace(0, 1, n),
         covariates={"length": length},
     )
-    options = {"period": 30} if walks else {}
-    right = {
-        "score": score[-1] if walks else score.mean(axis=0),
-        STATES[model]: score.T,
-        "effect": np.array([_POSITION, _EFFECT * length.std()]),
-    }
-    tree = rank(data, model, formula="length", random_seed=seed, **options)
-    where = {"world": "as the model says", "model": model, "formula": "length", "unit": "battle"}
+    return data, score, float(length.std())
+
+
+def _draw_sides(n: int, rng: Any) -> tuple[Any, Any, Array]:
+    first = rng.integers(N_SYSTEMS, size=n)
+    return first, (first + 1 + rng.integers(N_SYSTEMS - 1, size=n)) % N_SYSTEMS, rng.normal(size=n)
+
+
+def _told(
+    tree: Any, right: dict[str, Array], world: str, model: str, unit: str
+) -> Iterator[dict[str, Any]]:
+    where = {"world": world, "model": model, "formula": "length", "unit": unit}
     for quantity, hit in _hits(tree, right):
         yield where | {"quantity": quantity, "hits": hit[0], "intervals": hit[1]}
 
@@ -174,11 +268,12 @@ def simulate(n_simulations: int, minutes: float) -> None:
             return
         rows = [row for name in WORLDS for row in hits_of_world(name, _seed(name, number))]
         rows += [row for model in STATES for row in hits_of_states(model, _seed(model, number))]
+        rows += [row for model in STATES for row in hits_of_tastes(model, _seed(model, number))]
+        rows += hits_of_raters(_seed("raters", number))
         for row in rows:
-            hits, intervals = row.pop("hits"), row.pop("intervals")
-            sums = found["sums"].setdefault("|".join(row.values()), [0, 0])
-            sums[0] += hits
-            sums[1] += intervals
+            told = (row.pop("hits"), row.pop("intervals"), 1)
+            sums = found["sums"].setdefault("|".join(row.values()), [0, 0, 0])
+            sums[:] = [old + new for old, new in zip(sums, told, strict=True)]
         found["simulations"] = number + 1
         beside = _RESULTS.with_suffix(".new")
         beside.write_text(json.dumps(found, indent=1) + "\n")
@@ -202,7 +297,7 @@ def write_table() -> pd.DataFrame:
     table = pd.DataFrame([name.split("|") for name in found["sums"]], columns=keys)
     hits = np.array(list(found["sums"].values()))
     table["coverage"] = (hits[:, 0] / hits[:, 1]).round(4)
-    table["simulations"] = found["simulations"]
+    table["simulations"] = hits[:, 2]
     table.to_csv(_TABLE, index=False)
     return table
 
