@@ -232,7 +232,7 @@ def _combined(
     posterior = weighted("posterior", "score").transpose("chain", "draw", "system")
     if posterior.sizes["draw"] > 1:
         flat = posterior.values.reshape(-1, len(systems))
-        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb)
+        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=score)
         resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob)
         ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
     evidence = summarize_evidence(data, ci_prob=ci_prob)

@@ -123,3 +123,18 @@ def test_plan_suggests_trials_for_a_budget(run: Run, log: Path):
     verdict = result.stderr.splitlines()[-1]
     assert verdict.startswith("good, fair: no more trials are needed (probability of error 0.0")
     assert verdict.endswith(", below 0.4)")
+
+
+def test_a_plan_leaves_out_systems_without_outcomes(run: Run, tmp_path: Path):
+    rows = [
+        f"{name},{q},{t},{int(q < n)}"
+        for name, n in (("a", 5), ("b", 3))
+        for q in range(8)
+        for t in (0, 1)
+    ]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["model,question,trial,score", *rows, "c,0,0,", ""]))
+    for arguments in ((), ("--budget", 8), ("--goal", "width", "--width", 0.1)):
+        result = run("plan", path, "--format", "json", *arguments)
+        assert "leaves out what has no outcome: c" in result.stderr
+        assert {row["system"] for row in json.loads(result.stdout)} <= {"a", "b"}

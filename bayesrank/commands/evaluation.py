@@ -218,7 +218,7 @@ def plan(
         raise click.UsageError("--width goes with --goal width, which needs it")
     if goal == "width" and (budget is not None or k is not None):
         raise click.UsageError("--budget and --top go with other goals than width")
-    data = _read(paths, settings)
+    data = _with_outcomes(_read(paths, settings))
     of_battles = isinstance(data, Comparisons)
     if of_battles and (width is not None or further is not None):
         raise click.UsageError("--goal width and --further go with outcomes of questions")
@@ -245,6 +245,17 @@ def plan(
                 suggested = suggest(data, budget, **aim)
         for_people = output_format in ("table", "markdown") and "question" in suggested
         print_frame(_by_system(suggested) if for_people else suggested, output_format)
+
+
+def _with_outcomes(data: "Responses | Comparisons") -> "Responses | Comparisons":
+    """Leave out systems of which nothing is known, and say so."""
+    from bayesrank.unranked import part_with_outcomes
+
+    part = part_with_outcomes(data)
+    left_out = [name for name in data.systems if name not in part.systems]
+    if left_out:
+        note(f"The plan leaves out what has no outcome: {', '.join(left_out)}")
+    return part
 
 
 def _best_first(table: "pd.DataFrame") -> "pd.DataFrame":

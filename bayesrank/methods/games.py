@@ -299,7 +299,10 @@ def _newton_on_entropy(
         barrier = max(_BARRIER_END, 0.1 * complementarity)
         curvature = free.T @ (free / x[:, None]) + limits.T @ (limits * (price / slack)[:, None])
         push = limits.T @ (barrier / slack - price)
-        move = np.linalg.solve(curvature, push - gradient)
+        try:
+            move = np.linalg.solve(curvature, push - gradient)
+        except np.linalg.LinAlgError:  # a bound is touched up to rounding, which ends the barrier
+            break
         dx, dslack = free @ move, limits @ move
         dprice = barrier / slack - price - price / slack * dslack
         shrink = max(

@@ -14,6 +14,8 @@ PairWeights = Literal["total", "decisive", "uniform"]
 
 # Counts and solves are rounded at about 1e-13 of the flow; a score below this is zero.
 _ZERO_SCORE = 1e-12
+# A weight below this share of the largest keeps less than ten digits in a difference with it.
+_GRADED = 1e-6
 
 
 class HodgeRank(NamedTuple):
@@ -140,7 +142,49 @@ def _potential(weight: NDArray[np.float64], flow: NDArray[np.float64]) -> NDArra
     connected = reachable(weight > 0).astype(np.float64)
     connected /= connected.sum(axis=-1, keepdims=True)
     scale = np.maximum(degree.max(axis=-1), np.finfo(np.float64).tiny)[..., None, None]
-    return np.linalg.solve(laplacian + scale * connected, inflow[..., None])[..., 0]
+    matrix = laplacian + scale * connected
+    # Where some weights are lost in the rounding of others, no difference may be taken.
+    least = np.where(weight > 0, weight, np.inf).min(axis=(-1, -2))
+    graded = np.asarray(least < _GRADED * weight.max(axis=(-1, -2)))
+    matrix[graded] = np.eye(size)
+    score = np.linalg.solve(matrix, inflow[..., None])[..., 0]
+    if graded.any():
+        score[graded] = _eliminate(weight[graded], flow[graded], connected[graded])
+    return score
+
+
+def _eliminate(
+    weight: NDArray[np.float64], flow: NDArray[np.float64], connected: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return potentials as `_potential` does, by eliminating systems without any subtraction.
+
+    Each system that goes leaves flows between its opponents, of sums of flows over it (the
+    star-mesh transform); those with the least weight go first. All arrays have one leading axis.
+    """
+    size = weight.shape[-1]
+    order = np.argsort(weight.sum(axis=-1), axis=-1, kind="stable")
+    rows = np.arange(len(weight))
+    ordered = rows[:, None, None], order[:, :, None], order[:, None, :]
+    weight, flow = weight[ordered], flow[ordered]
+    for system in range(size - 2):
+        left = slice(system + 1, None)
+        ways = weight[:, system, left]
+        total = np.maximum(ways.sum(axis=-1), np.finfo(np.float64).tiny)
+        over = ways[:, :, None] * (ways / total[:, None])[:, None, :]
+        through = flow[:, left, system, None] + flow[:, system, None, left]
+        sums = weight[:, left, left] + over
+        moved = weight[:, left, left] * flow[:, left, left] + over * through
+        flow[:, left, left] = np.divide(moved, sums, out=np.zeros_like(sums), where=sums > 0)
+        weight[:, left, left] = sums
+    score = np.zeros(weight.shape[:2])
+    for system in range(size - 2, -1, -1):
+        left = slice(system + 1, None)
+        ways = weight[:, system, left]
+        total = np.maximum(ways.sum(axis=-1), np.finfo(np.float64).tiny)
+        score[:, system] = (ways * (score[:, left] - flow[:, system, left])).sum(axis=-1) / total
+    potential = np.empty_like(score)
+    potential[rows[:, None], order] = score
+    return potential - (connected * potential[:, None, :]).sum(axis=-1)
 
 
 def _shares(

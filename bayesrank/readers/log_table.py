@@ -115,6 +115,7 @@ def build_table(
     paired: bool,
     details: Sequence[str] = (),
     wrong: Sequence[str] = (),
+    every_system: bool = True,
 ) -> LogTable:
     """Check a long table and count what is missing.
 
@@ -134,6 +135,8 @@ def build_table(
         Further columns to keep.
     wrong : sequence of str, optional
         Statuses whose missing outcomes count as wrong; ``absent`` is also what has no row.
+    every_system : bool, default True
+        Whether a system without any outcome is an error, as where a log is missing, or a caution.
 
     Returns
     -------
@@ -142,13 +145,18 @@ def build_table(
     Raises
     ------
     DataError
-        If there is no outcome at all or none of a system, if a (system, question, trial) occurs
-        twice, or if a status is unknown.
+        If there is no outcome at all or none of a system that must have one, if a (system,
+        question, trial) occurs twice, or if a status is unknown.
     """
     _check_statuses(wrong)
     _check_cells(frame)
     frame, n_wrong = _count_wrong(frame, wrong)
-    _check_outcomes(frame)
+    silent = _silent(frame)
+    if every_system and silent:
+        raise SilentSystemError(
+            f"paths must hold an outcome of every system; got none for {silent[0]!r}: leave out "
+            f"its logs, or {_count_wrong_remedy(frame, silent)}"
+        )
     observed = _observed(frame)
     answered = _marked(frame["question"], observed)
     n_asked = _distinct(frame["question"])
@@ -166,6 +174,8 @@ def build_table(
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"
     n_missing = sum(missing.values())
     cautions = _strangers(kept)
+    if silent:
+        cautions = (_say_silent(frame, silent), *cautions)
     return LogTable(kept, source, n_missing, paired, message, tuple(details), cautions)
 
 
@@ -293,28 +303,32 @@ def _check_cells(frame: "pd.DataFrame") -> None:
         )
 
 
-def _check_outcomes(frame: "pd.DataFrame") -> None:
+def _silent(frame: "pd.DataFrame") -> list[str]:
+    """Return the systems without any outcome; raise if there is no outcome at all."""
     known = _observed(frame)
     if not known.any():
         raise NoOutcomeError(
             f"paths must hold at least one outcome; got {_count(len(frame), 'row')} without any"
         )
-    silent = ~_marked(frame["system"], known)
-    if silent.any():
-        systems = frame["system"].to_numpy()
-        raise SilentSystemError(
-            "paths must hold an outcome of every system; got none for "
-            f"{systems[silent.argmax()]!r}: leave out its logs, or count what it lacks as wrong "
-            f"(count_as_wrong='{_reasons(frame, systems[silent.argmax()])}')"
-        )
+    silent = frame["system"].to_numpy()[~_marked(frame["system"], known)]
+    return list(dict.fromkeys(silent.tolist()))
 
 
-def _reasons(frame: "pd.DataFrame", system: str) -> str:
-    """Return why the outcomes of a system are missing."""
+def _say_silent(frame: "pd.DataFrame", silent: Sequence[str]) -> str:
+    """Say that systems are unranked."""
+    more = f" and {len(silent) - 1} more have" if len(silent) > 1 else " has"
+    return (
+        f"{silent[0]}{more} no outcome and will not be ranked: {_count_wrong_remedy(frame, silent)}"
+    )
+
+
+def _count_wrong_remedy(frame: "pd.DataFrame", systems: Sequence[str]) -> str:
+    """Return how the missing outcomes of systems would count."""
     found = {"unscored"}
     if "status" in frame:
-        found = set(frame.loc[frame["system"] == system, "status"])
-    return ",".join(status for status in STATUSES if status in found)
+        found = set(frame.loc[frame["system"].isin(list(systems)), "status"])
+    reasons = ",".join(status for status in STATUSES if status in found)
+    return f"count what is missing as wrong (count_as_wrong={reasons!r})"
 
 
 def refuse_negative(frame: "pd.DataFrame") -> None:

@@ -116,7 +116,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
 
     read = number_trials(named, source, files, explain=explain)
     wrong = selection.count_as_wrong or ()
-    table = build_table(read.frame, "table", paired=read.paired, wrong=wrong)
+    table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
     message = "; ".join([table.message, *read.notes])
     return replace(table, message=message, declared=read.declared)
 

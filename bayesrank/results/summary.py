@@ -61,7 +61,7 @@ def summarize_draws(
     lcb : float
         Quantile of the lower credible bound.
     score : numpy.ndarray of shape (system,), optional
-        Estimates, to which intervals are extended that would end before them.
+        Estimates, to which intervals are extended that would end before them or their ranks.
 
     Returns
     -------
@@ -73,12 +73,14 @@ def summarize_draws(
     """
     tails = (0.5 - ci_prob / 2, 0.5 + ci_prob / 2)
     score_lower, score_upper, bound = np.quantile(draws, (*tails, lcb), axis=0)
-    if score is not None:
-        score_lower, score_upper = np.minimum(score_lower, score), np.maximum(score_upper, score)
     first, last = rank_range(draws)
     # Quantiles of whole numbers, rounded outwards, so that the interval holds at least ci_prob.
     rank_lower = np.quantile(first, tails[0], axis=0, method="lower")
     rank_upper = np.quantile(last, tails[1], axis=0, method="higher")
+    if score is not None:
+        score_lower, score_upper = np.minimum(score_lower, score), np.maximum(score_upper, score)
+        rank = rank_scores(score)
+        rank_lower, rank_upper = np.minimum(rank_lower, rank), np.maximum(rank_upper, rank)
     probability = _rank_probability(first, last)
     return xr.Dataset(
         {

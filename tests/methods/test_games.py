@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from bayesrank.methods import games
 from bayesrank.methods.games import equilibrium, nash
+from bayesrank.ranking import rank
 from bayesrank.results.ranks import rank_scores
 
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
@@ -141,3 +142,41 @@ def test_labels_change_nothing_for_margins_near_rounding(margin: float, size: in
         relabelled = nash(wins[np.ix_(order, order)], ties)
         np.testing.assert_allclose(relabelled, scores[order], rtol=0.0, atol=1e-10)
         np.testing.assert_array_equal(rank_scores(relabelled), rank_scores(scores)[order])
+
+
+def test_solutions_that_touch_a_bound_up_to_rounding_are_found():
+    # As resampled ragged data leave them: a few payoffs of 1e-7 beside large ones.
+    first = antisymmetric(
+        np.array(
+            [
+                [0, 2.7283e-7, 2.7283e-7, 0, 0],
+                [0, 0, 0.18551, 0.45928, -7.4605e-7],
+                [0, 0, 0, -0.08144, -7.4605e-7],
+                [0, 0, 0, 0, 0],
+                [0, 0, 0, 0, 0],
+            ]
+        )
+    )
+    second = antisymmetric(
+        np.array(
+            [
+                [0, -0.7269, 0, 0, 0],
+                [0, 0, -0.0011, 0.9999, 0.0657],
+                [0, 0, 0, 0, 0],
+                [0, 0, 0, 0, 0],
+                [0, 0, 0, 0, 0],
+            ]
+        )
+    )
+    for payoffs in (first, second, np.stack([first, second])):
+        assert_optimal(payoffs, equilibrium(payoffs))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ragged_data_are_resampled_without_errors(seed):
+    rng = np.random.default_rng(seed)
+    outcomes = rng.integers(0, 2, (9, 5, 3))
+    outcomes[np.arange(3) >= rng.integers(0, 4, (9, 5, 1))] = -1
+    for target in ("population", "benchmark"):
+        ranking = rank(outcomes, "nash", draws=25, target=target, random_seed=seed)["ranking"]
+        assert np.isfinite(ranking["score_lower"]).all()

@@ -118,3 +118,16 @@ def test_batches_over_different_graphs_have_their_own_shares():
         alone = hodge_rank(wins[number], ties[number])
         for together, single in zip(batch, alone, strict=True):
             np.testing.assert_allclose(together[number], single, atol=1e-13)
+
+
+@pytest.mark.parametrize("weak", [1e-8, 1e-16, 1e-25])
+def test_weak_links_between_strong_groups_are_not_lost_in_rounding(weak: float) -> None:
+    # Two pairs of systems, and one weak comparison that the second of each took part in.
+    wins = np.zeros((4, 4))
+    wins[0, 1], wins[1, 0], wins[2, 3] = 3.0, 1.0, 2.0
+    wins[1, 3], wins[3, 1] = weak, 3.0 * weak
+    along = np.array([0.0, -0.5, 1.0, 0.0])
+    expected = along - along.mean()
+    np.testing.assert_allclose(hodge_rank(wins, np.zeros((4, 4))).score, expected, atol=1e-12)
+    both = hodge_rank(np.stack([wins, wins.T]), np.zeros((2, 4, 4))).score
+    np.testing.assert_allclose(both, [expected, -expected], atol=1e-12)

@@ -6,6 +6,7 @@ import pytest
 
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses, read_table
+from bayesrank.responses import Responses
 
 RAGGED = """model,question,trial,outcome
 a,q1,0,1
@@ -214,7 +215,6 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
         ("model,item,Score,score\na,q,1,1\n", r"every column once; got 'score' twice"),
         ("model,item,score\n", r"at least one row; got none in log\.csv"),
         ("model,item,score\na,q,\n", r"at least one outcome; got 1 row without any"),
-        ("model,item,score\na,q,1\nb,q,\n", r"outcome of every system; got none for 'b'"),
         ("model,item,score\na,q,1\n,q,1\n", r"name the system in every row; got a blank in row 2"),
         ("model,item,trial,score\na,q,,1\n", r"name the trial in every row; got a blank in row 1"),
         ("model,item,score\na,q,7.5\n", r"lie in \[0, 1\] .* got 7\.5 for system 'a', .* scale="),
@@ -292,3 +292,18 @@ def test_ids_of_single_samples_are_no_questions(tmp_path):
     data = read_responses(tmp_path / "samples.csv")
     assert data.shape == (2, 2, 1)
     assert data.n_missing == 0
+
+
+def test_a_system_without_outcomes_is_kept_and_said(tmp_path, caplog):
+    rows = "model,item,score,error\na,q,1,\na,r,0,\nb,q,,timeout\nb,r,,timeout\n"
+    path = write(tmp_path, rows)
+    with caplog.at_level("WARNING", logger="bayesrank"):
+        data = read_responses(path)
+    assert data.outcomes.tolist() == [[[1], [0]], [[-1], [-1]]]
+    assert "b has no outcome and will not be ranked" in caplog.text
+    assert "count_as_wrong='limit'" in caplog.text
+    frame = Responses.from_long(pd.read_csv(path))
+    assert frame.systems == data.systems
+    np.testing.assert_array_equal(frame.outcomes, data.outcomes)
+    counted = read_responses(path, count_as_wrong="limit")
+    assert counted.outcomes.tolist() == [[[1], [0]], [[0], [0]]]

@@ -169,3 +169,13 @@ def test_intervals_hold_the_estimate():
     np.testing.assert_array_equal(found["score_lower"], [-9.0, *plain["score_lower"][1:]])
     np.testing.assert_array_equal(found["score_upper"], [*plain["score_upper"][:2], 9.0])
     assert found["lcb"].equals(plain["lcb"])
+
+
+def test_intervals_hold_the_estimates_and_their_ranks():
+    draws = np.array([[1.0, 3.0, 2.0], [2.0, 4.0, 3.0]])
+    found = summarize_draws(
+        draws, ("a", "b", "c"), ci_prob=0.95, lcb=0.05, score=np.array([5.0, 3.5, 2.5])
+    )
+    np.testing.assert_array_equal(found["rank_lower"], [1, 1, 2])
+    np.testing.assert_array_equal(found["rank_upper"], [3, 2, 3])
+    assert found["score_upper"].values[0] == 5.0
