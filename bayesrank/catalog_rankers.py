@@ -364,7 +364,6 @@ RANKERS = (
         kind="majority",
         step="bayesrank.methods.eigen:serial_rank_step",
     ),
-    # Nash jumps where the equilibrium changes hands; draws by weights keep their coverage even so.
     Method(
         "nash",
         "graph",
@@ -373,6 +372,7 @@ RANKERS = (
         _NUMPY,
         ("balduzzi2018reevaluating",),
         use="For games with cycles: the score against opponents who play optimally.",
+        although="It jumps where the equilibrium changes hands; weights keep its coverage.",
     ),
     Method(
         "colley",

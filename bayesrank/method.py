@@ -99,7 +99,10 @@ class Method:
     kind : {"smooth", "share", "sum", "majority", "rating"}
         How the score hangs on the data: as a smooth function, so that weights may be fractions, or
         as such a function in percent of the largest; by jumps that add up over questions; by
-        majorities, which one question may turn; or by the order of the answers.
+        majorities, which one question may turn; or by the order of the answers. The roughest of
+        those among which options choose.
+    although : str
+        Why a score that jumps is resampled as a smooth one all the same.
     step : float or str
         Step between two values of a score that counts points, majorities or levels; 0 for scores
         that take any value. Or ``module:function`` from options and number of systems to it.
@@ -134,6 +137,7 @@ class Method:
     existence: str | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     kind: ScoreKind = "smooth"
+    although: str = ""
     step: float | str = 0.0
     weighs_questions: bool = False
     graded: bool = False

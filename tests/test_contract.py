@@ -7,7 +7,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from bayesrank import METHODS, PRESETS, Responses, leaderboard, models, rank
+from bayesrank import METHODS, PRESETS, Battles, Responses, leaderboard, models, rank
+from bayesrank.errors import ConvergenceWarning, NoFiniteEstimate
 from bayesrank.method import load_function
 from bayesrank.priors import Prior
 from bayesrank.ranking import BACKENDS
@@ -209,6 +210,51 @@ def test_row_is_complete(name):
     assert row.citations
     for path in (row.factory, row.kernel, row.exact, row.functional, row.existence):
         assert path is None or callable(load_function(path))
+
+
+def separated() -> dict[str, Responses | Battles]:
+    """Return data in which nothing bounds some difference between systems."""
+    best, apart, groups = (simulate(3).outcomes.copy() for _ in range(3))
+    best[0], best[-1] = 1, 0
+    apart[:2, 4:], apart[2:, :4] = -1, -1
+    groups[:2, 4:], groups[2:, :4] = 1, 0
+    wins = ["ab", "ab", "bc", "cb", "bc"]
+    islands = ["ab", "ba", "cd", "dc", "dc"]
+    logs = {
+        name: Battles(*zip(*pairs, strict=True), results)
+        for name, pairs, results in (
+            ("always won", wins, [1, 1, 1, 1, 1]),
+            ("always won, with ties", [*wins, "bc"], [*["first"] * 5, "tie"]),
+            ("never met", islands, [1, 1, 1, 1, 1]),
+            ("never met, with ties", [*islands, "ab", "cd"], [*["first"] * 5, "tie", "tie"]),
+            ("only ties", wins, ["tie"] * 5),
+        )
+    }
+    found = {"best and worst": best, "never compared": apart, "two groups": groups}
+    return {name: Responses(each) for name, each in found.items()} | logs
+
+
+SEPARATED = separated()
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        (name, case)
+        for name, row in METHODS.items()
+        for case, data in SEPARATED.items()
+        if "mle" in row.backends and (isinstance(data, Responses) or row.data == "comparisons")
+    ],
+)
+def test_separated_data_have_a_finite_estimate_or_the_error_that_says_why(name, case):
+    row, data = METHODS[name], SEPARATED[case]
+    try:
+        result = rank(data, name, backend="mle", draws=0, **row.example)
+    except NoFiniteEstimate:
+        return
+    except (ConvergenceWarning, np.linalg.LinAlgError) as error:
+        pytest.fail(f"{name} needs existence= in its row, which says why: {error}")
+    assert np.abs(result["ranking"]["score"]).max() < 50.0
 
 
 @pytest.mark.parametrize("name", [n for n, row in METHODS.items() if row.composite])

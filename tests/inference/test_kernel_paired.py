@@ -8,28 +8,16 @@ import numpy as np
 import pytest
 
 from bayesrank.inference.fits.pair_counts import fit_pairs, pair_counts
-from bayesrank.inference.fits.pairs import (
-    bradley_terry,
-    davidson,
-    rao_kupper,
-    thurstone_mosteller,
-)
+from bayesrank.inference.fits.pairs import bradley_terry, rao_kupper
 from bayesrank.results.ranks import tie_groups
+from tests.inference.pair_methods import pair_likelihoods
 
 WINS = np.array([[0.0, 5.0, 3.0, 4.0], [2.0, 0.0, 6.0, 1.0], [4.0, 1.0, 0.0, 3.5], [1, 2, 2, 0]])
 TIES = np.array([[0.0, 2.0, 1.0, 3.0], [2.0, 0.0, 0.0, 1.5], [1.0, 0.0, 0.0, 4.0], [3, 1.5, 4, 0]])
 # The converged estimates of the oracle are printed with ten decimals.
 ORACLE_TOLERANCE = 1e-8
 
-LIKELIHOODS = {
-    "bradley_terry": bradley_terry(),
-    "bradley_terry_half": bradley_terry(ties="half"),
-    "rao_kupper_fixed": rao_kupper(tie_strength=1.1),
-    "rao_kupper": rao_kupper(),
-    "davidson": davidson(),
-    "thurstone_mosteller": thurstone_mosteller(),
-    "thurstone_mosteller_half": thurstone_mosteller(ties="half"),
-}
+LIKELIHOODS = pair_likelihoods(tie_strength=1.1)
 FITS = {name: partial(fit_pairs, likelihood) for name, likelihood in LIKELIHOODS.items()}
 fit_bradley_terry, fit_davidson, fit_rao_kupper = (
     FITS[name] for name in ("bradley_terry", "davidson", "rao_kupper")

@@ -12,20 +12,13 @@ from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pair_rows import fit_pair_rows, pair_rows
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
+from tests.inference.pair_methods import METHODS_OF_PAIRS, pair_likelihoods
 
 NAMES = np.array(list("abcd"))
 SCORE = np.array([0.6, 0.2, -0.2, -0.6])
 EFFECT = np.array([0.2, 0.6, -0.3])
 FORMULA = "1 + length + bold"
-METHODS_OF_PAIRS = ("bradley_terry", "davidson", "rao_kupper", "thurstone_mosteller")
-LIKELIHOODS = {
-    "bradley_terry": pairs.bradley_terry(),
-    "half": pairs.bradley_terry(ties="half"),
-    "davidson": pairs.davidson(),
-    "rao_kupper": pairs.rao_kupper(),
-    "fixed": pairs.rao_kupper(tie_strength=1.4),
-    "thurstone_mosteller": pairs.thurstone_mosteller(),
-}
+LIKELIHOODS = pair_likelihoods()
 
 
 def a_log(n=1500, seed=0, n_judges=50, taste=0.0):
@@ -182,8 +175,8 @@ def test_effects_are_recovered_and_scores_are_those_without_style():
 def test_ties_at_their_ends_are_held():
     data = a_log(400)
     without = data.take(np.flatnonzero(data.outcome != 0))
-    for name in ("davidson", "rao_kupper"):
-        fit = fit_pair_rows(LIKELIHOODS[name], without, without.design(FORMULA))
+    for likelihood in (each for each in LIKELIHOODS.values() if each.start is not None):
+        fit = fit_pair_rows(likelihood, without, without.design(FORMULA))
         assert fit.converged
         other = fit_pair_rows(LIKELIHOODS["bradley_terry"], without, without.design(FORMULA))
         np.testing.assert_allclose(fit.score, other.score, atol=1e-8)

@@ -1,6 +1,7 @@
 """Paired comparisons whose abilities differ between groups, or walk from period to period."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def test_elimination_is_the_inverse_on_sums_of_zero(name):
 
 
 @pytest.mark.parametrize("formula", [None, "length"])
-@pytest.mark.parametrize("likelihood", ["davidson", "bradley_terry", "rao_kupper"])
+@pytest.mark.parametrize("likelihood", get_args(state_table.Likelihood))
 def test_derivatives_are_those_of_the_value(likelihood, formula):
     data, _ = a_log(300, n_states=3)
     tree = StateTree.star(3)

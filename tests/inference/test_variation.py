@@ -170,23 +170,20 @@ def test_scores_that_are_means_over_questions_vary_with_their_terms():
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
-# All but those with several maxima (mirt, the published forms), and a model that is wrong by its
-# options (rao_kupper with a given tie strength), whose own posterior is too wide.
-LIKELIHOODS = {
-    "bradley_terry": {},
-    "davidson": {},
-    "rao_kupper": {},
-    "thurstone_mosteller": {},
-    "plackett_luce": {},
-    "bradley_terry_luce": {},
-    "davidson_luce": {},
-    "rasch": {},
-    "irt_2pl": {},
-    "irt_3pl": {},
-    "dynamic_irt": {"variant": "growth", "assume_time_axis": True},
-    "hierarchical_binomial": {},
+# Several maxima, models of the sampling distribution, and models of votes, which are others without
+# grades.
+OTHERS = {
+    *("mirt", "standardized_accuracy"),
+    *("cumulative_logit", "davidson_outside", "hierarchical_comparisons", "dynamic_comparisons"),
+}
+OPTIONS = {
+    "dynamic_irt": {"variant": "growth"},
     "rasch_mml": {"ability_mean": 0.0, "ability_sd": 1.0},
-    "irt_2pl_mml": {},
+}
+LIKELIHOODS = {
+    name: {**row.example, **OPTIONS.get(name, {})}
+    for name, row in METHODS.items()
+    if row.can_be_calibrated and name not in OTHERS
 }
 
 

@@ -93,7 +93,8 @@ class PairCounts(ZeroSumScores):
         arguments = likelihood.arguments(point, size)
         found = likelihood.derivatives(self.won, self.tied, *arguments)
         gradient = likelihood.slopes(point, found)
-        gradient[:, :size] += self.prior.gradient(point[:, :size])
+        if self.prior.given:
+            gradient[:, :size] += self.prior.gradient(point[:, :size])
         if self.tie_precision and likelihood.start is not None:
             pull = self.tie_precision * (point[:, size] - self.tie_mean)
             gradient[:, size] -= np.where(likelihood.at_end(point[:, size]), 0.0, pull)
@@ -101,11 +102,12 @@ class PairCounts(ZeroSumScores):
 
     def _information(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
         size, p = self.size, point.shape[-1]
-        curvature = derivatives[1] + derivatives[1].transpose(0, 2, 1)
-        matrix = np.empty((len(curvature), p, p))
-        np.negative(curvature, out=matrix[:, :size, :size])
+        matrix = np.empty((len(point), p, p))
+        scores = matrix[:, :size, :size]
+        np.add(derivatives[1], derivatives[1].swapaxes(1, 2), out=scores)
+        np.negative(scores, out=scores)
         diagonal = diagonals(matrix)
-        diagonal[:, :size] += curvature.sum(axis=-1) + self.prior.precision[:, np.newaxis]
+        diagonal[:, :size] += self.prior.precision[:, np.newaxis] - np.add.reduce(scores, axis=-1)
         if p > size:
             held = self.likelihood.at_end(point[:, size])
             cross = np.where(held[:, np.newaxis], 0.0, net(derivatives[3]))

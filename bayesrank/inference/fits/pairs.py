@@ -168,7 +168,7 @@ def displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> 
 
 def net(slopes: Array) -> Array:
     """Return derivatives in the scores from derivatives in differences, of both sides of pairs."""
-    return slopes.sum(axis=-1) - slopes.sum(axis=-2)
+    return np.add.reduce(slopes - slopes.swapaxes(-1, -2), axis=-1)
 
 
 @checks_options
@@ -183,7 +183,8 @@ def _logistic_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
 
 def _logistic_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, Array]:
     odds = np.exp(-ahead)
-    win = 1.0 / (1.0 + odds)
+    win = odds + 1.0
+    np.reciprocal(win, out=win)
     odds *= win
     slope = won * odds
     return slope, slope * win

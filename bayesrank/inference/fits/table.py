@@ -100,18 +100,21 @@ def _fit_pairs(
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
     """Fit a likelihood of comparisons with normal or flat priors."""
-    quadratic, tie_quadratic = prior.quadratic(), as_prior(tie_prior).quadratic()
-    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
-    if quadratic is None or tie_quadratic is None or effects is None:
+    scores, ties = prior.quadratic(), as_prior(tie_prior).quadratic()
+    if scores is None or ties is None:
         return None
-    priors = {"prior_mean": quadratic[0], "prior_precision": quadratic[1]}
-    tie_mean, tie_precision = float(tie_quadratic[0]), tie_quadratic[1]
+    priors = {"prior_mean": scores[0], "prior_precision": scores[1]}
+    tie_mean = float(ties[0])
     if formula is None:
-        priors |= {"tie_mean": tie_mean, "tie_precision": tie_precision}
-        return fit_pairs(likelihood, data.wins, data.ties, **priors)
+        return fit_pairs(
+            likelihood, data.wins, data.ties, tie_mean=tie_mean, tie_precision=ties[1], **priors
+        )
+    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
+    if effects is None:
+        return None
     battles = with_covariates(data)
     priors |= {"effect_mean": float(effects[0]), "effect_precision": effects[1]}
-    priors |= {"shared_mean": tie_mean, "shared_precision": tie_precision}
+    priors |= {"shared_mean": tie_mean, "shared_precision": ties[1]}
     return fit_pair_rows(likelihood, battles, battles.design(formula), **priors)
 
 

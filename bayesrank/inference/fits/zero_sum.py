@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,17 @@ class NormalScores:
         if means.any():
             means = centred(means)
         return cls(means, flattened(checked_precision("prior_precision", precision), lead))
+
+    @cached_property
+    def given(self) -> bool:
+        """Whether any resample has a prior."""
+        return bool(self.precision.any())
+
+    @cached_property
+    def flat(self) -> NDArray[np.bool_] | None:
+        """Which resamples have none, of shape (resample, 1); None if no one."""
+        flat = self.precision[:, np.newaxis] == 0.0
+        return flat if flat.any() else None
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the priors of some resamples."""
@@ -103,7 +115,7 @@ class ZeroSumScores(ABC):
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
         gradient, information = self.expand(point)
-        return solve_zero_sum(information(), gradient, self.size, self.prior.precision)
+        return solve_zero_sum(information(), gradient, self.size, self.prior.flat)
 
     def held_rows(self, point: Array) -> Array:
         """Return that the scores have a sum, of shape (resample, p, 1)."""
@@ -160,23 +172,23 @@ def diagonals(matrices: Array) -> Array:
     return matrices.reshape(len(matrices), -1)[:, :: matrices.shape[-1] + 1]
 
 
-def solve_zero_sum(matrix: Array, gradient: Array, size: int, precision: Array) -> Array:
+def solve_zero_sum(
+    matrix: Array, gradient: Array, size: int, flat: NDArray[np.bool_] | None
+) -> Array:
     """Solve for Newton steps, (resample, p), whose first `size` coordinates may shift together.
 
-    The negative Hessians are overwritten; gradients have no part along the shift, and where the
-    prior `precision` of those coordinates, (resample,), is positive nothing needs fixing. Steps are
-    NaN where the matrix is singular.
+    The negative Hessians are overwritten; gradients have no part along the shift, and only where
+    the prior is `flat`, (resample, 1), something needs fixing. Steps are NaN where the matrix is
+    singular.
     """
     diagonal = diagonals(matrix)
     # A parameter without data has a zero row, which must not stop the whole batch.
     diagonal += diagonal <= 0.0
-    free = precision == 0.0
-    if free.any():
+    if flat is not None:
         # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
         # diagonal keeps parameters of little information from drowning in the others.
-        weights = diagonal[:, :size].copy()
-        scaled = weights / weights.sum(axis=-1, keepdims=True)
-        if len(free) > 1:
-            scaled *= free[:, None]
-        matrix[:, :size, :size] += weights[:, :, None] * scaled[:, None, :]
+        weights = diagonal[:, :size] * flat
+        total = np.sqrt(np.add.reduce(weights, axis=-1, keepdims=True))
+        weights /= total + (total == 0.0)
+        matrix[:, :size, :size] += weights[:, :, None] * weights[:, None, :]
     return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]
