@@ -13,6 +13,8 @@ import bayesrank as br
 STATIC = Path(__file__).parent / "static"
 # Pages at this size, in pixels; the pictures are shown at half of it.
 WIDTH, HEIGHT = 1200, 860
+# Of a figure, in inches.
+SIZE = (8.0, 5.2)
 
 
 def start_browser() -> Any:
@@ -38,7 +40,6 @@ def draw_report(result: Any, path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = br.report(result, Path(folder) / "report.html", title="Olympiad mathematics")
         browser.get(page.as_uri())
-        browser.execute_script("document.querySelector('#main').scrollIntoView()")
         browser.save_screenshot(str(path))
     browser.quit()
 
@@ -49,7 +50,10 @@ def main() -> None:
 
     data = br.datasets.load_olympiad("AIME'25").select(trials=range(8))
     result = br.rank(data, random_seed=1)
-    br.plot_leaderboard(result).savefig(STATIC / "leaderboard.png", dpi=110)
+    for style, name in (("default", "leaderboard"), ("dark_background", "leaderboard_dark")):
+        with plt.style.context(style):
+            figure = br.plot_leaderboard(result, figsize=SIZE)
+            figure.savefig(STATIC / f"{name}.png", dpi=110, transparent=style != "default")
     plt.close("all")
     draw_report(result, STATIC / "report.png")
 

@@ -22,6 +22,7 @@ SHOWN = {
     "02_posterior_diagnostics": [
         r"\b0 divergences",
         r"rasch: Pareto k above 0\.7 in [0-9] of 300 cells",
+        r"irt_2pl: Pareto k above 0\.7 in [0-2]?[0-9] of 300 cells",
         r"image/png",
     ],
     "03_conservative_rankings": [
@@ -45,6 +46,8 @@ SHOWN = {
         r"Battles\(8,931 battles, 59 systems",
         r"'battles', 'prompt', 'sandwich'",
         r"logits, 95 % interval",
+        r"best GPT 4.*\n.*best GPT 4.*\n.*best GPT 4",
+        r"image/png",
     ],
     "08_arena_over_time": [
         r"Battles\(12,000 battles, 12 systems, 600 judges, 3 groups\)",

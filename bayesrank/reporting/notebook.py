@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 # Rows that a notebook shows before it leaves out the middle.
 _MOST_ROWS = 60
+# Of data, whose systems are named but not ranked.
+_MOST_SYSTEMS = 20
+# What numbers in a leaderboard count.
+_AMOUNTS = {"n_outcomes": "outcomes", "n_questions": "questions"}
 
 
 def responses_html(data: "Responses") -> str:
@@ -79,11 +83,23 @@ def leaderboard_html(frame: "pd.DataFrame") -> str | None:
     if not whole or not stated or not 0 < len(frame) <= _MOST_ROWS:
         return None
     ci_prob, lcb = (frame.attrs.get(name, math.nan) for name in ("ci_prob", "lcb"))
-    columns = frame_columns(frame, ci_prob=ci_prob, lcb=lcb)
+    columns, caption = _without_shared(frame_columns(frame, ci_prob=ci_prob, lcb=lcb))
     towards = frame.attrs.get("shrunk_towards")
     notes = [] if towards is None else [shrunk_note(towards)]
     notes += unranked_notes(list(frame.loc[frame["rank"].isna(), "system"]))
-    return _table_html(columns, "Leaderboard") + "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return _table_html(columns, caption) + "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+
+def _without_shared(columns: list[Column]) -> tuple[list[Column], str]:
+    """Return the columns without the amounts that all systems share, which the caption says."""
+    shared = {
+        each.name: each.cells[0]
+        for each in columns
+        if each.name in _AMOUNTS and len(set(each.cells)) == 1
+    }
+    said = [f"{number} {_AMOUNTS[name]}" for name, number in shared.items()]
+    caption = f"Leaderboard, {' on '.join(said)} each" if said else "Leaderboard"
+    return [each for each in columns if each.name not in shared], caption
 
 
 def tree_html(result: "xr.DataTree") -> str:
@@ -102,7 +118,7 @@ def tree_html(result: "xr.DataTree") -> str:
     Examples
     --------
     >>> from bayesrank import rank
-    >>> "<caption>Leaderboard</caption>" in tree_html(rank([[[1, 1]], [[0, 1]]]))
+    >>> "<caption>Leaderboard, 2 few outcomes" in tree_html(rank([[[1, 1]], [[0, 1]]]))
     True
     """
     groups = result._repr_html_()
@@ -133,7 +149,7 @@ def battles_html(data: "Comparisons") -> str:
     """
     won, lost, tied = data.wins.sum(axis=1), data.wins.sum(axis=0), data.ties.sum(axis=1)
     rate = (won + tied / 2) / np.maximum(won + lost + tied, 1)
-    order = np.argsort(-rate, kind="stable")[:_MOST_ROWS]
+    order = np.argsort(-rate, kind="stable")[:_MOST_SYSTEMS]
     columns = [Column("system", [data.systems[i] for i in order])]
     columns.append(Column("win rate", [f"{value:.3f}" for value in rate[order]], True))
     for header, values in {"wins": won, "losses": lost, "ties": tied}.items():
@@ -190,7 +206,7 @@ def _systems_html(data: "Responses") -> str:
     # A system is as good as its mean over the questions that it was seen on.
     seen = np.maximum((trials > 0).sum(axis=1), 1)
     mean = np.nansum(data.grades, axis=1) / seen
-    order = np.argsort(-mean, kind="stable")[:_MOST_ROWS]
+    order = np.argsort(-mean, kind="stable")[:_MOST_SYSTEMS]
     columns = [
         Column("system", [data.systems[i] for i in order]),
         Column("mean grade", [f"{value:.3f}" for value in data.in_units(mean)[order]], True),

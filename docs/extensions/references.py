@@ -41,7 +41,18 @@ def show_literal(app: Any, env: Any, node: Any, shown: nodes.Node) -> nodes.Node
     return shown if known else None
 
 
+def leave_roles(
+    app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Take the role of a list from citations, whose role is that of an entry of a bibliography."""
+    if "body" in context:
+        context["body"] = context["body"].replace(
+            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        )
+
+
 def setup(app: Any) -> dict[str, Any]:
-    """Connect the handler."""
+    """Connect the handlers."""
     app.connect("missing-reference", show_literal)
+    app.connect("html-page-context", leave_roles)
     return {"parallel_read_safe": True}
