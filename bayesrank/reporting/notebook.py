@@ -30,7 +30,7 @@ _MOST_ROWS = 60
 # Of data, whose systems are named but not ranked.
 _MOST_SYSTEMS = 20
 # What numbers in a leaderboard count.
-_AMOUNTS = {"n_outcomes": "outcomes", "n_questions": "questions"}
+_AMOUNTS = {"n_outcomes": "outcome", "n_questions": "question"}
 
 
 def responses_html(data: "Responses") -> str:
@@ -97,7 +97,7 @@ def _without_shared(columns: list[Column]) -> tuple[list[Column], str]:
         for each in columns
         if each.name in _AMOUNTS and len(set(each.cells)) == 1
     }
-    said = [f"{number} {_AMOUNTS[name]}" for name, number in shared.items()]
+    said = [f"{n} {_AMOUNTS[name]}{'s' * (n != '1')}" for name, n in shared.items()]
     caption = f"Leaderboard, {' on '.join(said)} each" if said else "Leaderboard"
     return [each for each in columns if each.name not in shared], caption
 
