@@ -295,12 +295,17 @@ def _narrow(column: Column, width: int) -> Column:
     if column.width <= width:
         return column
     if column.text == "sentence":
-        cells = ["\n".join(wrap_words(cell, width)) for cell in column.cells]
+        cells = ["\n".join(wrap_words(_fitting(cell, width), width)) for cell in column.cells]
     elif column.text == "title":
         cells = [_cut_title(cell, width) for cell in column.cells]
     else:
         cells = shorten_apart(column.cells, width)
     return column._replace(cells=cells)
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return a sentence whose words, such as names, are shortened where a line cannot hold them."""
+    return " ".join(shorten(word, width) for word in text.split())
 
 
 def _cut_title(text: str, width: int) -> str:

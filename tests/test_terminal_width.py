@@ -1,6 +1,7 @@
 """What commands print fits the terminal, whatever the names."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,67 @@ def test_no_line_is_wider_than_the_terminal(
     assert not too_wide
 
 
+@pytest.fixture(scope="module")
+def battles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Votes on the same systems, by judges and by period."""
+    rng = np.random.default_rng(1)
+    path = tmp_path_factory.mktemp("battles") / "votes.csv"
+    lines = ["model_a,model_b,winner,judge,prompt_id,tstamp"]
+    for vote in range(400):
+        first, second = rng.choice(len(NAMES), 2, replace=False)
+        winner = ("tie", "model_a", "model_b")[rng.integers(3)]
+        when = 1_770_000_000 + 20_000 * vote
+        names = f'"{NAMES[first]}","{NAMES[second]}"'
+        lines.append(f"{names},{winner},judge-{vote % 13},p{vote % 40},{when}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+ON_BATTLES = [
+    ("rank", "LOGS"),
+    ("rank", "LOGS", "--scale", "elo"),
+    ("rank", "LOGS", "--method", "elo"),
+    ("check", "LOGS"),
+    ("evaluate", "LOGS"),
+    ("plan", "LOGS"),
+]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("command", ON_BATTLES, ids=" ".join)
+def test_lines_on_battles_fit_too(
+    run: Run, battles: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = run(*(str(battles) if word == "LOGS" else word for word in command))
+    lines = [*result.stdout.splitlines(), *result.stderr.splitlines()]
+    assert not [line for line in lines if cell_len(line) > width and " " in line.strip()]
+    assert_no_name_is_split(lines)
+
+
+def assert_no_name_is_split(lines: list[str]) -> None:
+    """Check that no name without a space goes on in the next line."""
+    whole = [name for name in NAMES if " " not in name]
+    for line, after in pairwise(lines):
+        words = line.split()
+        if not words or not after.split():
+            continue
+        for name in whole:
+            at = len(words[-1])
+            goes_on = name.startswith(words[-1]) and name[at:].startswith(after.split()[0][:4])
+            assert not (goes_on and at >= 4), f"{line}\n{after}"
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("command", [("check", "LOGS"), ("plan", "LOGS")], ids=" ".join)
+def test_names_in_sentences_are_not_split(
+    run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = run(*(str(logs) if word == "LOGS" else word for word in command))
+    assert_no_name_is_split([*result.stdout.splitlines(), *result.stderr.splitlines()])
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_every_system_keeps_a_line_and_a_name_of_its_own(
     run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch, width: int
@@ -103,3 +165,12 @@ def test_an_unknown_column_is_named_with_the_known_ones(run: Run, logs: Path, op
     assert f"{option} must be" in result.stderr
     assert "got 'loss'" in result.stderr
     assert "score" in result.stderr
+
+
+def test_the_list_of_commands_has_whole_sentences(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
+    assert len(listed) > 10
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)

@@ -25,7 +25,7 @@ def _check_table_path(ctx: click.Context, param: click.Parameter, path: Path) ->
 )
 @reading_options
 def convert(paths: tuple[str, ...], output: Path, **reading: Any) -> None:
-    """Write evaluation logs or battles as one long table, which all commands read.
+    """Write logs or battles as one table that all commands read.
 
     INPUT is as for `bayesrank rank`. OUTPUT ends in .csv, .tsv, .jsonl, .parquet or .feather, text
     perhaps in .gz, .bz2, .xz or .zst; there is one row per outcome, and missing ones are blank.

@@ -23,6 +23,7 @@ from bayesrank.commands.console import (
     seed_option,
 )
 from bayesrank.commands.printing import print_frame
+from bayesrank.layout import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ def evaluate(
     random_seed: int | None,
     **settings: Any,
 ) -> None:
-    """Evaluate each system in evaluation logs by metrics with intervals.
+    """Evaluate each system by metrics with intervals.
 
     INPUT is as for `bayesrank rank`, which has the same posterior of the accuracy. The estimate is
     the unbiased one from the observed trials (the posterior mean for bayes); mean, sd, lower and
@@ -230,7 +231,7 @@ def plan(
         decision = should_stop(data, error=error, **aim)
     # A result, so --quiet does not leave it out; on stderr, so that the table can be piped.
     verdict = _say_whether_to_stop(decision, error, "battles" if of_battles else "trials")
-    say(f"{', '.join(decision.answer)}: {verdict}", err=True)
+    say(f"{', '.join(map(shorten, decision.answer))}: {verdict}", err=True)
     if budget is None:
         if isinstance(data, Comparisons):
             table = plan_battles(data, error=error, **aim)

@@ -68,10 +68,11 @@ def check(
     random_seed: int | None,
     **reading: Any,
 ) -> None:
-    """Say whether a ranking can be trusted, what is missing in the data, and which methods can run.
+    """Say whether a ranking can be trusted, and what can run.
 
     INPUT is evaluation logs as for `bayesrank rank`, which are ranked by the method; or results
-    that it saved with --output (.nc, .zarr).
+    that it saved with --output (.nc, .zarr). Of logs it also says what was read and what is
+    missing in the data.
     """
     from bayesrank.checking import check as check_result
     from bayesrank.readers import read_data
@@ -231,7 +232,7 @@ def cite(method: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print a script that completes commands, options and names of methods in a SHELL.
+    """Print a script that completes commands in a SHELL.
 
     For bash: `bayesrank completion bash > ~/.local/share/bash-completion/completions/bayesrank`.
     For zsh and fish, write it to a file of a folder of $fpath, or to

@@ -91,7 +91,7 @@ def rubric(
     output: Path | None,
     **settings: Any,
 ) -> None:
-    """Rank the systems under several rubrics, and show how ranks change between them.
+    """Rank under several rubrics, and show how ranks change.
 
     ATTEMPTS is one or more tables (.csv, .parquet, .jsonl) with one row per attempt: columns system
     and question, a column per signal (is_correct, has_box, token_ratio, ...) and, optionally,

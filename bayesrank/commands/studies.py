@@ -95,7 +95,7 @@ def study(
     workers: int,
     **settings: Any,
 ) -> None:
-    """Compare methods: agreement, stability from few trials, pools of systems, greedy priors.
+    """Compare methods: agreement, stability, pools, greedy priors.
 
     INPUT is as for `bayesrank rank`; the bundled example without any, of which --task names one
     benchmark. Methods with the same rankings share a row.
