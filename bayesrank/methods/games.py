@@ -297,12 +297,11 @@ def _newton_on_entropy(
             break
         complementarity = float(slack @ price) / max(slack.size, 1)
         barrier = max(_BARRIER_END, 0.1 * complementarity)
-        curvature = free.T @ (free / x[:, None]) + limits.T @ (limits * (price / slack)[:, None])
-        push = limits.T @ (barrier / slack - price)
-        try:
-            move = np.linalg.solve(curvature, push - gradient)
-        except np.linalg.LinAlgError:  # a bound is touched up to rounding, which ends the barrier
-            break
+        # By least squares: the squares of what is near its bound would swamp all others.
+        root, stiffness = np.sqrt(x), np.sqrt(price / slack)
+        sides = np.concatenate([free / root[:, None], limits * stiffness[:, None]])
+        pushes = np.concatenate([-root * np.log(x), barrier / (slack * stiffness)])
+        move = np.linalg.lstsq(sides, pushes)[0]
         dx, dslack = free @ move, limits @ move
         dprice = barrier / slack - price - price / slack * dslack
         shrink = max(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesrank import Responses, rank
+from bayesrank import Battles, Responses, rank
 from bayesrank.inference.resample import pseudo_unit as boundary
 from bayesrank.methods.accuracy import avg
 
@@ -137,3 +137,50 @@ def test_single_links_between_systems_are_not_taken_for_certain(method):
     result = rank(data, method, target="population", draws=100, random_seed=3)
     score = result["posterior"]["score"].values
     assert np.ptp(score, axis=(0, 1)).min() > 0.01
+
+
+@pytest.mark.parametrize("n", [10, 40])
+@pytest.mark.parametrize("unit", ["battle", "prompt"])
+def test_battles_that_were_all_won_may_yet_be_lost(n, unit):
+    # Rule of three: one more unit, of one battle or of two, lost in every other draw.
+    names, result = ["a"] * n, ["model_a"] * n
+    prompts = np.arange(n) // 2
+    data = Battles(names, ["b"] * n, result, prompt=prompts, systems=["a", "b"])
+    board = rank(data, "win_rate", unit=unit, draws=1_000, random_seed=0)
+    draws = board["posterior"]["score"].values[..., 0].ravel()
+    size = 1 if unit == "battle" else 2
+    assert n * (1.0 / np.quantile(draws, 0.05) - 1.0) / size == pytest.approx(np.log(10), rel=0.15)
+    assert (draws == 1.0).mean() == 0.5
+
+
+@pytest.mark.parametrize("method", ["elo", "glicko", "trueskill"])
+@pytest.mark.parametrize("form", ["population", "benchmark", "battles"])
+def test_ratings_of_a_system_that_never_lost_are_not_certain(method, form):
+    if form == "battles":
+        data, options = Battles(["a"] * 6, ["b"] * 6, ["model_a"] * 6), {}
+    else:
+        data, options = np.stack([np.ones((3, 2), int), np.zeros((3, 2), int)]), {"target": form}
+    result = rank(data, method, **options, draws=50, random_seed=0)
+    draws = result["posterior"]["score"].values.reshape(-1, 2)
+    score = result["ranking"]["score"].values
+    assert (draws.min(axis=0) < score - 1e-3).all()
+    assert (draws.max(axis=0) > score + 1e-3).all()
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_one_event_or_question_more_is_anywhere_among_the_others(target):
+    data = Responses(outcomes(1.0, 0.5)[:, :4, :3])
+    places = np.arange(200)
+    orders = boundary._orders(data, 0, target, places, np.random.default_rng(0))
+    trial, question = np.divmod(orders, 12)
+    n_more = 1 if target == "benchmark" else 3
+    assert orders.shape == (200, 12 + n_more)
+    extra = question >= 4
+    assert (extra.sum(axis=1) == n_more).all()
+    # The first copy is the worst, the second the best, and the others stay in their order.
+    assert (question[extra].reshape(200, -1) // 4 == np.where(places % 2, 2, 1)[:, None]).all()
+    kept = orders[~extra].reshape(200, 12)
+    assert (np.diff(kept, axis=1) > 0).all()
+    assert (np.diff(trial, axis=1) >= 0).all()
+    assert extra[:, 0].any()
+    assert extra[:, -1].any()

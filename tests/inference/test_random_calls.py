@@ -25,8 +25,10 @@ Data = Responses | Comparisons | Ballots
 ROUNDING = 1e-9
 # Those that need no compiled model; NUTS compiles one for each structure of the data.
 FAST = frozenset({"bootstrap", "exact", "mle", "map", "mml"})
-# Intervals of these have no width where no resample changes a winner, on which they rest: a fault.
-MAY_STAY = frozenset({"elo", "glicko", "trueskill", "nash", "pagerank"})
+# A score may be certain though its system has lost: of nash that of a system in the equilibrium is
+# the value of the game, of pagerank that of two systems with losses is half each, and no more
+# losses change it.
+MAY_STAY = frozenset({"nash", "pagerank"})
 SEED = int(os.environ.get("BAYESRANK_FUZZ_SEED", "0"))
 PARTS, CALLS = 20, 10_000
 
@@ -192,11 +194,11 @@ def _of_scores(result: xr.DataTree) -> list[str]:
         found.append("bound below all draws")
     # Certain by definition: the score of a system alone, the largest of percentages of the largest,
     # a place among systems that no draw changes.
-    certain = (draws == draws.round()).all(axis=(0, 1)) | (len(score) == 1)
-    certain |= result.attrs["method"] in MAY_STAY
+    graded = METHODS[result.attrs["method"]].graded
+    certain = (draws == draws.round()).all(axis=(0, 1)) & (not graded) | (len(score) == 1)
+    certain |= (score == 0.5) & (result.attrs["method"] in MAY_STAY)
     if not ((np.ptp(draws, axis=(0, 1)) > 0.0) | certain).all():
         found.append("zero width")
-    graded = METHODS[result.attrs["method"]].graded
     if graded and not result.attrs["scale"].startswith("["):
         ends = (-slack, 1.0 + slack)
         if not ((draws >= ends[0]) & (draws <= ends[1])).all():

@@ -180,3 +180,23 @@ def test_ragged_data_are_resampled_without_errors(seed):
     for target in ("population", "benchmark"):
         ranking = rank(outcomes, "nash", draws=25, target=target, random_seed=seed)["ranking"]
         assert np.isfinite(ranking["score_lower"]).all()
+
+
+def test_entropy_rises_beside_a_bound_that_swamps_all_other_curvature():
+    # Payoffs of a game whose only deciding question has next to no weight.
+    start = np.array([2.7068865006569977e-06, 0.3347096592001355, 0.6652876339133639])
+    free = np.linalg.svd(np.ones((1, 3)))[2][1:].T
+    bounds = np.array(
+        [
+            [-0.0, 0.49352423932312295, 0.49352417519370684],
+            [-0.008597402815248012, 2.565607557514227e-07, 3.848411007645325e-07],
+            [0.987213824218129, 1.0, 1.0],
+            [-0.0, 0.3304425959977655, 0.4935239219558577],
+        ]
+    )
+    found = games._newton_on_entropy(start, free, bounds)
+    assert found.sum() == pytest.approx(1.0)
+    assert (bounds @ found).min() >= -1e-12
+    # All but the first share evenly; the second bound holds this one.
+    np.testing.assert_allclose(found[1:], 0.5, atol=1e-4)
+    assert found @ np.log(found) < start @ np.log(start)

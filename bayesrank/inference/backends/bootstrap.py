@@ -99,9 +99,11 @@ def bootstrap(run: Run) -> Estimate:
     draws = _correct_skewness(plan, draws, score_of)
     if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
-    if isinstance(data, Responses) and plan.adds_up and plan.step == 0.0:
-        rng = np.random.default_rng(run.seed.spawn(1)[0])
-        draws = loosen(draws, data, run.method.data, target=run.target, score_of=score_of, rng=rng)
+    if plan.step == 0.0:
+        rng, kind = np.random.default_rng(run.seed.spawn(1)[0]), run.method.data
+        draws = loosen(
+            draws, data, kind, target=run.target, score_of=score_of, rng=rng, unit=run.unit
+        )
     if run.method.kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
     if plan.step > 0.0:

@@ -2,17 +2,21 @@
 
 A system without an observed failure still has a positive failure probability (rule of three). One
 more unit (a trial, a question or a group of them) stands beside the observed ones, on which the
-system alone gives the worst answers in half of the draws and the best in the others. After n right
-answers the lower bound at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n.
+system alone gives the worst answers in half of the draws and the best in the others; of battles
+one more, which it loses or wins against a system that it has met. After n right answers the lower
+bound at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n. Ratings, which play
+game by game, play one more at any place among the others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.grades import require_outcomes_of
+from bayesrank.inference.resample.battle_units import log_of
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
@@ -20,10 +24,13 @@ from bayesrank.inference.resample.weights import (
     question_arguments,
     question_weights,
 )
+from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
 from bayesrank.validation import MISSING
+from bayesrank.views import Comparisons
 
 Array = NDArray[np.float64]
+Arguments = tuple[Any, ...]
 
 # Scores are rounded by less, relative to the largest of them.
 _ROUNDING = 1e-9
@@ -31,12 +38,13 @@ _ROUNDING = 1e-9
 
 def loosen(
     draws: Array,
-    data: Responses,
+    data: Responses | Comparisons,
     kind: str,
     *,
     target: str,
-    score_of: Callable[[tuple[Any, ...]], Array],
+    score_of: Callable[[Arguments], Array],
     rng: np.random.Generator,
+    unit: str = "battle",
 ) -> Array:
     """Draw the scores anew that are the same in all draws.
 
@@ -44,16 +52,18 @@ def loosen(
     ----------
     draws : numpy.ndarray of shape (chain, draw, system)
         Scores of resampled data.
-    data : Responses
+    data : Responses or Comparisons
         The data as they are.
     kind : str
-        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`; not a stream.
-    target : {"benchmark", "population"}
-        Whether the unit is a trial, or a question or cluster of questions.
+        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
+    target : {"benchmark", "population", "battles"}
+        Whether the unit is a trial, a question or cluster of questions, or a unit of battles.
     score_of : callable
         Scores (resample, system) by arguments of the ranker.
     rng : numpy.random.Generator
         Source of randomness.
+    unit : {"battle", "prompt", "judge"}, default "battle"
+        What is independent of what, where the data are battles.
 
     Returns
     -------
@@ -74,34 +84,96 @@ def loosen(
     if not stuck.size:
         return draws
     loosened = flat.copy()
-    answers = data.values
     done: dict[bytes, Array] = {}
     for system in stuck.tolist():
-        require_outcomes_of(data, system)
-        # Systems with the same answers have the same draws, so that they stay tied.
-        key = answers[system].tobytes()
+        if isinstance(data, Comparisons):
+            key = str(system).encode()
+            batches = _battles_beside(data, kind, system, len(flat), unit, rng)
+        else:
+            require_outcomes_of(data, system)
+            # Systems with the same answers have the same draws, so that they stay tied.
+            key = data.values[system].tobytes()
+            batches = _answers_beside(data, kind, system, len(flat), target, rng)
         if key not in done:
-            done[key] = _draw(data, kind, system, len(flat), target, score_of, rng)
+            done[key] = np.concatenate([score_of(batch)[:, system] for batch in batches])
         loosened[:, system] = done[key]
     return loosened.reshape(draws.shape)
 
 
-def _draw(
-    data: Responses,
-    kind: str,
-    system: int,
-    size: int,
-    target: str,
-    score_of: Callable[[tuple[Any, ...]], Array],
-    rng: np.random.Generator,
-) -> Array:
-    """Draw the score of a system with one unit more."""
-    arguments = question_arguments(_with_extremes(data, system), kind, rng)
+def _answers_beside(
+    data: Responses, kind: str, system: int, size: int, target: str, rng: np.random.Generator
+) -> Iterator[Arguments]:
+    """Yield arguments of data with one more unit, of which a system alone has the end."""
+    more = _with_extremes(data, system)
     n_observed = int(np.count_nonzero(data.trials[system]))
     step = max(1, BATCH_SIZE // (3 * per_sample_of_questions(data)))
-    places = np.split(np.arange(size), range(step, size, step))
-    weights = (_weights(data, target, n_observed, part, rng) for part in places)
-    return np.concatenate([score_of(arguments(one))[:, system] for one in weights])
+    for places in np.split(np.arange(size), range(step, size, step)):
+        if kind == "stream":
+            yield more.stream, _orders(data, system, target, places, rng)
+        else:
+            weights = _weights(data, target, n_observed, places, rng)
+            yield question_arguments(more, kind, rng)(weights)
+
+
+def _orders(
+    data: Responses, system: int, target: str, places: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw where one event more, or one question more in all trials, is among those observed."""
+    n_questions, n_trials = data.shape[1:]
+    events = 3 * n_questions * np.arange(n_trials)[:, np.newaxis] + np.arange(n_questions)
+    answered = np.argwhere(data.observed[system])
+    question, trial = answered[rng.integers(len(answered), size=len(places))].T
+    # The first copy of a question has the worst answers, the second the best.
+    extra = question + n_questions * np.where(places % 2 == 0, 1, 2)
+    trials = trial[:, np.newaxis] if target == "benchmark" else np.arange(n_trials)
+    more = extra[:, np.newaxis] + 3 * n_questions * trials
+    before = n_questions * trials + rng.integers(n_questions + 1, size=(len(places), 1)) - 0.5
+    keys = np.broadcast_to(np.arange(events.size, dtype=float), (len(places), events.size))
+    order = np.concatenate([keys, before], axis=1).argsort(axis=1, kind="stable")
+    known = np.broadcast_to(events.ravel(), (len(places), events.size))
+    return np.take_along_axis(np.concatenate([known, more], axis=1), order, axis=1)
+
+
+def _battles_beside(
+    data: Comparisons, kind: str, system: int, size: int, unit: str, rng: np.random.Generator
+) -> Iterator[Arguments]:
+    """Yield arguments of data with one more unit of battles, lost in every other draw."""
+    met = np.flatnonzero(data.totals[system])
+    n_battles = data.totals.sum() / 2.0
+    of_unit = n_battles / data.units[unit] if isinstance(data, Battles) else 1.0
+    log = log_of(data) if kind == "log" and isinstance(data, Battles) else None
+    per_draw = 2 * data.wins.size if log is None else len(log.first) + 2 * len(met)
+    step = max(1, BATCH_SIZE // per_draw)
+    for places in np.split(np.arange(size), range(step, size, step)):
+        rows, lost = np.arange(len(places)), places % 2 == 0
+        opponent = rng.integers(len(met), size=len(places))
+        if log is not None:
+            times = np.zeros((len(places), len(log.first) + 2 * len(met)), dtype=np.int32)
+            times[:, : len(log.first)] = 1
+            times[rows, len(log.first) + 2 * opponent + lost] = max(round(of_unit), 1)
+            yield _with_battles(log, system, met), times
+            continue
+        wins = np.repeat(data.wins[np.newaxis].astype(float), len(places), axis=0)
+        winner = np.where(lost, met[opponent], system)
+        loser = np.where(lost, system, met[opponent])
+        wins[rows, winner, loser] += of_unit * rng.standard_exponential(len(places))
+        yield wins, np.broadcast_to(data.ties, wins.shape)
+
+
+def _with_battles(log: Log, system: int, met: NDArray[np.intp]) -> Log:
+    """Return a log in which a system beats and loses to each system that it met, at the end."""
+    n = 2 * len(met)
+    end = np.tile(np.array([1, -1], dtype=log.outcome.dtype), len(met))
+    both_bad = None if log.both_bad is None else np.append(log.both_bad, np.zeros(n, dtype=bool))
+    time = None if log.time is None else np.append(log.time, np.full(n, log.time.max()))
+    return Log(
+        np.append(log.first, np.full(n, system, dtype=log.first.dtype)),
+        np.append(log.second, np.repeat(met, 2).astype(log.second.dtype)),
+        np.append(log.outcome, end),
+        both_bad,
+        time,
+        log.size,
+    )
 
 
 def _weights(
