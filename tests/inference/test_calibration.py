@@ -550,3 +550,13 @@ def test_relabelled_systems_have_relabelled_draws():
     draws, order = np.random.default_rng(0).normal(size=(4, 200, 4)), [2, 0, 3, 1]
     found = adjust(draws[..., order], covariance[np.ix_(order, order)])
     np.testing.assert_allclose(found, adjust(draws, covariance)[..., order], atol=1e-10)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_nothing_but_ties_leaves_the_scores_to_their_prior(paired):
+    # The threshold of ties has no finite estimate and is left out.
+    data = Responses(np.ones((2, 3, 2), dtype=int), paired=paired)
+    for target in ("benchmark", "population"):
+        result = rank(data, "cumulative_logit", backend="map", target=target, draws=200)
+        draws = result["posterior"]["score"].values.reshape(-1, 2)
+        assert (draws.std(axis=0) > 0.5).all()

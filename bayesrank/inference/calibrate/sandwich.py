@@ -213,7 +213,7 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     likelihood = load_function(run.method.gradient)(**run.options)
     if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
-        likelihood = likelihood.of_pairs(bool(point_arguments(run.data, "pairs")[1].any()))
+        likelihood = likelihood.of_pairs(len(fit.free) > len(run.data.systems))
     problem = _problem(run, likelihood) if fit.rows is None else fit.rows()
     own = problem.information(fit.free[np.newaxis])[0]
     prior = fit.information - own
