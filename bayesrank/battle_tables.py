@@ -135,6 +135,7 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
             "battles must have columns for two systems, such as model_a and model_b, and for the "
             f"winner; got {', '.join(names) or 'none of them'} in {source}"
         )
+    frame = _without_empty_rows(frame)
     if frame.empty:
         raise DataError(f"battles must hold at least one battle; got none in {source}")
     rows = read(frame, source)
@@ -156,6 +157,14 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
         if rows.empty:
             raise DataError(f"battles must be of two systems; got none in {source}")
     return rows
+
+
+def _without_empty_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Leave out rows that hold nothing, as spreadsheets write below their tables."""
+    maybe = frame.loc[_is_blank(frame.iloc[:, 0])]
+    empty = [_is_blank(maybe.iloc[:, place]) for place in range(maybe.shape[1])]
+    nothing = maybe.index[np.all(empty, axis=0)]
+    return frame.drop(index=nothing).reset_index(drop=True) if len(nothing) else frame
 
 
 def _is_blank(column: "pd.Series") -> NDArray[np.bool_]:

@@ -98,6 +98,9 @@ NAMES: dict[str, tuple[str, ...]] = {
 COLUMNS = tuple(NAMES)
 OPTIONAL = frozenset({"trial", "group"})
 
+# What has a column each in wide tables.
+_ACROSS = ("system", "question")
+
 # Groups that stand for the question where nothing else does.
 QUESTIONS = ("task", "task_name")
 
@@ -354,7 +357,7 @@ def _only(
     if not present:
         if name in OPTIONAL:
             return ()
-        wide = ", or pass wide=True for one column per system" if name == "system" else ""
+        wide = f", or pass wide=True for one column per {name}" if name in _ACROSS else ""
         remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
         raise DamagedFileError(
             f"{source.argument} must have a column for the {name}, called "

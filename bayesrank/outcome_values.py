@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,7 +99,7 @@ def outcome_number(value: object, where: str) -> float:
     if value is None:
         return math.nan
     try:
-        if isinstance(value, bool | int | float | np.generic):
+        if isinstance(value, bool | int | float | Decimal | np.generic):
             return float(value)
         if isinstance(value, str):
             return _number(value.strip())
@@ -122,6 +123,12 @@ def _number(text: str) -> float:
     if word in BLANKS:
         return math.nan
     return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
+
+
+def nested(column: "pd.Series") -> str:
+    """Say what a column holds in place of single values."""
+    objects = column.map(lambda each: isinstance(each, Mapping)).any()
+    return "objects with fields of their own" if objects else "lists"
 
 
 def outcome_numbers(
@@ -159,7 +166,7 @@ def outcome_numbers(
         codes, found = column.factorize()
     except TypeError as error:  # lists and objects of JSON
         raise DataError(
-            f"outcome must be one value in every row; got {error} for {where}"
+            f"outcome must be one value in every row; got {nested(column)} for {where}"
         ) from error
     # Code -1, a missing value, takes the last one.
     values = with_points(found.tolist(), decimal=decimal)

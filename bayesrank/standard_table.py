@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ from bayesrank.columns import Source, column_of, field_name, find_columns
 from bayesrank.declared_columns import DECLARED, read_declared
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
-from bayesrank.outcome_values import DECIMAL_COMMA, outcome_numbers
+from bayesrank.outcome_values import DECIMAL_COMMA, nested, outcome_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +99,7 @@ def standardize(
     if not len(frame) and not frame.columns.empty:
         raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
     found = find_columns(frame, chosen, source)
+    frame = _without_empty_rows(frame, [*found.system, *found.question, found.outcome])
     named = {
         name: _joined([_labels(column_of(frame, each), name, source) for each in columns])
         for name, columns in (("system", found.system), ("question", found.question))
@@ -167,6 +168,25 @@ def tell_apart(read: StandardTable, source: Source) -> StandardTable:
     return replace(read, frame=frame, levels=(), notes=(*read.notes, *notes))
 
 
+def _without_empty_rows(frame: "pd.DataFrame", columns: "Sequence[Hashable]") -> "pd.DataFrame":
+    """Leave out rows that hold nothing, as spreadsheets write below their tables."""
+    empty = _is_empty(column_of(frame, columns[0]))
+    for name in columns[1:]:
+        if not empty.any():
+            return frame
+        empty &= _is_empty(column_of(frame, name))
+    return frame if empty.all() else frame.loc[~empty].reset_index(drop=True)
+
+
+def _is_empty(column: "pd.Series") -> NDArray[np.bool_]:
+    """Return which values are missing or the empty text, of categories by a look at each one."""
+    missing = column.isna().to_numpy(bool)
+    if column.dtype.name == "category":
+        empty = np.flatnonzero(column.cat.categories == "")
+        return missing | np.isin(column.cat.codes.to_numpy(), empty)
+    return missing if column.dtype.kind in "biufM" else missing | np.asarray(column == "")
+
+
 def _categories(table: "pd.DataFrame", name: str) -> "pd.Categorical":
     """Return a column of labels."""
     return cast("pd.Categorical", table[name].array)
@@ -182,7 +202,8 @@ def _labels(
         codes, found = label_codes(column)
     except TypeError as error:  # lists and objects of JSON
         raise DataError(
-            f"{source.argument} must name the {name} by text or a number; got {error}{source.where}"
+            f"{source.argument} must name the {name} by text or a number; got "
+            f"{nested(column)}{source.where}"
         ) from error
     texts = [_text(label, whole=name != "system") for label in found.tolist()]
     known = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}

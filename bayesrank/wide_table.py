@@ -1,11 +1,11 @@
-"""Wide tables, one column per system, as long ones."""
+"""Wide tables, one column per system or per question, as long ones."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.columns import NAMES, Source, field_name
+from bayesrank.columns import NAMES, SETTINGS, Source, field_name
 from bayesrank.declared_columns import DECLARED
 from bayesrank.errors import DataError
 
@@ -17,14 +17,15 @@ _BESIDE = {name: kind for kind in ("question", "trial", "group") for name in NAM
 
 
 def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source) -> "pd.DataFrame":
-    """Turn a table with one column per system into one with one row per outcome.
+    """Turn a table with one column per system or question into one with one row per outcome.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         Columns for the question, the trial and the group, of which none is needed, under the names
         that :mod:`bayesrank.columns` knows or that the caller chose; without one for the question,
-        every row is a question. All others are systems, or those that ``system`` lists.
+        every row is a question. All others are systems, or those that ``system`` lists. Where there
+        is a column for the system and none for the question, all others are questions.
     chosen : mapping of str to str
         Columns that the caller named.
     source : Source
@@ -40,8 +41,6 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
     DataError
         If there is no system.
     """
-    import pandas as pd
-
     if chosen.get("outcome") is not None:
         raise DataError(
             f"outcome must be None for wide tables, which have one in the column of each system; "
@@ -61,24 +60,40 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
             f"system must name columns of {', '.join(map(str, frame.columns))}; got "
             f"{unknown[0]!r}{source.where}"
         )
+    asked = bool(chosen.get("question")) or any(
+        _BESIDE.get(field_name(each)) == "question" for each in beside
+    )
+    named_in = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    if len(named_in) == 1 and not asked and not listed:
+        kept = [
+            each for each in frame.columns if field_name(each) in SETTINGS and each not in named
+        ]
+        return _melted(frame, "question", [*named_in, *beside, *kept])
     systems = listed or [each for each in frame.columns if each not in beside]
     if not systems:
         raise DataError(
             f"{source.argument} must have a column for each system; got "
             f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}"
         )
+    if not asked:
+        frame = frame.assign(question=np.arange(1, len(frame) + 1))
+        beside = [*beside, "question"]
+    return _melted(frame, "system", beside, systems)
+
+
+def _melted(
+    frame: "pd.DataFrame", kind: str, beside: Sequence[Any], melted: Sequence[Any] | None = None
+) -> "pd.DataFrame":
+    """Put columns below one another, by default all but those beside them; the rest is repeated."""
+    import pandas as pd
+
+    chosen = [each for each in frame.columns if each not in beside] if melted is None else melted
     n_rows = len(frame)
-    columns = {name: np.tile(frame[name].astype(object), len(systems)) for name in beside}
-    if not any(_BESIDE.get(field_name(each)) == "question" for each in beside) and not chosen.get(
-        "question"
-    ):
-        columns["question"] = np.tile(np.arange(1, n_rows + 1), len(systems))
-    outcome = [frame[name].astype(object).to_numpy() for name in systems]
     long = pd.DataFrame(
         {
-            "system": np.repeat(np.array([str(name) for name in systems], dtype=object), n_rows),
-            **columns,
-            "outcome": np.concatenate(outcome),
+            kind: np.repeat(np.array([str(name) for name in chosen], dtype=object), n_rows),
+            **{name: np.tile(frame[name].astype(object), len(chosen)) for name in beside},
+            "outcome": np.concatenate([frame[name].astype(object).to_numpy() for name in chosen]),
         }
     )
     long.attrs |= frame.attrs

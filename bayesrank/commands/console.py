@@ -232,7 +232,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option(
         "--wide",
         is_flag=True,
-        help="Tables have a column for each system: all others, or those of --system.",
+        help="Tables have a column for each system: all others, or those of --system; or for each "
+        "question, where there is a column for the system.",
     )(command)
     for name in reversed(_COLUMNS):
         text = f"Column of a table that holds the {name}{_COLUMNS[name]}."

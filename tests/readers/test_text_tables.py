@@ -1,6 +1,7 @@
 """Tables as text that spreadsheets of other languages write, and that are cut off."""
 
 import logging
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -131,3 +132,61 @@ def test_a_setting_that_differs_between_questions_is_said(
         read_responses(path)
         read_responses(path, pool="effort")
     assert "several values" not in caplog.text
+
+
+def test_rows_that_hold_nothing_are_left_out(tmp_path: Path) -> None:
+    text = "model,question,score,note\na,1,1,\n\n,,,\nb,1,0,\n,,,\n"
+    data = read_responses(_write(tmp_path / "log.csv", text))
+    assert data.outcomes.tolist() == [[[1]], [[0]]]
+    frame = pd.DataFrame([["a", "1", 1], [None, None, None], ["b", "1", 0]])
+    assert Responses.from_long(frame.set_axis(["model", "question", "score"], axis=1)).shape == (
+        2,
+        1,
+        1,
+    )
+    text = "model_a,model_b,winner,judge\na,b,model_a,x\n,,,\nb,a,tie,x\n,,,\n"
+    assert len(read_battles(_write(tmp_path / "battles.csv", text)).first) == 2
+    with pytest.raises(DataError, match="name the system in every row; got a blank in row 2"):
+        read_responses(_write(tmp_path / "part.csv", "model,question,score\na,1,1\n,1,0\n"))
+
+
+def test_wide_tables_may_have_a_column_for_each_question(tmp_path: Path) -> None:
+    text = "Model,run,temperature,q1,q2\na,1,0.5,1,0\na,2,0.5,1,\nb,1,0.5,0,1\nb,2,0.5,0,1\n"
+    path = _write(tmp_path / "wide.csv", text)
+    data = read_responses(path, wide=True)
+    assert (data.systems, data.questions) == (("a", "b"), ("q1", "q2"))
+    assert data.outcomes.tolist() == [[[1, 1], [0, -1]], [[0, 0], [1, 1]]]
+    assert Responses.from_long(pd.read_csv(path), wide=True).outcomes.tolist() == (
+        data.outcomes.tolist()
+    )
+    with pytest.raises(DataError, match="wide=True for one column per question"):
+        read_responses(path)
+
+
+def test_decimals_of_databases_are_numbers() -> None:
+    scores = [Decimal("0.5"), Decimal("1")]
+    frame = pd.DataFrame({"model": ["a", "b"], "question": ["1", "1"], "score": scores})
+    assert Responses.from_long(frame).scores.ravel().tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    "names", [("GPT-4", "gpt-4"), ("caf\u00e9", "cafe\u0301"), ("Llama 3", "Llama  3")]
+)
+def test_names_that_look_alike_are_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, names: tuple[str, str]
+) -> None:
+    rows = [f"{name},{question},1" for name in (*names, "other") for question in "12"]
+    path = _write(tmp_path / "log.csv", "\n".join(["model,question,score", *rows, ""]))
+    with caplog.at_level(logging.WARNING, logger="bayesrank"):
+        assert read_responses(path).systems == (*names, "other")
+    (message,) = caplog.messages
+    assert message.startswith(f"{names[0]!r} and {names[1]!r} are read as different systems")
+
+
+def test_nested_values_are_said_in_words(tmp_path: Path) -> None:
+    for text, message in (
+        ('{"model": "a", "question": "1", "score": {"value": 1}}', "objects with fields of their"),
+        ('{"model": "a", "question": ["x"], "score": 1}', "got lists in"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read_responses(_write(tmp_path / "log.jsonl", text))
