@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from bayesrank.reporting.evidence import run_line
-from bayesrank.reporting.tables import leaderboard_columns
+from bayesrank.reporting.evidence import run_line, said_elsewhere
+from bayesrank.reporting.tables import interval_cells, leaderboard_columns, supported_decimals
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.numbers import probability_text
 
@@ -76,7 +76,8 @@ def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
     >>> explorer_table(result)["systems"]
     ['system 1', 'system 2']
     """
-    columns = leaderboard_columns(result)
+    said = said_elsewhere(result)  # in the caption
+    columns = [each for each in leaderboard_columns(result) if each.header not in said]
     systems = next(each.cells for each in columns if each.name == "system")
     place = {name: number for number, name in enumerate(systems)}
     prob = 100 * result["ranking"].attrs["ci_prob"]
@@ -106,9 +107,11 @@ def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
 def _sentence(row: Mapping[Any, Any], prob: float) -> str:
     """Say what is known of the difference of two systems."""
     first, second = row["system"], row["opponent"]
-    ends = ", ".join(f"{row[name]:.3g}" for name in ("difference_lower", "difference_upper"))
+    low, high = row["difference_lower"], row["difference_upper"]
+    decimals = supported_decimals((high - low) / 2.0)
+    (interval,) = interval_cells([low], [high], decimals)
     return (
-        f"{first} minus {second}: {row['difference']:.3g}, {prob:g}% interval [{ends}]; "
+        f"{first} minus {second}: {row['difference']:.{decimals}f}, {prob:g}% interval {interval}; "
         f"Pr({first} is better) {probability_text(row['superiority'])}; "
         f"{'resolved' if row['resolved'] else 'not resolved'}"
     )

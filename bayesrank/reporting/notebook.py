@@ -222,12 +222,14 @@ def _facts_html(caption: str, facts: "Mapping[str, str]") -> str:
         f'<tr><th scope="row">{escape(subject)}</th><td>{escape(fact)}</td></tr>'
         for subject, fact in facts.items()
     )
-    return f"<table><caption>{escape(caption)}</caption>{rows}</table>"
+    return f"<table class='dataframe'><caption>{escape(caption)}</caption>{rows}</table>"
 
 
 def _table_html(columns: list[Column], caption: str) -> str:
     """Return a table without the style sheet and the script of a page."""
     table = to_html(columns, name="", caption=caption, sortable=False)
+    # Notebooks and themes have a style for tables of this class, on dark pages too.
+    table = table.replace('class="plain"', 'class="dataframe"', 1)
     # Browsers show titles by themselves.
     table = table.replace(" data-tip=", " title=")
     return table.replace(' class="number"', ' style="text-align: right"')
