@@ -174,3 +174,12 @@ def test_the_list_of_commands_has_whole_sentences(
     listed = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
     assert len(listed) > 10
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+def test_options_of_a_command_come_before_those_that_read_its_input(run: Run) -> None:
+    for command in ("rank", "check", "convert", "evaluate", "plan", "report", "study"):
+        own, found, reading = run(command, "--help").stdout.partition("How to read INPUT:")
+        assert found
+        assert "--input-format" in reading
+        assert "--input-format" not in own
+        assert "--help" in own

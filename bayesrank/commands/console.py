@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ENOENT
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import IO, Any
@@ -21,7 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
-from bayesrank.commands.flags import Numbers, ScaleOrElo
+from bayesrank.commands.flags import Numbers, ReadingOption, ScaleOrElo
 from bayesrank.errors import InputError
 from bayesrank.printable import printable
 
@@ -219,17 +220,20 @@ def _check_result_path(
     return check_folder(ctx, param, path)
 
 
+_reading = partial(click.option, cls=ReadingOption)
+
+
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what to read and how, by the keywords of ``read_responses``."""
     for name, metavar, text in reversed(_OUTCOMES):
         kind = ScaleOrElo() if name == "scale" else Numbers()
-        command = click.option(f"--{name}", type=kind, metavar=metavar, help=text)(command)
+        command = _reading(f"--{name}", type=kind, metavar=metavar, help=text)(command)
     for name, metavar, text in reversed(_CHOICES):
-        command = click.option(f"--{name}", metavar=metavar, callback=_words, help=text)(command)
-    command = click.option(
+        command = _reading(f"--{name}", metavar=metavar, callback=_words, help=text)(command)
+    command = _reading(
         "--strict", is_flag=True, help="Fail if a folder holds a file that is no log."
     )(command)
-    command = click.option(
+    command = _reading(
         "--wide",
         is_flag=True,
         help="Tables have a column for each system: all others, or those of --system; or for each "
@@ -237,13 +241,13 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
     for name in reversed(_COLUMNS):
         text = f"Column of a table that holds the {name}{_COLUMNS[name]}."
-        command = click.option(f"--{name}", metavar="COL", help=text)(command)
+        command = _reading(f"--{name}", metavar="COL", help=text)(command)
     for name in reversed(_SELECTORS):
         text = f"Which {name} to read where logs hold several."
         if name == "task":
             text = "Which task to read where logs hold several; 'mmlu_*' reads all that match."
-        command = click.option(f"--{name}", metavar="NAME", help=text)(command)
-    return click.option(
+        command = _reading(f"--{name}", metavar="NAME", help=text)(command)
+    return _reading(
         "--input-format",
         "format",
         metavar="NAME",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from bayesrank.commands.console import check_folder, inputs_argument, note, reading_options
+from bayesrank.commands.flags import InputCommand
 
 
 def _check_table_path(ctx: click.Context, param: click.Parameter, path: Path) -> Path | None:
@@ -18,7 +19,7 @@ def _check_table_path(ctx: click.Context, param: click.Parameter, path: Path) ->
     return check_folder(ctx, param, path)
 
 
-@click.command()
+@click.command(cls=InputCommand)
 @inputs_argument
 @click.argument(
     "output", metavar="OUTPUT", type=click.Path(path_type=Path), callback=_check_table_path

@@ -22,6 +22,7 @@ from bayesrank.commands.console import (
     say,
     seed_option,
 )
+from bayesrank.commands.flags import InputCommand
 from bayesrank.commands.printing import print_frame
 from bayesrank.layout import shorten
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from bayesrank.views import Comparisons
 
 
-@click.command()
+@click.command(cls=InputCommand)
 @inputs_argument
 @reading_options
 @click.option(
@@ -150,7 +151,7 @@ def _evaluate_battles(
     print_frame(table, output_format)
 
 
-@click.command()
+@click.command(cls=InputCommand)
 @inputs_argument
 @reading_options
 @click.option(

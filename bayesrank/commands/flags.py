@@ -28,7 +28,42 @@ _SCALARS = {"int": click.INT, "float": click.FLOAT, "str": click.STRING, "bool":
 _NUMBERS = ("ArrayLike", "Sequence[float]", "Sequence[int]", "tuple[float, ...]")
 
 
-class MethodCommand(click.Command):
+class ReadingOption(click.Option):
+    """An option that says how to read the input."""
+
+
+class InputCommand(click.Command):
+    """A command whose help lists its own options before those that say how to read the input."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in two sections."""
+        self.write_own(ctx, formatter)
+        self.write_reading(ctx, formatter)
+
+    def write_own(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the command."""
+        own = [each for each in self.params if not isinstance(each, ReadingOption)]
+        asks_for_help = self.get_help_option(ctx)
+        with formatter.section("Options"):
+            formatter.write_dl(_records(ctx, [*own, *filter(None, [asks_for_help])]))
+
+    def write_reading(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options that say how to read the input."""
+        reading = [each for each in self.params if isinstance(each, ReadingOption)]
+        if reading:
+            with formatter.section("How to read INPUT"):
+                formatter.write_dl(_records(ctx, reading))
+
+
+def _records(ctx: click.Context, params: Sequence[click.Parameter]) -> list[tuple[str, str]]:
+    return [
+        record
+        for each in params
+        if isinstance(each, click.Option) and (record := each.get_help_record(ctx))
+    ]
+
+
+class MethodCommand(InputCommand):
     """A command that has, besides its own options, those of the method that ``--method`` names.
 
     Those of the back end come with them. The callback gets what was given of both as the mapping
@@ -75,14 +110,7 @@ class MethodCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then the method's in a section of their own."""
         row, flags = ctx.meta["bayesrank.method"], ctx.meta["bayesrank.flags"]
-        own = [
-            record
-            for param in self.get_params(ctx)
-            if isinstance(param, click.Option) and param not in flags
-            if (record := param.get_help_record(ctx))
-        ]
-        with formatter.section("Options"):
-            formatter.write_dl(own)
+        self.write_own(ctx, formatter)
         options = {f"{PREFIX}{name}" for name in row.all_options}
         of_method = [flag for flag in flags if flag.name in options]
         of_backend = [flag for flag in flags if flag not in of_method]
@@ -96,6 +124,7 @@ class MethodCommand(click.Command):
                 _write_flags(
                     ctx, formatter, of_backend, _describe(inspect.getdoc(BACKENDS[backend]) or "")
                 )
+        self.write_reading(ctx, formatter)
 
 
 def _write_flags(

@@ -24,7 +24,7 @@ from bayesrank.commands.console import (
     seed_option,
 )
 from bayesrank.commands.flag_messages import PREFIX
-from bayesrank.commands.flags import backend_flags, default_backend, method_flags
+from bayesrank.commands.flags import InputCommand, backend_flags, default_backend, method_flags
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ _BETWEEN_OPTIONS = re.compile(r"\s*,\s*(?=\w+\s*=)")
 _CALL = re.compile(r"(?P<name>\w+)\s*(?:\((?P<options>[^()]*)\))?")
 
 
-@click.command()
+@click.command(cls=InputCommand)
 @inputs_argument
 @click.option(
     "--methods",

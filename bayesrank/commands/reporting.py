@@ -22,6 +22,7 @@ from bayesrank.commands.console import (
     reading_options,
     seed_option,
 )
+from bayesrank.commands.flags import InputCommand
 from bayesrank.commands.printing import print_columns
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _SHOWN = 10
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@click.command(cls=InputCommand)
 @inputs_argument
 @click.option(
     "--method",

@@ -14,6 +14,7 @@ from bayesrank.commands.console import (
     note,
     reading_options,
 )
+from bayesrank.commands.flags import InputCommand
 from bayesrank.commands.printing import print_frame
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _TITLES = {
 }
 
 
-@click.command()
+@click.command(cls=InputCommand)
 @click.argument("paths", nargs=-1, metavar="[INPUT]...", type=click.Path())
 @reading_options
 @click.option(
