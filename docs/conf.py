@@ -97,5 +97,7 @@ if SWITCHER:
     html_theme_options["check_switcher"] = False
     html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
 html_show_sourcelink = False
-# Pages without a section have the width for themselves.
-html_sidebars = {page: [] for page in ("index", "quickstart", "methods", "calibration")}
+# Pages without a section have the width for themselves, and notebooks, whose tables are wide.
+html_sidebars = {
+    page: [] for page in ("index", "quickstart", "methods", "calibration", "notebooks/*")
+}
