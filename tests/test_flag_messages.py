@@ -276,3 +276,21 @@ def test_values_of_python_have_the_words_of_files():
     assert in_flags("scale must be numbers; got None", {}) == "scale must be numbers; got none"
     assert in_flags("resolved must be 0 or 1; got True in a", {}).endswith("; got true in a")
     assert in_flags("name must be short; got Nonesuch", {}).endswith("; got Nonesuch")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        (("rubric", "none.csv"), "ATTEMPTS must exist"),
+        (("check", "log.csv", "--method", "nope"), "--method must be the name of a method"),
+        (("study", "log.csv", "--methods", "avg", "--n", "9"), "--n must be integers from 1 to 2"),
+        (("methods", "nope"), "NAME must be the name of a method"),
+    ],
+)
+def test_messages_name_the_arguments_of_the_command_that_runs(
+    run, tmp_path, monkeypatch, arguments, start
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{name},{q},{t},{q % 2}" for name in "ab" for q in range(4) for t in (0, 1)]
+    (tmp_path / "log.csv").write_text("\n".join(["model,question,trial,score", *rows, ""]))
+    assert f"Error: {start}" in run(*arguments, code=2).stderr

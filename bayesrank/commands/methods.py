@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from bayesrank.catalog import METHODS, PRESETS, find_method
-from bayesrank.commands.console import is_terminal, note, say
+from bayesrank.commands.console import is_terminal, note, rename, say
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.flags import default_text, describe_options, method_flags, own_flags
 from bayesrank.commands.formulas import plain_formula, plain_text
@@ -27,6 +27,7 @@ _UNLIMITED = 10_000
 def methods(name: str | None, presets: bool) -> None:
     """List the methods, or say everything about the method NAME."""
     if name is not None:
+        rename(method="name")
         _describe_method(name)
     elif presets:
         rows = PRESETS.values()

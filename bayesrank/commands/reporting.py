@@ -20,6 +20,7 @@ from bayesrank.commands.console import (
     inputs_argument,
     progress,
     reading_options,
+    rename,
     seed_option,
 )
 from bayesrank.commands.flags import InputCommand
@@ -82,6 +83,7 @@ def check(
     if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
         _print_reports({path: check_result(load(path)) for path in paths}, output_format)
         return
+    rename(method="methods")
     named = [] if methods is None else [name.strip() for name in methods.split(",")]
     rows = [find_method(name)[0] for name in named] or list(METHODS.values())
     files = _files(paths, reading, output_format)

@@ -14,6 +14,7 @@ from bayesrank.commands.console import (
     complete_method,
     format_option,
     note,
+    rename,
     seed_option,
 )
 from bayesrank.commands.printing import print_frame, print_leaderboard
@@ -109,6 +110,7 @@ def rubric(
     if listed:
         print_frame(_describe(names, own), output_format)
         return
+    rename(paths="attempts")
     table = read_attempts(attempts) if attempts else load_attempts()
     worth = _parse_weights(weights, names)
     chosen = _choose(table, names, own, worth, everything=schemes == _ALL)

@@ -13,6 +13,7 @@ from bayesrank.commands.console import (
     complete_method,
     note,
     reading_options,
+    rename,
 )
 from bayesrank.commands.flags import InputCommand
 from bayesrank.commands.printing import print_frame
@@ -105,6 +106,7 @@ def study(
     from bayesrank.method import split_calls
     from bayesrank.studies.tables import published_tables, write_tables
 
+    rename(n="counts")
     reading = {name: settings.pop(name) for name in READING}
     data = _read(paths, reading)
     if isinstance(data, Battles):
