@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.scale import UNIT, Scale, as_scale
-from bayesrank.validation import MISSING, frozen, numeric
+from bayesrank.validation import MISSING, frozen, numeric, without_mask
 
 # Labels of the cell at an index (system, question), for messages.
 type Where = Callable[[int, int], str]
@@ -26,7 +26,7 @@ _TO_WHOM = "to Responses or to the function that reads the data"
 def outcome_array(outcomes: ArrayLike) -> NDArray[Any]:
     """Return outcomes as numbers or booleans of shape (system, question, trial)."""
     try:
-        array = np.asarray(outcomes)
+        array = without_mask(outcomes)
     except ValueError as error:
         raise DataError(
             "outcomes must have as many questions and trials for every system, with -1 or NaN "

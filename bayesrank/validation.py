@@ -24,10 +24,17 @@ def frozen[ArrayT: np.ndarray](array: ArrayT) -> ArrayT:
     return array
 
 
+def without_mask(values: Any) -> NDArray[Any]:
+    """Return an array, with NaN for what a masked one hides."""
+    if not np.ma.is_masked(values):
+        return np.asarray(values)
+    return values.astype(np.float64).filled(np.nan)
+
+
 def numeric(values: Any, name: str) -> NDArray[np.float64]:
     """Return numbers as float64, or say which argument holds something else."""
     try:
-        array = np.asarray(values)
+        array = without_mask(values)
         if array.dtype.kind in _NO_NUMBERS:
             raise TypeError
         return array.astype(np.float64, copy=False)
@@ -111,6 +118,8 @@ def unique_labels(
     names = label_texts(labels, argument)
     if len(names) != size:
         raise DataError(f"{argument} must have {size} labels, one per {word}; got {len(names)}")
+    if "" in names:
+        raise DataError(f"{argument} must hold a label in every place; got ''")
     if len(set(names)) != size:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise DataError(f"{argument} must be unique; got {twice!r} twice")
@@ -130,7 +139,7 @@ def label_texts(labels: Sequence[Hashable], argument: str) -> tuple[str, ...]:
     for name in names:
         if name is None or (isinstance(name, float) and math.isnan(name)):
             raise DataError(f"{argument} must hold a label in every place; got {name!r}")
-    return tuple(map(str, names))
+    return tuple(str(name, "utf-8") if isinstance(name, bytes) else str(name) for name in names)
 
 
 def check_choice(name: str, value: str, known: object) -> None:

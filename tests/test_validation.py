@@ -141,3 +141,22 @@ def test_a_word_does_not_say_whether_trials_are_paired():
 
 def test_a_data_error_is_a_value_error():
     assert issubclass(DataError, ValueError)
+
+
+def test_masked_outcomes_are_missing():
+    outcomes = np.ma.array([[1, 0, 1], [0, 1, 1]], mask=[[0, 0, 1], [0, 0, 0]])
+    assert Responses(outcomes).outcomes.tolist() == [[[1], [0], [-1]], [[0], [1], [1]]]
+    scores = np.ma.array([[5.0, 7.0]], mask=[[True, False]])
+    np.testing.assert_array_equal(Responses(scores, scale=(0, 10)).scores, [[[np.nan], [0.7]]])
+    unmasked = np.ma.array([[1, 0]])
+    assert Responses(unmasked).outcomes.tolist() == [[[1], [0]]]
+    with pytest.raises(DataError, match="weights must be two or more finite numbers"):
+        Responses(outcomes, weights=np.ma.array([0.0, 1.0], mask=[0, 1]))
+
+
+def test_labels_may_be_bytes_and_not_empty():
+    data = Responses([[1], [0]], systems=np.array([b"a", "é".encode()]))
+    assert data.systems == ("a", "é")
+    for name in ("systems", "questions"):
+        with pytest.raises(DataError, match=f"{name} must hold a label in every place; got ''"):
+            Responses([[1, 0], [0, 1]], **{name: ["", "b"]})
