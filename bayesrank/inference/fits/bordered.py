@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,14 +52,27 @@ class Bordered:
             np.einsum("bnkk->bnk", blocks)[...] += added
         return replace(self, uu=uu, vv=vv)
 
+    @property
+    def _questions_first(self) -> bool:
+        """Whether the questions are eliminated, the longer side, and not the systems."""
+        return self.vv[0, ..., 0].size >= self.uu[0, ..., 0].size
+
+    @cached_property
+    def _question_factors(self) -> "_Factors":
+        return _Factors.of(self.vv)
+
+    @property
+    def definite_questions(self) -> NDArray[np.bool_]:
+        """Which blocks of questions are positive definite, of shape (resample, question)."""
+        return self._question_factors.definite
+
     def solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
         """Return the steps of both sides that keep what is held; NaN where singular."""
-        questions_first = gv.size >= gu.size
-        first, other = (gv, gu) if questions_first else (gu, gv)
-        back, complement = self._eliminate(first, other, questions_first=questions_first)
+        first, other = (gv, gu) if self._questions_first else (gu, gv)
+        back, complement = self._eliminate(first, other)
         x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
         step, beside = back(x), x[:, : other[0].size, 0].reshape(other.shape)
-        return (beside, step) if questions_first else (step, beside)
+        return (beside, step) if self._questions_first else (step, beside)
 
     def definite(self) -> NDArray[np.bool_]:
         """Say which matrices are positive definite along what is not held, (resample,).
@@ -66,46 +80,45 @@ class Bordered:
         By the signs of the eigenvalues of blocks and Schur complement, which add up to those of
         the whole (Haynsworth): each row that is held has one negative one, and couplings their own.
         """
-        gu, gv = np.zeros(self.uu.shape[:-1]), np.zeros(self.vv.shape[:-1])
-        questions_first = gv.size >= gu.size
-        first, other = (gv, gu) if questions_first else (gu, gv)
-        complement = self._eliminate(first, other, questions_first=questions_first)[1][:, :, :-1]
+        first, other = (self.vv, self.uu) if self._questions_first else (self.uu, self.vv)
+        with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
+            complement = self._eliminate(first[..., 0], other[..., 0])[1][:, :, :-1]
         if not np.isfinite(complement).all():
-            return np.zeros(len(gu), dtype=bool)
-        blocks = np.linalg.eigvalsh(self.vv if questions_first else self.uu)
+            return np.zeros(len(first), dtype=bool)
+        blocks = np.linalg.eigvalsh(first)
         negative = (blocks < 0.0).sum(axis=(1, 2))
         negative += (np.linalg.eigvalsh(complement) < 0.0).sum(axis=1)
         return negative == (self.corner <= 0.0).sum(axis=1)
 
-    def _eliminate(
-        self, side: Array, other_side: Array, *, questions_first: bool
-    ) -> tuple[Callable[[Array], Array], Array]:
+    def _eliminate(self, side: Array, other_side: Array) -> tuple[Callable[[Array], Array], Array]:
         """Eliminate one side: how the rest gives it, and the complement beside its right side."""
-        if questions_first:
+        if self._questions_first:
             blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 4, 3, 1, 2)
-            border, beside = self.on_v, self.on_u
+            border, beside, factors = self.on_v, self.on_u, self._question_factors
         else:
             blocks, others, cross = self.uu, self.vv, self.uv.transpose(0, 2, 1, 3, 4)
-            border, beside = self.on_u, self.on_v
+            border, beside, factors = self.on_u, self.on_v, _Factors.of(self.uu)
         (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[1]
-        kept = m * j
-        columns = np.empty((batch, k, n, kept + extra + 1))
+        kept, size = m * j, m * j + extra
+        columns = np.empty((batch, k, n, size + 1))
         columns[..., :kept] = cross.reshape(batch, k, n, kept)
         columns[..., kept:-1] = border.transpose(0, 3, 2, 1)
         columns[..., -1] = side.swapaxes(1, 2)
-        root = _Root.of(blocks)
-        if root is None:
+        scale = factors.scale
+        if scale is None:
             solved = solve_or_nan(blocks, columns.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
-        else:
-            columns = solved = root.times(columns)  # BLAS does half the work of one with itself
+        else:  # BLAS does half the work of a product with itself
+            columns = solved = factors.halve(columns, scale)
         across, through = (x.reshape(batch, n * k, -1) for x in (columns, solved))
-        complement = -(across.transpose(0, 2, 1) @ through)[:, :-1]
+        complement = across[..., :-1].transpose(0, 2, 1) @ through
+        np.negative(complement, out=complement)
 
         def back(x: Array) -> Array:
             found = (through[..., -1:] - through[..., :-1] @ x).reshape(batch, k, n)
-            return (found if root is None else root.transposed_times(found)).swapaxes(1, 2)
+            found = found if scale is None else factors.halve_back(found, scale)
+            return found.swapaxes(1, 2)
 
-        diagonal = np.einsum("bii->bi", complement[:, :, :-1])
+        diagonal = complement.reshape(batch, -1)[:, :: size + 2]
         if j == 1:
             diagonal[:, :kept] += others[..., 0, 0]
         else:
@@ -113,9 +126,8 @@ class Bordered:
             whole = complement[:, :kept, :kept].reshape(batch, m, j, m, j)
             whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
         flat = beside.reshape(batch, extra, kept)
-        if flat.any():
-            complement[:, kept:, :kept] += flat
-            complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
+        complement[:, kept:, :kept] += flat
+        complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
         diagonal[:, kept:] += self.corner
         complement[:, :kept, -1] += other_side.reshape(batch, kept)
         return back, complement
@@ -141,63 +153,62 @@ class Bordered:
         return full
 
 
-class _Root(NamedTuple):
-    """R of many small blocks, R' R their inverses, from their factors L D L'.
+@dataclass(frozen=True)
+class _Factors:
+    """Factors L D L' of many small symmetric blocks.
 
     Entries of L below the diagonal by row and column, those that are zero in all blocks left out;
-    and D to the power of -1/2, (resample, entry, block).
+    and D, of shape (resample, entry, block).
     """
 
     lower: dict[tuple[int, int], Array]
-    scale: Array
+    pivots: Array
 
     @classmethod
-    def of(cls, blocks: Array) -> Self | None:
-        """Factor blocks of shape (resample, block, k, k); None unless all are positive definite."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # singular ones
-            lower, pivots = _factors(blocks)
-        scale = np.stack(pivots, axis=1)
-        return cls(lower, scale**-0.5) if scale.min() > 0.0 else None
+    def of(cls, blocks: Array) -> Self:
+        """Factor blocks of shape (resample, block, k, k); singular ones divide by zero."""
+        k = blocks.shape[-1]
+        lower, pivots = dict[tuple[int, int], Array](), np.empty((len(blocks), k, blocks.shape[1]))
+        pivots[:, 0] = blocks[..., 0, 0]
+        # Chains have blocks of many zeros. Rows of L begin where those of the blocks do.
+        begins = [0] * k
+        if k > 3:
+            begins = (blocks != 0.0).any(axis=(0, 1)).argmax(axis=1).tolist()
+        for row in range(1, k):
+            pivot, scaled = blocks[..., row, row], dict[int, Array]()
+            for column in range(begins[row], row):
+                entry = blocks[..., row, column]
+                for other in range(max(begins[row], begins[column]), column):
+                    entry = entry - scaled[other] * lower[column, other]
+                scaled[column] = entry
+                lower[row, column] = factor = entry / pivots[:, column]
+                pivot = pivot - factor * entry
+            pivots[:, row] = pivot
+        return cls(lower, pivots)
 
-    def times(self, columns: Array) -> Array:
-        """Return R columns, of shape (resample, k, block, column), in place."""
+    @cached_property
+    def definite(self) -> NDArray[np.bool_]:
+        """Which blocks are positive definite, of shape (resample, block)."""
+        return np.minimum.reduce(self.pivots, axis=1) > 0.0
+
+    @cached_property
+    def scale(self) -> Array | None:
+        """D^(-1/2), where all blocks are positive definite."""
+        return self.pivots**-0.5 if self.definite.all() else None
+
+    def halve(self, columns: Array, scale: Array) -> Array:
+        """Return D^(-1/2) L^(-1) columns, of shape (resample, k, block, column), in place."""
         for (row, column), factor in self.lower.items():
             columns[:, row] -= factor[..., np.newaxis] * columns[:, column]
-        columns *= self.scale[..., np.newaxis]
+        columns *= scale[..., np.newaxis]
         return columns
 
-    def transposed_times(self, values: Array) -> Array:
-        """Return R' values, of shape (resample, k, block)."""
-        values = values * self.scale
+    def halve_back(self, values: Array, scale: Array) -> Array:
+        """Return the transpose of that times values, of shape (resample, k, block), in place."""
+        values *= scale
         for (row, column), factor in reversed(self.lower.items()):
             values[:, column] -= factor * values[:, row]
         return values
-
-
-def _factors(blocks: Array) -> tuple[dict[tuple[int, int], Array], list[Array]]:
-    """Factor symmetric blocks as L D L': entries of L below the diagonal, and the pivots D."""
-    lower, pivots = dict[tuple[int, int], Array](), [blocks[..., 0, 0]]
-    k = blocks.shape[-1]
-    # Chains have blocks of many zeros. Rows of L begin where those of the blocks do.
-    begins = (blocks != 0.0).any(axis=(0, 1)).argmax(axis=1).tolist() if k > 2 else [0] * k
-    for row in range(1, k):
-        pivot, scaled = blocks[..., row, row], dict[int, Array]()
-        for column in range(begins[row], row):
-            entry = blocks[..., row, column]
-            for other in range(max(begins[row], begins[column]), column):
-                entry = entry - scaled[other] * lower[column, other]
-            scaled[column] = entry
-            lower[row, column] = factor = entry / pivots[column]
-            pivot = pivot - factor * entry
-        pivots.append(pivot)
-    return lower, pivots
-
-
-def positive_definite(blocks: Array) -> NDArray[np.bool_]:
-    """Say which symmetric blocks of shape (..., k, k) are positive definite."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # singular ones
-        pivots = _factors(blocks)[1]
-    return np.minimum.reduce(pivots) > 0.0
 
 
 def solve_or_nan(matrix: Array, right: Array) -> Array:

@@ -31,7 +31,7 @@ class Objective(Protocol):
         ...
 
     def held_rows(self, point: Array) -> Array:
-        """Return vectors whose product with a point is held, of shape (resample, p, held)."""
+        """Return vectors whose product with a point is held, (1 or resample, p, held)."""
         ...
 
 
@@ -135,6 +135,7 @@ class Fit:
             held = along(problem.held_rows(point).swapaxes(1, 2)).swapaxes(1, 2)
             # What the free coordinates hold by themselves is zero along them.
             held = held[..., np.abs(held).max(axis=(0, 1)) > _ZERO]
+            held = np.broadcast_to(held, (len(point), *held.shape[1:]))
             return information.reshape(*lead, p, p), held.reshape(*lead, p, held.shape[-1])
 
         given = {

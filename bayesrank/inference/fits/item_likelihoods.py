@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import (
     NO_GUESSING,
     Guessing,
@@ -56,10 +57,9 @@ class Rasch:
     curved: bool = field(default=False, init=False)
 
     @classmethod
-    def of(cls, right: Array, trials: Array) -> Self:
-        """Add up numbers right and of trials of shape (resample, system, question)."""
-        right, trials = right[:, :, np.newaxis], trials[:, :, np.newaxis]
-        return cls(_over_questions(right), _over_trials(right), trials)
+    def of(cls, data: ItemCounts) -> Self:
+        """Take counts as those of one trial."""
+        return cls(data.by_system[..., np.newaxis], data.by_question, data.trials[:, :, np.newaxis])
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -87,8 +87,9 @@ class Rasch:
 
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
-        played = self.trials.sum(axis=(2, 3)) * (self.by_trial.shape[2] // self.trials.shape[2])
-        return np.maximum(played.max(axis=1), self.asked.max(axis=1))
+        each = self.trials.reshape(*self.trials.shape[:2], -1).sum(axis=2)
+        played = each.max(axis=1) * (self.by_trial.shape[2] // self.trials.shape[2])
+        return np.maximum(played, self.asked.max(axis=1))
 
     def reach(self, u: Array, v: Array) -> Array:
         """Return how far steps move any log-odds at most, of shape (resample,)."""
@@ -99,11 +100,7 @@ class Rasch:
     def value(self, u: Array, v: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
         states, easy = self._states(u), v[..., 0]
-        total = _odds(states, easy)
-        np.log1p(total, out=total)
-        total *= self.trials
-        linear = (self.by_trial * states).sum(axis=(1, 2)) + (self.by_question * easy).sum(axis=1)
-        return linear - total.sum(axis=(1, 2, 3))
+        return self._value(states, easy, _odds(states, easy) + 1.0)
 
     def expand(
         self,
@@ -115,24 +112,33 @@ class Rasch:
     ) -> Expansion:
         """Return the gradient and the negative Hessian, which no answers enter."""
         states, easy = self._states(u), v[..., 0]
-        weight = _odds(-states, -easy)
-        share, value = weight + 1.0, None
-        if with_value:
-            total = share / weight
-            np.log(total, out=total)
-            total *= self.trials
-            value = (self.by_trial * states).sum(axis=(1, 2)) - total.sum(axis=(1, 2, 3))
-            value += (self.by_question * easy).sum(axis=1)
-        np.reciprocal(share, out=share)
-        weight *= share
-        share *= self.trials
-        weight *= share
-        by_question = self.by_question - _over_trials(share)
-        by_trial = self.by_trial - _over_questions(share)
-        vv = _over_trials(weight)[..., np.newaxis, np.newaxis]
-        of_systems = self._of_systems(by_trial, _over_questions(weight))
-        uv = weight if self.design is None else self.design.T @ weight
-        return Expansion(*of_systems, by_question[..., np.newaxis], vv, uv[..., np.newaxis], value)
+        odds = _odds(states, easy)
+        wrong = odds + 1.0
+        value = self._value(states, easy, wrong) if with_value else None
+        np.reciprocal(wrong, out=wrong)
+        odds *= wrong
+        cells = np.empty((2, *odds.shape))  # numbers right that are expected, and their variances
+        np.multiply(odds, self.trials, out=cells[0])
+        np.multiply(cells[0], wrong, out=cells[1])
+        expected, weight = cells @ np.ones(easy.shape[-1])  # sums; NumPy's own take longer
+        by_question = _over_trials(cells.reshape(-1, *odds.shape[1:])).reshape(2, *easy.shape)
+        of_systems = self._of_systems(self.by_trial - expected, weight)
+        gv = (self.by_question - by_question[0])[..., np.newaxis]
+        vv = by_question[1, ..., np.newaxis, np.newaxis]
+        uv = cells[1] if self.design is None else self.design.T @ cells[1]
+        return Expansion(*of_systems, gv, vv, uv[..., np.newaxis], value)
+
+    def _value(self, states: Array, easy: Array, sides: Array) -> Array:
+        """Return the log-likelihood, from one plus the odds."""
+        total, size = np.log(sides), len(states)
+        total *= self.trials
+        linear = np.vecdot(self.by_trial.reshape(size, -1), states.reshape(size, -1))
+        linear += np.vecdot(self.by_question, easy)
+        return linear - np.add.reduce(total.reshape(size, -1), axis=1)
+
+    @cached_property
+    def _eye(self) -> Array:
+        return np.eye(self.by_trial.shape[2])
 
     def _states(self, u: Array) -> Array:
         """Return abilities in every trial, of shape (resample, system, trial)."""
@@ -141,9 +147,7 @@ class Rasch:
     def _of_systems(self, pull: Array, weight: Array) -> tuple[Array, Array]:
         """Return gradients and blocks of systems from sums over questions."""
         if self.design is None:
-            blocks = np.zeros((*weight.shape, weight.shape[-1]))
-            np.einsum("bltt->blt", blocks)[...] = weight
-            return pull, blocks
+            return pull, weight[..., np.newaxis] * self._eye
         return pull @ self.design, self.design.T @ (weight[..., np.newaxis] * self.design)
 
 
@@ -211,41 +215,44 @@ class Lines:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
         slope, lean, x, guess = self.log_odds(u, v)
         by_cell = None if exact is None else exact[:, np.newaxis]
-        found = slopes(self.right, self.trials, x, guess, by_cell, with_value=with_value)
+        cells, value = slopes(self.right, self.trials, x, guess, by_cell, with_value=with_value)
         (n_systems, _, n_questions, kinds), batch = self.shape, len(u)
         gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
         uv = np.empty((batch, n_systems, 1, n_questions, kinds))
-        pull, weight = found.pull, found.weight
-        leaning = weight * lean
-        bend = leaning - pull if by_cell is None else leaning - pull * by_cell
-        gv[..., 0], gv[..., 1] = _over_trials(pull), _over_trials(pull * lean)
-        vv[..., 0, 0], vv[..., 1, 1] = _over_trials(weight), _over_trials(bend * lean)
-        mixed = _over_trials(leaning)
+        pull, weight = cells[:, :, 0], cells[:, :, 1]
+        leaning = cells * lean[:, :, np.newaxis]
+        told = pull if by_cell is None else pull * by_cell
+        bend = leaning[:, :, 1] - told
+        by_kind, by_lean = (
+            _over_trials(each.reshape(batch, n_systems, -1)).reshape(batch, -1, n_questions)
+            for each in (cells, leaning)
+        )
+        gv[..., 0], gv[..., 1] = by_kind[:, 0], by_lean[:, 0]
+        vv[..., 0, 0], vv[..., 1, 1] = by_kind[:, 1], _over_trials(bend * lean)
+        mixed = by_lean[:, 1]
         uv[:, :, 0, :, 0], uv[:, :, 0, :, 1] = weight * slope, bend * slope
         stretch: Array | float = 1.0
         if self.offset:
             stretch = 1.0 + slope[:, 0]
-            mixed = stretch * _over_trials(bend) + (mixed - _over_trials(bend))
+            mixed = mixed + slope[:, 0] * _over_trials(bend)
             gv[..., 0] *= stretch
             vv[..., 0, 0] *= stretch * stretch
             uv[:, :, 0, :, 0] *= stretch[:, np.newaxis]
         vv[..., 0, 1] = vv[..., 1, 0] = mixed
-        if self.guessing.fixed is None:
-            share = logistic(v[..., -1])
-            first = self.guessing.upper * share * (1.0 - share)
-            second = first * (1.0 - 2.0 * share)
-            by_guess = _over_trials(found.by_guess)
+        if isinstance(guess, np.ndarray):  # it is estimated
+            first = guess[:, 0] * (1.0 - guess[:, 0] / self.guessing.upper)
+            second = first * (1.0 - 2.0 * guess[:, 0] / self.guessing.upper)
+            by_guess = by_kind[:, 2]
             gv[..., 2] = first * by_guess
             if exact is not None:
                 by_guess = by_guess * exact
-            vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * _over_trials(found.mixed)
-            vv[..., 1, 2] = vv[..., 2, 1] = first * _over_trials(found.mixed * lean)
-            vv[..., 2, 2] = first * first * _over_trials(found.sharp) - second * by_guess
-            uv[:, :, 0, :, 2] = found.mixed * (slope * first[:, np.newaxis])
+            vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * by_kind[:, 3]
+            vv[..., 1, 2] = vv[..., 2, 1] = first * by_lean[:, 3]
+            vv[..., 2, 2] = first * first * by_kind[:, 4] - second * by_guess
+            uv[:, :, 0, :, 2] = cells[:, :, 3] * (slope * first[:, np.newaxis])
         gu = pull @ slope.swapaxes(1, 2)
         uu = (weight @ (slope * slope).swapaxes(1, 2))[..., np.newaxis]
-        value = found.value.sum(axis=(1, 2)) if with_value else None
-        return Expansion(gu, uu, gv, vv, uv, value)
+        return Expansion(gu, uu, gv, vv, uv, None if value is None else value.sum(axis=(1, 2)))
 
     def log_odds(self, u: Array, v: Array) -> tuple[Array, Array, Array, Array | float | None]:
         """Return discriminations, derivatives by their logarithms, log-odds, chances of guessing.
@@ -311,8 +318,8 @@ class Factors:
         with_value: bool = False,
     ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
-        found = slopes(self.right, self.trials, _inner(u, v), with_value=with_value)
-        pull, weight = found.pull, found.weight
+        found, value = slopes(self.right, self.trials, _inner(u, v), with_value=with_value)
+        pull, weight = found[:, :, 0], found[:, :, 1]
         batch, n_systems, a = u.shape
         n_questions, b = v.shape[1:]
         loading, lines = v[..., :-1], np.concatenate([u, np.ones((batch, n_systems, 1))], axis=-1)
@@ -328,7 +335,7 @@ class Factors:
             pull.swapaxes(1, 2) @ lines,
             vv.reshape(batch, n_questions, b, b),
             uv,
-            found.value.sum(axis=(1, 2)) if with_value else None,
+            None if value is None else value.sum(axis=(1, 2)),
         )
 
 
@@ -349,11 +356,6 @@ def _odds(states: Array, easy: Array) -> Array:
         np.exp(np.minimum(np.maximum(values, -_LARGEST), _LARGEST)) for values in (states, easy)
     )
     return by_state[..., np.newaxis] * by_question[:, np.newaxis, np.newaxis]
-
-
-def _over_questions(values: Array) -> Array:
-    """Return sums over questions; NumPy's own loop over short rows takes thrice the time."""
-    return values @ np.ones(values.shape[-1])
 
 
 def _over_trials(values: Array) -> Array:

@@ -76,7 +76,7 @@ def pooled_items(
     mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
     priors = [NormalPrior(0.0, 0.0)]
     if slope_prior is None:
-        likelihood = Rasch.of(data.right, data.trials)
+        likelihood = Rasch.of(data)
     else:
         likelihood = Lines(data.right, data.trials, guessing)
         priors += [slope_prior, *([guess_prior] if guessing.fixed is None else [])]
@@ -185,16 +185,16 @@ def merged_questions(
     (question,), any for those that are left out; or the same problem and a slice of all where few
     are alike, answers are missing, or there are several resamples.
     """
-    answers = problem.likelihood
+    answers, n_questions = problem.likelihood, problem.likelihood.asked.size
+    # Merging a small table takes longer than it saves, unless many are alike.
+    small = problem.cells <= CACHE_CELLS
+    if problem.size != 1 or (small and answers.by_question.max() >= n_questions):
+        return problem, _ALL
     kept = np.flatnonzero(answers.asked[0])
     complete = (answers.trials[..., kept] == answers.trials.max()).all()
-    if problem.size != 1 or not kept.size or not complete:
-        return problem, _ALL
-    ordered = np.sort(answers.by_question[0, kept])
-    n_distinct, n_questions = 1 + np.count_nonzero(np.diff(ordered)), answers.asked.size
-    # Merging a small table takes longer than it saves, unless many are alike.
-    few = problem.cells <= CACHE_CELLS and 2 * n_distinct > n_questions
-    if few or n_distinct == n_questions or (problem.pooled and kept.size < n_questions):
+    n_distinct = len(set(answers.by_question[0, kept].tolist()))
+    few = n_distinct == n_questions or (small and 2 * n_distinct > n_questions)
+    if not kept.size or not complete or few or (problem.pooled and kept.size < n_questions):
         return problem, _ALL
     right, found, counts = np.unique(
         answers.by_question[0, kept], return_inverse=True, return_counts=True

@@ -1,6 +1,7 @@
 """Counts of right answers, as the item response models take them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,12 +32,12 @@ class ItemCounts:
     limit: Array | None
     lead: tuple[int, ...]
 
-    @property
+    @cached_property
     def by_system(self) -> Array:
         """Number right over questions, of shape (resample, system)."""
         return self.right.sum(axis=-1)
 
-    @property
+    @cached_property
     def played(self) -> Array:
         """Number of trials over questions, of shape (resample, system)."""
         return self.trials.sum(axis=-1)

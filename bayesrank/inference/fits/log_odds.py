@@ -5,7 +5,6 @@ All in vectorised steps of NumPy, which are three times as fast as the ready-mad
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _TINY = 1e-300
-_NONE = np.zeros(0)
 
 
 def softplus(x: Array) -> Array:
@@ -104,22 +102,6 @@ def loglik(right: Array, trials: Array, x: Array, guess: Array | float | None = 
     return gained + (trials - right) * np.log1p(-guess) - trials * softplus(x)
 
 
-class Slopes(NamedTuple):
-    """Derivatives of :func:`loglik`, and its values; what was not asked for is empty.
-
-    `pull` and `weight` are the first, and minus the second, by the log-odds; `by_guess` the first
-    by the chance of guessing, `mixed` minus the second by both, `sharp` minus the second by that
-    chance.
-    """
-
-    pull: Array
-    weight: Array
-    value: Array = _NONE
-    by_guess: Array = _NONE
-    mixed: Array = _NONE
-    sharp: Array = _NONE
-
-
 def slopes(
     right: Array,
     trials: Array,
@@ -128,37 +110,49 @@ def slopes(
     exact: NDArray[np.bool_] | None = None,
     *,
     with_value: bool = False,
-) -> Slopes:
+) -> tuple[Array, Array | None]:
     """Return the derivatives of :func:`loglik`, and its values, which then cost little.
 
-    `exact` says where the second derivatives are of the counts observed, everywhere by default;
-    elsewhere they are of their expectations.
+    Counts are of shape (resample, system, question); derivatives are of shape (resample, system,
+    kind, question). These are the first by the log-odds and minus the second; and with a guess the
+    first by its chance, minus the second by both, and minus the second by the chance. `exact` says
+    where the second derivatives are of the counts observed, everywhere by default; elsewhere they
+    are of their expectations.
     """
+    found = np.empty((*x.shape[:2], 2 if guess is None else 5, x.shape[2]))
+    kinds = [found[:, :, kind] for kind in range(found.shape[2])]
+    pull, weight = kinds[:2]
     odds = np.abs(x)
     np.negative(odds, out=odds)
     np.exp(odds, out=odds)
     sides = odds + 1.0
-    value = np.maximum(x, 0.0) + np.log(sides) if with_value else _NONE
+    value = np.maximum(x, 0.0) + np.log(sides) if with_value else None
     # The smaller of both chances, with all its digits.
-    np.divide(odds, sides, out=odds)
     np.reciprocal(sides, out=sides)
+    odds *= sides
     likely = x > 0.0
     chance = np.where(likely, sides, odds)
     spread = sides * odds
     if guess is None:
-        if with_value:
+        if value is not None:
             value = right * x - trials * value
-        return Slopes(right - trials * chance, trials * spread, value)
+        np.multiply(trials, chance, out=pull)
+        np.subtract(right, pull, out=pull)
+        np.multiply(trials, spread, out=weight)
+        return found, value
     wrong = np.where(likely, odds, sides)
     total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
     ratio, not_right = right / total, trials - right
-    if with_value:
+    if value is not None:
         value = right * np.log(total) + not_right * (np.log1p(-guess) - value)
+    by_guess, mixed, sharp = kinds[2:]
     missed = not_right / (1.0 - guess)
-    pull, by_guess = chance * (ratio - trials), wrong * ratio - missed
+    np.multiply(chance, ratio - trials, out=pull)
+    np.subtract(wrong * ratio, missed, out=by_guess)
     if exact is not None:
         ratio, missed = np.where(exact, ratio, trials), np.where(exact, missed, trials * wrong)
     share = ratio / total
-    weight = spread * (trials - share * guess)
-    sharp = wrong * wrong * share + missed / (1.0 - guess)
-    return Slopes(pull, weight, value, by_guess, spread * share, sharp)
+    np.multiply(spread, trials - share * guess, out=weight)
+    np.multiply(spread, share, out=mixed)
+    np.add(wrong * wrong * share, missed / (1.0 - guess), out=sharp)
+    return found, value

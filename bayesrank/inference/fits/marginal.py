@@ -85,14 +85,17 @@ class MarginalLikelihood(FiniteMaximum, ABC):
         """Say where the negative Hessian is positive definite, of shape (point,)."""
         return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
 
-    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from the damping of some points to their steps."""
+    def system(
+        self, point: Array
+    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from damping, if any, of some points to steps."""
         parts = zip(*(self.expand(one) for one in point), strict=True)
         gradient, matrix, expected = (np.stack(part) for part in parts)
 
-        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+        def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
             damped = matrix[rows]
-            np.einsum("bii->bi", damped)[...] += damping[:, np.newaxis] * expected[rows]
+            if damping is not None:
+                np.einsum("bii->bi", damped)[...] += damping[:, np.newaxis] * expected[rows]
             return solve_or_nan(damped, gradient[rows, :, np.newaxis])[:, :, 0]
 
         return gradient, step

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-ERROR_TOLERANCE = 1e-13
+ERROR_TOLERANCE = 1e-12
 # A step this short is the last, whatever the step before it was.
 _LAST_STEP = 1e-8
 GRADIENT_TOLERANCE = 1e-10
@@ -110,8 +110,8 @@ class SmoothProblem(Problem, Protocol):
         """Return the objective, of shape (resample,)."""
         ...
 
-    def system(self, point: Array) -> tuple[Array, Callable[[Array, Rows], Array]]:
-        """Return the gradient, and a function from the damping of some resamples to their steps."""
+    def system(self, point: Array) -> tuple[Array, Callable[[Array | None, Rows], Array]]:
+        """Return the gradient, and a function from damping, if any, of some resamples to steps."""
         ...
 
     def restore(self, point: Array) -> Array:
@@ -200,15 +200,16 @@ def _in_pieces(
 ) -> Optimum:
     """Maximise as many objectives at a time as fit into the cache."""
     size = max(1, CACHE_CELLS // problem.cells)
-    if len(start) <= size:
-        found = _iterate(problem, start, safeguard, max_iterations, error_tolerance)
-    else:
-        cuts = np.split(np.arange(len(start)), np.arange(size, len(start), size))
-        parts = [
-            _iterate(problem.take(cut), start[cut], safeguard, max_iterations, error_tolerance)
-            for cut in cuts
-        ]
-        found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):  # singular matrices make steps of NaN
+        if len(start) <= size:
+            found = _iterate(problem, start, safeguard, max_iterations, error_tolerance)
+        else:
+            cuts = np.split(np.arange(len(start)), np.arange(size, len(start), size))
+            parts = [
+                _iterate(problem.take(cut), start[cut], safeguard, max_iterations, error_tolerance)
+                for cut in cuts
+            ]
+            found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     point, settled, iterations = found
     scale = problem.scale(point)
     gradient_norm = np.abs(problem.gradient(point)).max(axis=-1) / (scale + (scale == 0.0))
@@ -285,23 +286,23 @@ class _LevenbergMarquardt:
 
     def __init__(self, problem: SmoothProblem, point: Array) -> None:
         self.level = problem.value(point)
-        self.damping = np.zeros(len(point))
-        self.far: NDArray[np.bool_] | None = None
+        self.damping, self.damped = np.zeros(len(point)), False
+        self.moved: Array | None = None
 
     def keep(self, rows: Rows) -> None:
         """Forget other resamples."""
         self.level, self.damping = self.level[rows], self.damping[rows]
-        self.far = None if self.far is None else self.far[rows]
+        self.moved = None if self.moved is None else self.moved[rows]
 
     def step(self, problem: SmoothProblem, point: Array) -> _Step:
         """Raise the damping of every resample until its step gains enough."""
         point = self._settle(problem, point)
         gradient, solve = problem.system(point)
-        rows, damping = np.arange(len(point)), self.damping
+        rows, damping, damped = np.arange(len(point)), self.damping, self.damped
         found = None
         while True:
-            step = solve(damping, rows)
-            moved = np.minimum(np.abs(step).max(axis=-1), _ENDLESS)  # NaN stays, and fails
+            step = solve(damping if damped else None, rows)
+            moved = np.minimum(np.maximum.reduce(np.abs(step), axis=-1), _ENDLESS)  # NaN fails
             some = problem if len(rows) == problem.size else problem.take(rows)
             here, slope, level = (
                 (point, gradient, self.level)
@@ -310,8 +311,9 @@ class _LevenbergMarquardt:
             )
             taken, proposal, reached = _tried(some, here, step, moved, slope, level)
             if found is None:
-                if taken.all():
-                    return self._stepped(proposal, moved, reached, damping, taken)
+                if not damped and taken.all():
+                    self.level, self.moved = reached, moved
+                    return _Step(proposal, moved)
                 found = point.copy(), moved, self.level.copy(), damping.copy(), taken.copy()
             to = rows[taken]
             found[0][to], found[2][to] = proposal[taken], reached[taken]
@@ -320,7 +322,7 @@ class _LevenbergMarquardt:
             left = ~taken & (more <= _MOST_DAMPING)
             if not left.any():
                 return self._stepped(*found)
-            rows, damping = rows[left], more[left]
+            rows, damping, damped = rows[left], more[left], True
 
     def _stepped(
         self,
@@ -331,18 +333,17 @@ class _LevenbergMarquardt:
         gained: NDArray[np.bool_],
     ) -> _Step:
         """Remember where steps led, with less damping for the next."""
-        self.level, self.far = level, moved > _SETTLED
-        if gained.all() and not damping.any():
-            return _Step(point, moved)
+        self.level, self.moved = level, moved
         less = damping * _LESS
         self.damping = np.where(less >= _LEAST_DAMPING, less, 0.0)
+        self.damped = bool(self.damping.any())
         return _Step(point, moved, damping == 0.0, gained)
 
     def _settle(self, problem: SmoothProblem, point: Array) -> Array:
         """Let the problem make its far moves after long steps."""
-        if self.far is None or not self.far.any():
+        if self.moved is None or self.moved.max() <= _SETTLED:
             return point
-        far = np.flatnonzero(self.far)
+        far = np.flatnonzero(self.moved > _SETTLED)
         if len(far) == len(point):
             settled = problem.settle(point)
             if settled is not point:
@@ -360,9 +361,10 @@ def _tried(
     problem: SmoothProblem, here: Array, step: Array, moved: Array, slope: Array, level: Array
 ) -> tuple[NDArray[np.bool_], Array, Array]:
     """Say which steps gain enough, and return where they led and the objective there."""
-    promised = (slope * step).sum(axis=-1)
+    promised = np.vecdot(slope, step)
     small = moved <= _LAST_STEP  # rounding decides what such a step gains
-    tried = small | ((moved <= _LONGEST) & (promised > 0.0))
+    tried = (moved <= _LONGEST) & (promised > 0.0)
+    tried |= small
     if not tried.all():
         if not tried.any():
             return tried, here, level
@@ -374,9 +376,11 @@ def _tried(
         return everywhere, point, value
     proposal = problem.restore(here + step)
     reached = problem.value(proposal)
-    enough = (reached >= level + _SUFFICIENT * promised) | small
-    enough |= promised <= _ROUNDING * np.abs(level)
-    return enough, proposal, np.where(small, level, reached)
+    enough = reached >= level + _SUFFICIENT * promised
+    if not enough.all():
+        enough |= small | (promised <= _ROUNDING * np.abs(level))
+        reached = np.where(small, level, reached)
+    return enough, proposal, reached
 
 
 def step_length(reach: Array) -> Array:

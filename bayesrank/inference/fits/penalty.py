@@ -30,23 +30,25 @@ class Quadratic:
 
     def at(self, x: Array) -> tuple[Array, Array]:
         """Return the log-density up to a constant, (resample,), and its gradient, like `x`."""
-        gap = self.mean - x
+        gap, size = self.mean - x, len(x)
         gradient = gap @ self.precision
-        return -0.5 * np.einsum("bnk,bnk->b", gap, gradient), gradient
+        return -0.5 * np.vecdot(gap.reshape(size, -1), gradient.reshape(size, -1)), gradient
 
 
 class PooledSlopes(NamedTuple):
     """The log-density of :class:`Pooled` near a point, up to a constant, and its derivatives.
 
-    Its precision is diag(t) - C diag(s) C', for t of shape (resample, question), columns C of
-    (resample, question, 2), and signs s of (resample, 2).
+    Its precision is diag(t) - C' diag(s) C, for t that broadcasts to (resample, question), rows C
+    of (resample, 3, question), and the signs s of `POOLED_SIGNS`.
     """
 
     value: Array
     gradient: Array
     precision: Array
-    columns: Array
-    signs: Array
+    rows: Array
+
+
+POOLED_SIGNS = -1.0, 1.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -74,22 +76,21 @@ class Pooled:
     def at(self, v: Array) -> PooledSlopes:
         """Expand the log-density at coordinates of the questions."""
         x = v[..., self.column]
-        each = np.ones(x.shape[-1]) if self.counts is None else self.counts
-        n, of_mean = each.sum(), self.level_sd**-2
-        mean = x @ each / n
-        deviation, above = x - mean[:, np.newaxis], mean - self.level
-        far, freedom = each * deviation, POOLED_DF + n - 1.0
-        squares = POOLED_DF + np.einsum("bm,bm->b", far, deviation)
+        each, n = (1.0, x.shape[-1]) if self.counts is None else (self.counts, self.counts.sum())
+        freedom, of_mean = POOLED_DF + n - 1.0, self.level_sd**-2 / n
+        mean = np.add.reduce(each * x, axis=-1, keepdims=True) / n
+        deviation, above = x - mean, mean - self.level
+        far = each * deviation
+        squares = POOLED_DF + np.vecdot(far, deviation)[:, np.newaxis]
         precision = freedom / squares
-        bend = (precision - of_mean / n) / n
-        columns = np.empty((*x.shape, 2))
-        columns[..., 0] = np.sqrt(np.abs(bend))[:, np.newaxis] * each
-        columns[..., 1] = (precision * (2.0 / freedom) ** 0.5)[:, np.newaxis] * far
-        signs = np.ones((len(x), 2))
-        signs[bend < 0.0, 0] = -1.0
-        gradient = far * -precision[:, np.newaxis] - (above * of_mean / n)[:, np.newaxis] * each
-        value = above * above * (-0.5 * of_mean) - 0.5 * freedom * np.log(squares)
-        return PooledSlopes(value, gradient, each * precision[:, np.newaxis], columns, signs)
+        gradient = far * -precision
+        rows = np.empty((len(x), 3, x.shape[-1]))
+        rows[:, 0] = each * (of_mean / n) ** 0.5
+        rows[:, 1] = each * np.sqrt(precision / n)
+        rows[:, 2] = gradient * (2.0 / freedom) ** 0.5
+        gradient -= above * of_mean * each
+        value = above * above * (-0.5 * n * of_mean) - 0.5 * freedom * np.log(squares)
+        return PooledSlopes(value[:, 0], gradient, precision * each, rows)
 
 
 def checked_precision(name: str, precision: ArrayLike) -> Array:

@@ -50,9 +50,9 @@ def rasch_items(
     """
     checked_precision("ability_precision", ability_precision)
     data = item_counts(correct, trials, drop=True)
-    mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), data.right.shape[1])
-    systems = Quadratic(np.array([[ability_precision]]), mean[:, np.newaxis])
-    return of_difficulties(Rasch.of(data.right, data.trials), systems, data), data
+    mean = np.asarray(ability_mean, dtype=np.float64)[..., np.newaxis]
+    systems = Quadratic(np.array([[ability_precision]]), mean)
+    return of_difficulties(Rasch.of(data), systems, data), data
 
 
 def of_difficulties(
@@ -184,7 +184,7 @@ def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
     """Return, for each system, the first system that the data cannot tell from it."""
     answers, prior = problem.likelihood, problem.systems
     sums = answers.by_trial if answers.design is None else answers.by_trial @ answers.design
-    sums = sums + np.broadcast_to(prior.mean, sums.shape[1:]) @ prior.precision
+    sums = sums + np.asarray(prior.mean) @ prior.precision
     rows = sums
     if answers.trials.shape[1] > 1:
         rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)

@@ -43,7 +43,7 @@ class CurvedProblem(SmoothProblem, Protocol):
         ...
 
     def held_rows(self, point: Array) -> Array:
-        """Return the gradients of what is held, of shape (resample, p, held)."""
+        """Return the gradients of what is held, of shape (1 or resample, p, held)."""
         ...
 
     def definite(self, point: Array) -> NDArray[np.bool_]:

@@ -16,14 +16,20 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.bordered import Bordered, positive_definite
+from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.newton import (
     FiniteMaximum,
     Optimum,
     maximise,
     maximise_nonconcave,
 )
-from bayesrank.inference.fits.penalty import Array, Pooled, PooledSlopes, Quadratic
+from bayesrank.inference.fits.penalty import (
+    POOLED_SIGNS,
+    Array,
+    Pooled,
+    PooledSlopes,
+    Quadratic,
+)
 
 Exact = NDArray[np.bool_] | None
 
@@ -188,9 +194,9 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         """Return the gradient along what is not held, of shape (resample, p)."""
         found = self._at(point)[0]
         gradient, held = joined(found.gu, found.gv), self.held_rows(point)
-        lengths = np.einsum("bpc,bpc->bc", held, held)
-        shares = np.einsum("bpc,bp->bc", held, gradient) / np.maximum(lengths, 1e-300)
-        return gradient - np.einsum("bpc,bc->bp", held, shares)
+        lengths = np.maximum((held * held).sum(axis=1), 1e-300)
+        shares = (gradient[:, np.newaxis] @ held)[:, 0] / lengths
+        return gradient - (held @ shares[..., np.newaxis])[..., 0]
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
@@ -201,8 +207,8 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         return self._bordered(point, *self._at(point)).definite()
 
     def held_rows(self, point: Array) -> Array:
-        """Return what is held, of shape (resample, p, held)."""
-        return np.broadcast_to(self.constraints, (len(point), *self.constraints.shape[1:]))
+        """Return what is held, of shape (1 or resample, p, held)."""
+        return self.constraints
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
@@ -213,23 +219,26 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         """Return how far a step moves any log-odds at most, of shape (resample,)."""
         return self.likelihood.reach(*self.split(step))
 
-    def system(self, point: Array) -> tuple[Array, Callable[[Array, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from the damping of some resamples to their steps.
+    def system(
+        self, point: Array
+    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from damping, if any, of some resamples to steps.
 
         Questions whose own block is not positive definite get the expected one, and shares of the
         expected diagonal are what damps.
         """
         found, pooled = self._at(point)
-        curved = self.likelihood.curved
-        if curved and not (definite := positive_definite(found.vv)).all():
+        whole, curved = self._bordered(point, found, pooled), self.likelihood.curved
+        if curved and not (definite := whole.definite_questions).all():
             found, pooled = self._expand(point, definite)
-        whole, safe = self._bordered(point, found, pooled), [] if curved else [found]
+            whole = self._bordered(point, found, pooled)
+        safe = [] if curved else [found]
 
-        def step(damping: Array, rows: NDArray[np.intp]) -> Array:
+        def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
             gu, gv, matrix = found.gu, found.gv, whole
             if len(rows) < len(gu):
                 gu, gv, matrix = gu[rows], gv[rows], whole.take(rows)
-            if damping.any():
+            if damping is not None:
                 if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
                     safe.append(self._expand(point, nowhere)[0])
@@ -279,32 +288,42 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
             if found.value is not None:
                 found.value += pooled.value
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
-        for blocks in (found.uu, found.vv):
-            diagonal = np.einsum("bnkk->bnk", blocks)
-            if not diagonal.all():
+        for blocks, told in zip((found.uu, found.vv), self._told, strict=True):
+            if not told:
+                diagonal = np.einsum("bnkk->bnk", blocks)
                 diagonal += diagonal == 0.0
         return found, pooled
+
+    @cached_property
+    def _told(self) -> tuple[bool, bool]:
+        """Whether priors tell of every coordinate of either side."""
+        of_questions = self.questions.precision.diagonal() > 0.0
+        if self.pooled is not None:
+            of_questions[self.pooled.column] = True
+        return bool(self.systems.precision.diagonal().all()), bool(of_questions.all())
 
     def _bordered(self, point: Array, found: Expansion, pooled: PooledSlopes | None) -> Bordered:
         """Return the matrix of a Newton step, bordered by what is held."""
         on_u, on_v, corner = self._borders
         if self.pooled is not None and pooled is not None:
-            on_v, corner = on_v.copy(), corner.copy()
-            on_v[:, :2, :, self.pooled.column] = pooled.columns.swapaxes(1, 2)
-            corner[:, :2] = pooled.signs
+            on_v = on_v.copy()
+            on_v[:, : len(POOLED_SIGNS), :, self.pooled.column] = pooled.rows
         return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
 
     @cached_property
     def _borders(self) -> tuple[Array, Array, Array]:
         """What borders all matrices, after room for what couples questions; and their corner."""
         n_systems, a, n_questions, b = self.likelihood.shape
-        batch, n_low, n_u = self.size, 0 if self.pooled is None else 2, len(self.hold_u)
+        signs = () if self.pooled is None else POOLED_SIGNS
+        n_low, n_u = len(signs), len(self.hold_u)
         extra = n_low + n_u + self.hold_v.shape[1]
-        on_u = np.zeros((batch, extra, n_systems, a))
-        on_v = np.zeros((batch, extra, n_questions, b))
+        on_u = np.zeros((self.size, extra, n_systems, a))
+        on_v = np.zeros((self.size, extra, n_questions, b))
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
-        return on_u, on_v, np.zeros((batch, extra))
+        corner = np.zeros((self.size, extra))
+        corner[:, :n_low] = signs
+        return on_u, on_v, corner
 
 
 def joined(u: Array, v: Array) -> Array:
