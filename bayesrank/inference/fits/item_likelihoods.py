@@ -20,7 +20,6 @@ from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import (
     NO_GUESSING,
     Guessing,
-    logistic,
     loglik,
     slopes,
 )

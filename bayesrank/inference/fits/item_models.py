@@ -73,7 +73,7 @@ def pooled_items(
     """
     data = item_counts(correct, trials, drop=False)
     n_systems, n_questions = data.right.shape[1:]
-    mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
+    mean = np.zeros(n_systems) + ability_mean
     priors = [NormalPrior(0.0, 0.0)]
     if slope_prior is None:
         likelihood = Rasch.of(data)
@@ -85,8 +85,8 @@ def pooled_items(
     hold_v[:, :, :, 1:2] = 1.0
     problem = TwoSided(
         likelihood,
-        Quadratic(np.array([[ability_precision]]), (mean - mean.mean())[:, np.newaxis]),
-        Quadratic(np.diag(precisions), np.array(means)),
+        Quadratic(np.array([[ability_precision]]), (mean - mean.sum() / n_systems)[:, np.newaxis]),
+        Quadratic(np.eye(len(priors)) * precisions, np.array(means)),
         Pooled(0, level, level_sd),
         np.ones((1, n_systems, 1)),
         hold_v,
@@ -162,16 +162,18 @@ def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
 
 def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) -> Named:
     """Name the parameters at free coordinates of shape (..., p)."""
-    intercept, *others = np.split(free[..., n_systems:], kinds, axis=-1)
+    of_questions = free[..., n_systems:].reshape(*free.shape[:-1], kinds, -1)
+    intercept = of_questions[..., 0, :]
     named = {"score": free[..., :n_systems], "intercept": intercept}
     if guessing is None:
         return named
-    slope = np.exp(others[0])
-    named["log_discrimination"], named["discrimination"] = others[0], slope
+    log_slope = of_questions[..., 1, :]
+    slope = np.exp(log_slope)
+    named["log_discrimination"], named["discrimination"] = log_slope, slope
     named["difficulty"] = -intercept / slope
     if guessing.fixed is None:
-        named["guessing_logit"] = others[1]
-        named["guessing"] = guessing.upper * logistic(others[1])
+        named["guessing_logit"] = logit = of_questions[..., 2, :]
+        named["guessing"] = guessing.upper * logistic(logit)
     return named
 
 

@@ -56,7 +56,7 @@ def rasch(
         level=float(np.mean(mean)),
         level_sd=(precision * data.shape[0]) ** -0.5,
     )
-    return _uncentred(fit)
+    return _with_free_variables(fit, _uncentred)
 
 
 def irt_2pl(
@@ -354,21 +354,11 @@ def _fit_pooled_growth(
     return _with_free_variables(fit, _contrasts)
 
 
-def _uncentred(fit: Fit) -> Fit:
+def _uncentred(named: Named) -> Named:
     """Measure abilities from the mean difficulty instead of from the mean ability."""
-
-    def unpack(free: NDArray[np.float64]) -> Named:
-        named = fit.unpack(free)
-        contrast, intercept = named["score"], named["intercept"]
-        level = intercept.mean(axis=-1, keepdims=True)
-        return named | {
-            "score": contrast + level,
-            "contrast": contrast,
-            "difficulty": level - intercept,
-        }
-
-    named = unpack(fit.free)
-    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack)
+    contrast, intercept = named["score"], named["intercept"]
+    level = intercept.sum(axis=-1, keepdims=True) / intercept.shape[-1]
+    return {"score": contrast + level, "contrast": contrast, "difficulty": level - intercept}
 
 
 def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
@@ -381,7 +371,7 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
 
 
 def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
-    """Add variables of the factory to those of a kernel.
+    """Add variables of the factory to those of a kernel, or replace some.
 
     PyMC would draw free ones that are missing from their prior when it predicts from a result.
     """
@@ -390,7 +380,9 @@ def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
         named = fit.unpack(free)
         return named | derive(named)
 
-    return replace(fit, parameters=fit.parameters | derive(fit.parameters), unpack=unpack)
+    named = {"score": fit.score, **fit.parameters}
+    named |= derive(named)
+    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack)
 
 
 def _log_discrimination(named: Named) -> Named:
