@@ -20,7 +20,6 @@ from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import (
     NO_GUESSING,
     Guessing,
-    loglik,
     slopes,
 )
 from bayesrank.inference.fits.penalty import Array
@@ -96,11 +95,6 @@ class Rasch:
         up = states.max(axis=(1, 2)) + easy.max(axis=1)
         return np.maximum(up, -states.min(axis=(1, 2)) - easy.min(axis=1))
 
-    def value(self, u: Array, v: Array) -> Array:
-        """Return the log-likelihood, of shape (resample,)."""
-        states, easy = self._states(u), v[..., 0]
-        return self._value(states, easy, _odds(states, easy) + 1.0)
-
     def expand(
         self,
         u: Array,
@@ -112,8 +106,11 @@ class Rasch:
         """Return the gradient and the negative Hessian, which no answers enter."""
         states, easy = self._states(u), v[..., 0]
         odds = _odds(states, easy)
-        wrong = odds + 1.0
-        value = self._value(states, easy, wrong) if with_value else None
+        wrong, value, size = odds + 1.0, None, len(u)
+        if with_value:
+            value = np.vecdot(self.by_trial.reshape(size, -1), states.reshape(size, -1))
+            value += np.vecdot(self.by_question, easy)
+            value -= (np.log(wrong) * self.trials).reshape(size, -1).sum(axis=1)
         np.reciprocal(wrong, out=wrong)
         odds *= wrong
         cells = np.empty((2, *odds.shape))  # numbers right that are expected, and their variances
@@ -126,14 +123,6 @@ class Rasch:
         vv = by_question[1, ..., np.newaxis, np.newaxis]
         uv = cells[1] if self.design is None else self.design.T @ cells[1]
         return Expansion(*of_systems, gv, vv, uv[..., np.newaxis], value)
-
-    def _value(self, states: Array, easy: Array, sides: Array) -> Array:
-        """Return the log-likelihood, from one plus the odds."""
-        total, size = np.log(sides), len(states)
-        total *= self.trials
-        linear = np.vecdot(self.by_trial.reshape(size, -1), states.reshape(size, -1))
-        linear += np.vecdot(self.by_question, easy)
-        return linear - np.add.reduce(total.reshape(size, -1), axis=1)
 
     @cached_property
     def _eye(self) -> Array:
@@ -197,11 +186,6 @@ class Lines:
     def reach(self, u: Array, v: Array) -> Array:
         """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
         return np.full(len(u), np.inf)
-
-    def value(self, u: Array, v: Array) -> Array:
-        """Return the log-likelihood, of shape (resample,)."""
-        *_, x, guess = self.log_odds(u, v)
-        return loglik(self.right, self.trials, x, guess).sum(axis=(1, 2))
 
     def expand(
         self,
@@ -303,10 +287,6 @@ class Factors:
     def reach(self, u: Array, v: Array) -> Array:
         """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
         return np.full(len(u), np.inf)
-
-    def value(self, u: Array, v: Array) -> Array:
-        """Return the log-likelihood, of shape (resample,)."""
-        return loglik(self.right, self.trials, _inner(u, v)).sum(axis=(1, 2))
 
     def expand(
         self,

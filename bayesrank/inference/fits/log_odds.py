@@ -91,19 +91,6 @@ class Guessing:
 NO_GUESSING = Guessing()
 
 
-def loglik(right: Array, trials: Array, x: Array, guess: Array | float | None = None) -> Array:
-    """Return binomial log-likelihoods of log-odds x without a guess, up to a constant.
-
-    `right` and `trials` are counts; `guess` is the chance of being right by a guess, above 0, or
-    None.
-    """
-    if guess is None:
-        return right * x - trials * softplus(x)
-    # P = (c + e^x) / (1 + e^x) and 1 - P = (1 - c) / (1 + e^x).
-    gained = right * np.logaddexp(np.log(guess), x)
-    return gained + (trials - right) * np.log1p(-guess) - trials * softplus(x)
-
-
 def slopes(
     right: Array,
     trials: Array,
@@ -113,13 +100,13 @@ def slopes(
     *,
     with_value: bool = False,
 ) -> tuple[Array, Array | None]:
-    """Return the derivatives of :func:`loglik`, and its values, which then cost little.
+    """Return derivatives of binomial log-likelihoods, and these where asked for, up to constants.
 
-    Counts are of shape (resample, system, question); derivatives are of shape (resample, system,
-    kind, question). These are the first by the log-odds and minus the second; and with a guess the
-    first by its chance, minus the second by both, and minus the second by the chance. `exact` says
-    where the second derivatives are of the counts observed, everywhere by default; elsewhere they
-    are of their expectations.
+    Counts and log-odds x without a guess are of shape (resample, system, question); `guess` is the
+    chance of being right by a guess, above 0, or None. Derivatives, (resample, system, kind,
+    question), are the first by the log-odds and minus the second; and with a guess the first by its
+    chance, minus the second by both, and minus the second by the chance. `exact` says where the
+    second ones are of the counts observed, everywhere by default, and not of their expectations.
     """
     found = np.empty((*x.shape[:2], 2 if guess is None else 5, x.shape[2]))
     kinds = [found[:, :, kind] for kind in range(found.shape[2])]

@@ -148,6 +148,7 @@ def _highest(problem: PublishedItems, data: ItemCounts, max_iterations: int) -> 
     found = maximise_past_saddles(many, many.restore(begin), max_iterations=max_iterations)
     reached = np.where(found.converged, many.value(found.point), -np.inf)
     levels = np.where(optimum.converged, problem.value(optimum.point), -np.inf)
+    optimum = replace(optimum, point=optimum.point.copy())
     for row, _ in others:
         tried = np.flatnonzero(rows == row)
         high, level = reached[tried].max(), levels[row]

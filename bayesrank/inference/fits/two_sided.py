@@ -85,10 +85,6 @@ class Cells(Protocol):
         """Whether blocks of questions may be indefinite."""
         ...
 
-    def value(self, u: Array, v: Array) -> Array:
-        """Return the log-likelihood, of shape (resample,)."""
-        ...
-
     def expand(
         self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
     ) -> Expansion:
@@ -138,8 +134,8 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
     hold_u: Array
     hold_v: Array
     n_resamples: int = 1
-    # The last point of a lone resample, and the objective there: its value is asked for first, its
-    # derivatives afterwards.
+    # The last point and the objective there: its value is asked for first, its derivatives
+    # afterwards.
     _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -180,15 +176,16 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
-        return self.likelihood.value(*self.split(point))
+        value = self.likelihood.expand(*self.split(point), with_value=True).value
+        return np.zeros(len(point)) if value is None else value
 
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
-        if len(point) == 1 and (value := self._at(point)[0].value) is not None:
-            return value
-        u, v = self.split(point)
-        value = self.likelihood.value(u, v) + self.systems.at(u)[0] + self.questions.at(v)[0]
-        return value if self.pooled is None else value + self.pooled.at(v).value
+        value = self._at(point)[0].value
+        if value is None:  # the steps of concave ones do without
+            u, v = self.split(point)
+            value = self.loglik(point) + self.systems.at(u)[0] + self.questions.at(v)[0]
+        return value
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient along what is not held, of shape (resample, p)."""
@@ -260,9 +257,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         return held
 
     def _at(self, point: Array) -> tuple[Expansion, PooledSlopes | None]:
-        """Return what :meth:`_expand` does, once for the last point of a lone resample."""
-        if len(point) > 1:
-            return self._expand(point)
+        """Return what :meth:`_expand` does, once for the last point."""
         if not (self._last and self._last[0] is point):
             self._last[:] = point, self._expand(point)
         return self._last[1]
@@ -270,7 +265,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
     def _expand(self, point: Array, exact: Exact = None) -> tuple[Expansion, PooledSlopes | None]:
         """Return the objective in blocks, and the prior that couples questions."""
         u, v = self.split(point)
-        with_value = exact is None and len(point) == 1 and not self.concave
+        with_value = exact is None and not self.concave
         found, pooled = self.likelihood.expand(u, v, exact, with_value=with_value), None
         sides = (self.systems, u, found.gu, found.uu), (self.questions, v, found.gv, found.vv)
         for prior, x, gradient, blocks in sides:
