@@ -16,7 +16,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.items import ItemCounts
 from bayesrank.inference.fits.log_odds import (
     NO_GUESSING,
     Guessing,
@@ -53,11 +52,6 @@ class Rasch:
     design: Array | None = None
     concave: bool = field(default=True, init=False)
     curved: bool = field(default=False, init=False)
-
-    @classmethod
-    def of(cls, data: ItemCounts) -> Self:
-        """Take counts as those of one trial."""
-        return cls(data.by_system[..., np.newaxis], data.by_question, data.trials[:, :, np.newaxis])
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -24,8 +24,16 @@ from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
-from bayesrank.inference.fits.item_models import Named, NormalPrior, merged_questions
-from bayesrank.inference.fits.items import ItemCounts, item_counts, limited, stretched
+from bayesrank.inference.fits.item_models import (
+    ItemCounts,
+    Named,
+    NormalPrior,
+    counted,
+    item_counts,
+    limited,
+    merged_questions,
+    stretched,
+)
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision
@@ -52,7 +60,7 @@ def rasch_items(
     data = item_counts(correct, trials, drop=True)
     mean = np.asarray(ability_mean, dtype=np.float64)[..., np.newaxis]
     systems = Quadratic(np.array([[ability_precision]]), mean)
-    return of_difficulties(Rasch.of(data), systems, data), data
+    return of_difficulties(counted(data), systems, data), data
 
 
 def of_difficulties(
@@ -184,7 +192,7 @@ def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
     """Return, for each system, the first system that the data cannot tell from it."""
     answers, prior = problem.likelihood, problem.systems
     sums = answers.by_trial if answers.design is None else answers.by_trial @ answers.design
-    sums = sums + np.asarray(prior.mean) @ prior.precision
+    sums = sums + np.broadcast_to(prior.mean, sums.shape[1:]) @ prior.precision
     rows = sums
     if answers.trials.shape[1] > 1:
         rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)
