@@ -42,9 +42,11 @@ def least_curvature(fit):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_no_fit_of_equal_totals_ends_at_a_saddle(kind, shape):
+@pytest.mark.parametrize("number", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_no_fit_of_equal_totals_ends_at_a_saddle(kind, shape, number):
     fit, priors = KINDS[kind]
-    found = fit(equal_totals(shape, 20), np.full(shape[:2], float(shape[2])), **priors)
+    right = equal_totals(shape, number, seed=number)
+    found = fit(right, np.full(shape[:2], float(shape[2])), **priors)
     assert found.converged.mean() > 0.9
     assert least_curvature(found)[found.converged].min() > -1e-7
 

@@ -14,6 +14,7 @@ of one that discriminates sharply, whose intercept does.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,10 +78,8 @@ class PublishedItems(TwoSided[Lines]):
 
     def parts(self, point: Array) -> tuple[Array, Array, Array]:
         """Return abilities, offsets and log discriminations."""
-        n_systems, _, n_questions, _ = self.likelihood.shape
-        cuts = n_systems + n_questions * np.arange(3)
-        ability, offset, log_slope, _ = np.split(point, cuts, axis=1)
-        return ability, offset, log_slope
+        u, v = self.split(point)
+        return u[..., 0], v[..., 0], v[..., 1]
 
     def held_rows(self, point: Array) -> Array:
         """Return the gradient of minus the mean difficulty, of shape (resample, p, 1)."""
@@ -236,9 +235,31 @@ def published_items(
     guessing: Guessing = NO_GUESSING,
     reg_guessing: float = 0.1,
 ) -> tuple[PublishedItems, ItemCounts]:
-    """Build the objective that is maximised, and return it with the data.
+    """Build the objective of the published 2PL or 3PL model.
 
-    Arguments are those of :func:`~bayesrank.inference.fits.published_irt.fit_published_items`.
+    Parameters
+    ----------
+    correct, trials : array_like of shape (..., system, question)
+        Number right and number of trials; real-valued, 0 trials where a cell is missing.
+    ability_mean : array_like, broadcastable to (system,), default 0
+        Means of a normal prior on the (uncentred) abilities.
+    ability_precision : float, default 0
+        Precision of that prior; 0 for none.
+    reg_discrimination : float, default 0.01
+        Weight of the sum of squared log discriminations.
+    guessing : Guessing, default none
+        How guessing is treated.
+    reg_guessing : float, default 0.1
+        Weight of the sum of squared guessing logits.
+
+    Returns
+    -------
+    tuple of PublishedItems and ItemCounts
+
+    Raises
+    ------
+    ValueError
+        If a precision or penalty is negative, or nothing fixes a scale.
     """
     checked_precision("ability_precision", ability_precision)
     checked_precision("reg_discrimination", reg_discrimination)
@@ -272,56 +293,32 @@ def fit_published_items(
     correct: ArrayLike,
     trials: ArrayLike,
     *,
-    ability_mean: ArrayLike = 0.0,
-    ability_precision: float = 0.0,
-    reg_discrimination: float = 0.01,
-    guessing: Guessing = NO_GUESSING,
-    reg_guessing: float = 0.1,
     max_iterations: int = MAX_DAMPED_ITERATIONS,
+    **priors: Any,
 ) -> Fit:
     r"""Fit the 2PL or 3PL model, P(l is right on m) = c_m + (1 - c_m) sigma(a_m (theta_l - b_m)).
 
-    The penalty :math:`\rho \sum (\log a)^2` is subtracted from the log-likelihood; without a prior
-    on the abilities it alone fixes their scale. Where guessing is estimated, so is
-    :math:`\rho_g \sum g^2`. The mean difficulty of the questions that are kept is 0. The objective
-    is not concave: the fit is the highest maximum found from the Rasch model's abilities and, where
-    those are not clear, from other dimensions of the answers too.
-
-    Systems, and questions, that the data cannot tell apart, because they could change places with
-    others, tie, though the likelihood may be higher with them apart: then it has several equally
-    high maxima, of which the estimates are the mean.
+    The objective is not concave: the fit is the highest maximum found from the Rasch model's
+    abilities and, where those are not clear, from other dimensions of the answers too. Systems, and
+    questions, that the data cannot tell apart, because they could change places with others, tie,
+    though the likelihood may be higher with them apart: then it has several equally high maxima, of
+    which the estimates are the mean. Without a prior, systems that guessing alone explains have
+    abilities at minus infinity: they are reported, all equal, at the ability where the chance of
+    being right exceeds guessing by less than 1e-10 on every question.
 
     Parameters
     ----------
-    correct, trials : array_like of shape (..., system, question)
-        Number right and number of trials; real-valued, 0 trials where a cell is missing.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of a normal prior on the (uncentred) abilities.
-    ability_precision : float, default 0
-        Precision of that prior; 0 for none.
-    reg_discrimination : float, default 0.01
-        Weight of the sum of squared log discriminations.
-    guessing : Guessing, default none
-        How guessing is treated. Without a prior, systems that guessing alone explains have
-        abilities at minus infinity: they are reported, all equal, at the ability where the chance
-        of being right exceeds guessing by less than 1e-10 on every question.
-    reg_guessing : float, default 0.1
-        Weight of the sum of squared guessing logits.
+    correct, trials, **priors
+        As in :func:`published_items`.
     max_iterations : int, default 500
         Iterations after which a fit is given up and flagged.
 
     Returns
     -------
     Fit
-        Free coordinates: abilities, offsets -a b / (1 + a), log discriminations, then guessing
-        logits g where they are estimated. ``parameters``: ``difficulty``, infinite for questions
-        that every system answers alike (they are left out), ``discrimination``, and ``guessing``
-        where there is any; NaN for those.
-
-    Raises
-    ------
-    ValueError
-        If a precision or penalty is negative, or nothing fixes a scale.
+        Free coordinates: those of :class:`PublishedItems`. ``parameters``: ``difficulty``, infinite
+        for questions that every system answers alike (they are left out), ``discrimination``, and
+        ``guessing`` where there is any; NaN for those.
 
     References
     ----------
@@ -335,15 +332,8 @@ def fit_published_items(
     >>> bool(fit.converged), bool(fit.score[0] > fit.score[2])
     (True, True)
     """
-    problem, data = published_items(
-        correct,
-        trials,
-        ability_mean=ability_mean,
-        ability_precision=ability_precision,
-        reg_discrimination=reg_discrimination,
-        guessing=guessing,
-        reg_guessing=reg_guessing,
-    )
+    problem, data = published_items(correct, trials, **priors)
+    guessing = problem.likelihood.guessing
     exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
     if not np.any(exists):  # nothing settles on the way to infinity
         max_iterations = min(max_iterations, MAX_ITERATIONS)

@@ -16,6 +16,7 @@ and a quadratic prior on the coordinates of a system.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,9 +53,17 @@ def rasch_items(
     ability_mean: ArrayLike = 0.0,
     ability_precision: float = 0.0,
 ) -> tuple[TwoSided[Rasch], ItemCounts]:
-    """Build the objective that :func:`fit_rasch` maximises, see there, and return it with the data.
+    """Build the objective of the Rasch model, whose points hold abilities and minus difficulties.
 
-    Points hold abilities and minus the difficulties.
+    Parameters
+    ----------
+    correct, trials : array_like of shape (..., system, question)
+        Number right and number of trials; real-valued, 0 trials where a cell is missing. Questions
+        that every system answers alike are left out.
+    ability_mean : array_like, broadcastable to (system,), default 0
+        Means of a normal prior on the (uncentred) abilities.
+    ability_precision : float, default 0
+        Precision of that prior, not negative; 0 for maximum likelihood.
     """
     checked_precision("ability_precision", ability_precision)
     data = item_counts(correct, trials, drop=True)
@@ -86,38 +95,13 @@ def of_difficulties(
     )
 
 
-def fit_rasch(
-    correct: ArrayLike,
-    trials: ArrayLike,
-    *,
-    ability_mean: ArrayLike = 0.0,
-    ability_precision: float = 0.0,
-) -> Fit:
+def fit_rasch(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fit:
     r"""Fit the Rasch model, P(l is right on m) = sigma(theta_l - b_m).
 
-    The mean difficulty of the questions that are kept is 0.
-
-    Parameters
-    ----------
-    correct, trials : array_like of shape (..., system, question)
-        Number right and number of trials; real-valued, 0 trials where a cell is missing. Questions
-        that every system answers alike are left out.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of a normal prior on the (uncentred) abilities.
-    ability_precision : float, default 0
-        Precision of that prior; 0 for maximum likelihood.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: abilities, then difficulties. ``parameters["difficulty"]`` is minus
-        infinity for a question that nobody got wrong, infinity for one that nobody got right and
-        NaN for one that nobody was asked.
-
-    Raises
-    ------
-    ValueError
-        If the precision is negative.
+    The mean difficulty of the questions that are kept is 0. Arguments are those of
+    :func:`rasch_items`. Free coordinates: abilities, then difficulties; ``difficulty`` is minus
+    infinity for a question that nobody got wrong, infinity for one that nobody got right and NaN
+    for one that nobody was asked.
 
     References
     ----------
@@ -130,9 +114,7 @@ def fit_rasch(
     >>> bool(fit.score[1] > fit.score[0] > fit.score[2])
     True
     """
-    problem, data = rasch_items(
-        correct, trials, ability_mean=ability_mean, ability_precision=ability_precision
-    )
+    problem, data = rasch_items(correct, trials, **priors)
     n_systems, limit = data.right.shape[1], data.limit
 
     def unpack(free: Array) -> Named:
