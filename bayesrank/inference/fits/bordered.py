@@ -17,15 +17,10 @@ _LEAST_SHARE = 1e-6
 class Bordered:
     """A batch of negative Hessians of both sides, with further rows that border them.
 
-    Attributes
-    ----------
-    uu, vv, uv : numpy.ndarray
-        As in :class:`~bayesrank.inference.fits.two_sided.Expansion`.
-    on_u : numpy.ndarray of shape (resample, extra, system, a)
-    on_v : numpy.ndarray of shape (resample, extra, question, b)
-        The further rows: columns that couple questions, and what is held.
-    corner : numpy.ndarray of shape (resample, extra)
-        Their diagonal: 0 for what is held, minus the sign of a coupling.
+    Blocks are those of :class:`~bayesrank.inference.fits.two_sided.Expansion`. `on_u`, (resample,
+    extra, system, a), and `on_v`, (resample, extra, question, b), are the further rows: what
+    couples questions, and what is held. `corner`, (resample, extra), is their diagonal: 0 for what
+    is held, the sign of what a coupling takes away.
     """
 
     uu: Array

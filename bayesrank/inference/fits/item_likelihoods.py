@@ -32,18 +32,10 @@ _LARGEST = 300.0
 class Rasch:
     """Answers to questions that differ in difficulty alone, of systems that may change over trials.
 
-    A system has coordinates u; a question its intercept d.
-
-    Attributes
-    ----------
-    by_trial : numpy.ndarray of shape (resample, system, trial)
-        Number right over questions; counts over trials have one on that axis.
-    by_question : numpy.ndarray of shape (resample, question)
-        Number right over systems and trials.
-    trials : numpy.ndarray broadcastable to (resample, system, trial, question)
-        Numbers of trials; its first axis is that of the resamples.
-    design : numpy.ndarray of shape (trial, coordinate), optional
-        D; by default a system has one coordinate per trial.
+    A system has coordinates u; a question its intercept d. `by_trial`, (resample, system, trial),
+    and `by_question`, (resample, question), are numbers right; counts over trials have one on that
+    axis. `trials`, numbers of trials, broadcast to (resample, system, trial, question). `design` is
+    D, of shape (trial, coordinate); by default a system has one coordinate per trial.
     """
 
     by_trial: Array
@@ -134,24 +126,34 @@ class Rasch:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Answers whose log-odds are lines in one ability, and perhaps guesses.
-
-    A question has its intercept d, its log discrimination, and its guessing logit where that is
-    estimated.
-
-    Attributes
-    ----------
-    right, trials : numpy.ndarray of shape (resample, system, question)
-        Numbers right and numbers of trials.
-    guessing : Guessing
-        How guessing is treated.
-    offset : bool
-        Whether the coordinate of a question's difficulty is d / (1 + a) for its discrimination a.
-    """
+class _Counts:
+    """Numbers right and numbers of trials, of shape (resample, system, question)."""
 
     right: Array
     trials: Array
+
+    @property
+    def size(self) -> int:
+        """Number of cells per resample."""
+        return self.right[0].size
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the answers of some resamples."""
+        return replace(self, right=self.right[index], trials=self.trials[index])
+
+    def reach(self, u: Array, v: Array) -> Array:
+        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
+        return np.full(len(u), np.inf)
+
+
+@dataclass(frozen=True)
+class Lines(_Counts):
+    """Answers whose log-odds are lines in one ability, and perhaps guesses.
+
+    A question has its intercept d, its log discrimination, and its guessing logit where that is
+    estimated. With `offset` the coordinate of its difficulty is d / (1 + a) for its slope a.
+    """
+
     guessing: Guessing = NO_GUESSING
     offset: bool = False
     concave: bool = field(default=False, init=False)
@@ -163,23 +165,10 @@ class Lines:
         _, n_systems, n_questions = self.right.shape
         return n_systems, 1, n_questions, 2 + (self.guessing.fixed is None)
 
-    @property
-    def size(self) -> int:
-        """Number of cells per resample."""
-        return self.right[0].size
-
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
-        """Return the answers of some resamples."""
-        return replace(self, right=self.right[index], trials=self.trials[index])
-
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
         played = (self.trials @ np.exp(v[..., 1:2])).max(axis=(1, 2))
         return np.maximum(played, self.trials.sum(axis=1).max(axis=-1))
-
-    def reach(self, u: Array, v: Array) -> Array:
-        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
-        return np.full(len(u), np.inf)
 
     def expand(
         self,
@@ -242,19 +231,9 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Factors:
-    """Answers whose log-odds are those of several abilities; parameters are loadings, then d.
+class Factors(_Counts):
+    """Answers whose log-odds are those of several abilities; parameters are loadings, then d."""
 
-    Attributes
-    ----------
-    right, trials : numpy.ndarray of shape (resample, system, question)
-        Numbers right and numbers of trials.
-    n_factors : int
-        Number of abilities.
-    """
-
-    right: Array
-    trials: Array
     n_factors: int
     concave: bool = field(default=False, init=False)
     curved: bool = field(default=False, init=False)
@@ -265,22 +244,9 @@ class Factors:
         _, n_systems, n_questions = self.right.shape
         return n_systems, self.n_factors, n_questions, self.n_factors + 1
 
-    @property
-    def size(self) -> int:
-        """Number of cells per resample."""
-        return self.right[0].size
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the answers of some resamples."""
-        return replace(self, right=self.right[index], trials=self.trials[index])
-
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
         return np.maximum(*(self.trials.sum(axis=axis).max(axis=-1) for axis in (1, 2)))
-
-    def reach(self, u: Array, v: Array) -> Array:
-        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
-        return np.full(len(u), np.inf)
 
     def expand(
         self,

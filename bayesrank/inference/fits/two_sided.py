@@ -36,18 +36,10 @@ Exact = NDArray[np.bool_] | None
 
 @dataclass
 class Expansion:
-    """Gradient and negative Hessian, in blocks.
+    """Gradient and negative Hessian in blocks, and the objective, (resample,), where asked for.
 
-    Attributes
-    ----------
-    gu, gv : numpy.ndarray of shape (resample, system, a) and (resample, question, b)
-        The gradient.
-    uu, vv : numpy.ndarray of shape (resample, system, a, a) and (resample, question, b, b)
-        Blocks of the negative Hessian.
-    uv : numpy.ndarray of shape (resample, system, a, question, b)
-        Its border.
-    value : numpy.ndarray of shape (resample,), optional
-        The objective itself.
+    The gradient is of shape (resample, system, a) and (resample, question, b), blocks of (resample,
+    system, a, a) and (resample, question, b, b), the border of (resample, system, a, question, b).
     """
 
     gu: Array
