@@ -24,12 +24,15 @@ class Objective(Protocol):
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
+        ...
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
 
     def held_rows(self, point: Array) -> Array:
         """Return vectors whose product with a point is held, (1 or resample, p, held)."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def pooled_items(
     """
     data = item_counts(correct, trials, drop=False)
     n_systems, n_questions = data.right.shape[1:]
-    mean = np.zeros(n_systems) + ability_mean
+    mean = np.zeros(n_systems) + np.asarray(ability_mean, dtype=np.float64)
     priors = [NormalPrior(0.0, 0.0)]
     if slope_prior is None:
         likelihood = counted(data)

@@ -71,15 +71,19 @@ class Problem(Protocol):
     @property
     def cells(self) -> int:
         """Number of array cells that one resample needs."""
+        ...
 
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient, of shape (resample,)."""
+        ...
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective along what is not held, of shape (resample, p)."""
+        ...
 
     def take(self, index: Rows) -> Self:
         """Return the problem of some of the resamples."""
+        ...
 
 
 class ConcaveProblem(Problem, Protocol):
@@ -87,9 +91,11 @@ class ConcaveProblem(Problem, Protocol):
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
+        ...
 
     def reach(self, point: Array, step: Array) -> Array:
         """Return a bound on how far a step moves any log-odds, of shape (resample,)."""
+        ...
 
 
 class SmoothProblem(Problem, Protocol):
@@ -98,18 +104,23 @@ class SmoothProblem(Problem, Protocol):
     @property
     def size(self) -> int:
         """Number of resamples."""
+        ...
 
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
+        ...
 
     def system(self, point: Array) -> tuple[Array, Callable[[Array | None, Rows], Array]]:
         """Return the gradient, and a function from damping, if any, of some resamples to steps."""
+        ...
 
     def restore(self, point: Array) -> Array:
         """Return the nearest point that meets what is held."""
+        ...
 
     def settle(self, point: Array) -> Array:
         """Make far moves that Newton's steps would be slow to make, without loss."""
+        ...
 
 
 class FiniteMaximum:

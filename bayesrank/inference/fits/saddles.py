@@ -41,12 +41,15 @@ class CurvedProblem(SmoothProblem, Protocol):
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
 
     def held_rows(self, point: Array) -> Array:
         """Return the gradients of what is held, of shape (1 or resample, p, held)."""
+        ...
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the information is positive definite along what is not held, (resample,)."""
+        ...
 
 
 def maximise_past_saddles(

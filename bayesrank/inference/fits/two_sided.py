@@ -56,21 +56,26 @@ class Cells(Protocol):
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Numbers of systems, their coordinates, questions and their coordinates."""
+        ...
 
     @property
     def size(self) -> int:
         """Number of cells per resample."""
+        ...
 
     @property
     def concave(self) -> bool:
         """Whether it is concave in both sides together, with :meth:`reach`."""
+        ...
 
     def reach(self, u: Array, v: Array) -> Array:
         """Return how far steps move any log-odds at most, of shape (resample,)."""
+        ...
 
     @property
     def curved(self) -> bool:
         """Whether blocks of questions may be indefinite."""
+        ...
 
     def expand(
         self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
@@ -80,12 +85,15 @@ class Cells(Protocol):
         `exact`, of shape (resample, question), says for which questions the observed answers
         enter the Hessian; those of the others are their expectations.
         """
+        ...
 
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
+        ...
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the cells of some resamples."""
+        ...
 
 
 @dataclass(frozen=True)
