@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _TINY = 1e-300
-# exp of larger log-odds overflows.
-_LARGEST = 700.0
 
 
 def softplus(x: Array) -> Array:
@@ -111,13 +109,17 @@ def slopes(
     found = np.empty((*x.shape[:2], 2 if guess is None else 5, x.shape[2]))
     kinds = [found[:, :, kind] for kind in range(found.shape[2])]
     pull, weight = kinds[:2]
-    x = np.minimum(x, _LARGEST)
-    chance = np.exp(x)
-    wrong = chance + 1.0
-    value = np.log(wrong) if with_value else None
-    np.reciprocal(wrong, out=wrong)
-    chance *= wrong
-    spread = chance * wrong
+    odds = np.abs(x)
+    np.negative(odds, out=odds)
+    np.exp(odds, out=odds)
+    sides = odds + 1.0
+    value = np.maximum(x, 0.0) + np.log(sides) if with_value else None
+    # The smaller of both chances, with all its digits.
+    np.reciprocal(sides, out=sides)
+    odds *= sides
+    likely = x > 0.0
+    chance = np.where(likely, sides, odds)
+    spread = sides * odds
     if guess is None:
         if value is not None:
             value = right * x - trials * value
@@ -125,6 +127,7 @@ def slopes(
         np.subtract(right, pull, out=pull)
         np.multiply(trials, spread, out=weight)
         return found, value
+    wrong = np.where(likely, odds, sides)
     total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
     ratio, not_right = right / total, trials - right
     if value is not None:
