@@ -218,9 +218,11 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         """
         found, pooled = self._at(point)
         whole, curved = self._bordered(point, found, pooled), self.likelihood.curved
-        if curved and not (definite := whole.definite_questions).all():
-            found, pooled = self._expand(point, definite)
-            whole = self._bordered(point, found, pooled)
+        if curved:  # the blocks themselves, without what is held
+            blocks = whole if whole.vv is found.vv else replace(whole, vv=found.vv)
+            if not (definite := blocks.definite_questions).all():
+                found, pooled = self._expand(point, definite)
+                whole = self._bordered(point, found, pooled)
         safe = [] if curved else [found]
 
         def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
