@@ -1,6 +1,9 @@
 """Paired comparisons battle by battle, with covariates."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -232,3 +235,20 @@ def test_the_command_line_prints_the_effects(run, tmp_path):
         effect = next(line for line in shown.splitlines() if line.startswith("effect of length: +"))
         assert effect.endswith("per standard deviation")
         assert "effect of position: " in shown
+
+
+def test_scores_and_coefficients_are_those_of_arena_rank():
+    # arena-rank 0.1.1 on these votes, converged to 1e-12, without penalties and with its features
+    # as they are: length, bold, and a constant for the position. Ties are half a win.
+    votes = pd.read_csv(Path(__file__).with_name("arena_rank_votes.csv"))
+    log = Battles.from_frame(votes.assign(length_b=0.0, bold_b=0.0), systems=list("pqrst"))
+    options = {"backend": "mle", "ties": "half", "draws": 0}
+    score = rank(log, "bradley_terry", **options)["ranking"]["score"]
+    expected = [1.043977532, 0.072546878, -0.005837314, -0.233012650, -0.877674446]
+    np.testing.assert_allclose(score, expected, atol=1e-8)
+    styled = rank(log, "bradley_terry", formula=FORMULA, **options)
+    expected = [1.099230414, 0.072326176, -0.059290196, -0.261336270, -0.850930124]
+    np.testing.assert_allclose(styled["ranking"]["score"], expected, atol=1e-8)
+    units = [1.0, log.covariates["length"].std(), log.covariates["bold"].std()]
+    effect = styled["point_estimate"]["effect"].values / units
+    np.testing.assert_allclose(effect, [0.070172144, 0.365842437, -0.326767136], atol=1e-8)

@@ -74,6 +74,11 @@ def counts(table, systems):
 @pytest.mark.parametrize(
     ("name", "wins", "ties"),
     [
+        (
+            "case17/fc.csv",
+            {("A", "base"): 40, ("base", "A"): 60, ("B", "base"): 40},
+            {("base", "B"): 60},
+        ),
         ("case18/byname.csv", {("B", "A"): 1, ("A", "B"): 9}, {}),
         ("case20/names2.csv", {("gpt-4", "claude"): 2}, {}),
         ("case20/coval.csv", {("x", "y"): 1, ("y", "x"): 1}, {("x", "y"): 1}),
