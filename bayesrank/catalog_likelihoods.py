@@ -80,6 +80,7 @@ LIKELIHOODS = (
         gradient="bayesrank.inference.fits.vote_likelihoods:cumulative_logit",
         composite=True,
         existence="bayesrank.inference.fits.vote_table:require_cumulative_logit",
+        correlated=True,
         use="For votes that say how much better an answer is; without grades it is rao_kupper.",
     ),
     Method(

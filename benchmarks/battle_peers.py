@@ -4,7 +4,7 @@
 
 Prints JSON: lists of name, seconds, processor seconds and peak memory so far in GB. Only columns
 that a package needs are read, with pandas; "read" goes up to the input that it takes. Calls of
-evalica and arena-rank are timed the second time, when what they compile is compiled.
+evalica and estimates of arena-rank are timed the second time, when what they compile is compiled.
 """
 
 import json
@@ -104,7 +104,12 @@ def time_arena_rank(name: str, model: Any, data: Any) -> None:
         return model
 
     clock(f"{name}, estimate", lambda: anew().fit(data))
-    clock(f"{name}, ratings and intervals", lambda: anew().compute_ratings_and_cis(data))
+    # Once: what it compiles besides takes little.
+    clock(
+        f"{name}, ratings and intervals",
+        lambda: anew().compute_ratings_and_cis(data),
+        repeat=False,
+    )
 
 
 def choix(path: str) -> None:

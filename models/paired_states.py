@@ -7,7 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesrank.battle_states import Period, groups_of, periods_of
+from bayesrank.battle_states import Period, States, groups_of, periods_of
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.formula import Design
@@ -74,10 +74,10 @@ def hierarchical_comparisons(
     Returns
     -------
     pymc.Model
-        Free ``typical_score`` with dims ``("system",)``, ``deviation`` in units of ``group_sd``
-        with dims ``("group", "system")``, ``group_sd``, and what the likelihood has;
-        ``group_score`` with dims ``("system", "group")`` and their mean ``score``; ``strength``,
-        its exponential.
+        Free ``typical_score`` with dims ``("system",)``, ``group_sd``, ``deviation`` with dims
+        ``("group", "system")``, in units in which it varies by about 1 whatever ``group_sd`` is
+        [3]_, and what the likelihood has; ``group_score`` with dims ``("system", "group")`` and
+        their mean ``score``; ``strength``, its exponential.
 
     Raises
     ------
@@ -91,6 +91,9 @@ def hierarchical_comparisons(
     .. [2] R. R. Davidson. On extending the Bradley-Terry model to accommodate ties in paired
        comparison experiments. Journal of the American Statistical Association 65 (1970).
        https://doi.org/10.1080/01621459.1970.10481082
+    .. [3] O. Papaspiliopoulos, G. O. Roberts and M. Skold. A general framework for the
+       parametrization of hierarchical models. Statistical Science 22 (2007).
+       https://doi.org/10.1214/088342307000000014
 
     Examples
     --------
@@ -108,9 +111,9 @@ def hierarchical_comparisons(
     coords = {"system": list(comparisons.systems), "group": list(states.names), "result": RESULTS}
     with pm.Model(coords=observed.coords | coords) as model:
         typical = zero_sum_score("typical_score", as_prior(prior).resolve(comparisons))
-        step = _scale("group_sd", group_sd, group_prior)
-        deviation = pm.ZeroSumNormal("deviation", 1.0, dims=("group", "system"))
-        abilities = typical + step * deviation
+        scale = _scale("group_sd", group_sd, group_prior)
+        told = _information(comparisons, states)
+        abilities = typical + _steps("deviation", scale, told, dims=("group", "system"))
         pm.Deterministic("group_score", abilities.T, dims=("system", "group"))
         score = pm.Deterministic("score", abilities.mean(axis=0), dims="system")
         pm.Deterministic("strength", pt.exp(score), dims="system")
@@ -169,9 +172,10 @@ def dynamic_comparisons(
     Returns
     -------
     pymc.Model
-        Free ``first_score`` with dims ``("system",)``, ``increment`` in units of ``walk_sd`` with
-        dims ``("step", "system")``, ``walk_sd``, and what the likelihood has; ``history`` with dims
-        ``("system", "period")`` and its end ``score``; ``strength``, its exponential.
+        Free ``first_score`` with dims ``("system",)``, ``walk_sd``, ``increment`` with dims
+        ``("step", "system")``, in units in which it varies by about 1 whatever ``walk_sd`` is
+        [3]_, and what the likelihood has; ``history`` with dims ``("system", "period")`` and its
+        end ``score``; ``strength``, its exponential.
 
     Raises
     ------
@@ -188,6 +192,9 @@ def dynamic_comparisons(
     .. [2] M. E. Glickman. Parameter estimation in large dynamic paired comparison experiments.
        Journal of the Royal Statistical Society, Series C 48 (1999).
        https://doi.org/10.1111/1467-9876.00159
+    .. [3] O. Papaspiliopoulos, G. O. Roberts and M. Skold. A general framework for the
+       parametrization of hierarchical models. Statistical Science 22 (2007).
+       https://doi.org/10.1214/088342307000000014
 
     Examples
     --------
@@ -207,10 +214,12 @@ def dynamic_comparisons(
         first = zero_sum_score("first_score", as_prior(prior).resolve(comparisons))
         history = first[np.newaxis]
         if len(states.names) > 1:
-            step = _scale("walk_sd", walk_sd, walk_prior)
-            increment = pm.ZeroSumNormal("increment", 1.0, dims=("step", "system"))
-            path = pt.cumsum(increment, axis=0)
-            history = pt.concatenate([history, first + step * path])
+            scale = _scale("walk_sd", walk_sd, walk_prior)
+            told = _information(comparisons, states)
+            both = told[1:] + told[:-1]  # a difference is known as its two ends together
+            told = np.divide(told[1:] * told[:-1], both, out=np.zeros_like(both), where=both > 0.0)
+            steps = _steps("increment", scale, told, dims=("step", "system"))
+            history = pt.concatenate([history, first + pt.cumsum(steps, axis=0)])
         pm.Deterministic("history", history.T, dims=("system", "period"))
         score = pm.Deterministic("score", history[-1], dims="system")
         pm.Deterministic("strength", pt.exp(score), dims="system")
@@ -232,6 +241,25 @@ def _plain(
 def _scale(name: str, value: float | None, prior: PriorLike) -> Any:
     """Return the scale of steps, free where it is not given."""
     return positive_variable(name, as_prior(prior)) if value is None else pt.constant(value)
+
+
+def _information(data: Battles, states: States) -> NDArray[np.float64]:
+    """Return about what the votes of each state tell of a system: 1/4 for each of its battles."""
+    here = states.codes >= 0
+    weight = VoteRows.of(data).weight[here]
+    battles = np.bincount(states.codes[here], weight, len(states.names))
+    return 0.25 * battles * 2.0 / len(data.systems)
+
+
+def _steps(name: str, scale: Any, told: NDArray[np.float64], *, dims: tuple[str, str]) -> Any:
+    """Return normal steps of a common scale, of shape (state, system); systems sum to zero.
+
+    The free variable is the step over its standard deviation given the scale and what votes tell,
+    1 / sqrt(1 / scale^2 + told), which is neither centred nor non-centred: a sampler meets no
+    funnel, be votes few or many.
+    """
+    unit = pt.sqrt(1.0 + scale**2 * told[:, np.newaxis])
+    return pm.ZeroSumNormal(name, unit, dims=dims) * (scale / unit)
 
 
 def _observed(

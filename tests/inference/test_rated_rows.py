@@ -123,7 +123,6 @@ def test_laplace_and_nuts_agree():
         "cumulative_logit",
         backend="nuts",
         draws=1000,
-        low_rank=True,
         log_likelihood=False,
         **options,
     )
