@@ -285,3 +285,15 @@ def test_the_only_right_answer_to_a_question_widens_the_draws():
     others = [0, 1, 3]
     gaps, raw_gaps = (one[:, others] / one[:, [2]] for one in (draws, raw))
     assert (gaps.std(axis=0) > 1.05 * raw_gaps.std(axis=0)).all()
+
+
+def test_single_trials_widen_draws_no_further_than_the_grades():
+    data = np.full((3, 6, 3), np.nan)
+    data[:, :4] = [1, 1, 0]
+    data[0, 4:, 0], data[1:, 4:] = 1, 1  # the first system has single trials of two questions
+    data[0, :4] = [1, 1, 1]
+    data[0, 0] = [1, 1, 0]
+    result = rank(data, "avg", target="benchmark", draws=500, random_seed=0)
+    draws = result["posterior"]["score"].values
+    assert draws.max() <= 1.0
+    assert np.ptp(draws[..., 0]) > 0.0

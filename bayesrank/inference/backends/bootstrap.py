@@ -96,6 +96,9 @@ def bootstrap(run: Run) -> Estimate:
     elif run.target == "benchmark" and isinstance(data, Responses):
         centre = draws.mean(axis=(0, 1))
         draws = centre + widening_for_single_trials(data) * (draws - centre)
+        if run.method.graded:
+            worths = data.category_weights if data.scale is None else np.array(data.scale)
+            draws = np.clip(draws, worths.min(), worths.max())
     draws = _correct_skewness(plan, draws, score_of)
     if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
