@@ -297,14 +297,17 @@ def _say_mixed(
 ) -> list[str]:
     """Say which systems have a setting on some questions, and another one on others.
 
-    What is the same for all systems at each question, such as its prompt, belongs to the question.
+    What is the same for all systems at each question, such as its prompt, belongs to the question;
+    of one system, what is another value at most questions.
     """
     import pandas as pd
 
     codes = _codes(values)
     size = int(codes.max(initial=0)) + 1
     of_question = pd.unique(questions.codes.astype(np.int64) * size + codes)
-    if len(of_question) == len(pd.unique(questions.codes)):
+    n_questions = len(pd.unique(questions.codes))
+    few = len(systems.categories) == 1 and 2 * len(pd.unique(codes)) <= n_questions
+    if len(of_question) == n_questions and not few:
         return []
     of_system = pd.unique(systems.codes.astype(np.int64) * size + codes) // size
     counts = np.bincount(of_system, minlength=len(systems.categories))

@@ -126,6 +126,11 @@ def test_a_setting_that_differs_between_questions_is_said(
         "b (effort=low)",
     )
     caplog.clear()
+    _write(path, "\n".join([header, *rows, ""]))
+    with caplog.at_level(logging.INFO, logger="bayesrank"):
+        read_responses(path)
+    assert "a has several values of effort" in caplog.text
+    caplog.clear()
     alike = [row.replace("a,", "b,") for row in rows]  # belongs to the questions
     _write(path, "\n".join([header, *rows, *alike, ""]))
     with caplog.at_level(logging.INFO, logger="bayesrank"):
