@@ -80,6 +80,16 @@ def test_report_adds_columns_of_a_table(run: Run, log: Path, tmp_path: Path) -> 
     costs.write_text("system,cost\nother,1\n", encoding="utf-8")
     result = run("report", log, "-o", page, "--draws", 20, "--columns-from", costs, code=2)
     assert "must have systems of the result" in result.stderr.splitlines()[-1]
+    costs.write_text("Model;cost\ngood;1,5\nbad;2,25\n", encoding="utf-8")
+    run("report", log, "-o", page, "--draws", 20, "--columns-from", costs)
+    assert 'data-key="2.25"' in page.read_text("utf-8")
+    for rows, message in (
+        ("system,cost\ngood,1\ngood,2\n", "one row for each system; got 'good' twice"),
+        ("", "--columns-from must be readable tables"),
+    ):
+        costs.write_text(rows, encoding="utf-8")
+        result = run("report", log, "-o", page, "--draws", 20, "--columns-from", costs, code=2)
+        assert message in result.stderr.splitlines()[-1]
 
 
 def test_report_of_battles_takes_a_scale(run: Run, tmp_path: Path) -> None:

@@ -111,7 +111,9 @@ def report(
     study, data, failed = None, None, {}
     # The scale of the outcomes, or that of the scores.
     scale = reading.pop("scale") if reading["scale"] == "elo" else None
+    rename(paths="columns")
     more = None if columns is None else _read_columns(columns)
+    rename()
     if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
         if studied is not None:
             raise click.UsageError("--prior-sensitivity needs logs; saved results do not hold them")

@@ -82,7 +82,7 @@ def report(
     ------
     ValueError
         If there is no result, one has no ranking, the systems of several methods differ, or no
-        system has a row in `columns`.
+        system has a row in `columns`, or one has two.
     FileNotFoundError
         If the folder of `path` does not exist.
 
@@ -112,6 +112,9 @@ def report(
     if columns is not None and not known & set(map(str, columns.index)):
         got = ", ".join(map(str, columns.index[:3]))
         raise ValueError(f"columns must have systems of the result as its index; got {got}")
+    twice = [] if columns is None else columns.index.map(str)[columns.index.map(str).duplicated()]
+    if len(twice):
+        raise ValueError(f"columns must have one row for each system; got {twice[0]!r} twice")
     sections = [
         leaderboard_section(shown, main, columns),
         data_figure(main),
