@@ -37,6 +37,7 @@ def shared() -> Path:
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the width of a terminal, which readline leaves to the processes that pytest starts."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    os.unsetenv("COLUMNS")  # readline does not tell os.environ
 
 
 @pytest.fixture
