@@ -101,7 +101,7 @@ def check_section(
         else "No check found anything doubtful."
     )
     advice = (
-        "Whoever made the ranking can change the settings that a finding names."
+        "The author of the ranking can change the settings that a finding names."
         if any("setting “" in each.sentence for each, _ in found.values())
         else ""
     )
