@@ -252,3 +252,23 @@ def test_scores_and_coefficients_are_those_of_arena_rank():
     units = [1.0, log.covariates["length"].std(), log.covariates["bold"].std()]
     effect = styled["point_estimate"]["effect"].values / units
     np.testing.assert_allclose(effect, [0.070172144, 0.365842437, -0.326767136], atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_few_battles_give_a_fit_that_says_whether_it_converged(name, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    first = rng.integers(3, size=n)
+    data = Battles(
+        NAMES[first],
+        NAMES[(first + 1 + rng.integers(2, size=n)) % 3],
+        rng.choice(["first", "second", "tie"][: 2 + seed % 2], n),
+        systems=NAMES[:3],
+        covariates={"length": rng.normal(size=n), "bold": rng.normal(size=n)},
+        weight=np.full(n, 1.0 if seed else 0.0),
+    )
+    design = data.design(FORMULA if n > 1 else "1")
+    assert np.isfinite(fit_pair_rows(LIKELIHOODS[name], data, design).gradient_norm)
+    priors = {"prior_precision": 1.0, "effect_precision": 1.0, "shared_precision": 1.0}
+    assert fit_pair_rows(LIKELIHOODS[name], data, design, **priors).converged

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bayesrank import METHODS, Battles, rank
-from bayesrank.errors import NoFiniteEstimate
+from bayesrank import METHODS, Battles, Responses, rank
+from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits import pairs, vote_table
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pair_rows import pair_rows
@@ -183,6 +183,25 @@ def test_groups_that_never_met_have_no_finite_estimate():
     for options in ({}, {"raters": "judge"}):
         with pytest.raises(NoFiniteEstimate, match="'a', 'b' never met any of the other 2 systems"):
             vote_table.require_cumulative_logit(data, **options)
+
+
+def test_systems_that_votes_cannot_tell_apart_tie_exactly():
+    # Both bad in a ring: all systems are alike, whatever they are called.
+    for names in ("abc", "cab", "bca"):
+        data = Battles(list("abc"), list("bca"), ["both_bad"] * 3, systems=list(names))
+        result = rank(data, "davidson_outside", draws=0)
+        assert (result["ranking"]["rank"] == 1).all()
+
+
+@pytest.mark.parametrize("outcomes", [[[1, 0], [1, 0]], [[1, -1], [-1, 0]]])
+def test_responses_without_wins_have_no_tie_strength(outcomes):
+    # Ties alone, and systems that share no question.
+    data = Responses(np.repeat(np.array(outcomes)[:, :, np.newaxis], 2, axis=2))
+    if data.comparisons.ties.any():
+        assert (rank(data, "cumulative_logit", random_seed=1)["ranking"]["rank"] == 1).all()
+        return
+    with pytest.raises(DataError, match="comparisons must hold one at least"):
+        rank(data, "cumulative_logit", random_seed=1)
 
 
 def test_a_bar_needs_three_systems_to_have_a_slope():

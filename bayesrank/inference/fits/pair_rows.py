@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.formula import Design
+from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_counts import name_parameters
@@ -67,12 +68,13 @@ class PairRows(ZeroSumScores):
     @property
     def cells(self) -> int:
         """Cells per resample."""
-        return len(self.data.first)
+        return max(len(self.data.first), 1)
 
     @property
     def blocks(self) -> list[slice]:
         """The blocks of votes."""
-        return [slice(start, start + _BLOCK) for start in range(0, self.cells, _BLOCK)]
+        n_votes = len(self.data.first)
+        return [slice(start, start + _BLOCK) for start in range(0, n_votes, _BLOCK)]
 
     @property
     def n_shared(self) -> int:
@@ -235,7 +237,11 @@ class PairRows(ZeroSumScores):
         return replace(self, prior=flat, precision=np.zeros_like(self.precision))
 
     def fit_at(self, optimum: Optimum, kind: type[Fit] = Fit, **others: Any) -> Fit:
-        """Describe an optimum, by a fit of some kind with other attributes as in :class:`Fit`."""
+        """Describe an optimum, by a fit of some kind with other attributes as in :class:`Fit`.
+
+        Scores that differ by the noise of the fit become equal.
+        """
+        optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size])
         given: dict[str, Any] = {
             "unpack": partial(
                 name_parameters,
@@ -283,17 +289,17 @@ def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
     """Return Newton's step along what is not held, damped until it leads upwards.
 
     For a negative Hessian of shape (p, p), directions that are held, (p, constraint), and a
-    gradient, (p,); NaN where nothing damps the matrix enough.
+    gradient, (p,); 0 where nothing damps the matrix enough.
     """
     size = np.abs(np.diag(matrix)).mean()
     for damping in _DAMPING:
         damped = matrix + damping * size * np.eye(len(matrix)) if damping else matrix
         try:
             np.linalg.cholesky(anchored(damped, held))
+            return constrained_steps(damped, held, gradient[np.newaxis])[0]
         except np.linalg.LinAlgError:
             continue
-        return constrained_steps(damped, held, gradient[np.newaxis])[0]
-    return np.full(len(gradient), np.nan)
+    return np.zeros(len(gradient))
 
 
 def pair_rows(

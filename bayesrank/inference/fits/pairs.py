@@ -131,7 +131,8 @@ class PairLikelihood:
     def names(self, score: Array, tie: Array) -> dict[str, Array]:
         """Name the tie strength, where there is one, for a parameter of shape (..., 0 or 1)."""
         if tie.shape[-1]:
-            return {"tie_strength": np.exp(tie[..., 0])}
+            with np.errstate(over="ignore"):  # where there is nothing but ties
+                return {"tie_strength": np.exp(tie[..., 0])}
         if self.log_tie is None:
             return {}
         return {"tie_strength": np.full(score.shape[:-1], np.exp(self.log_tie))}

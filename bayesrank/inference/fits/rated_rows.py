@@ -71,15 +71,15 @@ class Joint:
 
     def step(self) -> Array | None:
         """Return Newton's step, in the effects of judges too; None if not all curve downwards."""
+        own, matrix = self.own.T, anchored(self.schur, self.held)
+        right = self.gradient - np.einsum("nkp,nk->p", self.solved, own)
         try:
             np.linalg.cholesky(self.blocks)
-            np.linalg.cholesky(anchored(self.schur, self.held))
+            np.linalg.cholesky(matrix)
+            found = np.linalg.solve(matrix, right)
+            effects = np.linalg.solve(self.blocks, own[:, :, np.newaxis])[:, :, 0]
         except np.linalg.LinAlgError:
             return None
-        own = self.own.T
-        right = self.gradient - np.einsum("nkp,nk->p", self.solved, own)
-        found = np.linalg.solve(anchored(self.schur, self.held), right)
-        effects = np.linalg.solve(self.blocks, own[:, :, np.newaxis])[:, :, 0]
         return np.append(found, (effects - self.solved @ found).T)
 
     def variances(self) -> Array:
@@ -159,7 +159,7 @@ class RatedRows(PairRows):
             step = self.joint(point[0], exact=exact).step()
             if step is not None:
                 return self.shortened(point, step[np.newaxis])
-        return np.full(point.shape, np.nan)
+        return np.zeros(point.shape)
 
     def joint(self, point: Array, *, exact: bool = True) -> Joint:
         """Expand the joint log-density at a point of shape (p,) or longer.

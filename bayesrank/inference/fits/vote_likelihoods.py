@@ -113,7 +113,7 @@ class TwoSided(VoteLikelihood):
     def start(self, *, proper: bool) -> Array:
         """Return the tie parameter of the share of ties."""
         weight = self.votes.weight
-        share = weight[self.votes.outcome == 0].sum(keepdims=True) / weight.sum()
+        share = weight[self.votes.outcome == 0].sum(keepdims=True) / (weight.sum() or 1.0)
         return self.likelihood.begin(share, proper=proper)[1][0]
 
     def _sides(
@@ -345,9 +345,9 @@ class VoteModel:
     bound_to: Callable[[VoteRows], VoteLikelihood]
     of_ties: PairLikelihood
 
-    def of_pairs(self, has_ties: bool) -> PairLikelihood:
+    def of_pairs(self, has_tie_strength: bool) -> PairLikelihood:
         """Return what is left of it without grades and votes for neither."""
-        return self.of_ties if has_ties else bradley_terry()
+        return self.of_ties if has_tie_strength else bradley_terry()
 
 
 def cumulative_logit(**_: Any) -> VoteModel:

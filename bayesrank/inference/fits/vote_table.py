@@ -47,6 +47,8 @@ def cumulative_logit(
             f"prior and other priors must be normal or flat for raters={raters!r}; got {prior}: "
             "use backend='nuts'"
         )
+    if not data.totals.any():
+        return None  # the factory says what is wrong
     priors["shared_precision"] = gaps[1]
     likelihood = vote_likelihoods.cumulative_logit()
     if raters is not None:
@@ -72,7 +74,7 @@ def davidson_outside(
     if BOTH_BAD in votes.options:
         wanted += [("bar_prior", bar_prior), ("slope_prior", slope_prior)]
     found = [as_prior(value, name).quadratic() for name, value in wanted]
-    if priors is None or not all(found):
+    if priors is None or not all(found) or not data.totals.any():
         return None
     shared = {
         "shared_mean": np.array([float(each[0]) for each in found if each]),

@@ -126,6 +126,7 @@ class ZeroSumScores(ABC):
         """Say where nothing falls in some direction: on a ridge that rises to infinity."""
         held = zero_sum(point.shape[-1], slice(0, self.size))
         matrix = anchored(self.information(point), held)
+        matrix[~np.isfinite(matrix).all(axis=(1, 2))] = 0.0  # where a fit ran away
         return np.linalg.eigvalsh(matrix)[:, 0] <= _FLAT * self.scale(point)
 
 
