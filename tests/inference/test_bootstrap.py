@@ -297,3 +297,14 @@ def test_single_trials_widen_draws_no_further_than_the_grades():
     draws = result["posterior"]["score"].values
     assert draws.max() <= 1.0
     assert np.ptp(draws[..., 0]) > 0.0
+
+
+def test_draws_over_questions_move_as_far_as_standard_errors_rise(monkeypatch):
+    # Few questions are solved, so that a sample with a high mean varies more.
+    data = (np.random.default_rng(0).random((2, 30, 1)) < 0.1).astype(int)
+    options = {"target": "population", "draws": 500, "random_seed": 0}
+    moved = rank(data, "avg", **options)["posterior"]["score"].values
+    monkeypatch.setattr(module, "accelerate", lambda draws, _: draws)
+    still = rank(data, "avg", **options)["posterior"]["score"].values
+    ends = [np.quantile(each, [0.025, 0.975], axis=(0, 1)) for each in (moved, still)]
+    assert (ends[0] > ends[1] + 1e-3).all()
