@@ -30,7 +30,7 @@ _MODE_TOLERANCE = 1e-3
 _TAIL_STEPS = 30
 # Panels and nodes of the composite Gauss-Legendre rule that quantiles are read from. Around items
 # of slope a, panels begin with a half width of _STEP / a, and each is so much wider than the last.
-_PANELS_PER_SD = 0.5
+_PANELS_PER_SD = 1.0
 _PANEL_NODES = 10
 _STEP = 1.5
 _WIDER = 3.0
@@ -44,18 +44,9 @@ _TABLE_STEPS = 24
 class ItemCurves:
     """What abilities are judged by: counts and item parameters of one data set.
 
-    Attributes
-    ----------
-    right, trials : numpy.ndarray of shape (system, question)
-        Number right and number of trials, weighted.
-    slope, intercept : numpy.ndarray of shape (question,)
-        a and d.
-    centre : numpy.ndarray of shape (system,), or float
-        Prior means.
-    near : numpy.ndarray of shape (system,), optional
-        Where to look for the modes first.
-    tail : float, default 40
-        Nats below the mode beyond which nothing is left of a density; these are far below rounding.
+    Counts, (system, question), may be weighted; `slope` and `intercept`, (question,), are a and d;
+    `centre` holds the prior means, and `near` where to look for the modes first, (system,).
+    Nothing is left of a density `tail` nats below its mode; 40 are far below rounding.
     """
 
     right: Array
@@ -180,14 +171,8 @@ class ItemCurves:
 class AbilityPosterior:
     """Posterior densities of abilities, piecewise polynomial between Gauss-Legendre panels.
 
-    Attributes
-    ----------
-    edges : numpy.ndarray of shape (panel + 1,)
-        Ends of the panels.
-    cumulative : numpy.ndarray of shape (system, panel + 1)
-        Distribution function at the ends.
-    density : numpy.ndarray of shape (system, panel, node)
-        Density at the nodes.
+    `edges`, (panel + 1,), are the ends of the panels, `cumulative`, (system, panel + 1), the
+    distribution function there, and `density`, (system, panel, node), that at the nodes.
     """
 
     edges: Array

@@ -105,20 +105,10 @@ class MarginalLikelihood(FiniteMaximum, ABC):
 class MarginalItems(MarginalLikelihood):
     """Penalised marginal log-likelihood of item parameters.
 
-    Free coordinates: intercepts d, then log slopes: one per question, one for all, or none.
-
-    Attributes
-    ----------
-    right, trials : numpy.ndarray of shape (system, question)
-        Number right and number of trials, 0 in questions that all systems answer alike.
-    weights : numpy.ndarray of shape (question,)
-        How many questions each one stands for.
-    slopes : {"each", "common", "fixed"}
-        Whether every question has its slope, all share one, or it is known.
-    fixed_slope : float, default 1
-        The known slope.
-    slope_penalty : float, default 0
-        Weight of the sum of squared log slopes, where every question has one.
+    Free coordinates: intercepts d, then log slopes: one per question ("each"), one for all
+    ("common"), or none ("fixed": `fixed_slope`). Counts, (system, question), are 0 in questions
+    that all systems answer alike; `weights`, (question,), say how many questions each one stands
+    for. `slope_penalty` weighs the sum of squared log slopes, where every question has one.
     """
 
     right: Array
@@ -276,17 +266,8 @@ class MarginalItems(MarginalLikelihood):
         therefore follow by :math:`H^{-1} \partial u / \partial k`, with H the negative Hessian and
         u the sum of the means of g, and the mean of z follows the items by its covariance with g.
 
-        Parameters
-        ----------
-        point : numpy.ndarray of shape (p,)
-            The optimum.
-        centred : bool
-            Whether abilities have the mean that puts the mean difficulty at 0, instead of a given
-            one.
-
-        Returns
-        -------
-        numpy.ndarray of shape (system of the score, system, question)
+        At the optimum, of shape (p,); with `centred`, abilities have the mean that puts the mean
+        difficulty at 0, instead of a given one. Returns (system of the score, system, question).
         """
         curves, (n_systems, n_questions) = self.curves(point), self.right.shape
         nodes, weights, _ = curves.grid

@@ -41,24 +41,11 @@ def mirt_problem(
 ) -> tuple[TwoSided[Factors], FactorReference]:
     """Build the objective of the model of :func:`bayesrank.models.mirt`, for one table.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (system, question)
-        Number right and number of trials, 0 where a cell is missing.
-    n_factors : int, default 2
-        Number of abilities per system, fewer than systems and than questions.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of the normal prior on the abilities; only their differences matter.
-    ability_precision : float, default 1.0
-        Precision of that prior.
-    loading_precision : float, default 1 / 0.3**2
-        Precision of the normal prior on what loadings differ from the reference, positive.
-
-    Returns
-    -------
-    tuple of TwoSided and FactorReference
-        The objective, whose points hold the abilities in each factor, the loadings of each factor
-        and the intercepts; and where the loadings are, roughly.
+    Counts are of shape (system, question), 0 trials where a cell is missing; there are fewer
+    factors than systems and than questions. The prior on abilities has means broadcastable to
+    (system,), of which only the differences matter; that on what loadings differ from the reference
+    is proper. Returns the objective, whose points hold the abilities in each factor, the loadings
+    of each factor and the intercepts; and where the loadings are, roughly.
     """
     right, total = (np.asarray(table, dtype=np.float64) for table in (correct, trials))
     n_systems, n_questions = right.shape
@@ -89,19 +76,9 @@ def mirt_problem(
 def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "mean_slope") -> Fit:
     """Fit the multidimensional model.
 
-    Parameters
-    ----------
-    model : tuple of TwoSided and FactorReference
-        As :func:`mirt_problem` builds it.
-    score : {"mean_slope", "norm"}, default "mean_slope"
-        As in the factory.
-
-    Returns
-    -------
-    Fit
-        Not batched. Free coordinates: abilities in the first factor, in the second, ...; what the
-        loadings of the first factor differ from the reference in each direction, of the second,
-        ...; intercepts.
+    The model is as :func:`mirt_problem` builds it, and `score` as in the factory. The fit is not
+    batched. Free coordinates: abilities in the first factor, in the second, ...; what the loadings
+    of the first factor differ from the reference in each direction, of the second, ...; intercepts.
 
     Examples
     --------

@@ -61,28 +61,11 @@ def fit_rasch_mml(
 ) -> MarginalFit:
     """Fit the Rasch model by marginal likelihood, with normal abilities.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (system, question)
-        Number right and number of trials; real-valued, 0 trials where a cell is missing.
-    ability_mean : float, optional
-        Mean of the abilities, with difficulties where the data put them. When omitted, the mean is
-        estimated and the mean difficulty of the questions kept is 0.
-    ability_sd : float, optional
-        Standard deviation of the abilities; estimated when omitted.
-
-    Returns
-    -------
-    MarginalFit
-        ``score``: posterior mean abilities. Free coordinates: intercepts -b for abilities of mean
-        0, then the log standard deviation unless it is fixed. ``parameters``: ``difficulty``,
-        infinite for questions that every system answers alike, ``ability_mean``, ``ability_sd``
-        (0 where the systems differ by no more than chance would have them).
-
-    Raises
-    ------
-    ValueError
-        If `ability_sd` is not positive.
+    Counts are of shape (system, question), 0 trials where a cell is missing. Where the mean of the
+    abilities is not given it is estimated, and the mean difficulty of the questions kept is 0; so
+    is their standard deviation, 0 where the systems differ by no more than chance would have them.
+    Free coordinates: intercepts -b for abilities of mean 0, then the log standard deviation unless
+    it is fixed. Difficulties are infinite for questions that every system answers alike.
 
     Examples
     --------
@@ -102,26 +85,12 @@ def fit_irt_2pl_mml(
 ) -> MarginalFit:
     """Fit the two-parameter logistic model by marginal likelihood, with standard normal abilities.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (system, question)
-        Number right and number of trials; real-valued, 0 trials where a cell is missing.
-    reg_discrimination : float, default 0.01
-        Weight of the sum of squared log discriminations, which keeps those of questions that the
-        better systems answer worse off 0; 0 for plain maximum likelihood.
-
-    Returns
-    -------
-    MarginalFit
-        ``score``: posterior mean abilities. Free coordinates: intercepts -a b, then log
-        discriminations. ``parameters``: ``difficulty`` and ``discrimination``, infinite and NaN
-        for questions that every system answers alike. Two systems that could change places, or
-        three in a circle, keep the same score, even where the likelihood is higher with them apart.
-
-    Raises
-    ------
-    ValueError
-        If `reg_discrimination` is negative.
+    `reg_discrimination` is the weight of the sum of squared log discriminations, which keeps those
+    of questions that the better systems answer worse off 0; 0 for plain maximum likelihood. Free
+    coordinates: intercepts -a b, then log discriminations. Difficulties and discriminations are
+    infinite and NaN for questions that every system answers alike. Two systems that could change
+    places, or three in a circle, keep the same score, even where the likelihood is higher with them
+    apart.
 
     Examples
     --------

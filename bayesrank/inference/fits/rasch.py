@@ -241,19 +241,10 @@ def walk(
 ) -> Trials:
     r"""Build the objective of random walks, whose maximum is always finite.
 
-    Parameters
-    ----------
-    outcomes, times, ability_mean, ability_precision
-        As in :func:`growth`.
-    state_reg : float, default 1.0
-        Weight :math:`\rho` of the sum of squared steps over their times, positive: that of a
-        Gaussian walk of variance :math:`1 / (2 \rho)` over the whole span.
-
-    Returns
-    -------
-    tuple of TwoSided and ItemCounts
-        The objective, whose points hold the first states of all systems, their second, ..., and
-        minus the difficulties; and the counts per question.
+    `state_reg`, positive, is the weight :math:`\rho` of the sum of squared steps over their times:
+    that of a Gaussian walk of variance :math:`1 / (2 \rho)` over the whole span. Other arguments
+    are those of :func:`growth`. Points hold the first states of all systems, their second, ..., and
+    minus the difficulties.
 
     Raises
     ------
