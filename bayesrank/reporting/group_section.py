@@ -55,10 +55,11 @@ def group_section(result: "xr.DataTree", data: "Responses | Comparisons | None")
         return None
     systems = ranked_rows(result)["system"].to_list()
     frames, interval = _scores(result, data, grades)
+    decimals = _decimals(list(frames.values()))
     columns = [name_column(systems, "In the order of the leaderboard.")]
     for name, frame in frames.items():
         meaning = f"Mean grade on the {sizes[name]:,} questions of {name}{interval}."
-        columns.append(_column(name, frame.reindex(systems), meaning))
+        columns.append(_column(name, frame.reindex(systems), meaning, decimals))
     caption = "Mean grade on each group of questions"
     html = to_html(columns, name="groups-table", caption=caption)
     table = Table(html, caption, folded="narrow")
@@ -103,19 +104,21 @@ def _scores(
     return frames, f", with its interval of {100 * prob:g} %"
 
 
-def _column(name: str, frame: "pd.DataFrame", meaning: str) -> Column:
+def _decimals(frames: "list[pd.DataFrame]") -> int:
+    """Return the decimals that show two digits of the typical uncertainty, for all groups."""
+    if not all("score_lower" in frame for frame in frames):
+        return DECIMALS
+    widths = [(frame["score_upper"] - frame["score_lower"]).to_numpy() for frame in frames]
+    return supported_decimals(float(np.nanmedian(np.concatenate(widths))) / 2.0)
+
+
+def _column(name: str, frame: "pd.DataFrame", meaning: str, decimals: int) -> Column:
     """Return the scores on a group; a system without an outcome in it has an empty cell."""
     score = frame["score"]
     absent = score.isna().to_numpy()
-    cells = rounded_cells(score, DECIMALS)[0]
+    cells = rounded_cells(score, decimals)[0]
     if "score_lower" in frame:
-        low, high = frame["score_lower"], frame["score_upper"]
-        decimals = supported_decimals(float(np.nanmedian(high - low)) / 2.0)
-        cells = [
-            f"{middle} {ends}"
-            for middle, ends in zip(
-                rounded_cells(score, decimals)[0], interval_cells(low, high, decimals), strict=True
-            )
-        ]
+        ends = interval_cells(frame["score_lower"], frame["score_upper"], decimals)
+        cells = [f"{middle} {both}" for middle, both in zip(cells, ends, strict=True)]
     cells = ["" if lacks else cell for lacks, cell in zip(absent, cells, strict=True)]
     return Column(name, cells, True, meaning, score.tolist(), best="descending")

@@ -106,7 +106,8 @@ def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
 
 def _sentence(row: Mapping[Any, Any], prob: float) -> str:
     """Say what is known of the difference of two systems."""
-    first, second = row["system"], row["opponent"]
+    # Names that are written from right to left move nothing that follows them.
+    first, second = (f"\u2068{row[name]}\u2069" for name in ("system", "opponent"))
     low, high = row["difference_lower"], row["difference_upper"]
     decimals = supported_decimals((high - low) / 2.0)
     (interval,) = interval_cells([low], [high], decimals)

@@ -37,7 +37,7 @@ def result():
 def test_every_pair_has_a_sentence(result):
     table = explorer_table(result)
     assert set(table["pairs"]) == {"0,1", "0,2", "1,2"}
-    assert table["pairs"]["0,1"].startswith("alpha minus ")
+    assert table["pairs"]["0,1"].startswith("\u2068alpha\u2069 minus ")
     assert "95% interval [" in table["pairs"]["0,1"]
     assert json.loads(json.dumps(table)) == table
 
@@ -103,9 +103,9 @@ def test_it_sorts_filters_and_compares(shown):
     assert texts(shown, "tbody th")[-1] == "alpha"
     shown.find_element("css selector", "input").send_keys("beta")
     assert texts(shown, "tbody th") == ["Beta <b>"]
-    assert texts(shown, "output")[0].startswith("alpha minus ")
+    assert texts(shown, "output")[0].startswith("\u2068alpha\u2069 minus ")
     script = "const s = document.querySelectorAll('select')[1]; s.value = arguments[0];"
     shown.execute_script(script + "s.dispatchEvent(new Event('change'))", "gamma")
-    assert texts(shown, "output")[0].startswith("alpha minus gamma")
+    assert texts(shown, "output")[0].startswith("\u2068alpha\u2069 minus \u2068gamma\u2069")
     assert shown.execute_script("return window.saved") == ["alpha", "gamma"]
     assert [each for each in shown.get_log("browser") if each["level"] == "SEVERE"] == []

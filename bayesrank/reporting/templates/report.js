@@ -29,6 +29,9 @@
     table.dispatchEvent(new Event("sorted"));
   };
 
+  // Names that are written from right to left move nothing that follows them.
+  const isolated = (name) => `\u2068${name}\u2069`;
+
   const show = (text, x, y) => {
     tip.textContent = text;
     tip.hidden = false;
@@ -125,7 +128,7 @@
       const [row, other] = choices.map(({ select }) => select.selectedIndex);
       const column = columns.indexOf(rows[other]);
       const value = values[row]?.[column];
-      const words = { row: rows[row], column: rows[other], value };
+      const words = { row: isolated(rows[row]), column: isolated(rows[other]), value };
       answer.textContent =
         row === other || value === undefined
           ? "Choose two systems."
@@ -152,7 +155,7 @@
     if (value === undefined) {
       return null;
     }
-    const words = { row: rows[row], column: columns[column], value };
+    const words = { row: isolated(rows[row]), column: isolated(columns[column]), value };
     return sentence.replace(/\{(\w+)\}/g, (_, name) => words[name]);
   };
 
