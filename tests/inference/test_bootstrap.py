@@ -308,3 +308,11 @@ def test_draws_over_questions_move_as_far_as_standard_errors_rise(monkeypatch):
     still = rank(data, "avg", **options)["posterior"]["score"].values
     ends = [np.quantile(each, [0.025, 0.975], axis=(0, 1)) for each in (moved, still)]
     assert (ends[0] > ends[1] + 1e-3).all()
+
+
+def test_majorities_that_all_questions_agree_on_may_be_turned():
+    data = np.zeros((3, 3, 1), dtype=int)
+    data[0] = 1
+    _, draws = draws_of(Responses(data), "copeland", target="population", draws=200)
+    # More than the step between two counts, over which scores are spread in any case.
+    assert np.ptp(draws[:, 0]) > 1.05 * METHODS["copeland"].step
