@@ -50,8 +50,7 @@ def simulate(shape=SHAPE, *, seed=0, **options) -> Responses:
 
 
 def mode_of(fit) -> Mode:
-    information, constraints = fit.curvature()
-    return Mode(fit.free, information, constraints, fit.unpack)
+    return Mode(fit.free, fit.steps, fit.unpack)
 
 
 def widened_over_questions(mode, model) -> np.ndarray:

@@ -113,14 +113,13 @@ def simulate(shape, seed=0, **options):
 def test_shares_of_the_prior_are_those_of_the_information(precision):
     data = simulate((4, 12, 3))
     fit = fit_rasch(*data.binary_counts, ability_precision=precision)
-    information, constraints = fit.curvature()
-    mode = Mode(fit.free, information, constraints, fit.unpack)
+    mode = Mode(fit.free, fit.steps, fit.unpack)
     found = mode.prior(unit_likelihoods.rasch(data), same_questions=False)
-    of_prior = np.diag(np.where(np.arange(len(information)) < 4, precision, 0.0))
+    of_prior = np.diag(np.where(np.arange(len(fit.information)) < 4, precision, 0.0))
     steps = mode.directions
     np.testing.assert_allclose(found.pull, steps @ of_prior @ fit.free, atol=1e-4)
     variances, axes = np.linalg.eigh(steps[:, :4])
-    own = axes.T @ steps @ (information - of_prior) @ steps.T @ axes
+    own = axes.T @ steps @ (fit.information - of_prior) @ steps.T @ axes
     np.testing.assert_allclose(axes.T @ found.own @ axes, np.diag(np.diag(own)), atol=1e-5)
     share = 1.0 - np.diag(own) / variances
     expected = np.diag(share**2 * variances)
@@ -131,8 +130,7 @@ def test_questions_take_their_parameters_with_them():
     # An easier question moves the level of the difficulties, to which abilities are relative.
     data = simulate((4, 30, 20))
     fit = fit_rasch(*data.binary_counts, ability_precision=1e-6)
-    information, constraints = fit.curvature()
-    mode = Mode(fit.free, information, constraints, fit.unpack)
+    mode = Mode(fit.free, fit.steps, fit.unpack)
     found = question_contributions(mode, unit_likelihoods.rasch(data))
     level = np.full(4, 0.25)
     spread = np.var(fit.parameters["difficulty"], ddof=1) / 30
@@ -144,8 +142,7 @@ def test_cells_with_one_trial_have_the_noise_of_the_others():
     outcomes[0, :6, 1:] = -1
     data = Responses(outcomes, paired=False)
     fit = fit_rasch(*data.binary_counts, ability_precision=1.0)
-    information, constraints = fit.curvature()
-    mode = Mode(fit.free, information, constraints, fit.unpack)
+    mode = Mode(fit.free, fit.steps, fit.unpack)
     model = unit_likelihoods.rasch(data)
     right, trials = data.binary_counts
     noise = right * (trials - right) / np.maximum(trials - 1, 1)
@@ -161,8 +158,7 @@ def test_cells_with_one_trial_have_the_noise_of_the_others():
 def test_scores_that_are_means_over_questions_vary_with_their_terms():
     data = simulate((4, 30, 20))
     fit = fit_rasch(*data.binary_counts, ability_precision=1.0)
-    information, constraints = fit.curvature()
-    mode = Mode(fit.free, information, constraints, fit.unpack)
+    mode = Mode(fit.free, fit.steps, fit.unpack)
     terms = 1e6 * np.random.default_rng(0).normal(size=(30, 4)) / 30
     model = replace(unit_likelihoods.rasch(data), mean_of=lambda _: terms)
     found = question_contributions(mode, model).covariance

@@ -95,9 +95,9 @@ def test_consensus_names_a_method_of_each_group_and_numbers_it(six_systems):
 
 def test_greedy_runs_are_compared_with_sampled_ones(six_systems):
     study = studies.greedy_alignment(six_systems)
-    axes = studies.plot(study).axes[0]
-    assert axes.get_xlabel() == "rank: sampled (ring), greedy (dot)"
-    assert axes.get_title() == f"tau-b {float(study['tau']):.3f}"
+    figure = studies.plot(study)
+    assert figure.axes[0].get_xlabel() == "rank: sampled (ring), greedy (dot)"
+    assert figure.get_suptitle() == f"tau-b {float(study['tau']):.3f}"
 
 
 def test_what_is_no_study_has_no_figure():

@@ -1,5 +1,6 @@
 """The optimum of a factory's graph, as calibration takes it."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.calibrate.cells_and_events import QUESTION_PARAMETERS
 from bayesrank.inference.calibrate.influence import Mode
+from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.graph.fit import ModelFit
 from bayesrank.responses import Responses
 
@@ -35,8 +37,7 @@ def graph_mode(fit: ModelFit, data: Responses) -> Mode:
 
     return Mode(
         point=fit.x,
-        information=-fit.hessian,
-        constraints=np.zeros((len(fit.x), 0)),
+        steps=partial(constrained_steps, -fit.hessian, np.zeros((len(fit.x), 0))),
         unpack=unpack,
     )
 

@@ -30,7 +30,6 @@ from bayesrank.inference.calibrate.cells_and_events import (
 )
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
-from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import Contributions
@@ -51,23 +50,20 @@ _BLOCK_SIZE = 2**22
 
 @dataclass(frozen=True)
 class Mode:
-    """An optimum, its curvature, and the parameters that its coordinates stand for.
+    """An optimum, its Newton steps, and the parameters that its coordinates stand for.
 
     Attributes
     ----------
     point : numpy.ndarray of shape (p,)
         The optimum in free coordinates.
-    information : numpy.ndarray of shape (p, p)
-        Negative Hessian of the objective.
-    constraints : numpy.ndarray of shape (p, constraint)
-        Vectors whose product with the coordinates is held.
+    steps : callable
+        Newton steps of the objective there for gradients, both of shape (step, p).
     unpack : callable
         Maps points of shape (point, p) to parameters by name.
     """
 
     point: Array
-    information: Array
-    constraints: Array
+    steps: Callable[[Array], Array]
     unpack: Callable[[Array], Named]
 
     @cached_property
@@ -85,7 +81,7 @@ class Mode:
     @cached_property
     def directions(self) -> Array:
         """Where the optimum moves as the weight of each score does, of shape (system, p)."""
-        steps = constrained_steps(self.information, self.constraints, self.gradients)
+        steps = self.steps(self.gradients)
         if not np.isfinite(steps).all():
             raise DataError(
                 "calibration must be 'none' for these data; got 'sandwich', for which the fit has "

@@ -345,8 +345,7 @@ def score_covariance(run: Run, fit: Fit) -> Array:
         found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
         if found is not None:
             return found.covariance
-    information, constraints = fit.curvature()
-    mode = Mode(fit.free, information, constraints, fit.unpack)
+    mode = Mode(fit.free, fit.steps, fit.unpack)
     return _responses_covariance(run, mode, fit.without, fit.refit)
 
 

@@ -67,7 +67,7 @@ class Bordered:
         back, complement = self._eliminate(first, other)
         x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
         step, beside = back(x), x[:, : other[0].size, 0].reshape(other.shape)
-        return (beside, step) if self._questions_first else (step, beside)
+        return self._sides(step, beside)
 
     def definite(self) -> NDArray[np.bool_]:
         """Say which matrices are positive definite along what is not held, (resample,).
@@ -84,6 +84,33 @@ class Bordered:
         negative = (blocks < 0.0).sum(axis=(1, 2))
         negative += (np.linalg.eigvalsh(complement) < 0.0).sum(axis=1)
         return negative == (self.corner <= 0.0).sum(axis=1)
+
+    def lowest_direction(self) -> tuple[float, Array, Array]:
+        """Return a direction of low curvature of the first matrix, and the curvature along it.
+
+        By the signs of eigenvalues (Haynsworth) one of negative curvature where there is any:
+        within a block of the side that is eliminated, or along the Schur complement. Extra rows
+        are left out.
+        """
+        one = replace(self.take(np.arange(1)), on_u=self.on_u[:1, :0], on_v=self.on_v[:1, :0])
+        one = replace(one, corner=self.corner[:1, :0])
+        first, other = (one.vv, one.uu) if one._questions_first else (one.uu, one.vv)
+        values, vectors = np.linalg.eigh(first[0])
+        worst = int(values[:, 0].argmin())
+        inside = np.zeros(first.shape[:-1])
+        inside[0, worst] = vectors[worst, :, 0]
+        back, complement = one._eliminate(np.zeros_like(inside), np.zeros(other.shape[:-1]))
+        along, directions = np.linalg.eigh(complement[0, :, :-1])
+        beside = directions[np.newaxis, :, :1]
+        step = back(beside)
+        length = 1.0 + float((step**2).sum())
+        if values[worst, 0] <= along[0] / length:
+            return float(values[worst, 0]), *self._sides(inside, np.zeros(other.shape[:-1]))
+        return float(along[0] / length), *self._sides(step, beside.reshape(other.shape[:-1]))
+
+    def _sides(self, first: Array, other: Array) -> tuple[Array, Array]:
+        """Return what belongs to systems, then what belongs to questions."""
+        return (other, first) if self._questions_first else (first, other)
 
     def _eliminate(self, side: Array, other_side: Array) -> tuple[Callable[[Array], Array], Array]:
         """Eliminate one side: how the rest gives it, and the complement beside its right side."""

@@ -6,13 +6,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.fits.newton import ERROR_TOLERANCE
+
 Array = NDArray[np.float64]
 Classes = NDArray[np.intp]
 
 # Sums of the same counts in another order differ by rounding alone.
 _ROUNDING = 1e-12
-# Converged log-strengths are good to about 1e-14; what differs by less than this differs by noise.
-_RESOLUTION = 1e-12
+# Scores that differ by less differ by what their fits left, each at most `ERROR_TOLERANCE`.
+_RESOLUTION = 10.0 * ERROR_TOLERANCE
 # Counts that differ in further decimals are sums of the same in another order.
 _DECIMALS = 9
 

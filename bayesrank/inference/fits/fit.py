@@ -1,6 +1,7 @@
 """The result of a kernel: an optimum, its curvature, and Gaussian draws around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -8,6 +9,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.fits.block_gaussian import BlockGaussian
+from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.newton import Optimum
 
 Array = NDArray[np.float64]
@@ -17,6 +20,8 @@ _ZERO = 1e-9
 # A single matrix from this size on is solved by its triangles: SciPy takes longer to load than
 # smaller ones take.
 _MANY = 200
+# More coordinates are drawn by blocks, where there are any: their matrix would take over 32 MB.
+_MOST_DENSE = 2000
 
 
 class Objective(Protocol):
@@ -85,6 +90,9 @@ class Fit:
     rows : callable, optional
         Returns the log-likelihood of single battles without priors, in the free coordinates, where
         it is not that of the pairs.
+    gaussian : callable, optional
+        Returns what draws and steps without the whole information, where there are so many
+        coordinates that it would not fit; called at each use.
     """
 
     score: Array
@@ -102,6 +110,7 @@ class Fit:
     refit: Callable[[Array, Array], Array] | None = None
     is_parabola: bool = True
     rows: Callable[[], Any] | None = None
+    gaussian: Callable[[], "_Along"] | None = None
 
     @classmethod
     def at(
@@ -113,7 +122,9 @@ class Fit:
         *,
         exists: NDArray[np.bool_] | bool = True,
         along: Callable[[Array], Array] | None = None,
+        across: Callable[[Array], Array] | None = None,
         origin: Array | float = 0.0,
+        blocks: Callable[[Array], Bordered] | None = None,
         **others: Any,
     ) -> Self:
         """Describe an optimum of a problem, with ties settled, for resamples of shape `lead`.
@@ -121,9 +132,10 @@ class Fit:
         `unpack` and further attributes are those of :class:`Fit`. `exists` is False where the data
         have no finite optimum. `along` turns rows along the points of the problem, (..., p), into
         rows along the free coordinates, which are orthonormal in those points; by default they are
-        the points. `origin` is the point whose free coordinates are 0.
+        the points, and `across` turns them back. `origin` is the point whose free coordinates are
+        0. `blocks` returns the information at a point of one resample in blocks of the points.
         """
-        along = along or np.asarray
+        along, across = along or np.asarray, across or np.asarray
         point = optimum.point
         free = along(point - origin)
         p = free.shape[-1]
@@ -149,6 +161,8 @@ class Fit:
             "log_likelihood": lambda: problem.loglik(point).reshape(lead),
             "curvature": curvature,
         }
+        if blocks is not None and not lead and p > _MOST_DENSE:
+            given["gaussian"] = lambda: _Along(BlockGaussian(blocks(point)), along, across)
         return cls(**(given | others))
 
     @cached_property
@@ -180,7 +194,11 @@ class Fit:
         draw axis. Positive and bounded parameters are Gaussian on their free scale and transformed
         back; the constraints hold in every draw.
         """
-        deviations = gaussian_draws(*self.geometry, n_draws, rng)
+        if self.gaussian is None:
+            deviations = gaussian_draws(*self.geometry, n_draws, rng)
+        else:
+            with _identified():
+                deviations = self.gaussian().draw(n_draws, rng)
         drawn = self.unpack(self.displace(self.free, deviations))
         return drawn if self.exchange is None else self.exchange(drawn, rng)
 
@@ -189,8 +207,30 @@ class Fit:
 
         They are those of the objective for other data, at the optimum of a fit that is not batched.
         """
-        steps = constrained_steps(*self.geometry, gradients)
-        return self.unpack(self.displace(self.free, steps))
+        return self.unpack(self.displace(self.free, self.steps(gradients)))
+
+    def steps(self, gradients: Array) -> Array:
+        """Return Newton steps of a fit of one data set, for gradients of shape (step, p)."""
+        if self.gaussian is None:
+            return constrained_steps(*self.geometry, gradients)
+        return self.gaussian().steps(gradients)
+
+
+@dataclass(frozen=True)
+class _Along:
+    """A Gaussian of points, seen along free coordinates."""
+
+    points: BlockGaussian
+    along: Callable[[Array], Array]
+    across: Callable[[Array], Array]
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draw deviations of the free coordinates, of shape (draw, p)."""
+        return self.along(self.points.draw(n_draws, rng))
+
+    def steps(self, gradients: Array) -> Array:
+        """Return the Newton steps for gradients, both of shape (step, p)."""
+        return self.along(self.points.steps(self.across(gradients)))
 
 
 def gaussian_draws(
@@ -217,14 +257,8 @@ def gaussian_draws(
     """
     normals = rng.standard_normal((n_draws, *information.shape[:-1]))
     matrix = anchored(information, constraints)
-    try:
+    with _identified():
         root = np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(
-            "model must be identified at the optimum for draws around it; its curvature is not "
-            "positive there. Give it a proper prior, use backend='nuts', or draws=0 for the "
-            "estimate only"
-        ) from error
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
     columns = np.moveaxis(normals, 0, -1)
     sides = np.broadcast_to(constraints, (*matrix.shape[:-1], constraints.shape[-1]))
@@ -237,6 +271,19 @@ def gaussian_draws(
         draws = solve_triangular(root, columns, lower=True, trans=1)
         spread = cho_solve((root, True), sides)
     return np.moveaxis(_held(draws, spread, constraints), -1, 0)
+
+
+@contextmanager
+def _identified() -> Iterator[None]:
+    """Say what to do where a curvature is not positive."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(
+            "model must be identified at the optimum for draws around it; its curvature is not "
+            "positive there. Give it a proper prior, use backend='nuts', or draws=0 for the "
+            "estimate only"
+        ) from error
 
 
 def constrained_steps(information: Array, constraints: Array, gradients: Array) -> Array:

@@ -214,7 +214,8 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     totals = data.by_system + problem.systems.precision[0, 0] * np.asarray(problem.systems.mean).T
     u = settle_ties(u[..., 0], totals, rows=rows)[..., np.newaxis]
     optimum = replace(optimum, point=joined(u, v[:, place]))
-    return Fit.at(problem, optimum, data.lead, partial(_unpack, n_systems, kinds, guessing))
+    unpack = partial(_unpack, n_systems, kinds, guessing)
+    return Fit.at(problem, optimum, data.lead, unpack, blocks=problem.blocks)
 
 
 def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:

@@ -23,6 +23,7 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.bordered import solve_or_nan
@@ -84,6 +85,11 @@ class MarginalLikelihood(FiniteMaximum, ABC):
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the negative Hessian is positive definite, of shape (point,)."""
         return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
+
+    def lowest_direction(self, point: Array) -> tuple[float, Array]:
+        """Return the direction of lowest curvature at one point, of shape (1, p)."""
+        value, vector = eigh(self.information(point)[0], subset_by_index=(0, 0))
+        return float(value[0]), vector.T
 
     def system(
         self, point: Array

@@ -91,11 +91,14 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     n_systems, n_factors, n_questions, _ = cells.shape
     n_abilities = n_systems * n_factors
 
-    def along(rows: Array) -> Array:
+    def turned(rows: Array, matrix: Array) -> Array:
         loadings = rows[..., n_abilities:-n_questions]
-        by_factor = loadings.reshape(*rows.shape[:-1], n_factors, n_questions) @ directions
+        by_factor = loadings.reshape(*rows.shape[:-1], n_factors, -1) @ matrix
         beside = by_factor.reshape(*rows.shape[:-1], -1)
         return np.concatenate([rows[..., :n_abilities], beside, rows[..., -n_questions:]], axis=-1)
+
+    def along(rows: Array) -> Array:
+        return turned(rows, directions)
 
     def unpack(free: Array) -> Named:
         lead = (*free.shape[:-1], n_factors)
@@ -111,7 +114,16 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     origin = np.concatenate(
         [np.zeros(n_abilities), reference.loading.T.ravel(), np.zeros(n_questions)]
     )
-    fit = Fit.at(problem, optimum, (), unpack, along=along, origin=origin)
+    fit = Fit.at(
+        problem,
+        optimum,
+        (),
+        unpack,
+        along=along,
+        across=lambda rows: turned(rows, directions.T),
+        origin=origin,
+        blocks=problem.blocks,
+    )
     totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
     rows = np.concatenate([cells.right, cells.trials], axis=2)
     return replace(fit, score=settle_ties(fit.score[np.newaxis], totals, rows=rows)[0])

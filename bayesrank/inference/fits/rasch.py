@@ -145,7 +145,21 @@ def fit_difficulties(
     def along(rows: Array) -> Array:
         return (rows * signs)[..., order]
 
-    fit = Fit.at(problem, optimum, data.lead, unpack, exists=exists, along=along)
+    def across(rows: Array) -> Array:
+        points = np.empty_like(rows)
+        points[..., order] = rows
+        return points * signs
+
+    fit = Fit.at(
+        problem,
+        optimum,
+        data.lead,
+        unpack,
+        exists=exists,
+        along=along,
+        across=across,
+        blocks=problem.blocks,
+    )
     flat = fit.score.reshape(problem.size, -1)
     merged = merge_noise(flat)
     return fit if merged is flat else replace(fit, score=merged.reshape(fit.score.shape))

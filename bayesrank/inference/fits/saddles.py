@@ -27,6 +27,8 @@ _MOST_SADDLES = 10
 _FLAT = 1e-9
 # Share of the largest curvature by which two differ if the data tell their directions apart.
 _ALIKE = 1e-6
+# More parameters would need a Hessian of over 32 MB, and its eigenvectors seconds.
+_MOST_DENSE = 2000
 # Longest coordinate of the way off a saddle point, halved until the objective rises.
 _AWAY = 0.5
 _MOST_HALVINGS = 12
@@ -41,6 +43,10 @@ class CurvedProblem(SmoothProblem, Protocol):
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
+
+    def lowest_direction(self, point: Array) -> tuple[float, Array]:
+        """Return a direction of low curvature at one point, (1, p), without the whole matrix."""
         ...
 
     def held_rows(self, point: Array) -> Array:
@@ -126,6 +132,9 @@ def choose_alike(points: Array, rows: Rows) -> int:
 
 def _ways_up(problem: CurvedProblem, point: Array, only_asymmetric: bool) -> Array | None:
     """Return directions in which a saddle point rises most, (way, p); None if it is none."""
+    if point.shape[1] > _MOST_DENSE:
+        lowest, direction = problem.lowest_direction(point)
+        return direction if lowest < 0.0 else None
     information = problem.information(point)[0]
     held = np.linalg.qr(problem.held_rows(point)[0])[0]
     # As it is along what is not held, and steep across it.

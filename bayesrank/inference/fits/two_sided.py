@@ -195,6 +195,27 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         """Say where the negative Hessian is positive definite, of shape (resample,)."""
         return self._bordered(point, *self._at(point)).definite()
 
+    def lowest_direction(self, point: Array) -> tuple[float, Array]:
+        """Return a direction of low curvature at one point, of shape (1, p), and its curvature.
+
+        That of the block, or of the Schur complement, with the lowest eigenvalue. The direction is
+        not kept to what is held.
+        """
+        curvature, u, v = self._bordered(point, *self._at(point)).lowest_direction()
+        return curvature, joined(u, v)
+
+    def blocks(self, point: Array) -> Bordered:
+        """Return the negative Hessian of one resample in blocks, bordered by what is held."""
+        matrix = self._bordered(point, *self._at(point))
+        couples = matrix.corner[0] != 0.0
+        u, v = self.split(self.held_rows(point)[0].T)
+        return replace(
+            matrix,
+            on_u=np.concatenate([matrix.on_u[:, couples], u[np.newaxis]], axis=1),
+            on_v=np.concatenate([matrix.on_v[:, couples], v[np.newaxis]], axis=1),
+            corner=np.append(matrix.corner[:, couples], np.zeros((1, len(u))), axis=1),
+        )
+
     def held_rows(self, point: Array) -> Array:
         """Return what is held, of shape (1 or resample, p, held)."""
         return self.constraints
