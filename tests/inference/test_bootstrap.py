@@ -89,13 +89,36 @@ def test_identical_systems_are_not_told_apart():
                 assert 0.3 < superiority < 0.7
 
 
+ENDS = {
+    "win_rate": lambda n_systems, _: (0.0, 1.0),
+    "borda": lambda n_systems, n_questions: (0.0, n_questions * (n_systems - 1.0)),
+    "copeland": lambda n_systems, _: (1.0 - n_systems, n_systems - 1.0),
+}
+
+
 @pytest.mark.parametrize(
     ("method", "target"),
     [("borda", "benchmark"), ("copeland", "benchmark"), ("copeland", "population")],
 )
 def test_scores_that_jump_are_recentred_on_the_estimate(method, target):
-    score, draws = draws_of(simulate(), method, target=target, draws=100)
-    np.testing.assert_allclose(draws.mean(axis=0), score, rtol=0, atol=1e-12)
+    data = simulate((7, 60, 6))
+    score, draws = draws_of(data, method, target=target, draws=100)
+    low, high = ENDS[method](*data.shape[:2])
+    inside = (draws.min(axis=0) > low) & (draws.max(axis=0) < high)
+    assert inside.any()
+    np.testing.assert_allclose(draws.mean(axis=0)[inside], score[inside], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 3), (4, 6, 2), (4, 7, 1), (3, 5, 2)], ids=str)
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+@pytest.mark.parametrize("method", ENDS)
+def test_no_draw_leaves_the_range_of_the_score(method, target, shape):
+    if target == "benchmark" and shape[2] == 1:
+        target = "population"
+    outcomes = np.random.default_rng(sum(shape)).integers(0, 2, shape)
+    draws = draws_of(Responses(outcomes), method, target=target, draws=200)[1]
+    low, high = ENDS[method](*shape[:2])
+    assert low - 1e-9 <= draws.min() < draws.max() <= high + 1e-9
 
 
 def test_borda_over_questions_has_the_standard_error_of_a_sum():

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import Battles
 from bayesrank.inference.labels import split_scores
-from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.arguments import extreme_arguments, point_arguments
 from bayesrank.inference.resample.bca import (
     accelerate,
     correct_bias,
@@ -90,15 +90,12 @@ def bootstrap(run: Run) -> Estimate:
         # What varies like other scores are the shares that the systems have of all together.
         return scores / scores.sum(axis=-1, keepdims=True) if run.method.kind == "share" else scores
 
-    draws = _draw(plan, score_of)
+    draws, resampled = _draw(plan, score_of)
     if not run.method.smooth:
         draws = _recentre(plan, score, draws)
     elif run.target == "benchmark" and isinstance(data, Responses):
         centre = draws.mean(axis=(0, 1))
         draws = centre + widening_for_single_trials(data) * (draws - centre)
-        if run.method.graded:
-            worths = data.category_weights if data.scale is None else np.array(data.scale)
-            draws = np.clip(draws, worths.min(), worths.max())
     draws = _correct_skewness(plan, draws, score_of)
     if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
@@ -111,6 +108,8 @@ def bootstrap(run: Run) -> Estimate:
         draws = scale_to_largest(score / score.sum(), draws)
     if plan.step > 0.0:
         draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
+    if run.method.kind in ("smooth", "sum", "majority"):  # shares and ratings have no such range
+        draws = _within_range(plan, draws, resampled, score_of)
     return Estimate(score, draws, point=parameters)
 
 
@@ -150,8 +149,8 @@ def _plan(run: Run, data: Responses | Comparisons, n_systems: int) -> _Plan:
     return _Plan(run, data, step, turns, leaps, not turns and run.method.kind != "rating")
 
 
-def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
-    """Return the scores of resampled data, of shape (chain, draw, system)."""
+def _draw(plan: _Plan, score_of: ScoreOf) -> tuple[Array, Array]:
+    """Return draws of the scores, of shape (chain, draw, system), and the scores of resamples."""
     run = plan.run
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
@@ -186,8 +185,30 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
         again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
-        draws = np.stack(list(chains))
-    return draws if again is None else iterate(draws, again.result())
+        resampled = np.stack(list(chains))
+    draws = resampled if again is None else iterate(resampled, again.result())
+    return draws, resampled
+
+
+def _within_range(plan: _Plan, draws: Array, resampled: Array, score_of: ScoreOf) -> Array:
+    """Return draws no further out than scores that resamples have, or the best and worst of data.
+
+    What widens draws knows no range. The score of a system that won, or lost, all that it was asked
+    is the end of the range of most rankers; of others resamples may lie beyond.
+    """
+    data, kind = plan.data, plan.run.method.data
+    point = point_arguments(data, kind)
+    ends = np.array(
+        [
+            [
+                score_of(extreme_arguments(data, kind, point, each, wins=wins))[each]
+                for wins in (False, True)
+            ]
+            for each in range(draws.shape[-1])
+        ]
+    )
+    low, high = (pick(axis=(0, 1)) for pick in (resampled.min, resampled.max))
+    return np.clip(draws, np.fmin(low, ends.min(axis=1)), np.fmax(high, ends.max(axis=1)))
 
 
 def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
