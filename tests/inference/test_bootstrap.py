@@ -339,3 +339,12 @@ def test_majorities_that_all_questions_agree_on_may_be_turned():
     _, draws = draws_of(Responses(data), "copeland", target="population", draws=200)
     # More than the step between two counts, over which scores are spread in any case.
     assert np.ptp(draws[:, 0]) > 1.05 * METHODS["copeland"].step
+
+
+def test_scores_on_a_scale_stay_inside_it():
+    outcomes = np.random.default_rng(4).choice([1.0, 9.5, 10.0], (3, 5, 2), p=[0.1, 0.2, 0.7])
+    data = Responses(outcomes, scale=(1.0, 10.0))
+    for target in ("benchmark", "population"):
+        draws = draws_of(data, "avg", target=target, draws=200)[1]
+        assert draws.min() >= 1.0
+        assert 9.0 < draws.max() <= 10.0

@@ -106,7 +106,9 @@ def extreme_arguments(
         return (np.where(point[0] < 0, point[0], ahead),)
     if kind == "binary":
         return np.where(ahead[:, np.newaxis], point[1], 0), point[1]
-    worths = cast("Responses", data).category_weights
+    responses = cast("Responses", data)
+    scale = responses.scale
+    worths = responses.category_weights if scale is None else np.array(scale)
     if kind in ("grades", "grouped grades"):
         all_equal = np.where(ahead, worths.max(), worths.min())[:, np.newaxis]
         return np.where(np.isnan(point[0]), np.nan, all_equal), *point[1:]
