@@ -341,10 +341,14 @@ def test_majorities_that_all_questions_agree_on_may_be_turned():
     assert np.ptp(draws[:, 0]) > 1.05 * METHODS["copeland"].step
 
 
-def test_scores_on_a_scale_stay_inside_it():
-    outcomes = np.random.default_rng(4).choice([1.0, 9.5, 10.0], (3, 5, 2), p=[0.1, 0.2, 0.7])
-    data = Responses(outcomes, scale=(1.0, 10.0))
-    for target in ("benchmark", "population"):
-        draws = draws_of(data, "avg", target=target, draws=200)[1]
-        assert draws.min() >= 1.0
-        assert 9.0 < draws.max() <= 10.0
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+def test_draws_of_scores_on_a_scale_are_those_of_their_shares(target):
+    scores = np.random.default_rng(4).choice([1.0, 9.5, 10.0], (3, 5, 2), p=[0.1, 0.2, 0.7])
+    shares = (scores - 1.0) / 9.0
+    drawn = [
+        draws_of(Responses(values, scale=scale), "avg", target=target, draws=200)[1]
+        for values, scale in ((scores, (1.0, 10.0)), (shares, (0.0, 1.0)))
+    ]
+    np.testing.assert_allclose(drawn[0], 1.0 + 9.0 * drawn[1], atol=1e-12)
+    assert drawn[0].min() >= 1.0
+    assert drawn[0].max() <= 10.0

@@ -107,8 +107,8 @@ def extreme_arguments(
     if kind == "binary":
         return np.where(ahead[:, np.newaxis], point[1], 0), point[1]
     responses = cast("Responses", data)
-    scale = responses.scale
-    worths = responses.category_weights if scale is None else np.array(scale)
+    # Grades of scores are shares of the range of their scale.
+    worths = responses.category_weights if responses.scores is None else np.array([0.0, 1.0])
     if kind in ("grades", "grouped grades"):
         all_equal = np.where(ahead, worths.max(), worths.min())[:, np.newaxis]
         return np.where(np.isnan(point[0]), np.nan, all_equal), *point[1:]
