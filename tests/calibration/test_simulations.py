@@ -190,7 +190,8 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
     [
         ("bayes", [{}, {"quantile": 0.1}], 4),
         ("avg", [{}, {}], 4 + 4),
-        # The last are those of the best and the worst data of 8 systems.
+        # The last are the best and the worst data of 4 systems: each variant counts its own, and
+        # the orders of the 8 are shared.
         ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2 + 16),
         (
             "ranked_pairs",

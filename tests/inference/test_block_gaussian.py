@@ -33,7 +33,7 @@ def counts(shape, seed):
 def test_blocks_give_the_steps_and_draws_of_the_whole_matrix(kind, shape, monkeypatch):
     data = counts(shape, 3)
     whole = FITS[kind](*data)
-    monkeypatch.setattr(fits, "_MOST_DENSE", 0)
+    monkeypatch.setattr(fits, "MOST_DENSE", 0)
     blocks = FITS[kind](*data)
     assert whole.gaussian is None
     assert blocks.gaussian is not None

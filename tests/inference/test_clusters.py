@@ -53,7 +53,8 @@ def test_counts_that_never_change_are_spread_over_a_step():
     draws = result["posterior"]["score"].stack(sample=("chain", "draw")).transpose("sample", ...)
     spread = draws - result["ranking"]["score"]
     np.testing.assert_allclose([spread.min(), spread.max()], [-0.5, 0.5], atol=0.01)
-    # The first and the last have every victory and none: their draws are on one side.
+    # The first and the last have every victory and none: their draws are on one
+    # side, and half of a spread even from -1/2 to 1/2 has the mean 1/8.
     np.testing.assert_allclose(spread.mean("sample"), [-0.125, 0.0, 0.125], atol=1e-12)
     # The order of different counts stays as it is.
     np.testing.assert_array_equal(result["ranking"]["prob_best"], [1, 0, 0])

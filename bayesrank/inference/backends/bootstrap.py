@@ -9,7 +9,7 @@ discontinuous: over a population each draw is a mean over several resampled data
 that ratings share is reflected. Where scores jump inside questions and add up over those, their
 spread is that of an iterated bootstrap. Scores that count (majorities, levels, points) are spread
 evenly over the step between two counts, which leaves the order of different counts that do not vary
-as it is.
+as it is. No draw leaves the range of the score, where it has one.
 """
 
 import math

@@ -4,7 +4,7 @@ import numpy as np
 
 from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.two_sided import joined
+from bayesrank.inference.fits.two_sided import joined, parted
 
 # Share of the largest variance below which one is rounding.
 _FLAT = 1e-12
@@ -38,7 +38,7 @@ class BlockGaussian:
             blocks, others, cross = matrix.uu[0], matrix.vv[0], matrix.uv[0]
             border, beside = matrix.on_u[0], matrix.on_v[0]
         n, k = blocks.shape[:2]
-        self._sides, self._shape = (matrix.uu.shape[1:3], matrix.vv.shape[1:3]), others.shape[:2]
+        self._points, self._shape = matrix.uv.shape[1:], others.shape[:2]
         self._kept = kept = others[..., 0].size
         columns = np.concatenate([cross.reshape(n, k, kept), border.transpose(1, 2, 0)], axis=2)
         self._blocks, self._columns = blocks, columns
@@ -55,7 +55,7 @@ class BlockGaussian:
 
     def steps(self, gradients: Array) -> Array:
         """Return the Newton steps that keep what is held, (step, p), for gradients (step, p)."""
-        gu, gv = self._split(gradients)
+        gu, gv = parted(gradients, self._points)
         first, other = (gv, gu) if self._questions_first else (gu, gv)
         alone = np.linalg.solve(self._blocks, first.transpose(1, 2, 0))
         right = -np.tensordot(self._columns, alone, ((0, 1), (0, 1)))
@@ -92,12 +92,6 @@ class BlockGaussian:
         """Return points of the longer side, (block, coordinate, point), and of the other."""
         first, other = first.transpose(2, 0, 1), other.reshape(len(other), *self._shape)
         return joined(other, first) if self._questions_first else joined(first, other)
-
-    def _split(self, points: Array) -> tuple[Array, Array]:
-        """Return systems and questions of points."""
-        (n_systems, a), (n_questions, b) = self._sides
-        u = points[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
-        return u, points[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
 
 
 def _root(covariance: Array) -> Array:

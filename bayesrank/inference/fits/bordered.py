@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from bayesrank.inference.fits.penalty import Array
 
 _LEAST_SHARE = 1e-6
+# Parameters of the largest matrix that is written out in full: 32 MB, and seconds for its
+# eigenvectors.
+MOST_DENSE = 2000
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.block_gaussian import BlockGaussian
-from bayesrank.inference.fits.bordered import Bordered
+from bayesrank.inference.fits.bordered import MOST_DENSE, Bordered
 from bayesrank.inference.fits.newton import Optimum
 
 Array = NDArray[np.float64]
@@ -20,8 +20,6 @@ _ZERO = 1e-9
 # A single matrix from this size on is solved by its triangles: SciPy takes longer to load than
 # smaller ones take.
 _MANY = 200
-# More coordinates are drawn by blocks, where there are any: their matrix would take over 32 MB.
-_MOST_DENSE = 2000
 
 
 class Objective(Protocol):
@@ -161,7 +159,7 @@ class Fit:
             "log_likelihood": lambda: problem.loglik(point).reshape(lead),
             "curvature": curvature,
         }
-        if blocks is not None and not lead and p > _MOST_DENSE:
+        if blocks is not None and not lead and p > MOST_DENSE:
             given["gaussian"] = lambda: _Along(BlockGaussian(blocks(point)), along, across)
         return cls(**(given | others))
 

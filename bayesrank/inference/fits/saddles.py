@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.newton import (
     MAX_DAMPED_ITERATIONS,
     Array,
@@ -27,8 +28,6 @@ _MOST_SADDLES = 10
 _FLAT = 1e-9
 # Share of the largest curvature by which two differ if the data tell their directions apart.
 _ALIKE = 1e-6
-# More parameters would need a Hessian of over 32 MB, and its eigenvectors seconds.
-_MOST_DENSE = 2000
 # Longest coordinate of the way off a saddle point, halved until the objective rises.
 _AWAY = 0.5
 _MOST_HALVINGS = 12
@@ -132,7 +131,7 @@ def choose_alike(points: Array, rows: Rows) -> int:
 
 def _ways_up(problem: CurvedProblem, point: Array, only_asymmetric: bool) -> Array | None:
     """Return directions in which a saddle point rises most, (way, p); None if it is none."""
-    if point.shape[1] > _MOST_DENSE:
+    if point.shape[1] > MOST_DENSE:
         lowest, direction = problem.lowest_direction(point)
         return direction if lowest < 0.0 else None
     information = problem.information(point)[0]

@@ -158,9 +158,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def split(self, point: Array) -> tuple[Array, Array]:
         """Return u and v at a point."""
-        n_systems, a, n_questions, b = self.likelihood.shape
-        u = point[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
-        return u, point[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
+        return parted(point, self.likelihood.shape)
 
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient, of shape (resample,)."""
@@ -334,6 +332,13 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         corner = np.zeros((self.size, extra))
         corner[:, :n_low] = signs
         return on_u, on_v, corner
+
+
+def parted(point: Array, shape: tuple[int, int, int, int]) -> tuple[Array, Array]:
+    """Return u and v at points, (resample, p), for a shape (system, a, question, b)."""
+    n_systems, a, n_questions, b = shape
+    u = point[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
+    return u, point[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
 
 
 def joined(u: Array, v: Array) -> Array:
