@@ -4,7 +4,7 @@ Its rows are in :mod:`bayesrank.catalog_rankers` and :mod:`bayesrank.catalog_lik
 published configurations in :mod:`bayesrank.presets`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,15 @@ from bayesrank.method import Method, Preset
 from bayesrank.presets import PRESETS
 from bayesrank.views import Ballots, Comparisons
 
-__all__ = ["DEFAULT_METHOD", "METHODS", "PRESETS", "default_method", "find_method"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "METHODS",
+    "MODELS_OF_BATTLES",
+    "PRESETS",
+    "default_method",
+    "find_method",
+    "method_with",
+]
 
 # What ranks responses when no method is named.
 DEFAULT_METHOD = "standardized_accuracy"
@@ -26,7 +34,16 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 
-def default_method(data: Any, *, by_group: bool = False) -> str:
+# Models of battles that an option chooses, the first that has it, before any other method.
+MODELS_OF_BATTLES = (
+    "davidson",
+    "cumulative_logit",
+    "hierarchical_comparisons",
+    "dynamic_comparisons",
+)
+
+
+def default_method(data: Any, *, by_group: bool = False, options: Collection[str] = ()) -> str:
     """Return the method that ranks data when none is named.
 
     Parameters
@@ -35,18 +52,56 @@ def default_method(data: Any, *, by_group: bool = False) -> str:
         What is to be ranked.
     by_group : bool, default False
         Whether each group of battles is to be ranked as well, from one posterior.
+    options : collection of str, optional
+        Names of options that the method should have.
 
     Returns
     -------
     str
         Standardised accuracy for responses; for battles a model of ties where there are ties, else
         Bradley-Terry, both with a prior, so that the estimate exists; Plackett-Luce for rankings.
+        Where that has not all of the options, the method that :func:`method_with` finds, if any.
 
     Examples
     --------
     >>> default_method(Comparisons([[0, 2], [1, 0]]))
     'bradley_terry_map'
+    >>> default_method(Comparisons([[0, 2], [1, 0]]), options=["raters"])
+    'cumulative_logit'
     """
+    usual = _usual_method(data, by_group=by_group)
+    if set(options) <= set(find_method(usual)[0].all_options):
+        return usual
+    return method_with(options, MODELS_OF_BATTLES if isinstance(data, Comparisons) else ()) or usual
+
+
+def method_with(options: Collection[str], preferred: Sequence[str] = ()) -> str | None:
+    """Return the method that has all of some options: a preferred one, or the only one.
+
+    Parameters
+    ----------
+    options : collection of str
+        Their names.
+    preferred : sequence of str, optional
+        Methods, of which the first that has them is taken.
+
+    Returns
+    -------
+    str or None
+        None where none has them, or several that are not preferred.
+
+    Examples
+    --------
+    >>> method_with(["raters"]), method_with(["period"]), method_with(["period"], ["glicko"])
+    ('cumulative_logit', None, 'glicko')
+    """
+    having = [name for name, row in METHODS.items() if set(options) <= set(row.all_options)]
+    found = next((name for name in preferred if name in having), None)
+    return having[0] if found is None and len(having) == 1 else found
+
+
+def _usual_method(data: Any, *, by_group: bool) -> str:
+    """Return the method of some kind of data."""
     if isinstance(data, Ballots):
         return "plackett_luce_map"
     if by_group and getattr(data, "group", None) is not None:

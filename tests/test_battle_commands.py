@@ -94,9 +94,34 @@ def test_check_counts_copies_and_says_once_what_was_left_out(run, tmp_path):
     assert found.stderr.count("of a system with itself") == 1
 
 
-def test_options_of_other_methods_are_found(run, ties):
-    said = run("rank", ties, "--raters", "judge", code=2).stderr
-    assert "got --raters: it is an option of --method cumulative_logit" in said
+def test_options_choose_the_model_that_has_them(run, tmp_path):
+    path = tmp_path / "votes.csv"
+    lines = ["model_a,model_b,winner,judge,category,tstamp,length_a,length_b"]
+    for k in range(60):
+        one, other = "abc"[k % 3], "bca"[k % 3]
+        winner = ("model_a", "model_b", "tie")[k * k % 7 % 3]
+        what = f"u{k % 6},{'xy'[k // 3 % 2]},{1.7e9 + k * 86_400},{k % 5},{k % 7}"
+        lines.append(f"{one},{other},{winner},{what}")
+    path.write_text("\n".join(lines))
+    for options, method in (
+        (["--formula", "length"], "davidson"),
+        (["--raters", "judge"], "cumulative_logit"),
+        (["--period=week"], "dynamic_comparisons"),
+        (["--by-group", "--formula", "length"], "hierarchical_comparisons"),
+        (["--bar-prior", "normal(0,1)", "--calibration", "none"], "davidson_outside"),
+        (["--K", "8"], "elo"),
+    ):
+        found = run("rank", path, "--draws", "20", *options)
+        assert f"Method: {method} (chosen by" in found.stderr, options
+        assert f"{method} (back end" in found.stdout
+    plain = run("rank", path, "--draws", "20", "--calibration", "none")
+    assert "davidson (back end" in plain.stdout
+    assert "Method:" not in plain.stderr + run("rank", path, "--method", "elo", "--K", "8").stderr
+
+
+def test_options_of_several_other_methods_are_named(run, ties):
+    said = run("rank", ties, "--tie-policy", "half", code=2).stderr
+    assert "got --tie-policy: it is an option of --method" in said
     assert "an option" not in run("rank", ties, "--nonsense", "1", code=2).stderr
 
 

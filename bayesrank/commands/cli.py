@@ -34,9 +34,7 @@ from bayesrank.commands.console import (
 )
 from bayesrank.commands.convert import convert
 from bayesrank.commands.evaluation import evaluate, plan
-from bayesrank.commands.flags import (
-    MethodCommand,
-)
+from bayesrank.commands.flags import MethodCommand, without_backend_options
 from bayesrank.commands.groups import group_options, print_groups, rank_or_weigh, say_weights
 from bayesrank.commands.methods import methods
 from bayesrank.commands.printing import leaderboard_options, print_leaderboard
@@ -75,7 +73,7 @@ def main() -> None:
     shell_complete=complete_method,
     help="How to rank; `bayesrank methods` lists the names. Its own options are flags as well: "
     f"`bayesrank rank --method NAME --help`.  [default: {DEFAULT_METHOD}; for battles davidson "
-    "where there are ties, else bradley_terry_map]",
+    "where there are ties, else bradley_terry_map, or the model that has the options given]",
 )
 @click.option("--backend", metavar="NAME", help="How to compute it.  [default: the method's first]")
 @click.option(
@@ -150,7 +148,11 @@ def rank(
     # The scale of the outcomes, or that of the scores.
     scale = reading.pop("scale") if reading["scale"] == "elo" else None
     data = read_data(paths, **reading)
-    settings["method"] = settings["method"] or default_method(data, by_group=by_group)
+    if settings["method"] is None:
+        wanted = without_backend_options(options)
+        settings["method"] = default_method(data, by_group=by_group, options=wanted)
+        if wanted:
+            note(f"Method: {settings['method']} (chosen by the data and the options given).")
     say_weights(data, group_weights)
     with progress(f"Ranking by {settings['method']}"):
         tree = rank_or_weigh(data, group_weights, settings | options)

@@ -8,7 +8,7 @@ must be is said by :mod:`bayesrank.options`, on the command line as in Python.
 
 import ast
 import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -16,7 +16,13 @@ import click
 from click.core import ParameterSource
 
 from bayesrank import options as option_types
-from bayesrank.catalog import DEFAULT_METHOD, METHODS, find_method
+from bayesrank.catalog import (
+    DEFAULT_METHOD,
+    METHODS,
+    MODELS_OF_BATTLES,
+    find_method,
+    method_with,
+)
 from bayesrank.commands.flag_messages import PREFIX
 from bayesrank.commands.formulas import plain_text
 from bayesrank.ranking import BACKENDS
@@ -72,10 +78,10 @@ class MethodCommand(InputCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the method, then parse its options together with the command's own."""
-        name = _value_of("--method", args) or DEFAULT_METHOD
+        taken = own_flags(self)
+        name = _value_of("--method", args) or _method_of_flags(args, taken)
         row, preset = find_method(name)
         backend = _value_of("--backend", args) or default_backend(row, preset)
-        taken = own_flags(self)
         own = method_flags(row, preset, taken=taken)
         ctx.meta["bayesrank.method"] = row
         ctx.meta["bayesrank.backend"] = backend
@@ -148,9 +154,39 @@ def own_flags(command: click.Command) -> frozenset[str]:
     return frozenset(flag for param in command.params for flag in param.opts)
 
 
+def _method_of_flags(args: Sequence[str], taken: Collection[str]) -> str:
+    """Return the method that has the flags which neither the command nor a back end has."""
+    given = [each.partition("=")[0] for each in args if each.startswith("--") and each != "--"]
+    wanted = without_backend_options(_parameter(each) for each in given if each not in taken)
+    if wanted <= set(METHODS[DEFAULT_METHOD].all_options):
+        return DEFAULT_METHOD
+    return method_with(wanted, MODELS_OF_BATTLES) or DEFAULT_METHOD
+
+
+def without_backend_options(names: Iterable[str]) -> set[str]:
+    """Return the names of options that no back end has.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of options.
+
+    Returns
+    -------
+    set of str
+    """
+    return set(names).difference(
+        *(inspect.signature(backend).parameters for backend in BACKENDS.values())
+    )
+
+
+def _parameter(flag: str) -> str:
+    return flag.removeprefix("--").removeprefix("no-").replace("-", "_")
+
+
 def _other_method(option: str) -> str:
     """Say which methods have an option."""
-    name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
+    name = _parameter(option)
     having = [row.name for row in METHODS.values() if name in row.all_options]
     return f": it is an option of --method {' or '.join(having)}" if having else ""
 
