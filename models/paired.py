@@ -308,7 +308,7 @@ def rao_kupper(
 def _met(comparisons: Comparisons, formula: str | None) -> Observed:
     """Return the results of pairs, or of battles, of which there must be some."""
     observed = Observed.of(comparisons, formula)
-    if not observed.first.size:
+    if not observed.results.any():
         raise DataError("comparisons must hold one at least; got none")
     return observed
 

@@ -1,15 +1,18 @@
 """Existence of maximum-likelihood estimates, against hand cases and the fits themselves."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
+from bayesrank import METHODS, Battles, Comparisons, rank
 from bayesrank.connectivity import strongly_connected
-from bayesrank.errors import NoFiniteEstimate
+from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits.existence import check_items, check_tie_model, check_wins
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry, davidson, rao_kupper
+from bayesrank.method import load_function
 
 NAMES = ["ada", "bob", "cyd", "dan"]
 FIXED = {"method": "rao_kupper", "systems": NAMES[:3]}
@@ -181,3 +184,51 @@ def test_long_lists_of_names_are_cut():
     systems = [f"s{position}" for position in range(20)]
     with pytest.raises(NoFiniteEstimate, match=r"'s0', 's1', 's2', 's3', 's4' and 5 more never"):
         check_wins(wins, systems=systems, method="bradley_terry")
+
+
+def _battles(results: list[str], weight: float = 1.0) -> Battles:
+    n = len(results)
+    return Battles(
+        ["a", "b"] * (n // 2),
+        ["b", "c"] * (n // 2),
+        results,
+        weight=[weight] * n,
+        group=["code", "prose"] * (n // 2),
+        time=[40 * 86_400.0 * number for number in range(n)],
+        covariates={"length": [float(number % 3) for number in range(n)]},
+    )
+
+
+TOLD = {
+    "none": Comparisons(np.zeros((3, 3))),
+    "no weight": _battles(["A>B", "B>A", "tie", "A>B"], weight=0.0),
+    "only ties": _battles(["tie"] * 4),
+    "both bad": _battles(["both_bad"] * 4),
+}
+OPTIONS = [{}, {"formula": "length"}, {"likelihood": "bradley_terry"}, {"ties": "half"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "options"),
+    [
+        (name, case, options)
+        for name, row in METHODS.items()
+        if row.kernel and row.data == "comparisons"
+        for options in OPTIONS
+        if set(options) <= set(row.options)
+        for case in TOLD
+        if not options or case not in ("none", "both bad")  # counts have no covariates
+    ],
+)
+def test_kernels_refuse_what_factories_refuse(name, case, options):
+    factory, data = load_function(METHODS[name].factory_path), TOLD[case]
+    try:
+        factory(data, **options)
+    except DataError as error:
+        with pytest.raises(DataError, match=re.escape(str(error).split(":")[0])):
+            rank(data, name, backend="map", prior="normal(0, 1)", draws=0, **options)
+    else:
+        found = rank(data, name, backend="map", prior="normal(0, 1)", draws=0, **options)
+        score = found["ranking"].to_dataset()["score"].to_numpy()
+        assert np.isfinite(score).all()
+        assert not np.signbit(score[score == 0.0]).any()

@@ -57,7 +57,7 @@ def interchangeable(
     # Sorting finds equal totals in L log L; most data have few.
     ordered = np.sort(totals, axis=-1)
     slack = _ROUNDING * np.maximum(ordered[:, -1:], -ordered[:, :1])
-    if not (ordered[:, 1:] - ordered[:, :-1] <= slack).any():
+    if not np.count_nonzero(ordered[:, 1:] - ordered[:, :-1] <= slack):
         return None
     same = np.abs(totals[:, :, np.newaxis] - totals[:, np.newaxis]) <= slack[:, :, np.newaxis]
     if rows is not None:
@@ -93,11 +93,11 @@ def merge_noise(scores: Array) -> Array:
     """
     ordered = np.sort(scores, axis=-1)
     gaps = ordered[:, 1:] - ordered[:, :-1]
-    noisy = ((gaps > 0.0) & (gaps <= _RESOLUTION)).any(axis=-1)
-    if not noisy.any():
+    noisy = (gaps > 0.0) & (gaps <= _RESOLUTION)
+    if not np.count_nonzero(noisy):
         return scores
     merged = scores.copy()
-    for row in np.flatnonzero(noisy):
+    for row in np.flatnonzero(noisy.any(axis=-1)):
         starts = np.append(True, gaps[row] > _RESOLUTION)
         merged[row, np.argsort(scores[row])] = ordered[row, starts][starts.cumsum() - 1]
     return merged

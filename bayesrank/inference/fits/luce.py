@@ -196,7 +196,7 @@ def fit_bradley_terry_luce(
         problem,
         first_scores(points, points + problem.choices()[1]),
         () if weights is None else np.shape(weights)[:-1],
-        totals=points + problem.prior.pull(),
+        totals=points + problem.prior.pull,
         rows=np.broadcast_to(columns, (len(points), *columns.shape)),
         exists=exists,
     )
@@ -292,7 +292,7 @@ def fit_davidson_luce(shares: ArrayLike, n_sets: ArrayLike, **prior: Any) -> Fit
         problem,
         _first_sets(problem),
         np.shape(shares)[:-1],
-        totals=problem.shares + problem.prior.pull(),
+        totals=problem.shares + problem.prior.pull,
         exists=lambda point: ~problem.is_flat(point),
     )
 

@@ -214,14 +214,14 @@ def _in_pieces(
     scale = problem.scale(point)
     gradient_norm = np.abs(problem.gradient(point)).max(axis=-1) / (scale + (scale == 0.0))
     rough = settled & (gradient_norm > GRADIENT_TOLERANCE)
-    if error_tolerance == ERROR_TOLERANCE and rough.any():
+    settled &= gradient_norm <= GRADIENT_TOLERANCE
+    if error_tolerance == ERROR_TOLERANCE and np.count_nonzero(rough):
         # From a point of symmetry the first steps shrink faster than later ones: go on.
         rows = np.flatnonzero(rough)
         more = _in_pieces(problem.take(rows), point[rows], safeguard, max_iterations, 0.0)
         point[rows], settled[rows] = more.point, more.converged
         iterations[rows] += more.iterations
         gradient_norm[rows] = more.gradient_norm
-    settled &= gradient_norm <= GRADIENT_TOLERANCE
     return Optimum(point, settled, iterations, gradient_norm)
 
 
@@ -237,14 +237,18 @@ def _iterate(
     ends, settled = np.empty_like(point), np.zeros(size, dtype=bool)
     iterations = np.full(size, max_iterations)
     # Of those that are still on their way:
-    rows, before, longest = np.arange(size), np.zeros(size), 0.0
+    rows, before, shortest, longest = np.arange(size), np.zeros(size), 0.0, 0.0
     guard = safeguard(problem, point)
     for iteration in range(1, max_iterations + 1):
         point, moved, whole, gained = guard.step(problem, point)
-        least, limit = float(moved.min()), error_tolerance * longest**2
-        if whole is None and least > _LAST_STEP and least**3 > limit:  # not when NaN
-            before, longest = moved, float(moved.max())
-            continue
+        least, most = float(moved.min()), float(moved.max())
+        if whole is None:  # comparisons are false for NaN
+            if least > _LAST_STEP and least**3 > error_tolerance * longest**2:  # for none
+                before, shortest, longest = moved, least, most
+                continue
+            over = most <= _LAST_STEP or most**3 <= error_tolerance * shortest**2  # for all
+            if over and len(moved) == size:
+                return point, np.ones(size, dtype=bool), np.full(size, iteration)
         last = (moved <= _LAST_STEP) | (moved * moved * moved <= error_tolerance * before * before)
         # The step after a shortened one says nothing about the rate of convergence.
         before, done = moved, last
@@ -260,7 +264,7 @@ def _iterate(
                 return ends, settled, iterations
             rows, problem, point, before = rows[left], problem.take(left), point[left], before[left]
             guard.keep(left)
-        longest = float(before.max())
+        shortest, longest = float(before.min()), float(before.max())
     ends[rows] = point
     return ends, settled, iterations
 
@@ -277,7 +281,7 @@ class _TrustRegion:
     def step(self, problem: ConcaveProblem, point: Array) -> _Step:
         """Take a safe step."""
         step = problem.newton(point)
-        moved = np.abs(step).max(axis=-1)
+        moved = np.maximum.reduce(np.abs(step), axis=-1)
         if moved.max() <= _SMALL_STEP:  # not when NaN
             return _Step(point + step, moved)
         reach = problem.reach(point, step)

@@ -56,20 +56,24 @@ class PairCounts(ZeroSumScores):
         return self.size**2
 
     @cached_property
+    def one_side(self) -> Array:
+        """Points of each against each, half of one for a tie that counts."""
+        return self.won + self.tied
+
+    @cached_property
     def n_pairs(self) -> Array:
         """Comparisons per pair, of shape (resample, system, opponent)."""
-        one_side = self.won + self.tied
-        return one_side + one_side.transpose(0, 2, 1)
+        return self.one_side + self.one_side.transpose(0, 2, 1)
 
     @cached_property
     def played(self) -> Array:
         """Comparisons of each system, of shape (resample, system)."""
-        return self.n_pairs.sum(axis=-1)
+        return np.add.reduce(self.n_pairs, axis=-1)
 
     @cached_property
     def points(self) -> Array:
-        """Points of each system, half of one for a tie that counts, of shape (resample, system)."""
-        return (self.won + self.tied).sum(axis=-1)
+        """Points of each system, of shape (resample, system)."""
+        return np.add.reduce(self.one_side, axis=-1)
 
     def scale(self, point: Array) -> Array:
         """Return the largest number of comparisons of a system, plus the prior's precision."""
@@ -131,7 +135,7 @@ class PairCounts(ZeroSumScores):
 
     def exists(self, point: Array) -> NDArray[np.bool_]:
         """Say where the optimum is finite without a prior, of shape (resample,)."""
-        found = strongly_connected(self.won + self.tied > 0.0)
+        found = strongly_connected(self.one_side > 0.0)
         if point.shape[-1] == self.size:
             return found
         found &= ~np.isposinf(point[:, -1])
@@ -183,7 +187,7 @@ def fit_pairs(
     True
     """
     problem = pair_counts(likelihood, wins, ties, **priors)
-    totals, tables, pull = problem.points, problem.n_pairs, problem.prior.pull()
+    totals, tables, pull = problem.points, problem.n_pairs, problem.prior.pull
     if likelihood.points_suffice:
         totals = totals + pull
     else:
@@ -218,13 +222,14 @@ def name_parameters(
 def _start_of(problem: PairCounts) -> Array:
     """Return where to begin, of shape (resample, p)."""
     likelihood, points, played = problem.likelihood, problem.points, problem.played
-    ties = 2.0 * problem.tied.sum(axis=-1)
-    if likelihood.log_tie is not None:
-        # A narrow threshold: scores are those of not having lost.
-        points, played = points + 0.5 * ties, played + ties
-    scores = first_scores(points, played)
     if likelihood.start is None:
+        if likelihood.log_tie is not None:
+            # A narrow threshold: scores are those of not having lost.
+            tied = problem.tied.sum(axis=-1)
+            points, played = points + tied, played + 2.0 * tied
+        scores = first_scores(points, played)
         return scores * (likelihood.unit * _strength_of_log_odds(scores))
+    scores, ties = first_scores(points, played), 2.0 * problem.tied.sum(axis=-1)
     n_sides = played.sum(axis=-1)
     share = ties.sum(axis=-1) / np.where(n_sides > 0.0, n_sides, 1.0)
     factor, tie = likelihood.begin(share, proper=problem.tie_precision > 0.0)
@@ -239,5 +244,5 @@ def _strength_of_log_odds(log_odds: Array) -> Array:
     save a step of Newton's method.
     """
     size = log_odds.shape[-1]
-    spread = (log_odds**2).sum(axis=-1, keepdims=True) / size
+    spread = np.vecdot(log_odds, log_odds)[:, np.newaxis] / size
     return (1.0 - 1.0 / size) * (1.0 + spread / 60.0)

@@ -239,9 +239,9 @@ class PairRows(ZeroSumScores):
     def fit_at(self, optimum: Optimum, kind: type[Fit] = Fit, **others: Any) -> Fit:
         """Describe an optimum, by a fit of some kind with other attributes as in :class:`Fit`.
 
-        Scores that differ by the noise of the fit become equal.
+        Scores that differ by the noise of the fit become equal, and zeros positive.
         """
-        optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size])
+        optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size]) + 0.0
         given: dict[str, Any] = {
             "unpack": partial(
                 name_parameters,

@@ -84,19 +84,21 @@ class PairLikelihood:
         ValueError
             If a fixed tie parameter leaves no room for ties.
         """
-        won, tied = np.asarray(wins, dtype=np.float64), 0.5 * np.asarray(ties, dtype=np.float64)
-        if won.shape != tied.shape:
-            won, tied = np.broadcast_arrays(won, tied)
+        won = np.asarray(wins, dtype=np.float64)
+        tables = won.reshape(-1, *won.shape[-2:])
+        if self.ties == "ignore":
+            return tables, np.zeros((1, 1, 1))
+        tied = np.asarray(ties, dtype=np.float64)
+        if tied.shape != won.shape:
+            tied = np.broadcast_to(tied, won.shape)
+        tied = 0.5 * tied.reshape(tables.shape)
+        if self.ties == "half":
+            return tables + tied, np.zeros((1, 1, 1))
         if self.log_tie == 0.0 and tied.any():
             raise ValueError(
                 "tie_strength must be greater than 1 when the comparisons contain ties; got 1"
             )
-        if self.ties == "half":
-            won = won + tied
-        won = won.reshape(-1, *won.shape[-2:])
-        if self.ties != "outcome":
-            return won, np.zeros((1, 1, 1))
-        return won, tied.reshape(won.shape)
+        return tables, tied
 
     def arguments(self, point: Array, size: int) -> tuple[Array, Tie]:
         """Return by how much each system is ahead of each other, and the tie parameter."""

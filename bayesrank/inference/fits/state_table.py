@@ -110,6 +110,9 @@ def _fit(
     covariate_prior: PriorLike,
 ) -> Fit | None:
     """Fit a likelihood of battles whose priors are all normal, None for others."""
+    told = data.wins if likelihood == "bradley_terry" else data.totals
+    if not told.any():
+        return None  # the factory says what is wrong
     quadratic, ties = prior.quadratic(), as_prior(tie_prior, "tie_prior").quadratic()
     steps = as_prior(step_prior).quadratic()
     effects = as_prior(covariate_prior, "covariate_prior").quadratic()

@@ -71,6 +71,8 @@ def davidson(
     data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)", **formula: Any
 ) -> Fit | None:
     """Fit Davidson's model with normal or flat priors."""
+    if not data.totals.any():
+        return None  # the factory says what is wrong
     return _fit_pairs(pairs.davidson(), data, prior, tie_prior, **formula)
 
 
@@ -84,7 +86,7 @@ def rao_kupper(
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
     threshold = as_prior(threshold_prior).quadratic()
-    if threshold is None or threshold[0] != 0.0:
+    if threshold is None or threshold[0] != 0.0 or not data.totals.any():
         return None
     likelihood = pairs.rao_kupper(tie_strength=tie_strength)
     return _fit_pairs(likelihood, data, prior, threshold_prior, **formula)

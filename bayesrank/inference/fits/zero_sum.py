@@ -33,33 +33,41 @@ class NormalScores:
     @classmethod
     def of(cls, mean: ArrayLike, precision: ArrayLike, lead: tuple[int, ...], size: int) -> Self:
         """Check a prior and spread it over flattened resamples."""
-        means = flattened(np.asarray(mean, dtype=np.float64), (*lead, size)).reshape(-1, size)
-        if means.any():
-            means = centred(means)
-        return cls(means, flattened(checked_precision("prior_precision", precision), lead))
+        precisions = flattened(checked_precision("prior_precision", precision), lead)
+        means = np.asarray(mean, dtype=np.float64)
+        if means.ndim == 0:  # one mean of all is none
+            return cls(np.zeros((len(precisions), size)), precisions)
+        return cls(centred(flattened(means, (*lead, size)).reshape(-1, size)), precisions)
 
     @cached_property
     def given(self) -> bool:
         """Whether any resample has a prior."""
-        return bool(self.precision.any())
+        return np.count_nonzero(self.precision) > 0
 
     @cached_property
     def flat(self) -> NDArray[np.bool_] | None:
         """Which resamples have none, of shape (resample, 1); None if no one."""
-        flat = self.precision[:, np.newaxis] == 0.0
-        return flat if flat.any() else None
+        if np.count_nonzero(self.precision) == len(self.precision):
+            return None
+        return self.precision[:, np.newaxis] == 0.0
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the priors of some resamples."""
         return type(self)(self.mean[index], self.precision[index])
 
+    @cached_property
+    def weight(self) -> Array:
+        """The precisions as a column."""
+        return self.precision[:, np.newaxis]
+
+    @cached_property
     def pull(self) -> Array:
-        """Return what the prior adds to the coefficients of the scores."""
-        return self.precision[:, np.newaxis] * self.mean
+        """What the prior adds to the coefficients of the scores, of shape (resample, system)."""
+        return self.weight * self.mean
 
     def gradient(self, scores: Array) -> Array:
         """Return the gradient of the log-density, of shape (resample, system)."""
-        return self.precision[:, np.newaxis] * (self.mean - scores)
+        return self.pull - self.weight * scores
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class ZeroSumScores(ABC):
 
     prior: NormalScores
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of systems."""
         return self.prior.mean.shape[-1]
@@ -152,9 +160,8 @@ def fit_scores(
     optimum = maximise(problem, start)
     point, size = optimum.point, problem.size
     point[:, :size] = centred(settle_ties(point[:, :size], totals, pairs, rows=rows))
-    found = problem.prior.precision > 0.0
-    if not found.all():
-        found = found | exists(point)
+    flat = problem.prior.flat
+    found = True if flat is None else ~flat[:, 0] | exists(point)
     return Fit.at(problem, optimum, lead, unpack, exists=found, **others)
 
 
@@ -165,7 +172,7 @@ def first_scores(points: Array, played: Array) -> Array:
 
 def centred(scores: Array) -> Array:
     """Return scores less their mean."""
-    return scores - scores.sum(axis=-1, keepdims=True) / scores.shape[-1]
+    return scores - np.add.reduce(scores, axis=-1, keepdims=True) / scores.shape[-1]
 
 
 def diagonals(matrices: Array) -> Array:
