@@ -14,6 +14,7 @@ RANKERS = (
         ("hariri2025dont",),
         use="To report the observed accuracy as it is; missing outcomes are not allowed for.",
         graded=True,
+        range="grades",
     ),
     Method(
         "bayes",
@@ -132,6 +133,7 @@ RANKERS = (
         use="To give more weight to questions that few systems solve.",
         weighs_questions=True,
         graded=True,
+        range="grades",
     ),
     Method(
         "thompson",
@@ -153,6 +155,7 @@ RANKERS = (
         use="To rank on each question and add the ranks up; the size of differences plays no part.",
         kind="sum",
         step=1.0,
+        range="points",
     ),
     Method(
         "copeland",
@@ -164,6 +167,7 @@ RANKERS = (
         use="To count majorities over questions, whatever their margins.",
         kind="majority",
         step=1.0,
+        range="balance",
     ),
     Method(
         "win_rate",
@@ -174,6 +178,7 @@ RANKERS = (
         ("hariri2026ranking",),
         use="For a score that reads as a share of comparisons won.",
         kind="sum",
+        range="shares",
         battles=Method(
             "win_rate",
             "voting",
@@ -181,6 +186,7 @@ RANKERS = (
             "pairs",
             _NUMPY,
             ("hariri2026ranking",),
+            range="shares",
         ),
     ),
     Method(
@@ -193,6 +199,7 @@ RANKERS = (
         use="To find the system whose worst pairwise defeat is the smallest.",
         kind="majority",
         step=1.0,
+        range="losses",
     ),
     Method(
         "schulze",
@@ -204,6 +211,7 @@ RANKERS = (
         use="For a Condorcet rule that decides cycles by strongest paths; copies change nothing.",
         kind="majority",
         step=1.0,
+        range="levels",
     ),
     Method(
         "ranked_pairs",
@@ -215,6 +223,7 @@ RANKERS = (
         use="For a Condorcet rule that keeps the largest majorities where there are cycles.",
         kind="majority",
         step=1.0,
+        range="levels",
     ),
     Method(
         "kemeny_young",
@@ -226,6 +235,7 @@ RANKERS = (
         use="For the order with the fewest disagreements; exact, so slow for many systems.",
         kind="majority",
         step=1.0,
+        range="levels",
     ),
     Method(
         "nanson",
@@ -237,6 +247,7 @@ RANKERS = (
         use="For Borda in rounds, in which a Condorcet winner always survives.",
         kind="majority",
         step=1.0,
+        range="rounds",
     ),
     Method(
         "baldwin",
@@ -248,6 +259,7 @@ RANKERS = (
         use="For Borda in rounds that eliminate the lowest system each time.",
         kind="majority",
         step=1.0,
+        range="rounds",
     ),
     Method(
         "majority_judgment",
@@ -259,6 +271,7 @@ RANKERS = (
         use="For ordinal grades, of which the median has a meaning and the mean has none.",
         kind="majority",
         step=1.0,
+        range="levels",
     ),
     Method(
         "elo",
@@ -325,6 +338,7 @@ RANKERS = (
         _NUMPY,
         ("page1999pagerank",),
         use="To let a win over a strong system count more than one over a weak system.",
+        range="shares",
     ),
     Method(
         "rank_centrality",
@@ -334,6 +348,7 @@ RANKERS = (
         _NUMPY,
         ("negahban2017rank",),
         use="For Bradley-Terry strengths from a random walk, without optimisation.",
+        range="shares",
     ),
     Method(
         "alpharank",
@@ -343,6 +358,7 @@ RANKERS = (
         _NUMPY,
         ("omidshafiei2019alpha",),
         use="For games in which A beats B, B beats C and C beats A.",
+        range="shares",
     ),
     Method(
         "spectral",
@@ -352,6 +368,7 @@ RANKERS = (
         _NUMPY,
         ("keener1993perron",),
         use="To weigh each win by the strength of the loser.",
+        range="shares",
     ),
     Method(
         "serial_rank",
@@ -363,6 +380,7 @@ RANKERS = (
         use="For comparisons with errors: systems with similar records are neighbours.",
         kind="majority",
         step="bayesrank.methods.eigen:serial_rank_step",
+        range="unit vector",
     ),
     Method(
         "nash",
@@ -373,6 +391,7 @@ RANKERS = (
         ("balduzzi2018reevaluating",),
         use="For games with cycles: the score against opponents who play optimally.",
         although="It jumps where the equilibrium changes hands; weights keep its coverage.",
+        range="payoffs",
     ),
     Method(
         "colley",
@@ -411,6 +430,7 @@ RANKERS = (
         _NUMPY,
         ("rankllm",),
         use="For plain counts of errors as scores and difficulties, as a baseline of rankllm.",
+        range="losses",
     ),
     Method(
         "difficulty_weighted_accuracy",
@@ -421,5 +441,6 @@ RANKERS = (
         ("rankllm",),
         use="To give more weight to the harder ones of several data sets.",
         graded=True,
+        range="grades",
     ),
 )

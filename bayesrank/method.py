@@ -35,6 +35,19 @@ DataKind = Literal[
 
 ScoreKind = Literal["smooth", "share", "sum", "majority", "rating"]
 
+ScoreRange = Literal[
+    "",
+    "grades",
+    "shares",
+    "levels",
+    "rounds",
+    "balance",
+    "points",
+    "losses",
+    "payoffs",
+    "unit vector",
+]
+
 # Keyword-only parameters that rank() takes itself, so they are not options of a method.
 _RUN_PARAMETERS = frozenset({"prior", "random_seed"})
 
@@ -106,6 +119,12 @@ class Method:
     step : float or str
         Step between two values of a score that counts points, majorities or levels; 0 for scores
         that take any value. Or ``module:function`` from options and number of systems to it.
+    range : str
+        What the score of a ranker is, which says between which ends it lies whatever the data:
+        a mean grade, a share of 1, a level from 1 to the number of systems, rounds that it survives
+        or opponents beaten less opponents lost to, points of every question from every opponent,
+        losses of questions, a payoff, or a place on a vector of norm one. Empty if it has no such
+        range.
     weighs_questions : bool
         Whether the answers to a question decide how much it counts, so that few may decide.
     graded : bool
@@ -139,6 +158,7 @@ class Method:
     kind: ScoreKind = "smooth"
     although: str = ""
     step: float | str = 0.0
+    range: ScoreRange = ""
     weighs_questions: bool = False
     graded: bool = False
     shrunk: bool = False

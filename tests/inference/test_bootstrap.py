@@ -94,12 +94,20 @@ ENDS = {
     "win_rate": lambda n_systems, _: (0.0, 1.0),
     "borda": lambda n_systems, n_questions: (0.0, n_questions * (n_systems - 1.0)),
     "copeland": lambda n_systems, _: (1.0 - n_systems, n_systems - 1.0),
+    "schulze": lambda n_systems, _: (1.0, n_systems),
+    "nanson": lambda n_systems, _: (0.0, n_systems - 1.0),
 }
 
 
 @pytest.mark.parametrize(
     ("method", "target"),
-    [("borda", "benchmark"), ("copeland", "benchmark"), ("copeland", "population")],
+    [
+        ("borda", "benchmark"),
+        ("copeland", "benchmark"),
+        ("copeland", "population"),
+        ("schulze", "population"),
+        ("nanson", "population"),
+    ],
 )
 def test_scores_that_jump_are_recentred_on_the_estimate(method, target):
     data = simulate((7, 60, 6))

@@ -16,9 +16,11 @@ import xarray as xr
 
 from bayesrank import METHODS, Battles, Comparisons, Responses, leaderboard, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, NoFiniteEstimate
+from bayesrank.inference.exchangeable import tie_exchangeable
 from bayesrank.method import Method
 from bayesrank.ranking import Target
 from bayesrank.views import Ballots
+from tests.inference.score_ranges import range_of
 
 Data = Responses | Comparisons | Ballots
 
@@ -40,11 +42,13 @@ class Call(NamedTuple):
     method: str
     backend: str
     target: Target | None
+    unit: str | None
     options: dict[str, Any]
 
     def __str__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-        return f"{self.method}/{self.backend}/{self.target}({options}) of {self.data!r}"
+        where = f"{self.method}/{self.backend}/{self.target}/{self.unit}"
+        return f"{where}({options}) of {self.data!r}"
 
 
 def random_data(rng: np.random.Generator) -> Data:
@@ -88,7 +92,10 @@ def random_responses(size: int, rng: np.random.Generator) -> Responses:
     if form == "same":
         outcomes[-1] = outcomes[0]
     elif form == "scores":
-        outcomes = np.round(rng.random(shape), 2)
+        outcomes, scale = np.round(rng.random(shape), 2), rng.choice(["unit", "percent", "signed"])
+        if scale != "unit":
+            low, high = options["scale"] = {"percent": (0.0, 100.0), "signed": (-1.0, 3.0)}[scale]
+            outcomes = low + (high - low) * outcomes
     elif form == "categories":
         outcomes, options["weights"] = rng.integers(0, 3, shape).astype(float), (0.0, 0.3, 1.0)
     holes = rng.choice(["none", "cells", "trials", "systems"], p=[0.5, 0.2, 0.15, 0.15])
@@ -126,16 +133,20 @@ def random_options(row: Method, rng: np.random.Generator) -> dict[str, Any]:
 def calls(data: Data, backends: frozenset[str], rng: np.random.Generator) -> Iterator[Call]:
     """Yield calls of all methods and back ends on some data."""
     targets: tuple[Target | None, ...] = (None,)
+    units = [None, None, *data.units, "judge,prompt"] if isinstance(data, Battles) else [None]
     if isinstance(data, Responses):
-        targets = ("benchmark", "population")
+        targets, units = ("benchmark", "population"), [None, None, "run"]
     for name, row in METHODS.items():
         form = row.forms[-1] if isinstance(data, Comparisons) else row
         for backend in sorted(backends.intersection(form.backends)):
             for target in targets:
-                yield Call(data, name, backend, target, random_options(form, rng))
+                unit = units[rng.integers(len(units))]
+                if unit == "run" and target == "population":
+                    unit = "run,question"
+                yield Call(data, name, backend, target, unit, random_options(form, rng))
 
 
-def ranked(call: Call) -> xr.DataTree | str:
+def ranked(call: Call, draws: int = 40) -> xr.DataTree | str:
     """Return the result, or the documented error as text."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -147,7 +158,8 @@ def ranked(call: Call) -> xr.DataTree | str:
                 call.method,
                 backend=call.backend,
                 target=call.target,
-                draws=40,
+                unit=call.unit,
+                draws=draws,
                 random_seed=3,
                 **call.options,
             )
@@ -168,7 +180,8 @@ def findings(call: Call) -> list[str]:
         return [f"{type(error).__name__}: {error}"]
     if isinstance(result, str):
         return [] if again == result else ["same seed, another error"]
-    found = [*_of_scores(result), *_of_ranks(result), *_of_systems(result, call.data)]
+    found = [*_of_scores(result, call), *_of_ranks(result), *_of_systems(result, call.data)]
+    found += _of_labels(result, call)
     posterior = result["posterior"].to_dataset()
     if isinstance(again, str) or not again["posterior"].to_dataset().equals(posterior):
         found.append("same seed, other draws")
@@ -178,7 +191,7 @@ def findings(call: Call) -> list[str]:
     return found
 
 
-def _of_scores(result: xr.DataTree) -> list[str]:
+def _of_scores(result: xr.DataTree, call: Call) -> list[str]:
     table = result["ranking"].to_dataset()
     score, lower, upper, bound = (
         table[column].values for column in ("score", "score_lower", "score_upper", "lcb")
@@ -190,19 +203,19 @@ def _of_scores(result: xr.DataTree) -> list[str]:
         found.append("not finite")
     if not ((lower <= score + slack) & (score - slack <= upper)).all():
         found.append("score outside its interval")
-    if not (draws.min(axis=(0, 1)) - slack <= bound).all():
-        found.append("bound below all draws")
-    # Certain by definition: the score of a system alone, the largest of percentages of the largest,
-    # a place among systems that no draw changes.
-    graded = METHODS[result.attrs["method"]].graded
-    certain = (draws == draws.round()).all(axis=(0, 1)) & (not graded) | (len(score) == 1)
-    certain |= (score == 0.5) & (result.attrs["method"] in MAY_STAY)
+    if not ((draws.min(axis=(0, 1)) - slack <= bound) & (bound <= upper + slack)).all():
+        found.append("bound below all draws, or above the interval")
+    low, high = range_of(result.attrs, call.data, len(score))
+    for name, values in (("draws", draws), ("interval", np.stack([lower, upper, bound]))):
+        if not ((values >= low - slack) & (values <= high + slack)).all():
+            found.append(f"{name} outside the range of the score")
+    # Certain by definition: the score of a system alone, and the largest of percentages of it.
+    certain = np.full(len(score), len(score) == 1 or low == high)
+    if METHODS[call.method].kind == "share":
+        certain |= (draws == 100.0).all(axis=(0, 1))
+    certain |= (score == 0.5) & (call.method in MAY_STAY)
     if not ((np.ptp(draws, axis=(0, 1)) > 0.0) | certain).all():
         found.append("zero width")
-    if graded and not result.attrs["scale"].startswith("["):
-        ends = (-slack, 1.0 + slack)
-        if not ((draws >= ends[0]) & (draws <= ends[1])).all():
-            found.append("outside the range of grades")
     return found
 
 
@@ -232,17 +245,61 @@ def _of_systems(result: xr.DataTree, data: Data) -> list[str]:
         found.append("systems are missing")
     if list(board.loc[board["rank"].isna(), "system"]) != unranked:
         found.append("unranked systems have ranks")
-    # Without `tie_aware` one of several best orders is taken.
-    if isinstance(data, Responses) and '"tie_aware": false' not in result.attrs["options"]:
-        rank_of = board.set_index("system")["rank"].to_dict()
-        _, same = np.unique(np.nan_to_num(data.values, nan=-7.0), axis=0, return_inverse=True)
-        for group in range(same.max() + 1):
-            alike = [
-                name for name, one in zip(data.systems, same.ravel(), strict=True) if one == group
-            ]
-            if len({str(rank_of[name]) for name in alike}) > 1:
-                found.append("identical systems are not tied")
+    # Ratings hang on the order of battles, which counts do not tell.
+    if _has_orders_of_its_own(result) or isinstance(data, Battles):
+        return found
+    rank_of = board.set_index("system")["rank"].fillna(0.0).reindex(data.systems).to_numpy()
+    if not np.array_equal(tie_exchangeable(rank_of, data), rank_of):
+        found.append("identical systems are not tied")
     return found
+
+
+def _has_orders_of_its_own(result: xr.DataTree) -> bool:
+    """Return whether one of several best orders is taken."""
+    return '"tie_aware": false' in result.attrs["options"]
+
+
+def _of_labels(result: xr.DataTree, call: Call) -> list[str]:
+    """Compare with the same data whose systems, questions and trials have other places."""
+    if _has_orders_of_its_own(result) or not bool(
+        result.get("sample_stats/converged", xr.DataArray(True)).all()
+    ):
+        return []
+    row = METHODS[call.method]
+    in_order = row.kind == "rating" or "assume_time_axis" in row.options
+    moved = relabelled(call.data, np.random.default_rng(5), in_order=in_order)
+    other = ranked(call._replace(data=moved), draws=0)
+    if isinstance(other, str):
+        return ["other labels, an error"]
+    score, again = (each["ranking"].to_dataset()["score"].to_series() for each in (result, other))
+    again = again.reindex(score.index)
+    if not np.allclose(score, again, rtol=1e-6, atol=1e-6):
+        return [f"other labels, other scores: by {np.abs(score - again).max():.2g}"]
+    return []
+
+
+def relabelled(data: Data, rng: np.random.Generator, *, in_order: bool) -> Data:
+    """Return data with systems in another order, and questions and trials where they have none."""
+    places = rng.permutation(len(data.systems))
+    systems = tuple(data.systems[place] for place in places)
+    if isinstance(data, Ballots):
+        return Ballots(data.grades[places], systems)
+    if isinstance(data, Battles):
+        return data.take(np.arange(len(data.first)), systems)
+    if isinstance(data, Comparisons):
+        square = np.ix_(places, places)
+        return Comparisons(data.wins[square], data.ties[square], systems=systems)
+    questions, trials = (
+        np.arange(size) if in_order else rng.permutation(size) for size in data.shape[1:]
+    )
+    return Responses(
+        data.values[np.ix_(places, questions, trials)],
+        systems=systems,
+        questions=[data.questions[place] for place in questions],
+        groups=None if data.groups is None else [data.groups[place] for place in questions],
+        paired=data.paired,
+        **data.declared,
+    )
 
 
 def check(seed: list[int], n_calls: int) -> None:
@@ -271,6 +328,6 @@ def test_many_random_calls_keep_the_promises(part):
 @pytest.mark.parametrize("method", ["bradley_terry_luce", "davidson_luce", "irt_2pl", "rasch"])
 @pytest.mark.parametrize("target", ["benchmark", "population"])
 def test_a_system_alone_is_ranked(method, target):
-    call = Call(Responses([[[0, 1], [1, 1], [0, 0]]]), method, "map", target, {})
+    call = Call(Responses([[[0, 1], [1, 1], [0, 0]]]), method, "map", target, None, {})
     assert not isinstance(ranked(call), str)
     assert findings(call) == []

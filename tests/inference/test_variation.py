@@ -200,6 +200,24 @@ def designs():
     }
 
 
+def widths(data, method, target, **options):
+    """Return widths of calibrated intervals, and of those of the posterior."""
+    found = []
+    for calibration in ("sandwich", "none"):
+        draws = draw_scores(
+            data,
+            method,
+            target=target,
+            calibration=calibration,
+            draws=500,
+            random_seed=1,
+            **options,
+        )
+        ends = np.quantile(draws.reshape(-1, data.shape[0]), [0.025, 0.975], axis=0)
+        found.append(ends[1] - ends[0])
+    return found
+
+
 @pytest.mark.parametrize("design", designs())
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_little_data_leave_intervals_as_wide_as_the_posterior(name, design):
@@ -208,24 +226,21 @@ def test_little_data_leave_intervals_as_wide_as_the_posterior(name, design):
     many_trials, many_questions = data.shape[2] > 1, data.shape[1] > 1
     targets = ["benchmark"] * many_trials + ["population"] * many_questions
     for target in targets:
-        widths = [
-            np.diff(
-                np.quantile(
-                    draw_scores(
-                        data,
-                        row,
-                        backend=backend,
-                        target=target,
-                        calibration=calibration,
-                        draws=500,
-                        random_seed=1,
-                        **LIKELIHOODS[name],
-                    ).reshape(-1, data.shape[0]),
-                    [0.025, 0.975],
-                    axis=0,
-                ),
-                axis=0,
-            )
-            for calibration in ("sandwich", "none")
-        ]
-        assert (widths[0] / widths[1]).min() > 0.8
+        calibrated, posterior = widths(data, row, target, backend=backend, **LIKELIHOODS[name])
+        assert (calibrated / posterior).min() > 0.8
+
+
+@pytest.mark.parametrize("target", ["benchmark", "population"])
+@pytest.mark.parametrize("preset", ["rasch_2pl_map", "rasch_3pl_map"])
+def test_published_models_place_systems_that_never_met_by_the_prior(preset, target):
+    calibrated, posterior = widths(Responses(designs()["no shared question"]), preset, target)
+    assert (calibrated / posterior).min() > 0.8
+
+
+def test_origin_and_unit_of_published_models_are_no_uncertainty():
+    # The prior of the abilities sets both; the posterior has them open.
+    rng = np.random.default_rng(2)
+    chance = 1 / (1 + np.exp(rng.normal(size=60) - rng.normal(size=(4, 1))))
+    data = Responses((rng.random((4, 60, 3)) < chance[..., np.newaxis]).astype(int))
+    calibrated, posterior = widths(data, "rasch_2pl_map", "population")
+    assert (calibrated < posterior / 4).all()

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import Battles
 from bayesrank.inference.labels import split_scores
-from bayesrank.inference.resample.arguments import extreme_arguments, point_arguments
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import (
     accelerate,
     correct_bias,
@@ -37,6 +37,7 @@ from bayesrank.inference.resample.bca import (
 from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters, without_trials
 from bayesrank.inference.resample.pseudo_unit import loosen
+from bayesrank.inference.resample.ranges import within_range
 from bayesrank.inference.resample.weights import (
     resample,
     resample_twice,
@@ -90,7 +91,7 @@ def bootstrap(run: Run) -> Estimate:
         # What varies like other scores are the shares that the systems have of all together.
         return scores / scores.sum(axis=-1, keepdims=True) if run.method.kind == "share" else scores
 
-    draws, resampled = _draw(plan, score_of)
+    draws = _draw(plan, score_of)
     if not run.method.smooth:
         draws = _recentre(plan, score, draws)
     elif run.target == "benchmark" and isinstance(data, Responses):
@@ -108,9 +109,8 @@ def bootstrap(run: Run) -> Estimate:
         draws = scale_to_largest(score / score.sum(), draws)
     if plan.step > 0.0:
         draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
-    if run.method.kind in ("smooth", "sum", "majority"):  # shares and ratings have no such range
-        draws = _within_range(plan, draws, resampled, score_of)
-    return Estimate(score, draws, point=parameters)
+    # What widens draws knows no range.
+    return Estimate(score, within_range(run, draws), point=parameters)
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ def _plan(run: Run, data: Responses | Comparisons, n_systems: int) -> _Plan:
     return _Plan(run, data, step, turns, leaps, not turns and run.method.kind != "rating")
 
 
-def _draw(plan: _Plan, score_of: ScoreOf) -> tuple[Array, Array]:
-    """Return draws of the scores, of shape (chain, draw, system), and the scores of resamples."""
+def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
+    """Return draws of the scores, of shape (chain, draw, system)."""
     run = plan.run
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
@@ -185,30 +185,8 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> tuple[Array, Array]:
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
         again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
-        resampled = np.stack(list(chains))
-    draws = resampled if again is None else iterate(resampled, again.result())
-    return draws, resampled
-
-
-def _within_range(plan: _Plan, draws: Array, resampled: Array, score_of: ScoreOf) -> Array:
-    """Return draws no further out than scores that resamples have, or the best and worst of data.
-
-    What widens draws knows no range. The score of a system that won, or lost, all that it was asked
-    is the end of the range of most rankers; of others resamples may lie beyond.
-    """
-    data, kind = plan.data, plan.run.method.data
-    point = point_arguments(data, kind)
-    ends = np.array(
-        [
-            [
-                score_of(extreme_arguments(data, kind, point, each, wins=wins))[each]
-                for wins in (False, True)
-            ]
-            for each in range(draws.shape[-1])
-        ]
-    )
-    low, high = (pick(axis=(0, 1)) for pick in (resampled.min, resampled.max))
-    return np.clip(draws, np.fmin(low, ends.min(axis=1)), np.fmax(high, ends.max(axis=1)))
+        draws = np.stack(list(chains))
+    return draws if again is None else iterate(draws, again.result())
 
 
 def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:

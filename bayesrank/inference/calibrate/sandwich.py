@@ -38,8 +38,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, with_covariates
+from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.battle_units import unit_variation
+from bayesrank.inference.calibrate.cells_and_events import UnitModel
 from bayesrank.inference.calibrate.influence import (
     Mode,
     answer_contributions,
@@ -340,12 +342,18 @@ def score_covariance(run: Run, fit: Fit) -> Array:
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
+    mode = Mode(fit.free, fit.steps, fit.unpack)
     if fit.refit is not None and not fit.is_parabola:
         data = cast("Responses", run.data)
         found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
         if found is not None:
-            return found.covariance
-    mode = Mode(fit.free, fit.steps, fit.unpack)
+            if isinstance(run.factory_prior, Flat):
+                return found.covariance
+            part = _model_part(run, mode, _unit_model(run))
+            open_axes = _beside_conventions(fit.score, data)
+            pull, left_open = open_axes @ part.pull, open_axes @ part.left_open @ open_axes
+            # The curvature tells what the prior alone says, but not what the likelihood does.
+            return ModelPart(found.covariance, pull, left_open).covariance(found)
     return _responses_covariance(run, mode, fit.without, fit.refit)
 
 
@@ -409,7 +417,7 @@ def _responses_covariance(
     """Return the covariance of scores at a mode, by fits to parts where there are any."""
     if not mode.point.size:  # a system alone, with nothing to be compared with
         return np.zeros((len(run.data.systems),) * 2)
-    model = load_function(run.method.gradient or "")(run.data, **run.options)
+    model = _unit_model(run)
 
     def over(kind: str) -> Variation:
         if refit is not None and (parts := jackknife_by_refits(refit, model.data, kind)):
@@ -420,8 +428,30 @@ def _responses_covariance(
         return question_contributions(mode, model) if parts is None else parts
 
     found = cast("Variation", over_units(run, over))
-    same_questions = run.target != "population"
-    return mode.prior(model, same_questions=same_questions).covariance(found)
+    return _model_part(run, mode, model).covariance(found)
+
+
+def _beside_conventions(score: Array, data: Responses) -> Array:
+    """Return the projection on what scores are besides their origin and their unit.
+
+    Where priors of questions are flat, that of the abilities sets both, and in other data of
+    systems that questions connect these are where they are.
+    """
+    asked = (data.trials > 0).astype(float)
+    if not strongly_connected(asked @ asked.T > 0.0):
+        return np.eye(len(score))
+    held = np.linalg.qr(np.stack([np.ones_like(score), score], axis=1))[0]
+    return np.eye(len(score)) - held @ held.T
+
+
+def _unit_model(run: Run) -> UnitModel:
+    """Return the log-likelihood of responses by unit of variation."""
+    return load_function(run.method.gradient or "")(run.data, **run.options)
+
+
+def _model_part(run: Run, mode: Mode, model: UnitModel) -> ModelPart:
+    """Return what scores owe to the likelihood and to the priors, at a mode."""
+    return mode.prior(model, same_questions=run.target != "population")
 
 
 def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:

@@ -20,7 +20,7 @@ often a question counts; functions of a stream take the order of its events, tho
 often each battle is played.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,42 +79,6 @@ def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> t
         point_arguments(data, kind)  # raises unless outcomes are right or wrong
         return counts[..., 1], np.broadcast_to(data.trials, counts.shape[:-1])
     return counts, *point_arguments(data, kind)[1:]
-
-
-def extreme_arguments(
-    data: Responses | Comparisons, kind: str, point: tuple[Any, ...], system: int, *, wins: bool
-) -> tuple[Any, ...]:
-    """Return the positional arguments if one system had won, or lost, all that it was asked.
-
-    The other systems have lost, or won, theirs; in pairs and battles, those with this system.
-    `point` are the arguments for the data as they are.
-    """
-    if kind == "log":
-        log = point[0]
-        sides = (log.first == system).astype(np.int8) - (log.second == system)
-        outcome = np.where(sides == 0, log.outcome, sides if wins else -sides)
-        both_bad = None if log.both_bad is None else log.both_bad & (sides == 0)
-        return (log._replace(outcome=outcome, both_bad=both_bad),)
-    if kind == "pairs":
-        won, ties = (np.array(part, dtype=np.float64) for part in point)
-        met = won[system] + won[:, system] + ties[system]
-        won[system], won[:, system] = (met, 0.0) if wins else (0.0, met)
-        ties[system] = ties[:, system] = 0.0
-        return won, ties
-    ahead = (np.arange(len(data.systems)) == system) == wins
-    if kind == "stream":
-        return (np.where(point[0] < 0, point[0], ahead),)
-    if kind == "binary":
-        return np.where(ahead[:, np.newaxis], point[1], 0), point[1]
-    responses = cast("Responses", data)
-    # Grades of scores are shares of the range of their scale.
-    worths = responses.category_weights if responses.scores is None else np.array([0.0, 1.0])
-    if kind in ("grades", "grouped grades"):
-        all_equal = np.where(ahead, worths.max(), worths.min())[:, np.newaxis]
-        return np.where(np.isnan(point[0]), np.nan, all_equal), *point[1:]
-    category = np.where(ahead, worths.argmax(), worths.argmin())[:, np.newaxis, np.newaxis]
-    asked = point[0].sum(axis=-1, keepdims=True)
-    return np.where(np.arange(len(worths)) == category, asked, 0), *point[1:]
 
 
 def has_repeated_trials(data: Responses) -> bool:
