@@ -36,4 +36,5 @@ def within_range(run: Run, draws: NDArray[np.float64]) -> NDArray[np.float64]:
             "points": (0, n_questions * (n_systems - 1)),
             "losses": (-n_questions, 0),
         }[name]
-    return np.clip(draws, *ends)
+    low, high = ends
+    return np.clip(draws, low, high)
