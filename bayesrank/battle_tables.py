@@ -139,6 +139,8 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     if frame.empty:
         raise DataError(f"battles must hold at least one battle; got none in {source}")
     rows = read(frame, source)
+    both = [pd.Series(rows[name]) for name in ("first", "second")]
+    rows["first"], rows["second"] = _without_spaces(both, "system", source)
     sides = {name: pd.Series(rows[name]) for name in ("first", "second", "winner")}
     for name, column in sides.items():
         blank = _is_blank(column)
@@ -165,6 +167,25 @@ def _without_empty_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
     empty = [_is_blank(maybe.iloc[:, place]) for place in range(maybe.shape[1])]
     nothing = maybe.index[np.all(empty, axis=0)]
     return frame.drop(index=nothing).reset_index(drop=True) if len(nothing) else frame
+
+
+def _without_spaces(columns: "list[pd.Series]", role: str, source: str) -> "list[pd.Series]":
+    """Return labels without spaces around them, as tables of outcomes are read."""
+    import pandas as pd
+
+    encoded = [_factorize(column) for column in columns]
+    known = {name for _, names in encoded for name in names}
+    plain = {name.strip() for name in known}
+    if plain <= known and len(plain) == len(known):
+        return columns
+    if len(plain) < len(known):
+        logger.info(f"Names of a {role} that differ in spaces around them are one in {source}")
+    place = {name: number for number, name in enumerate(sorted(plain))}
+    found = []
+    for column, (codes, names) in zip(columns, encoded, strict=True):
+        places = np.array([*(place[name.strip()] for name in names), -1])[codes]
+        found.append(pd.Series(pd.Categorical.from_codes(places, list(place)), index=column.index))
+    return found
 
 
 def _is_blank(column: "pd.Series") -> NDArray[np.bool_]:
@@ -357,6 +378,7 @@ def _as_labels(column: "pd.Series", role: str, source: str) -> "pd.Series | None
     """Return labels, of which unknown prompts and judges are taken to be different ones."""
     if column.dtype == object:
         column = column.map(_joined)
+    (column,) = _without_spaces([column], role, source)
     blank = _is_blank(column)
     if not blank.any():
         return column

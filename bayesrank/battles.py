@@ -22,6 +22,7 @@ from bayesrank.winners import (
     count_outcomes,
     encode,
     encode_sides,
+    in_order_of_appearance,
     read_winners,
     vote_weights,
 )
@@ -72,7 +73,7 @@ class Battles(Comparisons):
         Who won, by name, by side, by grade or by share, see
         :func:`bayesrank.winners.read_winners`.
     systems : sequence of str, optional
-        Order of the systems; order of first appearance by default.
+        Order of the systems; order of first appearance in time by default.
     weight : array_like of shape (battle,), optional
         How much each battle counts; 1 by default.
     time : array_like of shape (battle,), optional
@@ -151,6 +152,8 @@ class Battles(Comparisons):
         weights = vote_weights(weight, n, votes)
         by_row = slice(None) if votes.row is None else votes.row
         left, right = _take(left[by_row], rows), _take(right[by_row], rows)
+        if systems is None and rows is not None:
+            left, right, names = in_order_of_appearance(left, right, names)
         outcome, kept = _take(votes.outcome, rows), _take(weights, rows)
         self.__dict__.update(
             first=frozen(left),
@@ -182,7 +185,7 @@ class Battles(Comparisons):
         frame : pandas.DataFrame
             Columns as in :func:`bayesrank.read_battles`.
         systems : sequence of str, optional
-            Order of the systems; order of first appearance by default.
+            Order of the systems; order of first appearance in time by default.
 
         Returns
         -------

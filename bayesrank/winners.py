@@ -131,15 +131,10 @@ def encode_sides(
             "first and second must have one entry per battle, at least one; got "
             f"{len(left)} and {len(right)}"
         )
-    if systems is None:
-        seen = {name: 2 * place for name, place in zip(here, _places(left), strict=True)}
-        for name, place in zip(there, _places(right), strict=True):
-            seen[name] = min(seen.get(name, 2 * place + 1), 2 * place + 1)
-        names = tuple(sorted(seen, key=lambda name: seen[name]))
-    else:
-        names = label_systems(systems, len(label_texts(systems, "systems")))
+    met = tuple(dict.fromkeys((*here, *there)))
+    names = met if systems is None else label_systems(systems, len(label_texts(systems, "systems")))
     index = {name: number for number, name in enumerate(names)}
-    unknown = [name for name in dict.fromkeys((*here, *there)) if name not in index]
+    unknown = [name for name in met if name not in index]
     if unknown:
         raise DataError(f"systems must hold every system of a battle; got none for {unknown}")
     i = np.array([index[name] for name in here], dtype=np.int32)[left]
@@ -150,14 +145,20 @@ def encode_sides(
             f"first and second must differ; got {names[i[row]]!r} twice in battle {row + 1}: leave "
             "out battles of a system with itself"
         )
-    return i, j, names
+    return in_order_of_appearance(i, j, names) if systems is None else (i, j, names)
 
 
-def _places(codes: NDArray[np.int32]) -> list[int]:
-    """Return where each code first stands."""
-    places = np.empty(int(codes.max()) + 1, dtype=np.int64)
-    places[codes[::-1]] = np.arange(len(codes))[::-1]
-    return places.tolist()
+def in_order_of_appearance(
+    left: NDArray[np.int32], right: NDArray[np.int32], names: tuple[str, ...]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[str, ...]]:
+    """Give systems new numbers, in the order in which they first appear in the rows."""
+    firsts = np.full((2, len(names)), 2 * len(left), dtype=np.int64)
+    for side, (codes, first) in enumerate(zip((left, right), firsts, strict=True)):
+        first[codes[::-1]] = 2 * np.arange(len(codes))[::-1] + side
+    order = firsts.min(axis=0).argsort(kind="stable")
+    number = np.empty(len(names), dtype=np.int32)
+    number[order] = np.arange(len(names), dtype=np.int32)
+    return number[left], number[right], tuple(names[place] for place in order)
 
 
 def read_winners(

@@ -38,6 +38,9 @@ nb_execution_mode = os.environ.get("BAYESRANK_DOCS_NOTEBOOKS", "cache")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+# The pages have no kernel, and ask no other server for scripts: widgets show their HTML.
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+nb_ipywidgets_js: dict[str, Any] = {}
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 3

@@ -49,7 +49,7 @@ class DataSummary:
         return int(np.count_nonzero((self.trials > 0) & (self.trials < self.trials.max())))
 
     def facts(self) -> dict[str, str]:
-        """Return what there is to say, as text by subject."""
+        """Return what there is to say, as text by subject; complete data have no holes to count."""
         fewest, most = int(self.trials.min()), int(self.trials.max())
         n_cells, total = self.trials.size, int(self.trials.sum())
         facts = {
@@ -59,12 +59,15 @@ class DataSummary:
             if fewest == most
             else f"{fewest} to {most}",
             "outcomes": f"{total:,} of {n_cells * most:,} possible",
-            "empty cells": _share(self.n_empty, n_cells, "a system was never seen on a question"),
-            "short cells": _share(self.n_short, n_cells, "fewer trials than elsewhere"),
-            "dead questions": _share(
-                len(self.dead), len(self.questions), "the same outcome of every system"
-            ),
         }
+        if total < n_cells * most:
+            facts["empty cells"] = _share(
+                self.n_empty, n_cells, "a system was never seen on a question"
+            )
+            facts["short cells"] = _share(self.n_short, n_cells, "fewer trials than elsewhere")
+        facts["dead questions"] = _share(
+            len(self.dead), len(self.questions), "the same outcome of every system"
+        )
         if self.unseen:
             facts["unseen questions"] = _share(
                 len(self.unseen), len(self.questions), "no outcome at all"

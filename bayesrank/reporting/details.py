@@ -37,16 +37,9 @@ def data_section(results: "dict[str, xr.DataTree]") -> Section:
             f"{system}: {count:,}" for system, count in list(lacking.items())[:_MOST_NAMED]
         ),
     }
-    text = ()
-    if summary.dead:
-        text = (
-            f"{len(summary.dead):,} of {len(summary.questions):,} questions have the same outcome "
-            "for every system and cannot tell systems apart.",
-        )
     return Section(
         "data",
         "Data",
-        text,
         facts=summary.facts(),
         folded={heading: names for heading, names in folded.items() if names},
     )

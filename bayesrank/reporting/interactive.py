@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from bayesrank.reporting.evidence import run_line, said_elsewhere
 from bayesrank.reporting.tables import interval_cells, leaderboard_columns, supported_decimals
 from bayesrank.results.decisions import pairwise_decisions
+from bayesrank.results.leaderboard import leaderboard
 from bayesrank.results.numbers import probability_text
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ def explore(result: "xr.DataTree") -> Any:
     -------
     anywidget.AnyWidget
         A widget for Jupyter, VS Code, Colab and marimo. Its trait ``selected`` has the names of the
-        two systems that are compared, and can be set.
+        two systems that are compared, and can be set. In a saved notebook, where there is no
+        kernel, the leaderboard does the same without the trait, or is a plain table where scripts
+        do not run.
 
     Raises
     ------
@@ -45,14 +49,62 @@ def explore(result: "xr.DataTree") -> Any:
             "explore() needs anywidget, which is not installed: pip install 'bayesrank[jupyter]'"
         ) from error
 
+    static = leaderboard(result)
+
     class Explorer(anywidget.AnyWidget):
-        _esm = (_TEMPLATES / "explore.js").read_text(encoding="utf-8")
-        _css = (_TEMPLATES / "explore.css").read_text(encoding="utf-8")
+        _esm = _template("explore.js")
+        _css = _template("explore.css")
         table = traitlets.Unicode().tag(sync=True)
         selected = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            """Add what pages without a kernel, and what prints, show instead."""
+            bundle = super()._repr_mimebundle_(**kwargs)
+            if bundle is not None:
+                bundle[0]["text/html"] = explorer_html(result)
+                bundle[0]["text/plain"] = str(static)
+            return bundle
+
     table = explorer_table(result)
     return Explorer(table=json.dumps(table, ensure_ascii=False), selected=table["systems"][:2])
+
+
+def explorer_html(result: "xr.DataTree") -> str:
+    """Return the interactive leaderboard for a page without a kernel.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        As in :func:`explore`.
+
+    Returns
+    -------
+    str
+        HTML that asks for no other file: the leaderboard, which a script, where scripts run, makes
+        one that sorts, filters and compares.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> html = explorer_html(rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], random_seed=1))
+    >>> "<caption>Leaderboard" in html, "model.get" in html
+    (True, True)
+    """
+    table = explorer_table(result)
+    values = {"table": json.dumps(table, ensure_ascii=False), "selected": table["systems"][:2]}
+    # A page may hold several, and a script must not end inside a name.
+    name = f"bayesrank-{uuid4().hex}"
+    written = json.dumps(values, ensure_ascii=False).replace("<", "\\u003c")
+    return (
+        f"<style>{_template('explore.css')}</style>\n"
+        f'<div id="{name}">{leaderboard(result)._repr_html_()}</div>\n'
+        f'<script type="module">\n{_template("explore.js")}\n'
+        f'showAlone(document.getElementById("{name}"), {written});\n</script>'
+    )
+
+
+def _template(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def explorer_table(result: "xr.DataTree") -> dict[str, Any]:

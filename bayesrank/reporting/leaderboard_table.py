@@ -7,7 +7,6 @@ import numpy as np
 
 from bayesrank.layout import Column, shorten_apart
 from bayesrank.reporting.tables import (
-    interval_bars,
     interval_cells,
     rounded_cells,
     supported_decimals,
@@ -122,7 +121,6 @@ def battle_columns(result: "xr.DataTree", *, with_elo: bool) -> list[Column]:
             "Expected share of wins against all others, met equally often, ties as half, with its "
             "interval.",
             mean.to_list(),
-            bars=interval_bars(low, mean, high),
             best="descending",
         ),
     ]

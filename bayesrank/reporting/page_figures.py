@@ -24,16 +24,21 @@ if TYPE_CHECKING:
 # Inches of the two widths; of a row on each; and above and below the rows.
 _WIDE, _NARROW = 5.6, 3.4
 _ROW_INCHES, _AROUND_INCHES = 0.17, 1.3
-_LOWEST = 2.6
+_LOWEST = 2.2
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as SVG for wide screens and for narrow ones, with what stands below it."""
+    """A figure as SVG for wide screens and for narrow ones, with what stands below it.
 
+    One that is folded opens on request on a phone.
+    """
+
+    title: str
     wide: str
     narrow: str
     caption: str
+    folded: bool
 
 
 def draw_questions(result: "xr.DataTree") -> tuple[Figure, list[str]]:
@@ -50,6 +55,7 @@ def draw_questions(result: "xr.DataTree") -> tuple[Figure, list[str]]:
         caption="Mean grades, systems by rank, on the questions on which systems that do well "
         "elsewhere do better than the others.",
         cells=cells,
+        folded=False,
     )
     return figure, shown.questions
 
@@ -71,6 +77,7 @@ def draw_win_rates(result: "xr.DataTree") -> Figure:
         caption="The share of its battles that the system of a row won against that of a column, "
         "ties as half.",
         cells=Cells(names, names, texts, "{row} against {column}: {value}"),
+        folded=False,
     )
 
 
@@ -171,6 +178,7 @@ def _draw(
     description: str,
     caption: str,
     cells: Cells | None = None,
+    folded: bool = True,
 ) -> Figure:
     """Draw a figure at both widths, as high as its rows need."""
     height = max(_AROUND_INCHES + _ROW_INCHES * n_rows, _LOWEST if n_rows else 4.2)
@@ -182,7 +190,7 @@ def _draw(
             to_svg(plot((width, height)), name=f"{name}-{kind}", **described)
             for kind, width in (("wide", _WIDE), ("narrow", _NARROW))
         )
-    return Figure(wide, narrow, caption)
+    return Figure(title, wide, narrow, caption, folded)
 
 
 def _texts(values: NDArray[np.float64]) -> list[list[str]]:

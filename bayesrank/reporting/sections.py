@@ -141,7 +141,9 @@ def agreement_section(results: "dict[str, xr.DataTree]") -> Section | None:
         cells = [f"{frame['rank'][system]:g}" for system in first]
         columns.append(Column(name, cells, True, f"Rank by {method_title(tree)}."))
     caption = "The rank of every system by every method"
-    said = tuple(f"{name}: {text}" for name, tree in results.items() for text in notes(tree))
+    # Those of the first stand below the leaderboard.
+    others = list(results.items())[1:]
+    said = tuple(f"{name}: {text}" for name, tree in others for text in notes(tree))
     return Section(
         "agreement",
         "Agreement of the methods",
@@ -209,10 +211,10 @@ def _how_to_read(result: "xr.DataTree") -> str:
     ranking = result["ranking"]
     if "lcb" not in ranking:
         return "These are point estimates without intervals: how sure the order is, is not known."
-    tail = f"{100 * ranking.attrs['lcb']:g} %"
+    tail = f"{100 * ranking.attrs['lcb']:g}"
     return (
-        f"Sorted by the lower credible bound of the score, which the score is below with a "
-        f"probability of {tail}. A high place here needs strong evidence, not only a high score."
+        f"Sorted by the lower credible bound (lcb {tail}%): the score is below it with a "
+        f"probability of {tail} %. A high place here needs strong evidence, not only a high score."
     )
 
 
@@ -268,8 +270,11 @@ def _reorder(column: Column, order: "list[int]") -> Column:
 
 
 def _definitions(columns: list[Column]) -> tuple[str, ...]:
-    """Say what the columns of uncertainty are, for print and for those who cannot hover."""
-    said = legend(columns)
+    """Say what the columns of uncertainty are, for print and for those who cannot hover.
+
+    The text above the table explains the lower bound, by which it is sorted.
+    """
+    said = legend([each for each in columns if not each.name.startswith("lcb")])
     return (f"{said[0].upper()}{said[1:]}.",) if said else ()
 
 

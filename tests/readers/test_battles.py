@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import Battles, point_estimate
+from bayesrank import Battles, Responses, point_estimate
 from bayesrank.errors import DataError
 from bayesrank.readers import read_battles, read_data, read_responses, read_table
+from bayesrank.readers.writing import write_table
 
 ROWS = [
     {"model_a": "a", "model_b": "b", "winner": "model_a", "conversation": ["x"]},
@@ -304,3 +305,24 @@ def test_times_in_any_unit_and_zone_are_seconds(times):
     sides = {"model_a": ["a", "a"], "model_b": ["b", "b"], "winner": ["a", "b"]}
     data = Battles.from_frame(pd.DataFrame(sides | {"tstamp": times}))
     assert data.time.tolist() == [1750000000.0, 1750086400.0]
+
+
+def test_spaces_around_names_are_left_out(tmp_path, caplog):
+    """As they are in tables of outcomes."""
+    path = tmp_path / "battles.csv"
+    path.write_text("model_a,model_b,winner,judge\na ,b,a,j\n a,b ,b, j\nb,c,tie,k\n")
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = read_battles(path)
+    assert data.systems == ("a", "b", "c")
+    assert data.wins.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert data.judge.names == ("j", "k")
+    assert caplog.text.count("Names of a system that differ in spaces around them are one") == 1
+    outcomes = pd.DataFrame({"model": ["a ", "a"], "question": [1, 2], "score": [0, 1]})
+    assert Responses.from_long(outcomes).systems == ("a",)
+
+
+def test_timed_battles_come_back_in_the_same_order_of_systems(tmp_path):
+    data = Battles(list("zba"), list("bcz"), ["first", "tie", "second"], time=[3.0, 1.0, 2.0])
+    assert data.systems == ("b", "c", "a", "z")
+    again = read_battles(write_table(data, tmp_path / "log.csv"))
+    assert again.fingerprint == data.fingerprint

@@ -32,10 +32,13 @@ def test_facts_are_sentences_for_people() -> None:
     assert facts["unseen questions"].startswith("1 of 4")
 
 
-def test_nothing_missing_is_said_without_a_share() -> None:
+def test_holes_are_counted_where_there_are_some() -> None:
     facts = summarize_responses(Responses([[[1, 0]], [[0, 1]]])).facts()
-    assert facts["empty cells"] == "0 of 2"
-    assert "unseen questions" not in facts
+    assert facts["outcomes"] == "4 of 4 possible"
+    assert not {"empty cells", "short cells", "unseen questions"} & set(facts)
+    ragged = summarize_responses(Responses([[[1, 0]], [[0, -1]]])).facts()
+    assert ragged["empty cells"] == "0 of 2"
+    assert ragged["short cells"].startswith("1 of 2 (50.0 %")
 
 
 @pytest.mark.parametrize("method", ["avg", "borda", "bradley_terry"])

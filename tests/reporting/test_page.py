@@ -115,7 +115,7 @@ def test_everything_is_there(text: str, section: str) -> None:
 
 
 def test_it_says_what_the_data_lack(text: str) -> None:
-    assert "1 of 2 questions have the same outcome for every system" in text
+    assert "1 of 2 (50.0 %; the same outcome of every system)" in text
     assert "17 of 18 possible" in text
 
 

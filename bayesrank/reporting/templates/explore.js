@@ -107,4 +107,21 @@ function render({ model, el }) {
   return () => model.off("change:selected", tell);
 }
 
+// Show it where no kernel keeps the state.
+const showAlone = (el, values) => {
+  const changed = [];
+  const model = {
+    get: (name) => values[name],
+    set: (name, value) => {
+      values[name] = value;
+      changed.forEach((call) => call());
+    },
+    on: (_, call) => changed.push(call),
+    off: () => {},
+    save_changes: () => {},
+  };
+  el.replaceChildren();
+  render({ model, el });
+};
+
 export default { render };

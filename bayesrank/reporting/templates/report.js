@@ -103,12 +103,15 @@
     table.addEventListener("sorted", refresh);
   }
 
-  // A phone shows the leaderboard first, and other tables on request.
-  if (window.matchMedia("(max-width: 46rem)").matches) {
-    for (const each of document.querySelectorAll("details[open]")) {
-      each.open = false;
+  // A phone shows the leaderboard first, and other tables and most figures on request.
+  const phone = window.matchMedia("(max-width: 46rem)");
+  const fold = () => {
+    for (const each of document.querySelectorAll("details.roomy")) {
+      each.open = !phone.matches;
     }
-  }
+  };
+  phone.addEventListener("change", fold);
+  fold();
 
   // Two systems side by side, from the probabilities that the heat map shows.
   const matrix = document.querySelector("#superiority svg[data-cells]");
@@ -138,7 +141,10 @@
       select.addEventListener("change", compareSystems);
     }
     compareSystems();
-    document.querySelector("#superiority h2").after(...choices.map(({ label }) => label), answer);
+    const chosen = document.createElement("div");
+    chosen.className = "chosen";
+    chosen.append(...choices.map(({ label }) => label));
+    document.querySelector("#superiority h2").after(chosen, answer);
   }
 
   const cellText = (image) => {
