@@ -42,7 +42,7 @@ class NormalScores:
     @cached_property
     def given(self) -> bool:
         """Whether any resample has a prior."""
-        return np.count_nonzero(self.precision) > 0
+        return bool(np.count_nonzero(self.precision))
 
     @cached_property
     def flat(self) -> NDArray[np.bool_] | None:
