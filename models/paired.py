@@ -122,10 +122,7 @@ def thurstone_mosteller(
     ties : {"ignore", "half"}, default "ignore"
         Whether a tie is dropped or counts as half a win for both sides.
     formula : str, optional
-        Covariates of single battles, such as ``"length + bold"``: differences between the two
-        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
-        names, such as ``"length:group"``, needs the package formulae.
+        Covariates of single battles, as in :func:`bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -189,10 +186,7 @@ def davidson(
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of :math:`\nu`.
     formula : str, optional
-        Covariates of single battles, such as ``"length + bold"``: differences between the two
-        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
-        names, such as ``"length:group"``, needs the package formulae.
+        Covariates of single battles, as in :func:`bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -259,10 +253,7 @@ def rao_kupper(
     threshold_prior : prior or float, default "normal(0, 2)"
         Prior on :math:`\log\kappa`, of which the positive half is taken; its location must be 0.
     formula : str, optional
-        Covariates of single battles, such as ``"length + bold"``: differences between the two
-        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
-        names, such as ``"length:group"``, needs the package formulae.
+        Covariates of single battles, as in :func:`bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 

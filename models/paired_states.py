@@ -67,7 +67,7 @@ def hierarchical_comparisons(
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of the tie strength, of Rao-Kupper on its positive half.
     formula : str, optional
-        Covariates of single battles, as in :func:`bayesrank.models.davidson`.
+        Covariates of single battles, as in :func:`bayesrank.models.bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
@@ -165,7 +165,7 @@ def dynamic_comparisons(
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of the tie strength, of Rao-Kupper on its positive half.
     formula : str, optional
-        Covariates of single battles, as in :func:`bayesrank.models.davidson`.
+        Covariates of single battles, as in :func:`bayesrank.models.bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 

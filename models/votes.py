@@ -59,10 +59,7 @@ def cumulative_logit(
         Prior on the gaps between thresholds, of which the positive half is taken; its location must
         be 0.
     formula : str, optional
-        Covariates of single battles, such as ``"length + bold"``: differences between the two
-        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
-        names, such as ``"length:group"``, needs the package formulae.
+        Covariates of single battles, as in :func:`bayesrank.models.bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
     raters : {"judge", "prompt"}, optional
@@ -167,10 +164,7 @@ def davidson_outside(
     slope_prior : prior or float, default "normal(1, 0.5)"
         Prior on :math:`\gamma`. Without votes for neither there is neither of both.
     formula : str, optional
-        Covariates of single battles, such as ``"length + bold"``: differences between the two
-        answers, after the advantage of being shown first, which ``"0 + length"`` leaves out. They
-        are measured in standard deviations, and need :class:`~bayesrank.Battles`. More than sums of
-        names, such as ``"length:group"``, needs the package formulae.
+        Covariates of single battles, as in :func:`bayesrank.models.bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
         Prior on the coefficients of the covariates.
 
