@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bayesrank import METHODS, Responses
+from bayesrank import METHODS, Battles, Comparisons, Responses
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.luce import set_choices, winner_set_counts
 from bayesrank.inference.fits.pair_counts import pair_counts
+from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import (
     PairLikelihood,
     bradley_terry,
@@ -26,6 +27,7 @@ from bayesrank.inference.fits.pairs import (
 )
 from bayesrank.inference.fits.published_irt import published_items
 from bayesrank.inference.fits.rasch import growth, rasch_items, walk
+from bayesrank.inference.fits.vote_likelihoods import cumulative_logit, davidson_outside
 from bayesrank.inference.fits.winner_sets import set_statistics
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.method import load_function
@@ -209,11 +211,18 @@ def precision(request) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_and_graphs_have_one_objective(data, name, precision):
     case = CASES[name]
-    row = METHODS[case.method]
+    compare_objectives(case, *of_kind(case.method, data), precision)
+
+
+def of_kind(method: str, data: Responses) -> tuple[Any, Any]:
+    """Return what the factory and what the kernel of a method read."""
+    return (data.comparisons if METHODS[method].data == "comparisons" else data), data
+
+
+def compare_objectives(case: Case, read: Any, data: Any, precision: float) -> None:
+    """Hold value and gradient of a kernel to those of the graph of its factory."""
     prior = Flat() if precision == 0.0 else Normal(0.0, precision**-0.5)
-    model = load_function(row.factory_path)(
-        data.comparisons if row.data == "comparisons" else data, prior=prior, **case.options
-    )
+    model = load_function(METHODS[case.method].factory_path)(read, prior=prior, **case.options)
     graph = bind_model(model, "map", backend="python")
     problem = case.problem(data, precision)
     # Coordinates that the kernel maximises over on its own: the sizes of winner sets.
@@ -232,12 +241,104 @@ def test_kernels_and_graphs_have_one_objective(data, name, precision):
         x = np.where(own, 0.5 * rng.normal(size=graph.size), still)
         value, gradient = graph.logp_and_gradient(x)
         point = coordinates(x[np.newaxis])
-        gaps.append(value - problem.value(point)[0])
+        gaps.append(value - np.ravel(problem.value(point))[0])
         slopes = _jacobian(coordinates, x) @ problem.gradient(point)[0]
         np.testing.assert_allclose(
             slopes[own], gradient[own], rtol=0, atol=ACCURACY * np.abs(gradient[own]).max()
         )
     np.testing.assert_allclose(gaps, gaps[0], rtol=0, atol=ACCURACY * abs(value))
+
+
+class Counted(NamedTuple):
+    """Counts where a kernel looks for those of responses."""
+
+    comparisons: Comparisons
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "name", [n for n, case in CASES.items() if METHODS[case.method].data == "comparisons"]
+)
+def test_fractions_and_pairs_that_never_met_change_nothing(name, seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 7))
+    wins = rng.gamma(1.0, 2.0, (size, size)) * (rng.random((size, size)) < 0.6)
+    ties = np.triu(rng.gamma(1.0, 2.0, (size, size)) * (rng.random((size, size)) < 0.5), 1)
+    np.fill_diagonal(wins, 0.0)
+    wins[0, 1] = wins[1, 0] = ties[0, 1] = 0.7
+    table = Comparisons(wins, ties + ties.T)
+    compare_objectives(CASES[name], table, Counted(table), 1.5)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_choices_among_those_that_answered_have_one_objective(seed):
+    rng = np.random.default_rng(seed)
+    data = Responses(rng.integers(-1, 2, (int(rng.integers(2, 6)), 5, 3)))
+    compare_objectives(CASES["bradley_terry_luce"], data, data, 1.5)
+
+
+def rows(state: Callable[..., Any], formula: str | None, **prior: Any) -> Callable[..., Any]:
+    def build(data: Battles, precision: float) -> Any:
+        effects = {"effect_precision": 1.0, "prior_precision": precision}
+        return pair_rows(state(), data, data.design(formula), **effects, **prior)
+
+    return build
+
+
+def named_rows(*names: str, log: str = "") -> Callable[[Named], list[Array]]:
+    """Return the scores, the coefficients, the log of one parameter, and others."""
+
+    def coordinates(named: Named) -> list[Array]:
+        logs = [np.log(named[log])[np.newaxis]] if log else []
+        found = [named["score"], named["effect"], *logs]
+        return found + [np.atleast_1d(named[name]) for name in names]
+
+    return coordinates
+
+
+FORMULA = {"formula": "length"}
+VOTES = {
+    "bradley_terry": (rows(bradley_terry, "length"), named_rows()),
+    "thurstone_mosteller": (rows(thurstone_mosteller, "length"), named_rows()),
+    "davidson": (rows(davidson, "length", shared_precision=0.25), named_rows(log="tie_strength")),
+    "rao_kupper": (
+        rows(rao_kupper, "length", shared_precision=0.25),
+        named_rows(log="tie_strength"),
+    ),
+    "cumulative_logit": (
+        rows(cumulative_logit, "length", shared_precision=0.25),
+        named_rows("gap"),
+    ),
+    "davidson_outside": (
+        rows(
+            davidson_outside,
+            "length",
+            shared_mean=[0.0, 0.0, 1.0],
+            shared_precision=[0.25, 0.25, 4.0],
+        ),
+        named_rows("bar", "bar_slope", log="tie_strength"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VOTES)
+def test_weighted_votes_with_covariates_have_one_objective(name):
+    rng, n = np.random.default_rng(1), 30
+    first = rng.integers(4, size=n)
+    second = (first + rng.integers(1, 4, n)) % 4
+    words = ["A>>B", "A>B", "tie", "B>A", "B>>A", "both_bad"]
+    result = [*rng.choice(words, n - len(words)), *words]
+    log = Battles(
+        first,
+        second,
+        result,
+        systems=range(4),
+        weight=rng.choice([0.0, 0.5, 1.0, 2.5], n - len(words), p=[0.1, 0.3, 0.4, 0.2]).tolist()
+        + [1.0] * len(words),
+        covariates={"length": rng.normal(size=n)},
+    )
+    problem, coordinates = VOTES[name]
+    compare_objectives(Case(name, FORMULA, problem, coordinates), log, log, 1.5)
 
 
 def _jacobian(function: Callable[[Array], Array], x: Array) -> Array:
