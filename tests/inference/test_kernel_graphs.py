@@ -236,7 +236,7 @@ def compare_objectives(case: Case, read: Any, data: Any, precision: float) -> No
 
     rng = np.random.default_rng(7)
     still = 0.5 * rng.normal(size=graph.size)
-    gaps = []
+    gaps, value = [], 0.0
     for _ in range(N_POINTS):
         x = np.where(own, 0.5 * rng.normal(size=graph.size), still)
         value, gradient = graph.logp_and_gradient(x)
