@@ -266,3 +266,28 @@ def test_discriminations_of_several_hundred_are_maxima_too():
     fit = fit_irt_2pl_mml(right, trials)
     assert np.nanmax(fit.parameters["discrimination"]) > 300.0
     assert fit.converged
+
+
+def test_draws_of_many_items_are_those_of_one_matrix(monkeypatch):
+    _, correct, trials = simulated_counts(4, (5, 8), n_trials=4)
+    alike = np.random.default_rng(4).integers(0, 8, size=40)
+    counts = correct[:, alike], trials[:, alike]
+    for fit_items in (fit_rasch_mml, fit_irt_2pl_mml):
+        whole = np.linalg.inv(fit_items(*counts).information)
+        with monkeypatch.context() as patch:
+            patch.setattr(mml, "MOST_DENSE", 0)
+            fit = fit_items(*counts)
+        deviations = fit.draw_items(40_000, np.random.default_rng(1))
+        scale = np.sqrt(np.diag(whole))
+        found = np.cov(deviations.T) / np.outer(scale, scale)
+        np.testing.assert_allclose(found, whole / np.outer(scale, scale), atol=0.03)
+
+
+def test_marginal_fits_of_thousands_of_questions_need_no_matrix_of_all_of_them():
+    _, right, trials = simulated_counts(2, shape=(4, 6000), n_trials=1)
+    fit = fit_rasch_mml(right, trials)
+    assert fit.converged
+    assert fit.slopes().shape == (4, 4, 6000)
+    drawn = fit.draw(10, np.random.default_rng(0))
+    assert np.isfinite(drawn["score"]).all()
+    assert drawn["difficulty"].shape == (10, 6000)

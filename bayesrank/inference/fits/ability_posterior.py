@@ -150,21 +150,41 @@ class ItemCurves:
 
     @cached_property
     def grid(self) -> tuple[Array, Array, Array]:
-        """Trapezoidal nodes shared by all systems, their weights and the log integrals.
+        """Trapezoidal nodes of all systems, their weights and the log integrals.
 
         The nodes are of shape (node,) and the weights (system, node); those of a system sum to
         one. The log integral is that of the density with the prior normalised.
         """
-        start, end = self.ends[0].min(), self.ends[1].max()
-        steepest = min(self.slope.max(initial=0.0), _STEEPEST)
-        finest = max(_STEPS_PER_SD * np.sqrt(self.modes[1].max()), _STEPS_PER_RISE * steepest)
-        nodes = np.linspace(start, end, int(np.ceil((end - start) * finest)) + 1)
+        nodes, gaps, inside = self._nodes
         log_density = self.shared_log_density(nodes)
+        if inside is not None:
+            log_density[~inside] = -np.inf
         top = log_density.max(axis=-1, keepdims=True)
         weights = np.exp(log_density - top)
         total = weights.sum(axis=-1)
-        measure = (nodes[1] - nodes[0]) / np.sqrt(2.0 * np.pi)
+        measure = gaps / np.sqrt(2.0 * np.pi)
         return nodes, weights / total[:, None], top[:, 0] + np.log(total * measure)
+
+    @cached_property
+    def _nodes(self) -> tuple[Array, Array | float, NDArray[np.bool_] | None]:
+        """Nodes, their distances, and whose they are: of shape (system, node), None for all's.
+
+        All systems share the nodes, unless densities so narrow lie so far apart that fewer do if
+        each has its own.
+        """
+        low, high = self.ends
+        steepest = min(self.slope.max(initial=0.0), _STEEPEST)
+        finest = np.maximum(_STEPS_PER_SD * np.sqrt(self.modes[1]), _STEPS_PER_RISE * steepest)
+        sizes = np.ceil((high - low) * finest).astype(np.intp) + 1
+        start, end = low.min(), high.max()
+        shared = int(np.ceil((end - start) * finest.max())) + 1
+        if shared <= sizes.sum():
+            nodes = np.linspace(start, end, shared)
+            return nodes, nodes[1] - nodes[0], None
+        own = [np.linspace(*ends) for ends in zip(low, high, sizes, strict=True)]
+        whose = np.repeat(np.arange(len(sizes)), sizes)
+        inside = whose == np.arange(len(sizes))[:, None]
+        return np.concatenate(own), (high - low) / (sizes - 1), inside
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ class Fit:
         if self.gaussian is None:
             deviations = gaussian_draws(*self.geometry, n_draws, rng)
         else:
-            with _identified():
+            with identified():
                 deviations = self.gaussian().draw(n_draws, rng)
         drawn = self.unpack(self.displace(self.free, deviations))
         return drawn if self.exchange is None else self.exchange(drawn, rng)
@@ -255,7 +255,7 @@ def gaussian_draws(
     """
     normals = rng.standard_normal((n_draws, *information.shape[:-1]))
     matrix = anchored(information, constraints)
-    with _identified():
+    with identified():
         root = np.linalg.cholesky(matrix)
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
     columns = np.moveaxis(normals, 0, -1)
@@ -272,7 +272,7 @@ def gaussian_draws(
 
 
 @contextmanager
-def _identified() -> Iterator[None]:
+def identified() -> Iterator[None]:
     """Say what to do where a curvature is not positive."""
     try:
         yield

@@ -90,29 +90,35 @@ class Rasch:
         with_value: bool = False,
     ) -> Expansion:
         """Return the gradient and the negative Hessian, which no answers enter."""
-        states, easy = self._states(u), v[..., 0]
+        states, easy, size = self._states(u), v[..., 0], len(u)
         odds = _odds(states, easy)
-        wrong, value, size = odds + 1.0, None, len(u)
+        wrong, value = odds + 1.0, None
         if with_value:
             value = np.vecdot(self.by_trial.reshape(size, -1), states.reshape(size, -1))
             value += np.vecdot(self.by_question, easy)
-            value -= (np.log(wrong) * self.trials).reshape(size, -1).sum(axis=1)
+            value -= np.add.reduce((np.log(wrong) * self.trials).reshape(size, -1), axis=1)
         np.reciprocal(wrong, out=wrong)
         odds *= wrong
         cells = np.empty((2, *odds.shape))  # numbers right that are expected, and their variances
-        np.multiply(odds, self.trials, out=cells[0])
-        np.multiply(cells[0], wrong, out=cells[1])
-        expected, weight = cells @ np.ones(easy.shape[-1])  # sums; NumPy's own take longer
-        by_question = _over_trials(cells.reshape(-1, *odds.shape[1:])).reshape(2, *easy.shape)
+        expected, variance = cells
+        np.multiply(odds, self.trials, out=expected)
+        np.multiply(expected, wrong, out=variance)
+        # Sums as products, since NumPy's own take longer.
+        over_trials, over_questions = self._ones
+        expected, weight = (cells.reshape(-1, easy.shape[-1]) @ over_questions).reshape(
+            2, *states.shape
+        )
+        by_question = over_trials @ cells.reshape(2 * size, -1, easy.shape[-1])
+        gv = self.by_question - by_question[:size]
+        vv = by_question[size:, :, np.newaxis, np.newaxis]
+        uv = variance if self.design is None else self.design.T @ variance
         of_systems = self._of_systems(self.by_trial - expected, weight)
-        gv = (self.by_question - by_question[0])[..., np.newaxis]
-        vv = by_question[1, ..., np.newaxis, np.newaxis]
-        uv = cells[1] if self.design is None else self.design.T @ cells[1]
-        return Expansion(*of_systems, gv, vv, uv[..., np.newaxis], value)
+        return Expansion(*of_systems, gv[..., np.newaxis], vv, uv[..., np.newaxis], value)
 
     @cached_property
-    def _eye(self) -> Array:
-        return np.eye(self.by_trial.shape[2])
+    def _ones(self) -> tuple[Array, Array]:
+        """Ones for every trial of a system, and for every question."""
+        return np.ones(self.by_trial[0].size), np.ones(self.by_question.shape[1])
 
     def _states(self, u: Array) -> Array:
         """Return abilities in every trial, of shape (resample, system, trial)."""
@@ -121,7 +127,9 @@ class Rasch:
     def _of_systems(self, pull: Array, weight: Array) -> tuple[Array, Array]:
         """Return gradients and blocks of systems from sums over questions."""
         if self.design is None:
-            return pull, weight[..., np.newaxis] * self._eye
+            blocks = np.zeros((*weight.shape, weight.shape[2]))
+            np.einsum("blss->bls", blocks)[...] = weight
+            return pull, blocks
         return pull @ self.design, self.design.T @ (weight[..., np.newaxis] * self.design)
 
 
@@ -181,26 +189,31 @@ class Lines(_Counts):
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
         slope, lean, x, guess = self.log_odds(u, v)
         by_cell = None if exact is None else exact[:, np.newaxis]
-        cells, value = slopes(self.right, self.trials, x, guess, by_cell, with_value=with_value)
         (n_systems, _, n_questions, kinds), batch = self.shape, len(u)
+        of_cells = 2 if guess is None else 5
+        # Derivatives by the log-odds and the chance of guessing, with those times `lean`, and two.
+        cells = np.empty((2 * of_cells + 2, batch, n_systems, n_questions))
+        found, leaning = cells[:of_cells], cells[of_cells:-2]
+        value = slopes(
+            self.right, self.trials, x, guess, by_cell, found=found, with_value=with_value
+        )
+        np.multiply(found, lean, out=leaning)
+        pull, weight = found[:2]
+        told = pull if by_cell is None else pull * by_cell
+        bend = np.subtract(leaning[1], told, out=cells[-2])
+        np.multiply(bend, lean, out=cells[-1])
+        sums = np.ones(n_systems) @ cells  # NumPy's own take longer
+        by_kind, by_lean = sums[:of_cells], sums[of_cells:]
         gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
         uv = np.empty((batch, n_systems, 1, n_questions, kinds))
-        pull, weight = cells[:, :, 0], cells[:, :, 1]
-        leaning = cells * lean[:, :, np.newaxis]
-        told = pull if by_cell is None else pull * by_cell
-        bend = leaning[:, :, 1] - told
-        by_kind, by_lean = (
-            _over_trials(each.reshape(batch, n_systems, -1)).reshape(batch, -1, n_questions)
-            for each in (cells, leaning)
-        )
-        gv[..., 0], gv[..., 1] = by_kind[:, 0], by_lean[:, 0]
-        vv[..., 0, 0], vv[..., 1, 1] = by_kind[:, 1], _over_trials(bend * lean)
-        mixed = by_lean[:, 1]
+        gv[..., 0], gv[..., 1] = by_kind[0], by_lean[0]
+        vv[..., 0, 0], vv[..., 1, 1] = by_kind[1], sums[-1]
+        mixed = by_lean[1]
         uv[:, :, 0, :, 0], uv[:, :, 0, :, 1] = weight * slope, bend * slope
         stretch: Array | float = 1.0
         if self.offset:
             stretch = 1.0 + slope[:, 0]
-            mixed = mixed + slope[:, 0] * _over_trials(bend)
+            mixed = mixed + slope[:, 0] * sums[-2]
             gv[..., 0] *= stretch
             vv[..., 0, 0] *= stretch * stretch
             uv[:, :, 0, :, 0] *= stretch[:, np.newaxis]
@@ -208,17 +221,17 @@ class Lines(_Counts):
         if isinstance(guess, np.ndarray):  # it is estimated
             first = guess[:, 0] * (1.0 - guess[:, 0] / self.guessing.upper)
             second = first * (1.0 - 2.0 * guess[:, 0] / self.guessing.upper)
-            by_guess = by_kind[:, 2]
+            by_guess = by_kind[2]
             gv[..., 2] = first * by_guess
             if exact is not None:
                 by_guess = by_guess * exact
-            vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * by_kind[:, 3]
-            vv[..., 1, 2] = vv[..., 2, 1] = first * by_lean[:, 3]
-            vv[..., 2, 2] = first * first * by_kind[:, 4] - second * by_guess
-            uv[:, :, 0, :, 2] = cells[:, :, 3] * (slope * first[:, np.newaxis])
+            vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * by_kind[3]
+            vv[..., 1, 2] = vv[..., 2, 1] = first * by_lean[3]
+            vv[..., 2, 2] = first * first * by_kind[4] - second * by_guess
+            uv[:, :, 0, :, 2] = found[3] * (slope * first[:, np.newaxis])
         gu = pull @ slope.swapaxes(1, 2)
         uu = (weight @ (slope * slope).swapaxes(1, 2))[..., np.newaxis]
-        return Expansion(gu, uu, gv, vv, uv, None if value is None else value.sum(axis=(1, 2)))
+        return Expansion(gu, uu, gv, vv, uv, value)
 
     def log_odds(self, u: Array, v: Array) -> tuple[Array, Array, Array, Array | float | None]:
         """Return discriminations, derivatives by their logarithms, log-odds, chances of guessing.
@@ -257,8 +270,9 @@ class Factors(_Counts):
         with_value: bool = False,
     ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
-        found, value = slopes(self.right, self.trials, _inner(u, v), with_value=with_value)
-        pull, weight = found[:, :, 0], found[:, :, 1]
+        found = np.empty((2, *self.right.shape))
+        value = slopes(self.right, self.trials, _inner(u, v), found=found, with_value=with_value)
+        pull, weight = found
         batch, n_systems, a = u.shape
         n_questions, b = v.shape[1:]
         loading, lines = v[..., :-1], np.concatenate([u, np.ones((batch, n_systems, 1))], axis=-1)
@@ -274,7 +288,7 @@ class Factors(_Counts):
             pull.swapaxes(1, 2) @ lines,
             vv.reshape(batch, n_questions, b, b),
             uv,
-            None if value is None else value.sum(axis=(1, 2)),
+            value,
         )
 
 

@@ -96,19 +96,19 @@ def slopes(
     guess: Array | float | None = None,
     exact: NDArray[np.bool_] | None = None,
     *,
+    found: Array,
     with_value: bool = False,
-) -> tuple[Array, Array | None]:
-    """Return derivatives of binomial log-likelihoods, and these where asked for, up to constants.
+) -> Array | None:
+    """Find derivatives of binomial log-likelihoods; return their sum, up to constants, if asked.
 
     Counts and log-odds x without a guess are of shape (resample, system, question); `guess` is the
-    chance of being right by a guess, above 0, or None. Derivatives, (resample, system, kind,
-    question), are the first by the log-odds and minus the second; and with a guess the first by its
-    chance, minus the second by both, and minus the second by the chance. `exact` says where the
-    second ones are of the counts observed, everywhere by default, and not of their expectations.
+    chance of being right by a guess, above 0, or None. `found`, (kind, resample, system, question),
+    gets the first derivative by the log-odds and minus the second; and with a guess the first by
+    its chance, minus the second by both, and minus the second by the chance. `exact` says where
+    the second ones are of the counts observed, everywhere by default, and not of their
+    expectations. The sum is of shape (resample,).
     """
-    found = np.empty((*x.shape[:2], 2 if guess is None else 5, x.shape[2]))
-    kinds = [found[:, :, kind] for kind in range(found.shape[2])]
-    pull, weight = kinds[:2]
+    pull, weight = found[:2]
     odds = np.abs(x)
     np.negative(odds, out=odds)
     np.exp(odds, out=odds)
@@ -126,13 +126,13 @@ def slopes(
         np.multiply(trials, chance, out=pull)
         np.subtract(right, pull, out=pull)
         np.multiply(trials, spread, out=weight)
-        return found, value
+        return _totals(value)
     wrong = np.where(likely, odds, sides)
     total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
     ratio, not_right = right / total, trials - right
     if value is not None:
         value = right * np.log(total) + not_right * (np.log1p(-guess) - value)
-    by_guess, mixed, sharp = kinds[2:]
+    by_guess, mixed, sharp = found[2:]
     missed = not_right / (1.0 - guess)
     np.multiply(chance, ratio - trials, out=pull)
     np.subtract(wrong * ratio, missed, out=by_guess)
@@ -142,4 +142,9 @@ def slopes(
     np.multiply(spread, trials - share * guess, out=weight)
     np.multiply(spread, share, out=mixed)
     np.add(wrong * wrong * share, missed / (1.0 - guess), out=sharp)
-    return found, value
+    return _totals(value)
+
+
+def _totals(value: Array | None) -> Array | None:
+    """Return sums over systems and questions."""
+    return None if value is None else np.add.reduce(value.reshape(len(value), -1), axis=1)

@@ -178,16 +178,10 @@ class MarginalItems(MarginalLikelihood):
         curves, n_questions = self.curves(point), len(self.weights)
         nodes, weights, _ = curves.grid
         chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
-        # Numbers right expected at each node and question, and the variance they have there.
-        expected = (weights.T @ curves.trials) * chance
-        own, by_z, by_square = np.stack([np.ones_like(nodes), nodes, nodes**2]) @ (
-            expected * (1.0 - chance)
-        )
-        pull = curves.right.sum(axis=0) - expected.sum(axis=0)
-        leaning = curves.slope * ((weights @ nodes) @ curves.right - nodes @ expected)
+        pull, leaning, own, crossed, bent = self._complete(curves, chance)
         gradient = np.concatenate([pull, self.contract(leaning)])
-        bend = self.contract(np.diag(curves.slope**2 * by_square - leaning))
-        complete = np.diag(own), self.contract(np.diag(curves.slope * by_z)), self.contract(bend.T)
+        bend = self.contract(np.diag(bent))
+        complete = np.diag(own), self.contract(np.diag(crossed)), self.contract(bend.T)
         spread = self._spread(curves, nodes, weights, chance)
         one, mixed, other = (whole - part for whole, part in zip(complete, spread, strict=True))
         matrix = np.empty((len(point), len(point)))  # np.block takes longer
@@ -202,6 +196,38 @@ class MarginalItems(MarginalLikelihood):
         np.einsum("ii->i", matrix)[held] = 1.0
         diagonal = np.concatenate([own, np.diag(complete[2])])
         return gradient, matrix, np.where(held, 0.0, np.abs(diagonal))
+
+    def _complete(self, curves: ItemCurves, chance: Array) -> tuple[Array, ...]:
+        """Return means of the complete-data scores, and of their information by question.
+
+        Of intercepts and log slopes; then of intercepts, of both, and of log slopes.
+        """
+        nodes, weights, _ = curves.grid
+        # Numbers right expected at each node and question, and the variance they have there.
+        expected = (weights.T @ curves.trials) * chance
+        own, by_z, by_square = np.stack([np.ones_like(nodes), nodes, nodes**2]) @ (
+            expected * (1.0 - chance)
+        )
+        pull = curves.right.sum(axis=0) - expected.sum(axis=0)
+        leaning = curves.slope * ((weights @ nodes) @ curves.right - nodes @ expected)
+        bent = curves.slope**2 * by_square - leaning
+        return pull, leaning, own, curves.slope * by_z, bent
+
+    def own_blocks(self, point: Array) -> Array:
+        """Return what the answers to one of each kind of question tell of it, the abilities known.
+
+        Blocks are those of complete data and penalty, (question, k, k), 1 without answers.
+        """
+        curves = self.curves(point)
+        chance = logistic(curves.grid[0][:, None] * curves.slope + curves.intercept)
+        _, _, own, crossed, bent = self._complete(curves, chance)
+        found = own[:, None, None]
+        if self.slopes == "each":
+            bent = bent + 2.0 * self.slope_penalty * self.weights
+            found = np.stack([own, crossed, crossed, bent], axis=-1).reshape(-1, 2, 2)
+        found = found / np.maximum(self.weights, 1.0)[:, None, None]
+        found[self._weighted[2]] = np.eye(found.shape[-1])
+        return found
 
     def held(self, point: Array, gradient: Array) -> NDArray[np.bool_]:
         """Say which coordinates have no data, or are log slopes that run to minus infinity."""
@@ -275,7 +301,7 @@ class MarginalItems(MarginalLikelihood):
         At the optimum, of shape (p,); with `centred`, abilities have the mean that puts the mean
         difficulty at 0, instead of a given one. Returns (system of the score, system, question).
         """
-        curves, (n_systems, n_questions) = self.curves(point), self.right.shape
+        curves, n_questions = self.curves(point), self.right.shape[1]
         nodes, weights, _ = curves.grid
         chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
         mean = weights @ nodes
@@ -285,23 +311,21 @@ class MarginalItems(MarginalLikelihood):
         by_slope = curves.right * variance - curves.trials * (lean @ (chance * nodes[:, None]))
         by_slope = self.contract(by_slope * curves.slope)
         covariance = np.concatenate([-curves.trials * (lean @ chance), by_slope], axis=-1)
-        by_cell = [
-            np.eye(n_questions)[:, None] * np.ones((n_systems, 1)),
-            self.contract(np.diag(curves.slope)).T[:, None] * mean[:, None],
-        ]
-        pull = covariance.T[:, :, None] * curves.slope + np.concatenate(by_cell)
         gradient, information, _ = self.expand(point)
-        pull[self.held(point, gradient)] = 0.0
-
         scale = self.ability_sd(point)
         of_items = scale * covariance
         if self.slopes == "common":
             of_items[:, -1] += scale * mean
         if centred:
             of_items[:, :n_questions] += self.weights / max(self.weights.sum(), 1.0)
-        moved = np.linalg.solve(information, pull.reshape(len(point), -1))
-        slopes = (of_items @ moved).reshape(n_systems, n_systems, n_questions)
-        each = np.arange(n_systems)
+        # How each score follows the gradient of the items.
+        follow = np.linalg.solve(information, of_items.T).T
+        follow[:, self.held(point, gradient)] = 0.0
+        slopes = (follow @ covariance.T)[:, :, None] * curves.slope
+        slopes += follow[:, None, :n_questions]
+        if self.slopes != "fixed":
+            slopes += (follow[:, n_questions:] * curves.slope)[:, None] * mean[:, None]
+        each = np.arange(len(slopes))
         slopes[each, each] += scale * variance * curves.slope
         return slopes * ~self._weighted[2]
 

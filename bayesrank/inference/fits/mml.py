@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior
+from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.exact_ties import interchangeable
-from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.fit import Fit, gaussian_draws, identified
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.marginal import MarginalItems
 from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave
@@ -35,11 +36,14 @@ class MarginalFit(Fit):
     afresh : callable
         As ``without``, but each fit begins where one of these data would, not at this optimum: with
         several maxima it may reach another.
+    draw_items : callable, optional
+        Draws deviations of the free coordinates where their whole information would not fit.
     """
 
     posterior: AbilityPosterior
     slopes: Callable[[], Array]
     afresh: Callable[[NDArray[np.bool_]], Array]
+    draw_items: Callable[[int, np.random.Generator], Array] | None
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (system,)."""
@@ -49,7 +53,12 @@ class MarginalFit(Fit):
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw items from their Gaussian approximation, abilities given the items' estimates."""
-        return super().draw(n_draws, rng) | {"score": self.posterior.draw(n_draws, rng)}
+        if self.draw_items is None:
+            drawn = super().draw(n_draws, rng)
+        else:
+            with identified():
+                drawn = self.unpack(self.free + self.draw_items(n_draws, rng))
+        return drawn | {"score": self.posterior.draw(n_draws, rng)}
 
 
 def fit_rasch_mml(
@@ -105,14 +114,16 @@ def fit_irt_2pl_mml(
 
 @dataclass(frozen=True)
 class _Data:
-    """What is fitted: the objective, with a weight of 0 for questions that are left out.
+    """What is fitted: the objective, with one question in the place of all answered alike.
 
-    `limit`, of shape (question,), is the difficulty of those: minus infinity if everybody was
-    right, infinity if everybody was wrong, NaN if nobody was asked; 0 for the others.
+    Questions that are left out have a weight of 0. `alike`, of shape (question,), says where each
+    question is. `limit`, (question,), is the difficulty of those left out: minus infinity if
+    everybody was right, infinity if everybody was wrong, NaN if nobody was asked; 0 for the others.
     `ability_mean` is the mean of the abilities, if it is known.
     """
 
     problem: MarginalItems
+    alike: NDArray[np.intp]
     limit: Array
     ability_mean: float | None
 
@@ -120,45 +131,48 @@ class _Data:
     def of(
         cls, correct: ArrayLike, trials: ArrayLike, ability_mean: float | None, **items: Any
     ) -> "_Data":
-        """Leave out questions that all systems answer alike."""
+        """Leave out questions that all systems answer alike, and merge the others."""
         right = np.asarray(correct, dtype=np.float64)
         total = np.broadcast_to(np.asarray(trials, dtype=np.float64), right.shape)
         some_right, some_wrong = right.any(axis=0), (total > right).any(axis=0)
         kept = some_right & some_wrong
         limit = np.where(some_right, -np.inf, np.where(some_wrong, np.inf, np.nan))
-        problem = MarginalItems(right * kept, total * kept, kept.astype(np.float64), **items)
-        return cls(problem, np.where(kept, 0.0, limit), ability_mean)
+        columns = np.concatenate([right, total]) * kept
+        distinct, alike = np.unique(columns, axis=1, return_inverse=True)
+        right, total = np.split(distinct, 2)
+        problem = MarginalItems(right, total, np.bincount(alike, kept), **items)
+        return cls(problem, alike, np.where(kept, 0.0, limit), ability_mean)
+
+    @cached_property
+    def every(self) -> NDArray[np.intp]:
+        """Where each free coordinate is among those of the questions that differ."""
+        n_distinct, slopes = len(self.problem.weights), self.problem.slopes
+        of_slopes = {"fixed": [], "common": [n_distinct], "each": n_distinct + self.alike}
+        return np.append(self.alike, of_slopes[slopes]).astype(np.intp)
+
+    @cached_property
+    def apart(self) -> MarginalItems:
+        """The objective of the questions one by one."""
+        one, alike = self.problem, self.alike
+        kept = (self.limit == 0.0).astype(np.float64)
+        return replace(one, right=one.right[:, alike], trials=one.trials[:, alike], weights=kept)
 
     def fit(self, start: Array | None = None) -> Optimum:
-        """Maximise, with one question in the place of all that were answered alike."""
+        """Maximise, from a point of the questions that differ."""
         problem = self.problem
-        start = self.first_point() if start is None else start
-        columns = np.concatenate([problem.right, problem.trials])
-        _, first, alike = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-        n_questions = len(alike)
-        some, every = first, alike
+        begin = (self.first_point() if start is None else start)[np.newaxis]
         if problem.slopes == "each":
-            some = np.concatenate([first, n_questions + first])
-            every = np.concatenate([alike, len(first) + alike])
-        elif problem.slopes == "common":
-            some, every = np.append(first, n_questions), np.append(alike, len(first))
-        merged = replace(
-            problem,
-            right=problem.right[:, first],
-            trials=problem.trials[:, first],
-            weights=np.bincount(alike, problem.weights),
-        )
-        if problem.slopes == "each":
-            optimum = maximise_past_saddles(merged, start[np.newaxis, some], only_asymmetric=True)
-        else:  # given the one slope that they share, the likelihood of all else is log-concave
-            optimum = maximise_nonconcave(merged, start[np.newaxis, some])
-        return replace(optimum, point=optimum.point[:, every])
+            return maximise_past_saddles(problem, begin, only_asymmetric=True)
+        # Given the one slope that they share, the likelihood of all else is log-concave.
+        return maximise_nonconcave(problem, begin)
 
     def first_point(self) -> Array:
         """Begin at the log-odds of the questions, stretched by the spread of the systems'."""
-        problem, kept = self.problem, self.limit == 0.0
+        problem, kept = self.problem, self.problem.weights > 0.0
         by_question, asked = problem.right.sum(axis=0), problem.trials.sum(axis=0)
-        ability = smoothed_log_odds(problem.right.sum(axis=1), problem.trials.sum(axis=1))
+        ability = smoothed_log_odds(
+            problem.right @ problem.weights, problem.trials @ problem.weights
+        )
         spread = max(float(ability.std()), 0.2)
         if problem.slopes != "common":
             spread = problem.fixed_slope
@@ -175,7 +189,7 @@ class _Data:
             difficulty = np.where(self.limit == 0.0, -intercept / slope, self.limit)
             discrimination = np.where(self.limit == 0.0, slope, np.nan)
             return {"difficulty": difficulty, "discrimination": discrimination}
-        mean = self.mean(free)
+        mean = self.mean(free, self.limit == 0.0)
         difficulty = mean[..., np.newaxis] - intercept
         sd = (
             slope[..., 0]
@@ -188,50 +202,66 @@ class _Data:
             "ability_sd": sd,
         }
 
-    def mean(self, free: Array) -> Array:
+    def mean(self, point: Array, weights: Array) -> Array:
         """Return the mean of the abilities: known, or that which puts the mean difficulty at 0."""
         if self.ability_mean is not None:
-            return np.full(free.shape[:-1], self.ability_mean)
-        weights = self.problem.weights
-        return free[..., : len(weights)] @ weights / max(weights.sum(), 1.0)
+            return np.full(point.shape[:-1], self.ability_mean)
+        return point[..., : len(weights)] @ weights / max(weights.sum(), 1.0)
 
 
 def _fit(data: _Data) -> MarginalFit:
     optimum, problem = data.fit(), data.problem
     point = optimum.point[0]
     curves, sd = problem.curves(point), problem.ability_sd(point)
-    posterior = AbilityPosterior.of(curves, float(data.mean(point)), sd)
+    posterior = AbilityPosterior.of(curves, float(data.mean(point, problem.weights)), sd)
     # The same object for systems that cannot differ.
     first = interchangeable((curves.right @ curves.slope)[None], rows=curves.trials[None])
     posterior = posterior if first is None else posterior.take(first[0])
     score = posterior.mean()
+    slopes = partial(problem.score_slopes, point, centred=data.ability_mean is None)
     return MarginalFit.at(
-        problem,
-        optimum,
+        data.apart,
+        replace(optimum, point=optimum.point[:, data.every]),
         (),
         lambda free: (
             {"score": np.broadcast_to(score, (*free.shape[:-1], len(score)))} | data.unpack(free)
         ),
+        log_likelihood=lambda: problem.loglik(optimum.point)[0],
+        draw_items=partial(_draw_items, data, point) if len(data.every) > MOST_DENSE else None,
         posterior=posterior,
-        slopes=partial(problem.score_slopes, point, centred=data.ability_mean is None),
+        slopes=lambda: slopes()[..., data.alike],
         without=partial(_without, data, point),
         afresh=partial(_without, data, None),
     )
 
 
+def _draw_items(data: _Data, point: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    """Draw deviations of the items, (draw, p): of those that differ, then of like ones apart.
+
+    Answers to other questions tell nothing of the differences between questions answered alike.
+    """
+    problem, alike = data.problem, data.alike
+    information = problem.information(point[np.newaxis])[0]
+    shared = gaussian_draws(information, np.zeros((len(information), 0)), n_draws, rng)
+    own = np.linalg.cholesky(problem.own_blocks(point))[alike].swapaxes(1, 2)
+    apart = np.linalg.solve(own, rng.standard_normal((*own.shape[:2], n_draws)))
+    sizes = np.bincount(alike)
+    starts = np.append(0, np.cumsum(sizes)[:-1])
+    sums = np.add.reduceat(apart[np.argsort(alike, kind="stable")], starts)
+    apart -= (sums / sizes[:, np.newaxis, np.newaxis])[alike]
+    drawn = shared[:, data.every]
+    drawn[:, : own.shape[1] * len(alike)] += apart.transpose(2, 1, 0).reshape(n_draws, -1)
+    return drawn
+
+
 def _without(data: _Data, start: Array | None, left_out: NDArray[np.bool_]) -> Array:
     """Return scores without some questions; see :class:`Fit`."""
     found = []
-    for kept in ~left_out:
-        problem = data.problem
-        problem = replace(
-            problem,
-            right=problem.right * kept,
-            trials=problem.trials * kept,
-            weights=problem.weights * kept,
-        )
-        fewer = replace(data, problem=problem, limit=np.where(kept, data.limit, np.nan))
+    for kept in ~left_out & (data.limit == 0.0):
+        problem = replace(data.problem, weights=np.bincount(data.alike, kept))
+        fewer = replace(data, problem=problem)
         point = fewer.fit(start).point[0]
         nodes, share, _ = problem.curves(point).grid
-        found.append(fewer.mean(point) + problem.ability_sd(point) * (share @ nodes))
+        mean = fewer.mean(point, problem.weights)
+        found.append(mean + problem.ability_sd(point) * (share @ nodes))
     return np.stack(found)

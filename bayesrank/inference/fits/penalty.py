@@ -35,20 +35,22 @@ class Quadratic:
         return -0.5 * np.vecdot(gap.reshape(size, -1), gradient.reshape(size, -1)), gradient
 
 
+# Rows by which the hierarchical prior couples the questions.
+N_COUPLINGS = 2
+
+
 class PooledSlopes(NamedTuple):
     """The log-density of :class:`Pooled` near a point, up to a constant, and its derivatives.
 
     Its precision is diag(t) - C' diag(s) C, for t that broadcasts to (resample, question), rows C
-    of (resample, 3, question), and the signs s of `POOLED_SIGNS`.
+    of (resample, 2, question), and signs s of (resample, 2).
     """
 
     value: Array
     gradient: Array
     precision: Array
     rows: Array
-
-
-POOLED_SIGNS = -1.0, 1.0, 1.0
+    signs: Array
 
 
 @dataclass(frozen=True)
@@ -75,22 +77,27 @@ class Pooled:
 
     def at(self, v: Array) -> PooledSlopes:
         """Expand the log-density at coordinates of the questions."""
-        x = v[..., self.column]
-        each, n = (1.0, x.shape[-1]) if self.counts is None else (self.counts, self.counts.sum())
+        x, each = v[..., self.column], self.counts
+        n = x.shape[-1] if each is None else each.sum()
         freedom, of_mean = POOLED_DF + n - 1.0, self.level_sd**-2 / n
-        mean = np.add.reduce(each * x, axis=-1, keepdims=True) / n
+        mean = np.add.reduce(x if each is None else each * x, axis=-1, keepdims=True) / n
         deviation, above = x - mean, mean - self.level
-        far = each * deviation
+        far = deviation if each is None else each * deviation
         squares = POOLED_DF + np.vecdot(far, deviation)[:, np.newaxis]
         precision = freedom / squares
-        gradient = far * -precision
-        rows = np.empty((len(x), 3, x.shape[-1]))
-        rows[:, 0] = each * (of_mean / n) ** 0.5
-        rows[:, 1] = each * np.sqrt(precision / n)
-        rows[:, 2] = gradient * (2.0 / freedom) ** 0.5
-        gradient -= above * of_mean * each
-        value = above * above * (-0.5 * n * of_mean) - 0.5 * freedom * np.log(squares)
-        return PooledSlopes(value[:, 0], gradient, precision * each, rows)
+        gradient, pull = far * -precision, above * of_mean
+        value = (-0.5 * n) * above * pull - (0.5 * freedom) * np.log(squares)
+        # What the spread takes away from the precision along the mean, and its prior adds.
+        along = (precision - of_mean) / n
+        rows, signs = np.empty((len(x), N_COUPLINGS, x.shape[-1])), np.ones((len(x), 2))
+        np.copysign(1.0, along, out=signs[:, :1])
+        rows[:, 0] = np.sqrt(np.abs(along))
+        np.multiply(gradient, (2.0 / freedom) ** 0.5, out=rows[:, 1])
+        if each is not None:
+            rows[:, 0] *= each
+            pull, precision = pull * each, precision * each
+        gradient -= pull
+        return PooledSlopes(value[:, 0], gradient, precision, rows, signs)
 
 
 def checked_precision(name: str, precision: ArrayLike) -> Array:

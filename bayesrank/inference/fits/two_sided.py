@@ -24,7 +24,7 @@ from bayesrank.inference.fits.newton import (
     maximise_nonconcave,
 )
 from bayesrank.inference.fits.penalty import (
-    POOLED_SIGNS,
+    N_COUPLINGS,
     Array,
     Pooled,
     PooledSlopes,
@@ -314,24 +314,22 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         """Return the matrix of a Newton step, bordered by what is held."""
         on_u, on_v, corner = self._borders
         if self.pooled is not None and pooled is not None:
-            on_v = on_v.copy()
-            on_v[:, : len(POOLED_SIGNS), :, self.pooled.column] = pooled.rows
+            on_v, corner = on_v.copy(), corner.copy()
+            on_v[:, :N_COUPLINGS, :, self.pooled.column] = pooled.rows
+            corner[:, :N_COUPLINGS] = pooled.signs
         return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
 
     @cached_property
     def _borders(self) -> tuple[Array, Array, Array]:
         """What borders all matrices, after room for what couples questions; and their corner."""
         n_systems, a, n_questions, b = self.likelihood.shape
-        signs = () if self.pooled is None else POOLED_SIGNS
-        n_low, n_u = len(signs), len(self.hold_u)
+        n_low, n_u = N_COUPLINGS * (self.pooled is not None), len(self.hold_u)
         extra = n_low + n_u + self.hold_v.shape[1]
         on_u = np.zeros((self.size, extra, n_systems, a))
         on_v = np.zeros((self.size, extra, n_questions, b))
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
-        corner = np.zeros((self.size, extra))
-        corner[:, :n_low] = signs
-        return on_u, on_v, corner
+        return on_u, on_v, np.zeros((self.size, extra))
 
 
 def parted(point: Array, shape: tuple[int, int, int, int]) -> tuple[Array, Array]:
