@@ -100,19 +100,17 @@ class Rasch:
         np.reciprocal(wrong, out=wrong)
         odds *= wrong
         cells = np.empty((2, *odds.shape))  # numbers right that are expected, and their variances
-        expected, variance = cells
+        expected, variance = cells[0], cells[1]
         np.multiply(odds, self.trials, out=expected)
         np.multiply(expected, wrong, out=variance)
         # Sums as products, since NumPy's own take longer.
         over_trials, over_questions = self._ones
-        expected, weight = (cells.reshape(-1, easy.shape[-1]) @ over_questions).reshape(
-            2, *states.shape
-        )
+        by_state = (cells.reshape(-1, easy.shape[-1]) @ over_questions).reshape(2, *states.shape)
         by_question = over_trials @ cells.reshape(2 * size, -1, easy.shape[-1])
         gv = self.by_question - by_question[:size]
         vv = by_question[size:, :, np.newaxis, np.newaxis]
         uv = variance if self.design is None else self.design.T @ variance
-        of_systems = self._of_systems(self.by_trial - expected, weight)
+        of_systems = self._of_systems(self.by_trial - by_state[0], by_state[1])
         return Expansion(*of_systems, gv[..., np.newaxis], vv, uv[..., np.newaxis], value)
 
     @cached_property
@@ -198,7 +196,7 @@ class Lines(_Counts):
             self.right, self.trials, x, guess, by_cell, found=found, with_value=with_value
         )
         np.multiply(found, lean, out=leaning)
-        pull, weight = found[:2]
+        pull, weight = found[0], found[1]
         told = pull if by_cell is None else pull * by_cell
         bend = np.subtract(leaning[1], told, out=cells[-2])
         np.multiply(bend, lean, out=cells[-1])
@@ -272,7 +270,7 @@ class Factors(_Counts):
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
         found = np.empty((2, *self.right.shape))
         value = slopes(self.right, self.trials, _inner(u, v), found=found, with_value=with_value)
-        pull, weight = found
+        pull, weight = found[0], found[1]
         batch, n_systems, a = u.shape
         n_questions, b = v.shape[1:]
         loading, lines = v[..., :-1], np.concatenate([u, np.ones((batch, n_systems, 1))], axis=-1)

@@ -108,7 +108,7 @@ def slopes(
     the second ones are of the counts observed, everywhere by default, and not of their
     expectations. The sum is of shape (resample,).
     """
-    pull, weight = found[:2]
+    pull, weight = found[0], found[1]
     odds = np.abs(x)
     np.negative(odds, out=odds)
     np.exp(odds, out=odds)
@@ -132,7 +132,7 @@ def slopes(
     ratio, not_right = right / total, trials - right
     if value is not None:
         value = right * np.log(total) + not_right * (np.log1p(-guess) - value)
-    by_guess, mixed, sharp = found[2:]
+    by_guess, mixed, sharp = found[2], found[3], found[4]
     missed = not_right / (1.0 - guess)
     np.multiply(chance, ratio - trials, out=pull)
     np.subtract(wrong * ratio, missed, out=by_guess)
