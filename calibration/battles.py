@@ -111,13 +111,18 @@ def _graded(winner: NDArray[np.str_], ahead: Array, level: Array, rng: Any) -> N
 
 @cache
 def truth(name: str, model: str, formula: str | None) -> dict[str, Array]:
-    """Return what a model estimates from very many units of a world."""
+    """Return what a model estimates from very many units of a world, effects per unit of length."""
     data = draw_battles(WORLDS[name], _MANY, np.random.default_rng(derive_seed("truth", name)))
     tree = rank(data, model, backend="mle", formula=formula, draws=0)
     found = {"score": tree["ranking"]["score"].values}
     if formula is not None:
-        found["effect"] = tree["point_estimate"]["effect"].values
+        found["effect"] = tree["point_estimate"]["effect"].values / _spread(data)
     return found
+
+
+def _spread(data: Battles) -> Array:
+    """Return in which units effects are: position, then standard deviations of the length."""
+    return np.array([1.0, data.covariates["length"].std()])
 
 
 def hits_of_world(name: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -127,6 +132,8 @@ def hits_of_world(name: str, seed: int) -> Iterator[dict[str, Any]]:
     for model in MODELS:
         for formula in (None, "length"):
             right = truth(name, model, formula)
+            if formula is not None:
+                right = right | {"effect": right["effect"] * _spread(data)}
             for naive in (False, True):
                 options: dict[str, Any] = {"unit": world.unit}
                 if naive:

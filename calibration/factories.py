@@ -71,13 +71,19 @@ FACTORIES = {
         Factory("davidson", "comparisons"),
         Factory("rao_kupper", "comparisons"),
         Factory("thurstone_mosteller", "comparisons"),
+        *(
+            Factory(f"{name} (covariates)", "votes", {"formula": "length"})
+            for name in ("bradley_terry", "davidson", "rao_kupper", "thurstone_mosteller")
+        ),
         Factory("cumulative_logit", "graded"),
         Factory("cumulative_logit (covariates)", "votes", {"formula": "length"}),
         Factory("cumulative_logit (raters)", "votes", {"raters": "judge"}),
         Factory("davidson_outside", "graded"),
         Factory("davidson_outside (covariates)", "votes", {"formula": "length"}),
         Factory("hierarchical_comparisons", "arena"),
+        Factory("hierarchical_comparisons (covariates)", "arena", {"formula": "length"}),
         Factory("dynamic_comparisons", "arena", {"period": 30}),
+        Factory("dynamic_comparisons (covariates)", "arena", {"period": 30, "formula": "length"}),
         Factory("plackett_luce", "comparisons"),
         Factory("plackett_luce (rankings)", "rankings"),
         Factory("bradley_terry_luce"),
@@ -114,7 +120,7 @@ def template(kind: Kind) -> Any:
         are responses, with a system named first; as many ``rankings`` as there are events, of two
         systems or more; as many ``graded`` votes as there are responses, with ties and votes for
         neither, and 400 such ``votes`` of 20 judges with a covariate; 400 battles of an ``arena``
-        with three groups and three periods of 30 days.
+        with three groups, three periods of 30 days and a covariate.
 
     Returns
     -------
@@ -136,7 +142,8 @@ def template(kind: Kind) -> Any:
             sides = np.array([rng.permutation(n_systems)[:2] for _ in range(400)])
             winners = rng.choice(["first", "second", "tie"], 400)
             group, time = np.arange(400) % 3, np.linspace(0.0, 89.0, 400) * 86_400
-            return Battles(*sides.T, winners, systems=range(n_systems), group=group, time=time)
+            more = {"group": group, "time": time, "covariates": {"length": rng.normal(size=400)}}
+            return Battles(*sides.T, winners, systems=range(n_systems), **more)
         case "battles":
             sides = [rng.permutation(n_systems)[:2] for _ in range(np.prod(DESIGN))]
             winners = rng.choice(["first", "second"], len(sides)).tolist()

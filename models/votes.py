@@ -64,7 +64,7 @@ def cumulative_logit(
         Prior on the coefficients of the covariates.
     raters : {"judge", "prompt"}, optional
         Who has a reliability and a bias of its own; nobody by default. Each is one observation in
-        intervals by judge or by prompt. map and mle integrate their effects out (Laplace).
+        intervals by judge or by prompt. map and mle integrate their effects out by quadrature.
     rater_scale : float, default 0.5
         Typical size of a log reliability and of a bias, about which little is assumed: the
         variances have scaled inverse chi-squared priors with 2 degrees of freedom.

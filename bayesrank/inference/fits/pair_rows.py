@@ -20,11 +20,18 @@ from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
 from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_counts import name_parameters
+from bayesrank.inference.fits.pair_counts import fit_pairs, name_parameters
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
 from bayesrank.inference.fits.penalty import checked_precision
-from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteLikelihood, VoteModel, bind
-from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, centred, first_scores
+from bayesrank.inference.fits.vote_likelihoods import (
+    Rows,
+    Terms,
+    TwoSided,
+    VoteLikelihood,
+    VoteModel,
+    bind,
+)
+from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, first_scores
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
@@ -111,9 +118,13 @@ class PairRows(ZeroSumScores):
         """Return the derivatives of a block of votes at a point of shape (p,)."""
         return self.likelihood.terms(some, *self.predictors(point, some))
 
+    def slope(self, point: Array, some: Rows) -> Array:
+        """Return the first derivatives of a block of votes, as in :class:`Terms`."""
+        return self.likelihood.slope(some, *self.predictors(point, some))
+
     def slopes(self, point: Array, some: Rows) -> tuple[tuple[Array, Array], Array]:
         """Return derivatives of votes in the scores of both sides, and in the other coordinates."""
-        slope = self.terms(point, some).slope
+        slope = self.slope(point, some)
         n = len(slope) - self.n_shared
         half = 0.5 * slope[1:n].sum(axis=0)
         others = np.column_stack([slope[0][:, np.newaxis] * self.design[some], slope[n:].T])
@@ -156,6 +167,14 @@ class PairRows(ZeroSumScores):
 
     def sums(self, point: Array) -> "Sums":
         """Add up what votes tell, and what the priors do on all but the scores."""
+        told, (held, gaps) = self.told(point), self._others(point)
+        gradient, corner = told.gradient.copy(), told.corner.copy()
+        gradient[self.size :] -= self.precision * gaps
+        np.einsum("ii->i", corner)[:] += np.where(held, 1.0, self.precision)
+        return told._replace(gradient=gradient, corner=corner)
+
+    def told(self, point: Array) -> "Sums":
+        """Add up what votes tell."""
         # Gradient and information are asked for one after the other at the optimum.
         key = point.tobytes()
         if key not in self._last:
@@ -164,16 +183,13 @@ class PairRows(ZeroSumScores):
             sums = Sums(*(np.zeros(shape) for shape in shapes))
             for some in self.blocks:
                 self._add(self.terms(point, some), some, sums)
-            held, gaps = self._others(point)
-            sums.gradient[size:] -= self.precision * gaps
-            np.einsum("ii->i", sums.corner)[:] += np.where(held, 1.0, self.precision)
             self._last.clear()
             self._last[key] = sums
         return self._last[key]
 
     @cached_property
     def _last(self) -> dict[bytes, "Sums"]:
-        """The last sums, by their point."""
+        """What votes told last, by the point."""
         return {}
 
     def _add(self, terms: Terms, some: Rows, sums: "Sums") -> None:
@@ -234,7 +250,9 @@ class PairRows(ZeroSumScores):
     def without_priors(self) -> "PairRows":
         """Return the log-likelihood by itself."""
         flat = NormalScores(np.zeros_like(self.prior.mean), np.zeros(1))
-        return replace(self, prior=flat, precision=np.zeros_like(self.precision))
+        found = replace(self, prior=flat, precision=np.zeros_like(self.precision))
+        vars(found)["_last"] = self._last  # of the same votes
+        return found
 
     def fit_at(self, optimum: Optimum, kind: type[Fit] = Fit, **others: Any) -> Fit:
         """Describe an optimum, by a fit of some kind with other attributes as in :class:`Fit`.
@@ -357,16 +375,28 @@ def fit_pair_rows(
         design = Design.empty(len(votes.first))
     problem = pair_rows(likelihood, votes, design, **priors)
     optimum = maximise(problem, start_of_votes(problem, data)[np.newaxis])
-    optimum.point[:, : problem.size] = centred(optimum.point[:, : problem.size])
-    return problem.fit_at(optimum)
+    if not design.shape[1]:
+        return problem.fit_at(optimum)
+    return problem.fit_at(optimum, rows=problem.without_priors)
 
 
 def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
-    """Return where to begin: by the points of systems and the shares of results."""
+    """Return where to begin: at the fit without covariates where the counts of pairs give it.
+
+    Else by the points of systems and the shares of results.
+    """
+    likelihood, n_effects = problem.likelihood, problem.design.shape[1]
+    if n_effects and isinstance(likelihood, TwoSided):
+        ties = {
+            "tie_mean": problem.mean[n_effects:],
+            "tie_precision": problem.precision[n_effects:],
+        }
+        prior = {"prior_mean": problem.prior.mean[0], "prior_precision": problem.prior.precision[0]}
+        each = {name: value[0] for name, value in ties.items() if len(value)}
+        pooled = fit_pairs(likelihood.likelihood, data.wins, data.ties, **prior, **each)
+        if pooled.converged:
+            return np.insert(pooled.free, problem.size, np.zeros(n_effects))
     points, played = (data.wins + 0.5 * data.ties).sum(axis=1), data.totals.sum(axis=1)
-    scores, n_effects = (
-        first_scores(points[np.newaxis], played[np.newaxis]),
-        problem.design.shape[1],
-    )
-    shared = problem.likelihood.start(proper=bool(problem.precision[n_effects:].any()))
+    scores = first_scores(points[np.newaxis], played[np.newaxis])
+    shared = likelihood.start(proper=bool(problem.precision[n_effects:].any()))
     return np.concatenate([scores[0], np.zeros(n_effects), shared])

@@ -176,20 +176,42 @@ class StateFit(Fit):
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw scales, then from the Gaussian at each; see :meth:`Fit.draw`."""
+        return self._over_grid(n_draws, rng, lambda each, rows: each.tree.draw(len(rows), rng))
+
+    def move(self, gradients: Array) -> dict[str, Array]:
+        """Return the parameters one Newton step away from where they are at drawn scales.
+
+        See :meth:`Fit.move`.
+        """
+
+        def step(each: _At, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+            states, n = each.tree.border.shape[:2]
+            some, size = gradients[rows].T, states * n
+            scores, shared = each.tree.solve(some[:size].reshape(states, n, -1), some[size:])
+            return np.moveaxis(scores, -1, 0), shared.T
+
+        return self._over_grid(len(gradients), np.random.default_rng(len(gradients)), step)
+
+    def _over_grid(
+        self,
+        n_draws: int,
+        rng: np.random.Generator,
+        moved: Callable[[_At, NDArray[np.intp]], tuple[Array, Array]],
+    ) -> dict[str, Array]:
+        """Draw scales, and return the parameters moved from the fit at each.
+
+        `moved` returns how far scores, of shape (row, state, system), and the other coordinates
+        move in some of the draws.
+        """
         which, scales = self._scales(n_draws, rng)
         free = np.empty((n_draws, len(self.free)))
         for number, each in enumerate(self.grid):
             (rows,) = np.nonzero(which == number)
             if len(rows):
-                scores, shared = each.tree.draw(len(rows), rng)
+                scores, shared = moved(each, rows)
                 moves = np.hstack([scores.reshape(len(rows), -1), shared])
                 free[rows] = self.displace(each.point, moves)
         return {**self.unpack(free), self.step: scales}
-
-    def move(self, gradients: Array) -> dict[str, Array]:
-        """Return the parameters one Newton step away, with scales as they are drawn; see `Fit`."""
-        _, scales = self._scales(len(gradients), np.random.default_rng(len(gradients)))
-        return {**super().move(gradients), self.step: scales}
 
     def _scales(
         self, n_draws: int, rng: np.random.Generator

@@ -2,25 +2,29 @@ r"""Fits of votes whose judges differ in reliability and in bias for the first a
 
 Judge g sees :math:`a_g d + h_g` in place of d. Log reliabilities :math:`\log a_g` and biases
 :math:`h_g` are normal around 0 with unknown scales :math:`\tau`, whose squares have scaled inverse
-chi-squared priors. Scores, coefficients and thresholds
-maximise the joint density of all given the scales; the scales are those at which
+chi-squared priors. Scores, coefficients and thresholds maximise the marginal density, in which the
+effects of judges are integrated out: its gradient is that of the joint density, averaged over the
+effects that the votes leave open (Fisher's identity), by Gauss-Hermite quadrature around their
+modes [1]_. The joint density by itself would have scores too far apart, the more so the fewer votes
+a judge has [2]_. The scales are those at which
 
-.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (u_g^2 + v_g)}{\nu + n}
+.. math:: \tau^2 = \frac{\nu s^2 + \sum_g E[u_g^2]}{\nu + n}
 
-with the effects :math:`u_g` of n judges at the maximum and their variances :math:`v_g` by its
-curvature: about where the Laplace approximation of their marginal likelihood is highest [1]_. The
-curvature in the other parameters is that with the effects of judges eliminated.
+with the effects :math:`u_g` of n judges (a step of EM changes nothing). The curvature in the other
+parameters is that of the joint density with the effects of judges eliminated.
 
 References
 ----------
-.. [1] N. E. Breslow and D. G. Clayton. Approximate inference in generalized linear mixed models.
-   Journal of the American Statistical Association 88 (1993).
-   https://doi.org/10.1080/01621459.1993.10594284
+.. [1] J. C. Pinheiro and D. M. Bates. Approximations to the log-likelihood function in the
+   nonlinear mixed-effects model. Journal of Computational and Graphical Statistics 4 (1995).
+   https://doi.org/10.1080/10618600.1995.10474663
+.. [2] N. E. Breslow and X. Lin. Bias correction in generalised linear mixed models with a single
+   component of dispersion. Biometrika 82 (1995). https://doi.org/10.1093/biomet/82.1.81
 """
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +40,10 @@ from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel
 
 # Degrees of freedom of the scales of judges, as of the scales of questions.
 DF = 2.0
-# Accuracy of the scales of judges.
-_SCALE_TOLERANCE, _MOST_ROUNDS = 1e-7, 200
+# Accuracy of the scales of judges, and of the parameters at them.
+_TOLERANCE, _MOST_ROUNDS = 1e-7, 200
+# Nodes along each effect of a judge: within .4 percent of 9 nodes at ten votes of a judge.
+_NODES = 5
 
 
 @dataclass(frozen=True)
@@ -82,11 +88,10 @@ class Joint:
             return None
         return np.append(found, (effects - self.solved @ found).T)
 
-    def variances(self) -> Array:
-        """Return the variances of the effects of judges, of shape (2, judge)."""
-        inner = np.linalg.inv(self.blocks)
+    def spread(self) -> Array:
+        """Return the variances that effects of judges owe to the other parameters, (2, judge)."""
         spread = self.solved @ np.linalg.inv(anchored(self.schur, self.held))
-        return np.einsum("nkk->kn", inner) + np.einsum("nkp,nkp->kn", spread, self.solved)
+        return np.einsum("nkp,nkp->kn", spread, self.solved)
 
     def drawn(self, moves: Array) -> Array:
         """Draw deviations of effects of judges given those of the others, (draw, 2, judge)."""
@@ -96,6 +101,17 @@ class Joint:
         found = np.einsum("nkl,...nl->...nk", roots, normals)
         found -= np.einsum("nkp,...p->...nk", self.solved, moves)
         return found.swapaxes(-1, -2)
+
+
+class Nodes(NamedTuple):
+    """Effects that the votes leave open: of shape (node, 2, judge), with weights, (node, judge)."""
+
+    effects: Array
+    weight: Array
+
+    def squares(self) -> Array:
+        """Return the mean squares of the effects, of shape (2, judge)."""
+        return (self.weight[:, np.newaxis] * self.effects**2).sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -113,11 +129,17 @@ class RatedRows(PairRows):
         Log reliabilities and biases at points without any.
     effect_precision : numpy.ndarray of shape (2,)
         Of their normal distributions.
+    tilt : numpy.ndarray of shape (p,)
+        What is added to the gradient, so that it is that of the marginal density at the maximum.
+    nodes : Nodes, optional
+        Effects of judges to average over.
     """
 
     judge: NDArray[np.integer[Any]] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     effects: Array = field(default_factory=lambda: np.zeros((2, 0)))
     effect_precision: Array = field(default_factory=lambda: np.ones(2))
+    tilt: Array | float = 0.0
+    nodes: Nodes | None = None
 
     def of_judges(self, point: Array) -> Array:
         """Return the effects of judges at a point of shape (p,) or longer."""
@@ -142,7 +164,8 @@ class RatedRows(PairRows):
     def value(self, point: Array) -> float:
         """Return the joint log-density at one point, of shape (1, p)."""
         penalty = (self.effect_precision @ self.of_judges(point[0]) ** 2).sum()
-        return super().value(point) - 0.5 * float(penalty)
+        leaning = (point[0, : self.size + len(self.mean)] * self.tilt).sum()
+        return super().value(point) + float(leaning - 0.5 * penalty)
 
     def expand(self, point: Array) -> tuple[Array, Any]:
         """Return the gradient, and a function for the negative Hessian without the judges."""
@@ -177,7 +200,52 @@ class RatedRows(PairRows):
         own -= self.effect_precision[:, np.newaxis] * effects
         blocks += np.diag(self.effect_precision)
         held = self.held_rows(gradient)[0]
-        return Joint(gradient[0], own, information()[0], blocks, cross, held)
+        return Joint(gradient[0] + self.tilt, own, information()[0], blocks, cross, held)
+
+    def slope(self, point: Array, some: Rows) -> Array:
+        """Return the first derivatives of a block of votes, averaged over the nodes."""
+        if self.nodes is None:
+            return self.terms(point, some).slope
+        ahead, level, shared = super().predictors(point, some)
+        judge, total = self.judge[some], np.zeros(())
+        for (log_reliability, bias), weight in zip(*self.nodes, strict=True):
+            reliability = np.exp(log_reliability)[judge]
+            seen = reliability * ahead + bias[judge]
+            slope = self.likelihood.slope(some, seen, level, shared)
+            slope[0] *= reliability
+            total = total + weight[judge] * slope
+        return total
+
+    def averaged(self, point: Array, joint: Joint) -> "RatedRows":
+        """Return the problem with nodes around the modes of the effects, and tilted by them."""
+        roots = np.linalg.cholesky(np.linalg.inv(joint.blocks))
+        one, weight = np.polynomial.hermite.hermgauss(_NODES)
+        places = np.stack(np.meshgrid(one, one), axis=-1).reshape(-1, 2)
+        moves = np.sqrt(2.0) * np.einsum("nij,kj->kin", roots, places)
+        effects = self.of_judges(point) + moves
+        logs = (np.log(np.outer(weight, weight).ravel()) + (places**2).sum(axis=1))[:, np.newaxis]
+        logs = logs - 0.5 * np.einsum("i,kin->kn", self.effect_precision, effects**2)
+        for some in self.blocks:
+            ahead, level, shared = super().predictors(point, some)
+            judge = self.judge[some]
+            for row, (log_reliability, bias) in zip(logs, effects, strict=True):
+                seen = np.exp(log_reliability)[judge] * ahead + bias[judge]
+                value = self.likelihood.value(some, seen, level, shared)
+                row += np.bincount(judge, value, len(row))
+        logs -= logs.max(axis=0)
+        found = replace(self, nodes=Nodes(effects, np.exp(logs) / np.exp(logs).sum(axis=0)))
+        return replace(found, tilt=found.averaged_gradient(point) - self.told(point).gradient)
+
+    def averaged_gradient(self, point: Array) -> Array:
+        """Return the gradient of what votes tell, averaged over the nodes, of shape (p,)."""
+        size = self.size
+        found = np.zeros(size + len(self.mean))
+        for some in self.blocks:
+            slopes, others = self.slopes(point, some)
+            for side, slope in zip((self.data.first, self.data.second), slopes, strict=True):
+                found[:size] += np.bincount(side[some], slope, size)
+            found[size:] += others.sum(axis=0)
+        return found
 
     def _add_judges(
         self, point: Array, some: Rows, own: Array, blocks: Array, cross: Array, *, exact: bool
@@ -262,10 +330,12 @@ def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedR
         optimum = replace(optimum, iterations=np.array([n_steps]))
         if not optimum.converged[0]:
             return problem, optimum
-        effects, variances = problem.of_judges(point[0]), problem.joint(point[0]).variances()
-        squares = (effects**2 + variances).sum(axis=1)
+        joint = problem.joint(point[0])
+        problem, before = problem.averaged(point[0], joint), problem.tilt
+        squares = (cast("Nodes", problem.nodes).squares() + joint.spread()).sum(axis=1)
         update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
-        if np.abs(update - logs).max() < _SCALE_TOLERANCE:
+        ahead = np.linalg.solve(anchored(joint.schur, joint.held), problem.tilt - before)
+        if max(np.abs(update - logs).max(), np.abs(ahead).max()) < _TOLERANCE:
             return problem, optimum
         history.append((logs, update))
         if len(history) == _MOST_ROUNDS:

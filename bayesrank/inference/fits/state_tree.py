@@ -153,7 +153,7 @@ class BlockTree:
         return cls(tree, precisions, inverse, root, border, np.linalg.cholesky(corner), anchors)
 
     def solve(self, scores: Array, shared: Array) -> tuple[Array, Array]:
-        """Solve for right sides of shape (state, system) and (shared,)."""
+        """Solve for right sides, of shape (state, system, ...) and (shared, ...)."""
         scores, shared = scores.copy(), shared.copy()
         for state in range(self.tree.n_states - 1, -1, -1):
             told = self.inverse[state] @ scores[state]
@@ -167,7 +167,7 @@ class BlockTree:
             if state:
                 rest += self.precisions[state] * scores[self.tree.parent[state]]
             scores[state] = self.inverse[state] @ rest
-        return _centred(scores), shared
+        return scores - scores.mean(axis=1, keepdims=True), shared
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw from the Gaussian with this precision, (draw, state, system) and (draw, shared)."""
@@ -185,7 +185,8 @@ class BlockTree:
             noise = rng.standard_normal((n, n_draws))
             scores[state] = self.inverse[state] @ rest
             scores[state] += solve_triangular(self.root[state], noise, lower=True, trans=1)
-        return _centred(np.moveaxis(scores, -1, 0)), shared.T
+        scores -= scores.mean(axis=1, keepdims=True)
+        return np.moveaxis(scores, -1, 0), shared.T
 
     @property
     def log_determinant(self) -> float:
@@ -194,7 +195,3 @@ class BlockTree:
         whole = 2.0 * (roots + np.log(np.diag(self.corner)).sum())
         sums = self.tree.matrix(self.precisions) + np.diag(self.anchors)
         return float(whole - np.linalg.slogdet(sums)[1])
-
-
-def _centred(scores: Array) -> Array:
-    return scores - scores.mean(axis=-1, keepdims=True)

@@ -63,6 +63,10 @@ class VoteLikelihood(ABC):
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
 
+    def slope(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the first derivatives only."""
+        return self.terms(some, ahead, level, shared).slope
+
     @abstractmethod
     def start(self, *, proper: bool) -> Array:
         """Return shared parameters to begin with, (k,): those of the votes, all systems alike.
@@ -207,22 +211,32 @@ class CumulativeLogit(VoteLikelihood):
             inside = np.log(-np.expm1(-gap))
         return self.weight[some] * (inside - softplus(-above) - softplus(-below))
 
+    def slope(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
+        """Return the first derivatives only."""
+        slopes = (along * slope for along, slope, _ in self._parts(some, ahead, shared))
+        return sum(slopes, np.zeros(()))
+
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
+        parts = self._parts(some, ahead, shared)
+        slopes = (along * slope for along, slope, _ in parts)
+        bends = (along[:, np.newaxis] * (along * bend) for along, _, bend in parts)
+        return Terms(sum(slopes, np.zeros(())), sum(bends, np.zeros(())))
+
+    def _parts(
+        self, some: Rows, ahead: Array, shared: Array
+    ) -> tuple[tuple[Array, Array, Array], ...]:
+        """Return how three distances move with d and the gaps; what each tells, how that falls."""
         above, below, gap = self._distances(some, ahead, shared)
         weight, cuts = self.weight[some], np.nan_to_num(self.cuts).T
         low, high = cuts[:, self.place[some]], cuts[:, self.place[some] + 1]
         one, wide = np.ones((1, len(ahead))), (high - low) * np.isfinite(gap)
         short, over, odds = logistic(-above), logistic(-below), 1.0 / np.expm1(gap)
-        # How each of the three moves with d and the gaps; what it tells, and how that falls.
-        parts = (
-            (np.concatenate([one, -low]), short, short * (1.0 - short)),
-            (np.concatenate([-one, high]), over, over * (1.0 - over)),
-            (np.concatenate([0.0 * one, wide]), odds, odds * (1.0 + odds)),
+        return (
+            (np.concatenate([one, -low]), weight * short, weight * short * (1.0 - short)),
+            (np.concatenate([-one, high]), weight * over, weight * over * (1.0 - over)),
+            (np.concatenate([0.0 * one, wide]), weight * odds, weight * odds * (1.0 + odds)),
         )
-        slopes = (along * (weight * slope) for along, slope, _ in parts)
-        bends = (along[:, np.newaxis] * (along * (weight * bend)) for along, _, bend in parts)
-        return Terms(sum(slopes, np.zeros(())), sum(bends, np.zeros(())))
 
     def start(self, *, proper: bool) -> Array:
         """Return gaps to begin with: those of the shares of results, all systems alike."""
