@@ -51,7 +51,7 @@ GENERATORS = ("rasch", "beta")
 TENSORS, CHUNK = 1000, 50
 
 # Questions that stand for the population: its mean is known to a thousandth.
-_N_POPULATION = 20_000
+N_POPULATION = 20_000
 _DIFFICULTY_SD = 1.2
 # A grade of a trial is from Beta(5p, 5(1 - p)), in hundredths.
 _GRADE_STRENGTH = 5.0
@@ -119,28 +119,18 @@ def simulate(size: Design, holes: str, generator: str, rng: np.random.Generator)
     """Draw a truth and a tensor from it."""
     n_systems, n_questions, n_trials = size
     ability = rng.normal(size=n_systems)
-    chances, difficulty = _chances(ability, n_questions, generator, rng)
-    population = _chances(ability, _N_POPULATION, "rasch", rng)[0].mean(axis=1)
+    chances, difficulty = draw_chances(ability, n_questions, generator, rng)
+    population = draw_chances(ability, N_POPULATION, "rasch", rng)[0].mean(axis=1)
     if holes == "always right":
         chances[0], population[0] = 1.0, 1.0
-    shape = (n_systems, n_questions, n_trials)
-    if holes == "grades":
-        inner = np.broadcast_to(np.clip(chances, 1e-6, 1.0 - 1e-6)[..., np.newaxis], shape)
-        grades = rng.beta(_GRADE_STRENGTH * inner, _GRADE_STRENGTH * (1.0 - inner))
-        outcomes = np.round(100.0 * grades)
-    else:
-        outcomes = (rng.random(shape) < chances[..., np.newaxis]).astype(float)
-    missing = _missing(holes, shape, difficulty, rng)
-    if holes == "grades":
-        data, unit = Responses(outcomes, scale=(0, 100), paired=False), 100.0
-    else:
-        data = Responses(np.where(missing, -1, outcomes).astype(int), paired=False)
-        unit = 1.0
+    outcomes = draw_outcomes(chances, holes, n_trials, rng)
+    missing = draw_missing(holes, size, difficulty, rng)
+    data, unit = responses(outcomes, missing, holes)
     truth = {"benchmark": unit * chances.mean(axis=1), "population": unit * population}
     return Tensor(data, unit * avg(data.grades), truth)
 
 
-def _chances(
+def draw_chances(
     ability: Array, n_questions: int, generator: str, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return chances of right answers to questions of a population, and their difficulties."""
@@ -151,7 +141,24 @@ def _chances(
     return chances, difficulty
 
 
-def _missing(
+def draw_outcomes(chances: Array, holes: str, n_trials: int, rng: np.random.Generator) -> Array:
+    """Return outcomes, or grades in hundredths, of shape (system, question, trial)."""
+    shape = (*chances.shape, n_trials)
+    if holes == "grades":
+        inner = np.broadcast_to(np.clip(chances, 1e-6, 1.0 - 1e-6)[..., np.newaxis], shape)
+        grades = rng.beta(_GRADE_STRENGTH * inner, _GRADE_STRENGTH * (1.0 - inner))
+        return np.round(100.0 * grades)
+    return (rng.random(shape) < chances[..., np.newaxis]).astype(float)
+
+
+def responses(outcomes: Array, missing: NDArray[np.bool_], holes: str) -> tuple[Responses, float]:
+    """Return the data, and what the best outcome is worth in their units."""
+    if holes == "grades":
+        return Responses(outcomes, scale=(0, 100), paired=False), 100.0
+    return Responses(np.where(missing, -1, outcomes).astype(int), paired=False), 1.0
+
+
+def draw_missing(
     holes: str, shape: tuple[int, int, int], difficulty: Array, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Return which outcomes are missing; never all of a system."""

@@ -20,6 +20,7 @@ from bayesrank.inference.graph.sample import sample
 from bayesrank.inference.resample import data_sets, leave_out, weights
 from bayesrank.inference.resample.data_sets import draw_cells
 from bayesrank.inference.resample.weights import draw_trial_weights, resample, resample_twice
+from bayesrank.inference.run import Run
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
 from bayesrank.methods.bayes import draw_worths
@@ -142,6 +143,8 @@ class _Work:
         function = load_function(path)
 
         def of(data: Any, *prior: Any, **options: Any) -> Any:
+            if isinstance(data, Run):  # the draws of a fit, which no other ranker wants
+                return function(data, *prior, **options)
             # The data are kept with what was made of them, as the grades above.
             key = (path, id(data), pickle.dumps((prior, options)))
             return self._share(key, lambda: (function(data, *prior, **options), data))[0]

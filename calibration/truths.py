@@ -89,7 +89,7 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
         return _scores(configuration, *_expected_arguments(configuration.method.data, world))
     batches = [_simulated_scores(configuration, world, rng) for _ in range(N_DATA_SETS // _BATCH)]
     scores, accuracies = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-    return _expected_score(scores, accuracies, world)
+    return expected_score(scores, accuracies - world.accuracy)
 
 
 def _scores(configuration: Configuration, *arguments: Any) -> Array:
@@ -145,17 +145,17 @@ def _mean_estimate(configuration: Configuration, world: World, rng: np.random.Ge
         # Those with an estimate are no random tensors: the accuracy to expect of them is not known,
         # and the plain mean of 20 is off by 1/4 of a standard deviation.
         return np.mean(scores, axis=0)
-    return _expected_score(np.array(scores), np.array(accuracies), world)
+    return expected_score(np.array(scores), np.array(accuracies) - world.accuracy)
 
 
-def _expected_score(scores: Array, accuracies: Array, world: World) -> Array:
+def expected_score(scores: Array, excess: Array) -> Array:
     """Return what simulated scores, of shape (data set, system), have for expectation.
 
-    That of the accuracies is known. What chance made of them in the data sets, of the system itself
-    and of all together, is taken out of the mean of the scores by regression: accuracies are
-    control variates (Lavenberg and Welch 1981, https://doi.org/10.1287/mnsc.27.3.322).
+    `excess`, of the same shape, has expectation zero: how far accuracies are above those expected.
+    What chance made of them in the data sets, of the system itself and of all together, is taken
+    out of the mean of the scores by regression: accuracies are control variates (Lavenberg and
+    Welch 1981, https://doi.org/10.1287/mnsc.27.3.322).
     """
-    excess = accuracies - world.accuracy
     level = excess.mean(axis=1)
     expected = np.empty(scores.shape[1])
     for system, own in enumerate(excess.T):
