@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from bayesrank.battles import Battles
-from bayesrank.catalog import METHODS
 from bayesrank.errors import DataError
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 from bayesrank.responses import Responses
@@ -111,14 +110,21 @@ def _of_responses(
         target = "population"
     if "run" not in kinds:
         return "trial", target
-    if row.spread is None and not (backend in LIKELIHOOD_BACKENDS and row.can_be_calibrated):
-        names = ", ".join(
-            name for name, each in METHODS.items() if each.spread or each.can_be_calibrated
-        )
+    crossed = row.spread is not None or (backend in LIKELIHOOD_BACKENDS and row.can_be_calibrated)
+    if not crossed and (backend != "bootstrap" or row.data == "stream"):
         raise ValueError(
             f"unit must be 'trial' for {row.name} with backend {backend!r}; got {_said(kinds)}, "
-            f"which is for {names}"
+            "which is for resampled scores that do not follow the order of play, for likelihoods "
+            "that can be calibrated and for standardized_accuracy"
         )
+    if not crossed:
+        if target == "population":
+            raise ValueError(
+                f"unit must be 'trial' or 'run' for {row.name}; got {_said(kinds)} with "
+                "target='population', two kinds of units that only likelihoods and "
+                "standardized_accuracy can cross: use target='benchmark'"
+            )
+        target = "benchmark"
     if data.trials.max(initial=0) < 2:
         raise DataError(
             "unit must be 'trial' for data with one trial of each question, which show no "

@@ -38,6 +38,7 @@ from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_group
 from bayesrank.inference.resample.leave_out import without_clusters, without_trials
 from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.ranges import within_range
+from bayesrank.inference.resample.runs import resample_runs, runs_of
 from bayesrank.inference.resample.weights import (
     resample,
     resample_twice,
@@ -94,9 +95,10 @@ def bootstrap(run: Run) -> Estimate:
     draws = _draw(plan, score_of)
     if not run.method.smooth:
         draws = _recentre(plan, score, draws)
-    elif run.target == "benchmark" and isinstance(data, Responses):
+    elif run.unit == "trial" and run.target == "benchmark":
         centre = draws.mean(axis=(0, 1))
-        draws = centre + widening_for_single_trials(data) * (draws - centre)
+        factor = widening_for_single_trials(cast("Responses", data))
+        draws = centre + factor * (draws - centre)
     draws = _correct_skewness(plan, draws, score_of)
     if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
@@ -154,17 +156,23 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
     run = plan.run
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
-        batches = resample(
-            plan.data,
-            run.method.data,
-            target=run.target,
-            smooth=run.method.smooth,
-            size=run.draws,
-            rng=np.random.default_rng(seed),
-            shuffled=float(plan.turns),
-            of_each=_OF_EACH if plan.leaps else 0,
-            unit=run.unit,
-        )
+        common: dict[str, Any] = {
+            "smooth": run.method.smooth,
+            "size": run.draws,
+            "rng": np.random.default_rng(seed),
+        }
+        if run.unit == "run":
+            batches = resample_runs(cast("Responses", plan.data), run.method.data, **common)
+        else:
+            batches = resample(
+                plan.data,
+                run.method.data,
+                target=run.target,
+                shuffled=float(plan.turns),
+                of_each=_OF_EACH if plan.leaps else 0,
+                unit=run.unit,
+                **common,
+            )
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
@@ -181,7 +189,9 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
     # side; each has its own seed, so the draws do not depend on how many threads there are. The
     # matrices are small: threads of BLAS within these threads would wait longer than they work.
     workers = min(N_CHAINS, os.cpu_count() or 1)
-    iterated = plan.adds_up and not run.method.smooth and run.target == "benchmark"
+    # Whole runs have all kinds of questions, most of which lie beside no jump.
+    jumps = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
+    iterated = plan.adds_up and jumps
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
         again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
@@ -205,7 +215,7 @@ def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
             return draws
         widened = widen(draws, table, always=method.weighs_questions)
         return accelerate(widened, table.acceleration)
-    if method.weighs_questions:
+    if method.weighs_questions and plan.run.unit == "trial":
         # Where hardly anyone solves a question, its only right answer may decide how much it
         # counts, and weights that are drawn at random never leave it out.
         table = without_trials(cast("Responses", data), method.data, score_of)
@@ -268,6 +278,9 @@ def _widening(run: Run) -> float:
     """
     if run.target == "population":
         n = int(clusters_of(cast("Responses", run.data)).max()) + 1
+        return math.sqrt(n / max(n - 3, 1))
+    if run.unit == "run":
+        n = int(runs_of(cast("Responses", run.data)).sum(axis=1).min())
         return math.sqrt(n / max(n - 3, 1))
     if isinstance(run.data, Battles):
         n = run.data.units[run.unit]

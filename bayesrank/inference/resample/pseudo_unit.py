@@ -62,8 +62,8 @@ def loosen(
         Scores (resample, system) by arguments of the ranker.
     rng : numpy.random.Generator
         Source of randomness.
-    unit : {"battle", "prompt", "judge"}, default "battle"
-        What is independent of what, where the data are battles.
+    unit : {"battle", "prompt", "judge", "trial", "run"}, default "battle"
+        What is independent of what.
 
     Returns
     -------
@@ -93,7 +93,8 @@ def loosen(
             require_outcomes_of(data, system)
             # Systems with the same answers have the same draws, so that they stay tied.
             key = data.values[system].tobytes()
-            batches = _answers_beside(data, kind, system, len(flat), target, rng)
+            varies = "run" if unit == "run" else target
+            batches = _answers_beside(data, kind, system, len(flat), varies, rng)
         if key not in done:
             done[key] = np.concatenate([score_of(batch)[:, system] for batch in batches])
         loosened[:, system] = done[key]
@@ -194,7 +195,10 @@ def _weights(
         observed = question_weights(data, len(places), rng)
     else:
         unit, observed = 1.0 / n_trials, np.ones(shape)
-    extra = unit * rng.standard_gamma(1.0 / n_observed, shape)
+    if target == "run":  # which has answers to all questions
+        extra = np.broadcast_to(unit * rng.standard_exponential((len(places), 1)), shape)
+    else:
+        extra = unit * rng.standard_gamma(1.0 / n_observed, shape)
     is_worst = (places % 2 == 0)[:, np.newaxis]
     weights = np.concatenate([observed, is_worst * extra, ~is_worst * extra], axis=1)
     return n_questions * weights / weights.sum(axis=1, keepdims=True)

@@ -245,8 +245,13 @@ def question_weights(
 
 def _cluster_gammas(n_clusters: int, size: int, rng: np.random.Generator) -> FloatArray:
     """Draw what Dirichlet weights of clusters are in proportion to, of shape (size, cluster)."""
-    concentration = max((n_clusters - 4) / n_clusters, _LEAST_CONCENTRATION)
+    concentration = concentration_of_few(np.array(n_clusters))
     return rng.standard_gamma(concentration, (size, n_clusters))
+
+
+def concentration_of_few(n: NDArray[np.int64]) -> FloatArray:
+    """Return the concentration of Dirichlet weights of n units, with Student's t for few."""
+    return np.maximum((n - 4) / np.maximum(n, 1), _LEAST_CONCENTRATION)
 
 
 def per_sample_of_questions(data: Responses) -> int:
