@@ -105,10 +105,12 @@ def rank(
         What is independent of what: each trial, the default, or the runs: with "run" all answers of
         trial t of a system may fail together, which widens the intervals where totals of runs vary
         more than independent trials let them; "run,question" has questions that vary too, as
-        ``target="population"`` does. For ``standardized_accuracy`` and likelihoods that can be
-        calibrated. Of battles, "battle", "prompt" or "judge" (user): by default the coarsest that
-        the battles name, that is the kind of which there are fewest, but five at least; or both
-        prompts and judges, "prompt,judge". See :func:`bayesrank.units.choose_unit`.
+        ``target="population"`` does. Both are for ``standardized_accuracy`` and likelihoods that
+        can be calibrated; "run" is for resampled scores too, but not for Elo and other ratings,
+        which follow the order of play. Of battles, "battle", "prompt" or "judge" (user): by default
+        the coarsest that the battles name, that is the kind of which there are fewest, but five at
+        least; or both prompts and judges, "prompt,judge".
+        See :func:`bayesrank.units.choose_unit`.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in
         all). 0 gives the point estimate alone, without intervals and probabilities.

@@ -131,6 +131,8 @@ BATTLES = judged(np.random.default_rng(0), n=200)
         (RESPONSES, {"unit": "run,trial"}, "got 'run,trial'"),
         (RESPONSES, {"unit": "question", "target": "benchmark"}, "use target='population'"),
         (RESPONSES, {"unit": "run", "method": "bayes"}, "unit must be 'trial' for bayes"),
+        (RESPONSES, {"unit": "run", "method": "elo"}, "do not follow the order of play"),
+        (RESPONSES, {"unit": "run,question", "method": "avg"}, "use target='benchmark'"),
         (Responses([[[1], [0]], [[0], [0]]]), {"unit": "run"}, "show no variation of runs"),
         (BATTLES, {"unit": "judge,battle"}, "battles lie within prompts and judges"),
         (BATTLES, {"unit": "prompt,user"}, "unit must be"),
@@ -156,3 +158,65 @@ def test_runs_that_systems_do_not_share_are_refused_for_comparisons():
     data = Responses(RESPONSES.outcomes, paired=False)
     with pytest.raises(ValueError, match="build Responses with paired=True"):
         rank(data, "bradley_terry_map", unit="run", target="benchmark", draws=10)
+
+
+RANKERS = (
+    "avg",
+    "inverse_difficulty",
+    "win_rate",
+    "borda",
+    "copeland",
+    "schulze",
+    "majority_judgment",
+    "pagerank",
+    "nash",
+    "rankllm",
+)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("method", RANKERS)
+def test_rankers_resample_whole_runs(method, paired):
+    rng = np.random.default_rng(5)
+    shape = (3, 30, 8)
+    together = np.repeat(rng.random((3, 1, 8)) < 0.6, 30, axis=1) & (rng.random(shape) < 0.9)
+    outcomes = np.where(rng.random(shape) < 0.1, -1, together.astype(int))
+    data = Responses(outcomes, paired=paired)
+    options = {"target": "benchmark", "draws": 100, "random_seed": 1}
+    by_run, by_trial = (draw_scores(data, method, unit=u, **options) for u in ("run", "trial"))
+    assert np.isfinite(by_run).all()
+    assert by_run.std(axis=(0, 1)).sum() > 1.2 * by_trial.std(axis=(0, 1)).sum()
+    np.testing.assert_array_equal(by_run, draw_scores(data, method, unit="run", **options))
+
+
+def test_a_mean_varies_as_much_as_its_runs_do():
+    rng = np.random.default_rng(2)
+    outcomes = runs_and_questions(rng, shape=(3, 40, 30))
+    means = outcomes.mean(axis=1)
+    # The variance of Student's t with one degree of freedom less than there are runs.
+    expected = means.std(axis=1, ddof=1) / 30**0.5 * (29 / 27) ** 0.5
+    for paired in (True, False):
+        data = Responses(outcomes, paired=paired)
+        draws = draw_scores(data, "avg", unit="run", random_seed=3)
+        np.testing.assert_allclose(draws.std(axis=(0, 1)), expected, rtol=0.06)
+
+
+def test_runs_of_graded_answers_are_resampled_in_their_units():
+    rng = np.random.default_rng(4)
+    grades = np.clip(60 + rng.normal(0, 15, (3, 1, 12)) + rng.normal(0, 5, (3, 20, 12)), 0, 100)
+    data = Responses(grades.round(), scale=(0, 100), paired=False)
+    draws = draw_scores(data, "avg", unit="run", random_seed=3)
+    expected = grades.mean(axis=1).std(axis=1, ddof=1) / 12**0.5 * (11 / 9) ** 0.5
+    np.testing.assert_allclose(draws.std(axis=(0, 1)), expected, rtol=0.1)
+
+
+def test_a_system_whose_runs_were_all_right_may_have_a_bad_one():
+    outcomes = np.ones((2, 10, 9), dtype=int)
+    outcomes[1, :5] = np.random.default_rng(1).random((5, 9)) < 0.5
+    low = {
+        unit: np.quantile(draw_scores(outcomes, "avg", unit=unit, random_seed=1)[..., 0], 0.05)
+        for unit in ("run", "trial")
+    }
+    # One more of 9 runs that fails, with half of the weight that rules of three have at 5 %.
+    assert low["run"] == pytest.approx(1.0 - 2.3 / 9 / (1.0 + 2.3 / 9), abs=0.04)
+    assert low["trial"] > 0.95

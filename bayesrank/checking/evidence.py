@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.runs import RunSpread, has_runs, run_effects
 from bayesrank.checking.verdicts import Finding
@@ -234,7 +233,7 @@ def _judge_runs(found: list[RunSpread], unit: str) -> Finding:
         "data",
         "bad" if ratio > _MUCH_SPREAD else "doubtful",
         f"{sentence} The intervals take trials as independent, and may be {ratio:.1f} times too "
-        f"narrow. Take the run as the unit: unit='run', for {DEFAULT_METHOD} and likelihoods.",
+        "narrow. Take the run as the unit: unit='run', for likelihoods and resampled scores.",
         numbers,
         "runs",
     )

@@ -150,7 +150,7 @@ def test_check_names_the_system_the_sizes_and_the_remedy():
     assert found.verdict == "bad"
     assert "gpt-oss-low (sim)" in found.sentence
     assert "standard deviation of 0.131, independent trials 0.0634" in found.sentence
-    assert "unit='run', for standardized_accuracy and likelihoods" in found.sentence
+    assert "unit='run', for likelihoods and resampled scores" in found.sentence
     (run,) = found.numbers["runs"]
     assert run["run_sd"] / run["independent_sd"] == pytest.approx(found.numbers["ratio"])
     (calibration,) = report.about("coverage")
