@@ -254,7 +254,7 @@ def _row(
     quantities = next(iter(found), {})
     shares = {quantity: np.array([one[quantity] for one in found]) for quantity in quantities}
     return {
-        "key": [name, setting.design, setting.size.n_trials, setting.target],
+        "key": [name, setting.design, str(setting.size.n_trials), setting.target],
         "chunk": chunk,
         "simulations": len(found),
         "undefined": len(failed),
@@ -340,7 +340,7 @@ def table(store: Store) -> list[dict[str, str]]:
                 dict(
                     zip(
                         COLUMNS,
-                        (name, design, str(trials), target, quantity, *values, *map(str, shown)),
+                        (name, design, trials, target, quantity, *values, *map(str, shown)),
                         strict=True,
                     )
                 )
@@ -455,7 +455,7 @@ def _missing(options: argparse.Namespace, store: Store) -> Iterator[tuple[Settin
     ]
     for chunk in range(-(-options.tensors // CHUNK)):
         for setting in settings():
-            key = (setting.design, setting.size.n_trials, setting.target)
+            key = (setting.design, str(setting.size.n_trials), setting.target)
             names = [name for name in chosen if not store.has((name, *key), chunk)]
             if names:
                 yield setting, chunk, names
