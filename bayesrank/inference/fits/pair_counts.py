@@ -111,7 +111,7 @@ class PairCounts(ZeroSumScores):
         np.add(derivatives[1], derivatives[1].swapaxes(1, 2), out=scores)
         np.negative(scores, out=scores)
         diagonal = diagonals(matrix)
-        diagonal[:, :size] += self.prior.precision[:, np.newaxis] - np.add.reduce(scores, axis=-1)
+        diagonal[:, :size] += self.prior.weight - np.add.reduce(scores, axis=-1)
         if p > size:
             held = self.likelihood.at_end(point[:, size])
             cross = np.where(held[:, np.newaxis], 0.0, net(derivatives[3]))

@@ -113,13 +113,14 @@ def _fit(
     told = data.wins if likelihood == "bradley_terry" else data.totals
     if not told.any():
         return None  # the factory says what is wrong
-    quadratic, ties = prior.quadratic(), as_prior(tie_prior, "tie_prior").quadratic()
+    priors = table.normal_priors(prior, covariate_prior, tie_prior=tie_prior)
     steps = as_prior(step_prior).quadratic()
-    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
-    if quadratic is None or quadratic[1] == 0.0 or steps is None or steps[0] != 0.0:
+    if priors is None or priors["prior_precision"] == 0.0 or steps is None or steps[0] != 0.0:
         return None
-    if ties is None or effects is None or (likelihood == "rao_kupper" and ties[0] != 0.0):
+    if likelihood == "rao_kupper" and priors["shared_mean"].any():
         return None
+    # One tie parameter at most.
+    priors |= {name: float(priors[name][0]) for name in ("shared_mean", "shared_precision")}
     bound, design = likelihood_of(likelihood=likelihood), data.design(formula)
     n_effects, has_tie = design.shape[1], bound.start is not None
     return fit_states(
@@ -132,12 +133,7 @@ def _fit(
         step=step,
         step_sd=step_sd,
         step_precision=steps[1],
-        prior_mean=quadratic[0],
-        prior_precision=quadratic[1],
-        shared_mean=float(ties[0]),
-        shared_precision=ties[1],
-        effect_mean=float(effects[0]),
-        effect_precision=effects[1],
+        **priors,
     )
 
 

@@ -102,22 +102,45 @@ def _fit_pairs(
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
     """Fit a likelihood of comparisons with normal or flat priors."""
+    if formula is not None:
+        priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
+        battles = with_covariates(data)
+        design = battles.design(formula)
+        return None if priors is None else fit_pair_rows(likelihood, battles, design, **priors)
     scores, ties = prior.quadratic(), as_prior(tie_prior).quadratic()
     if scores is None or ties is None:
         return None
-    priors = {"prior_mean": scores[0], "prior_precision": scores[1]}
-    tie_mean = float(ties[0])
-    if formula is None:
-        return fit_pairs(
-            likelihood, data.wins, data.ties, tie_mean=tie_mean, tie_precision=ties[1], **priors
-        )
-    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
-    if effects is None:
+    return fit_pairs(
+        likelihood,
+        data.wins,
+        data.ties,
+        prior_mean=scores[0],
+        prior_precision=scores[1],
+        tie_mean=float(ties[0]),
+        tie_precision=ties[1],
+    )
+
+
+def normal_priors(
+    prior: Prior, covariate_prior: PriorLike, **shared: PriorLike
+) -> dict[str, Any] | None:
+    """Return the priors of :func:`~bayesrank.inference.fits.pair_rows.pair_rows`.
+
+    Those on scores, coefficients and shared parameters; None unless all are normal or flat.
+    """
+    scores, effects = prior.quadratic(), as_prior(covariate_prior, "covariate_prior").quadratic()
+    others = [as_prior(each, name).quadratic() for name, each in shared.items()]
+    known = [each for each in others if each is not None]
+    if scores is None or effects is None or len(known) < len(others):
         return None
-    battles = with_covariates(data)
-    priors |= {"effect_mean": float(effects[0]), "effect_precision": effects[1]}
-    priors |= {"shared_mean": tie_mean, "shared_precision": ties[1]}
-    return fit_pair_rows(likelihood, battles, battles.design(formula), **priors)
+    return {
+        "prior_mean": scores[0],
+        "prior_precision": scores[1],
+        "effect_mean": float(effects[0]),
+        "effect_precision": effects[1],
+        "shared_mean": np.array([float(mean) for mean, _ in known]),
+        "shared_precision": np.array([precision for _, precision in known]),
+    }
 
 
 def thurstone_mosteller(

@@ -20,9 +20,10 @@ from bayesrank.inference.fits.existence import (
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.pair_rows import fit_pair_rows
 from bayesrank.inference.fits.rated_rows import fit_rated_rows
+from bayesrank.inference.fits.table import normal_priors
 from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
 from bayesrank.options import Positive, Raters
-from bayesrank.priors import Prior, PriorLike, as_prior
+from bayesrank.priors import Prior, PriorLike
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows, raters_of
 
@@ -38,9 +39,8 @@ def cumulative_logit(
     rater_scale: Positive = 0.5,
 ) -> Fit | None:
     """Fit Agresti's cumulative logits with normal or flat priors."""
-    gaps = as_prior(threshold_prior, "threshold_prior").quadratic()
-    priors = _normal_priors(prior, covariate_prior)
-    if gaps is None or gaps[0] != 0.0 or priors is None:
+    priors = normal_priors(prior, covariate_prior, threshold_prior=threshold_prior)
+    if priors is None or priors["shared_mean"].any():
         if raters is None:
             return None
         raise ValueError(
@@ -49,7 +49,6 @@ def cumulative_logit(
         )
     if not data.totals.any():
         return None  # the factory says what is wrong
-    priors["shared_precision"] = gaps[1]
     likelihood = vote_likelihoods.cumulative_logit()
     if raters is not None:
         judges, battles = raters_of(data, raters), with_covariates(data)
@@ -69,19 +68,15 @@ def davidson_outside(
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
     """Fit Davidson's model with an outside option with normal or flat priors."""
-    votes, priors = VoteRows.of(data), _normal_priors(prior, covariate_prior)
-    wanted = [("tie_prior", tie_prior)] if TIE in votes.options else []
+    votes = VoteRows.of(data)
+    shared = {"tie_prior": tie_prior} if TIE in votes.options else {}
     if BOTH_BAD in votes.options:
-        wanted += [("bar_prior", bar_prior), ("slope_prior", slope_prior)]
-    found = [as_prior(value, name).quadratic() for name, value in wanted]
-    if priors is None or not all(found) or not data.totals.any():
+        shared |= {"bar_prior": bar_prior, "slope_prior": slope_prior}
+    priors = normal_priors(prior, covariate_prior, **shared)
+    if priors is None or not data.totals.any():
         return None
-    shared = {
-        "shared_mean": np.array([float(each[0]) for each in found if each]),
-        "shared_precision": np.array([each[1] for each in found if each]),
-    }
     likelihood = vote_likelihoods.davidson_outside()
-    return fit_pair_rows(likelihood, data, _design(data, formula), **priors, **shared)
+    return fit_pair_rows(likelihood, data, _design(data, formula), **priors)
 
 
 def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
@@ -119,17 +114,3 @@ def require_davidson_outside(data: Comparisons, **_: Any) -> None:
 def _design(data: Comparisons, formula: str | None) -> Design:
     """Return the covariates of the battles; none where none are asked for."""
     return Design.empty(0) if formula is None else with_covariates(data).design(formula)
-
-
-def _normal_priors(prior: Prior, covariate_prior: PriorLike) -> dict[str, Any] | None:
-    """Return the priors on scores and coefficients, None where they are not normal or flat."""
-    quadratic = prior.quadratic()
-    effects = as_prior(covariate_prior, "covariate_prior").quadratic()
-    if quadratic is None or effects is None:
-        return None
-    return {
-        "prior_mean": quadratic[0],
-        "prior_precision": quadratic[1],
-        "effect_mean": float(effects[0]),
-        "effect_precision": effects[1],
-    }

@@ -190,8 +190,9 @@ def solve_zero_sum(
     singular.
     """
     diagonal = diagonals(matrix)
-    # A parameter without data has a zero row, which must not stop the whole batch.
-    diagonal += diagonal <= 0.0
+    if np.count_nonzero(diagonal > 0.0) < diagonal.size:
+        # A parameter without data has a zero row, which must not stop the whole batch.
+        diagonal += diagonal <= 0.0
     if flat is not None:
         # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
         # diagonal keeps parameters of little information from drowning in the others.
