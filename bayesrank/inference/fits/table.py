@@ -160,7 +160,7 @@ def bradley_terry_luce(
 ) -> Fit | None:
     """Fit Bradley-Terry-Luce with a normal or flat prior."""
     events, quadratic = _events(data), prior.quadratic()
-    if quadratic is None or not len(events.right):
+    if quadratic is None:
         return None
     mean, precision = quadratic
     return fit_bradley_terry_luce(
