@@ -1,5 +1,6 @@
 """Paired comparisons battle by battle, with covariates."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from bayesrank import METHODS, Battles, Comparisons, rank
-from bayesrank.errors import DataError
+from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits import pairs, table
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pair_rows import fit_pair_rows, pair_rows
@@ -194,7 +195,10 @@ def test_separated_covariates_have_no_finite_estimate():
         covariates={"length": [1.0, -1.0] * 3 + [-1.0, 1.0] * 3},
     )
     likelihood = pairs.bradley_terry()
-    assert not fit_pair_rows(likelihood, data, data.design("0 + length")).converged
+    with pytest.raises(NoFiniteEstimate, match=r"coefficients of covariates .* use backend"):
+        fit_pair_rows(likelihood, data, data.design("0 + length"))
+    with pytest.raises(NoFiniteEstimate, match="coefficients of covariates"):
+        rank(data, "bradley_terry", backend="mle", formula="0 + length")
     priors = {"effect_precision": 1.0, "prior_precision": 1.0}
     assert fit_pair_rows(likelihood, data, data.design("0 + length"), **priors).converged
 
@@ -256,7 +260,7 @@ def test_scores_and_coefficients_are_those_of_arena_rank():
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("name", LIKELIHOODS)
-def test_few_battles_give_a_fit_that_says_whether_it_converged(name, seed):
+def test_few_battles_give_a_fit_or_say_that_there_is_none(name, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 12))
     first = rng.integers(3, size=n)
@@ -269,6 +273,7 @@ def test_few_battles_give_a_fit_that_says_whether_it_converged(name, seed):
         weight=np.full(n, 1.0 if seed else 0.0),
     )
     design = data.design(FORMULA if n > 1 else "1")
-    assert np.isfinite(fit_pair_rows(LIKELIHOODS[name], data, design).gradient_norm)
+    with suppress(NoFiniteEstimate):
+        assert fit_pair_rows(LIKELIHOODS[name], data, design).converged
     priors = {"prior_precision": 1.0, "effect_precision": 1.0, "shared_precision": 1.0}
     assert fit_pair_rows(LIKELIHOODS[name], data, design, **priors).converged

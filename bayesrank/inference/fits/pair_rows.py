@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.errors import NoFiniteEstimate
 from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
+from bayesrank.inference.fits.existence import REMEDY
 from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_counts import fit_pairs, name_parameters
@@ -270,8 +272,17 @@ class PairRows(ZeroSumScores):
             "displace": partial(displace, positive=self.likelihood.positive),
         }
         if "exists" not in others and not self.prior.precision.all():
-            given["exists"] = ~self.is_flat(optimum.point)
+            self._refuse_ridge(optimum.point)
         return kind.at(self, optimum, (), **(given | others))
+
+    def _refuse_ridge(self, point: Array) -> None:
+        """Raise where the log-likelihood rises for ever."""
+        if self.is_flat(point).any():
+            raise NoFiniteEstimate(
+                "votes must bound scores and the coefficients of covariates for a finite "
+                "maximum-likelihood estimate; got some that can grow for ever without lowering "
+                f"the likelihood: {REMEDY}"
+            )
 
 
 class Sums(NamedTuple):
