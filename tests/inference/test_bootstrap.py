@@ -323,6 +323,15 @@ def test_the_only_right_answer_to_a_question_widens_the_draws():
     assert (gaps.std(axis=0) > 1.05 * raw_gaps.std(axis=0)).all()
 
 
+def test_single_trials_are_as_noisy_as_those_of_other_questions():
+    outcomes = np.tile([0, 1, 0, 1], (2, 40, 1))
+    outcomes[0, :15, 1:] = -1
+    draws = draws_of(Responses(outcomes, paired=False), "avg", target="benchmark", draws=1_000)[1]
+    # Trials have the unbiased variance 1/3, means of four a quarter of it.
+    noise = np.array([15 / 3 + 25 / 12, 40 / 12])
+    np.testing.assert_allclose(draws.std(axis=0), np.sqrt(noise) / 40, rtol=0.05)
+
+
 def test_single_trials_widen_draws_no_further_than_the_grades():
     data = np.full((3, 6, 3), np.nan)
     data[:, :4] = [1, 1, 0]
