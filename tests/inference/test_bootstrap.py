@@ -73,6 +73,7 @@ def test_expected_winning_votes_lie_between_a_victory_and_a_defeat():
     assert draws.max() <= 0.5
     lost = draws[:, 0] / -50.0
     assert 0.08 < lost.mean() < 0.18
+    assert draws[:, 1].mean() > -53.0  # not recentred: at the estimate it has never won
     # Not either, as single data sets would have it: a mean of several may be anything between.
     assert ((lost > 0.1) & (lost < 0.9)).mean() > 0.2
 
@@ -143,6 +144,15 @@ def test_borda_over_questions_has_the_standard_error_of_a_sum():
     sd = np.sqrt(12 * points.var(axis=0) * 12 / (12 - 3))  # with the widening of Student's t
     np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.03)
     np.testing.assert_allclose(np.median(draws, axis=0), points.sum(axis=0), atol=0.2)
+
+
+def test_majorities_over_few_questions_have_the_variance_of_students_t():
+    outcomes = np.ones((2, 12, 1), dtype=int)
+    outcomes[1, :6] = 0
+    draws = draws_of(Responses(outcomes), "minimax", target="population", draws=2_000)[1]
+    # Of thirteen questions that are drawn twelve times one has its systems shuffled.
+    variance = 12 * (0.5 - (12 / 13 * 0.5) ** 2) * 12 / (12 - 3) + 1 / 12
+    assert draws[:, 1].var() == pytest.approx(variance, rel=0.1)
 
 
 def test_ratings_over_trials_have_the_standard_error_of_a_sum():
@@ -321,6 +331,24 @@ def test_the_only_right_answer_to_a_question_widens_the_draws():
     others = [0, 1, 3]
     gaps, raw_gaps = (one[:, others] / one[:, [2]] for one in (draws, raw))
     assert (gaps.std(axis=0) > 1.05 * raw_gaps.std(axis=0)).all()
+
+
+def test_equal_systems_are_drawn_near_the_largest_of_them():
+    # The largest of several equal shares is too large, and that of their draws once more.
+    data = Responses(np.random.default_rng(4).integers(0, 2, (6, 30, 4)))
+    score, draws = draws_of(data, "rankllm", target="benchmark", draws=500)
+    weights = resampling.resample(
+        data,
+        "grades",
+        target="benchmark",
+        smooth=True,
+        size=2000,
+        rng=np.random.default_rng(0),
+    )
+    raw = np.concatenate([rankllm(*batch).score for batch in weights])
+    below = score < 100.0
+    assert np.ptp(draws.mean(axis=0)[below]) < 0.8 * np.ptp(raw.mean(axis=0)[below])
+    assert draws.max() == 100.0
 
 
 def test_single_trials_are_as_noisy_as_those_of_other_questions():

@@ -100,7 +100,7 @@ def test_small_batches_give_the_same_draws(monkeypatch, method):
     if method == "pass_at_k":
         options["estimator"] = "posterior_mean"
     _, at_once = draws_of(OUTCOMES, method, draws=25, **options)
-    monkeypatch.setattr(module, "_BATCH_SIZE", 30)
+    monkeypatch.setattr(module, "BATCH_SIZE", 30)
     _, in_batches = draws_of(OUTCOMES, method, draws=25, **options)
     np.testing.assert_allclose(in_batches, at_once, rtol=1e-14)
 

@@ -10,10 +10,10 @@ import pytest
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
 from bayesrank.inference.calibrate import unit_likelihoods
-from bayesrank.inference.calibrate.graph_mode import graph_mode
 from bayesrank.inference.calibrate.influence import (
     Mode,
     answer_contributions,
+    graph_mode,
     of_slopes,
     question_contributions,
     trial_contributions,

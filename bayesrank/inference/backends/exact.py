@@ -13,15 +13,12 @@ from bayesrank.inference.resample.bca import accelerate, widen
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.inference.resample.pseudo_unit import loosen
-from bayesrank.inference.resample.weights import question_weights
+from bayesrank.inference.resample.weights import BATCH_SIZE, question_weights
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.methods.thresholds import is_posterior_mean
 from bayesrank.options import NonNegative
 from bayesrank.responses import Responses
-
-# Doubles per batch of success probabilities: 32 MB.
-_BATCH_SIZE = 2**22
 
 
 def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
@@ -139,7 +136,7 @@ def _draw_chain(
     per_draw = arguments[0].size
     if run.target == "population" and isinstance(run.data, Responses) and run.data.trials.all():
         per_draw = sum(run.data.shape)  # weights of questions, and scores
-    step = max(1, _BATCH_SIZE // per_draw)
+    step = max(1, BATCH_SIZE // per_draw)
     sizes = [min(step, run.draws - start) for start in range(0, run.draws, step)]
     return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.resample.weights import BATCH_SIZE
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -26,16 +27,13 @@ QUESTION_PARAMETERS = frozenset(
 
 # Largest move of a parameter for a slope: its error is of the order of the square, and that of
 # rounding of the inverse.
-_STEP = 1e-4
+STEP = 1e-4
 
 # Move of a mean over questions, for a second difference.
 _SHIFT = 1e-3
 
 # Part of a standard deviation over which a curvature is taken.
 _TENTH = 0.1
-
-# Doubles of one block of directions: 32 MB.
-_BLOCK_SIZE = 2**22
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,11 @@ class Moves:
         As far as suits a slope if no `length` is given; `size` is how many doubles the caller needs
         for a direction.
         """
-        step = max(1, _BLOCK_SIZE // max(size, len(self.point)))
+        step = max(1, BATCH_SIZE // max(size, len(self.point)))
         for start in range(0, len(self.directions), step):
             block = self.directions[start : start + step]
             largest = np.maximum(np.abs(block).max(axis=1, initial=0.0), 1e-300)
-            far = _STEP / largest if length is None else np.full(len(block), length)
+            far = STEP / largest if length is None else np.full(len(block), length)
             moves = far[:, np.newaxis] * block
             yield self.unpack(self.point + moves), self.unpack(self.point - moves), far
 
@@ -228,7 +226,7 @@ class CellModel:
                 if along.shape[1] != size:
                     continue  # no parameter of a predictor, but what one is made of
                 # As far as the free coordinates would move it: what is positive stays so.
-                far = _STEP / largest * np.abs(along).max(axis=0, initial=0.0)
+                far = STEP / largest * np.abs(along).max(axis=0, initial=0.0)
                 up, down = (
                     function({**moves.at, name: _moved(moves.at[name], place, side)})[0]
                     for side in (far, -far)

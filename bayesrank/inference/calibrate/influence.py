@@ -17,12 +17,15 @@ References
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.cells_and_events import (
+    QUESTION_PARAMETERS,
+    STEP,
     CellModel,
     Moves,
     Named,
@@ -30,22 +33,24 @@ from bayesrank.inference.calibrate.cells_and_events import (
 )
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
+from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
+from bayesrank.inference.resample.weights import (
+    BATCH_SIZE,
+    require_two_trials,
+    widening_for_single_trials,
+)
 from bayesrank.responses import Responses
+
+if TYPE_CHECKING:
+    from bayesrank.inference.graph.fit import ModelFit
 
 Array = NDArray[np.float64]
 
-# Move of a free coordinate for the slope of a score.
-_STEP = 1e-4
-
 # Share of the largest variance below which a direction has none.
 _FLAT = 1e-12
-
-# Doubles of one block of points: 32 MB.
-_BLOCK_SIZE = 2**22
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,12 @@ class Mode:
     def gradients(self) -> Array:
         """How the scores rise with the free coordinates, of shape (system, p)."""
         size = len(self.point)
-        step = max(1, _BLOCK_SIZE // max(size, 1))
+        step = max(1, BATCH_SIZE // max(size, 1))
         parts = []
         for start in range(0, size, step):
-            moves = _STEP * np.eye(min(step, size - start), size, start)
+            moves = STEP * np.eye(min(step, size - start), size, start)
             up, down = (self.unpack(self.point + side * moves)["score"] for side in (1.0, -1.0))
-            parts.append((up - down) / (2 * _STEP))
+            parts.append((up - down) / (2 * STEP))
         return np.concatenate(parts).T
 
     @cached_property
@@ -106,6 +111,23 @@ class Mode:
         share = np.clip(1.0 - bend, 0.0, 1.0)
         own, left_open = ((part * variances * axes) @ axes.T for part in (1.0 - share, share**2))
         return ModelPart(own, pull, left_open)
+
+
+def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
+    """Describe the optimum of a graph, of a model that may have left questions out, as NaN."""
+    kept = np.isin(data.questions, fit.model.coords.get("question") or data.questions)
+
+    def spread_out(name: str, values: NDArray[Any]) -> NDArray[Any]:
+        if name not in QUESTION_PARAMETERS or kept.all():
+            return values
+        spread = np.full((len(values), len(kept), *values.shape[2:]), np.nan)
+        spread[:, kept] = values
+        return spread
+
+    def unpack(points: Array) -> dict[str, Array]:
+        return {name: spread_out(name, each) for name, each in fit.bound.named(points).items()}
+
+    return Mode(fit.x, partial(constrained_steps, -fit.hessian, np.zeros((len(fit.x), 0))), unpack)
 
 
 def question_contributions(mode: Mode, model: UnitModel) -> Variation:

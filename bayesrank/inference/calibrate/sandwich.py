@@ -45,6 +45,7 @@ from bayesrank.inference.calibrate.cells_and_events import UnitModel
 from bayesrank.inference.calibrate.influence import (
     Mode,
     answer_contributions,
+    graph_mode,
     of_slopes,
     question_contributions,
     trial_contributions,
@@ -329,8 +330,6 @@ def _mode_covariance(
     fit = find_mode()
     if not fit.converged:
         return None
-    from bayesrank.inference.calibrate.graph_mode import graph_mode  # imports PyMC
-
     # Models of comparisons have come another way, and ballots are not calibrated.
     return _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
 
