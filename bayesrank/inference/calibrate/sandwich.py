@@ -58,6 +58,7 @@ from bayesrank.inference.calibrate.jackknife import (
 from bayesrank.inference.calibrate.pair_units import gradient_variation
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
+    axes_of,
     covariance_of,
     draw_gaussian,
     hold_level,
@@ -88,6 +89,9 @@ if TYPE_CHECKING:
     from bayesrank.inference.graph.fit import ModelFit
 
 Array = NDArray[np.float64]
+
+# Scores are rounded by less, in logits.
+_ROUNDING = 1e-9
 
 
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
@@ -349,8 +353,10 @@ def score_covariance(run: Run, fit: Fit) -> Array:
             if isinstance(run.factory_prior, Flat):
                 return found.covariance
             part = _model_part(run, mode, _unit_model(run))
-            open_axes = _beside_conventions(fit.score, data)
-            pull, left_open = open_axes @ part.pull, open_axes @ part.left_open @ open_axes
+            # What no fit to the others moves keeps the spread of the posterior.
+            varied = axes_of(found.covariance)
+            beside = varied @ varied.T @ _beside_conventions(fit.score, data)
+            pull, left_open = beside @ part.pull, beside @ part.left_open @ beside.T
             # The curvature tells what the prior alone says, but not what the likelihood does.
             return ModelPart(found.covariance, pull, left_open).covariance(found)
     return _responses_covariance(run, mode, fit.without, fit.refit)
@@ -439,8 +445,8 @@ def _beside_conventions(score: Array, data: Responses) -> Array:
     asked = (data.trials > 0).astype(float)
     if not strongly_connected(asked @ asked.T > 0.0):
         return np.eye(len(score))
-    held = np.linalg.qr(np.stack([np.ones_like(score), score], axis=1))[0]
-    return np.eye(len(score)) - held @ held.T
+    held = np.stack([np.ones_like(score), score - score.mean()])
+    return np.eye(len(score)) - np.linalg.pinv(held, rcond=_ROUNDING) @ held
 
 
 def _unit_model(run: Run) -> UnitModel:

@@ -41,8 +41,8 @@ def adjust(draws: Array, covariance: Array) -> Array:
     flat = draws.reshape(-1, draws.shape[-1])
     mean = flat.mean(axis=0)
     current = covariance_of(flat)
-    varied = _axes(current)
-    axes = varied @ _axes(varied.T @ covariance @ varied)
+    varied = axes_of(current)
+    axes = varied @ axes_of(varied.T @ covariance @ varied)
     deviations = draws - mean
     along = deviations @ axes
     now = symmetric_root(axes.T @ current @ axes)
@@ -57,7 +57,7 @@ def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generat
     what other fits do not. Where those do not vary either, as with systems that are always right,
     the draws are all that is known.
     """
-    axes, deviations = _axes(covariance), draws - score
+    axes, deviations = axes_of(covariance), draws - score
     held = deviations - deviations @ axes @ axes.T
     return score + held + draw_gaussian(covariance, len(draws), rng)
 
@@ -81,7 +81,7 @@ def covariance_of(draws: Array) -> Array:
     return np.atleast_2d(np.cov(draws, rowvar=False))
 
 
-def _axes(covariance: Array) -> Array:
+def axes_of(covariance: Array) -> Array:
     """Return orthonormal directions in which a covariance has spread, in columns."""
     values, vectors = np.linalg.eigh(covariance)
     return vectors[:, values > _NO_SPREAD * values.max(initial=0.0)]
