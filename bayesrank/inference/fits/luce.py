@@ -27,8 +27,8 @@ References
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,6 +93,7 @@ class SetChoices(ZeroSumScores):
     won: Array
     lost: Array
     weights: Array
+    by_resample = ("weights",)
 
     def scale(self, point: Array) -> Array:
         """Return the largest number of choices of a system, plus the prior's precision."""
@@ -102,10 +103,6 @@ class SetChoices(ZeroSumScores):
     def cells(self) -> int:
         """Cells per resample."""
         return max(self.won.size, 1)
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the problem of some resamples."""
-        return replace(super().take(index), weights=self.weights[index])
 
     def choices(self) -> tuple[Array, Array]:
         """Return how often each system was chosen, and how often another one in its place."""
@@ -215,6 +212,7 @@ class WinnerSetCounts(ZeroSumScores):
     shares: Array
     n_sets: Array
     sizes: NDArray[np.int64]
+    by_resample = "shares", "n_sets"
 
     def scale(self, point: Array) -> Array:
         """Return the number of sets, plus the prior's precision."""
@@ -224,11 +222,6 @@ class WinnerSetCounts(ZeroSumScores):
     def cells(self) -> int:
         """Cells per resample."""
         return max(1, len(self.sizes) * self.size * (self.size // 2 + 1))
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the problem of some resamples."""
-        parts = {"shares": self.shares[index], "n_sets": self.n_sets[index]}
-        return replace(super().take(index), **parts)
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of the sizes too, of shape (resample,)."""

@@ -1,9 +1,9 @@
 """Fits of paired comparisons under normal priors, whatever their likelihood."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ class PairCounts(ZeroSumScores):
     likelihood : PairLikelihood
         Of one side of a pair.
     won, tied : numpy.ndarray of shape (resample, system, opponent)
-        Wins, and half the ties; a single 0 where these do not count.
+        Wins, and half the ties, which are 0 where they do not count.
     tie_mean, tie_precision : float
         Normal prior on the tie parameter; precision 0 for a flat one.
     """
@@ -49,6 +49,7 @@ class PairCounts(ZeroSumScores):
     tied: Array
     tie_mean: float = 0.0
     tie_precision: float = 0.0
+    by_resample = "won", "tied"
 
     @property
     def cells(self) -> int:
@@ -78,11 +79,6 @@ class PairCounts(ZeroSumScores):
     def scale(self, point: Array) -> Array:
         """Return the largest number of comparisons of a system, plus the prior's precision."""
         return self.played.max(axis=-1) + self.prior.precision
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the problem of some resamples."""
-        tied = self.tied if self.tied.size == 1 else self.tied[index]
-        return replace(super().take(index), won=self.won[index], tied=tied)
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""

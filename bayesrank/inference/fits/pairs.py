@@ -77,7 +77,7 @@ class PairLikelihood:
     unit: float = 1.0
 
     def sides(self, wins: ArrayLike, ties: ArrayLike) -> tuple[Array, Array]:
-        """Return wins, and half the ties: (resample, system, opponent); 0 where these do not count.
+        """Return wins, and half the ties: (resample, system, opponent), 0 where they do not count.
 
         Raises
         ------
@@ -87,13 +87,13 @@ class PairLikelihood:
         won = np.asarray(wins, dtype=np.float64)
         tables = won.reshape(-1, *won.shape[-2:])
         if self.ties == "ignore":
-            return tables, np.zeros((1, 1, 1))
+            return tables, np.zeros((len(tables), 1, 1))
         tied = np.asarray(ties, dtype=np.float64)
         if tied.shape != won.shape:
             tied = np.broadcast_to(tied, won.shape)
         tied = 0.5 * tied.reshape(tables.shape)
         if self.ties == "half":
-            return tables + tied, np.zeros((1, 1, 1))
+            return tables + tied, np.zeros((len(tables), 1, 1))
         if self.log_tie == 0.0 and tied.any():
             raise ValueError(
                 "tie_strength must be greater than 1 when the comparisons contain ties; got 1"

@@ -4,16 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.bordered import solve_or_nan
 from bayesrank.inference.fits.exact_ties import settle_ties
-from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
+from bayesrank.inference.fits.fit import Fit, Objective, anchored, zero_sum
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
-from bayesrank.inference.fits.newton import maximise
+from bayesrank.inference.fits.newton import ConcaveProblem, maximise
 from bayesrank.inference.fits.penalty import Array, checked_precision, flattened
 
 # Share of the count scale below which a curvature is none.
@@ -71,7 +71,7 @@ class NormalScores:
 
 
 @dataclass(frozen=True)
-class ZeroSumScores(ABC):
+class ZeroSumScores(ConcaveProblem, Objective, ABC):
     """A penalised log-likelihood, as :func:`maximise` takes it: concave, of differences of scores.
 
     Attributes
@@ -81,36 +81,22 @@ class ZeroSumScores(ABC):
     """
 
     prior: NormalScores
+    # Attributes with an axis of resamples.
+    by_resample: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
     def size(self) -> int:
         """Number of systems."""
         return self.prior.mean.shape[-1]
 
-    @property
-    @abstractmethod
-    def cells(self) -> int:
-        """Number of array cells that one resample needs."""
-
-    @abstractmethod
-    def scale(self, point: Array) -> Array:
-        """Return the count scale of the gradient, of shape (resample,)."""
-
-    @abstractmethod
-    def loglik(self, point: Array) -> Array:
-        """Return the log-likelihood, of shape (resample,)."""
-
     @abstractmethod
     def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
 
-    @abstractmethod
-    def reach(self, point: Array, step: Array) -> Array:
-        """Return how far a step moves the log-odds of two outcomes at most, of (resample,)."""
-
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
-        return replace(self, prior=self.prior.take(index))
+        parts = {name: getattr(self, name)[index] for name in self.by_resample}
+        return replace(self, prior=self.prior.take(index), **parts)
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective, of shape (resample, p)."""
