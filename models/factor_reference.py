@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import null_space, qr
+from scipy.linalg import qr
 
 Array = NDArray[np.float64]
 Score = Literal["mean_slope", "norm"]
@@ -38,6 +38,12 @@ class FactorReference:
         the reference are zero.
     anchors : numpy.ndarray of shape (factor,)
         Questions whose loadings differ most from one another.
+
+    References
+    ----------
+    .. [1] R. Schreiber and C. Van Loan. A storage-efficient WY representation for products of
+       Householder transformations. SIAM Journal on Scientific and Statistical Computing 10 (1989).
+       https://doi.org/10.1137/0910005
     """
 
     loading: Array
@@ -47,7 +53,32 @@ class FactorReference:
     @cached_property
     def directions(self) -> Array:
         """Orthonormal directions in which loadings may leave the reference, in columns."""
-        return null_space(self.held.T)
+        n_questions, n_factors = self.held.shape
+        return self.across(np.eye(n_questions - n_factors)).T
+
+    def along(self, rows: Array) -> Array:
+        """Return coordinates in the directions, of rows of shape (..., question)."""
+        vectors, triangle = self._reflections
+        turned = rows - ((rows @ vectors) @ triangle) @ vectors.T
+        return turned[..., self.held.shape[1] :]
+
+    def across(self, coordinates: Array) -> Array:
+        """Return rows of shape (..., question) from coordinates in the directions."""
+        vectors, triangle = self._reflections
+        rows = np.zeros((*coordinates.shape[:-1], len(vectors)))
+        rows[..., self.held.shape[1] :] = coordinates
+        return rows - ((rows @ vectors) @ triangle.T) @ vectors.T
+
+    @cached_property
+    def _reflections(self) -> tuple[Array, Array]:
+        """V and T of the Householder reflections I - V T V' that turn `held` upright [1]_."""
+        (packed, factors), _ = qr(self.held, mode="raw")
+        vectors = np.tril(packed, -1) + np.eye(*packed.shape)
+        triangle = np.diag(factors)
+        for column in range(1, len(factors)):
+            beside = vectors[:, :column].T @ vectors[:, column]
+            triangle[:column, column] = -factors[column] * (triangle[:column, :column] @ beside)
+        return vectors, triangle
 
 
 def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorReference:

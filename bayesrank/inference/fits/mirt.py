@@ -12,7 +12,9 @@ with normal priors on abilities and on what loadings differ from their reference
 that it leaves them, and the hierarchical prior on intercepts.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,24 +89,21 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     True
     """
     problem, reference = model
-    cells, directions = problem.likelihood, reference.directions
+    cells = problem.likelihood
     n_systems, n_factors, n_questions, _ = cells.shape
     n_abilities = n_systems * n_factors
 
-    def turned(rows: Array, matrix: Array) -> Array:
+    def turned(turn: Callable[[Array], Array], rows: Array) -> Array:
         loadings = rows[..., n_abilities:-n_questions]
-        by_factor = loadings.reshape(*rows.shape[:-1], n_factors, -1) @ matrix
+        by_factor = turn(loadings.reshape(*rows.shape[:-1], n_factors, -1))
         beside = by_factor.reshape(*rows.shape[:-1], -1)
         return np.concatenate([rows[..., :n_abilities], beside, rows[..., -n_questions:]], axis=-1)
-
-    def along(rows: Array) -> Array:
-        return turned(rows, directions)
 
     def unpack(free: Array) -> Named:
         lead = (*free.shape[:-1], n_factors)
         ability = free[..., :n_abilities].reshape(*lead, n_systems).swapaxes(-1, -2)
         beside = free[..., n_abilities:-n_questions].reshape(*lead, -1)
-        loading = reference.loading + directions @ beside.swapaxes(-1, -2)
+        loading = reference.loading + reference.across(beside).swapaxes(-1, -2)
         return _named(ability, loading, free[..., -n_questions:], beside, reference, score)
 
     optimum = problem.maximise(_first_point(cells, reference))
@@ -119,8 +118,8 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
         optimum,
         (),
         unpack,
-        along=along,
-        across=lambda rows: turned(rows, directions.T),
+        along=partial(turned, reference.along),
+        across=partial(turned, reference.across),
         origin=origin,
         blocks=problem.blocks,
     )

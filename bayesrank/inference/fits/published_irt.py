@@ -354,6 +354,7 @@ def fit_published_items(
         exists=exists,
         score=named.pop("score"),
         parameters=named,
+        blocks=problem.blocks,
         displace=partial(_displace, held),
         exchange=alike.exchange,
     )
