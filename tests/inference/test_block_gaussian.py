@@ -1,5 +1,7 @@
 """Draws and steps by blocks are those of the whole matrix; tensors of many questions have them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
+from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch
 
 SLOPES = {"slope_prior": NormalPrior(0.0, 4.0)}
@@ -31,10 +34,22 @@ def counts(shape, seed):
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("shape", [(4, 11), (9, 5)], ids=str)
 def test_blocks_give_the_steps_and_draws_of_the_whole_matrix(kind, shape, monkeypatch):
-    data = counts(shape, 3)
-    whole = FITS[kind](*data)
+    agree(FITS[kind], counts(shape, 3), monkeypatch)
+
+
+@pytest.mark.parametrize("guessing", [Guessing(), Guessing(None)], ids=["2pl", "3pl"])
+def test_published_items_are_drawn_by_blocks_or_refused(guessing, monkeypatch):
+    fit_items = partial(fit_published_items, guessing=guessing, ability_precision=1.0)
+    agree(fit_items, counts((9, 5), 3), monkeypatch)
+    refused = fit_items(*counts((4, 11), 3))
+    with pytest.raises(np.linalg.LinAlgError, match="model must be identified"):
+        refused.draw(5, np.random.default_rng(0))
+
+
+def agree(fit_items, data, monkeypatch):
+    whole = fit_items(*data)
     monkeypatch.setattr(fits, "MOST_DENSE", 0)
-    blocks = FITS[kind](*data)
+    blocks = fit_items(*data)
     assert whole.gaussian is None
     assert blocks.gaussian is not None
     unit = np.eye(whole.free.size)
