@@ -72,7 +72,8 @@ class FactorReference:
     @cached_property
     def _reflections(self) -> tuple[Array, Array]:
         """V and T of the Householder reflections I - V T V' that turn `held` upright [1]_."""
-        (packed, factors), _ = qr(self.held, mode="raw")
+        found: Any = qr(self.held, mode="raw")
+        packed, factors = found[0]
         vectors = np.tril(packed, -1) + np.eye(*packed.shape)
         triangle = np.diag(factors)
         for column in range(1, len(factors)):
