@@ -18,6 +18,8 @@ _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 # Cells that names and sentences keep before a column that can be spared is left out.
 _LEAST_NAME, _LEAST_SENTENCE = 18, 30
 _LONGEST_NAME = 44
+# What paths and addresses begin with, of which no part can be left out.
+_WHOLE = ("/", "~", ".", "http://", "https://")
 _JOINER, _EMOJI_STYLE = "\u200d", "\ufe0f"
 
 
@@ -233,7 +235,7 @@ def table_lines(columns: Sequence[Column]) -> list[list[tuple[str, str]]]:
 
 
 def wrap_words(text: str, width: int) -> list[str]:
-    """Break a text between words.
+    """Break a text between words, and shorten names that a line cannot hold.
 
     Parameters
     ----------
@@ -245,7 +247,7 @@ def wrap_words(text: str, width: int) -> list[str]:
     Returns
     -------
     list of str
-        The lines; a word that is wider than a line is broken.
+        The lines; paths and addresses that are wider than a line are broken.
 
     Examples
     --------
@@ -254,6 +256,8 @@ def wrap_words(text: str, width: int) -> list[str]:
     """
     lines = [""]
     for word in text.split():
+        if not word.startswith(_WHOLE):
+            word = shorten(word, width)
         while True:
             joined = f"{lines[-1]} {word}" if lines[-1] else word
             if cell_len(joined) <= width:
@@ -295,17 +299,12 @@ def _narrow(column: Column, width: int) -> Column:
     if column.width <= width:
         return column
     if column.text == "sentence":
-        cells = ["\n".join(wrap_words(_fitting(cell, width), width)) for cell in column.cells]
+        cells = ["\n".join(wrap_words(cell, width)) for cell in column.cells]
     elif column.text == "title":
         cells = [_cut_title(cell, width) for cell in column.cells]
     else:
         cells = shorten_apart(column.cells, width)
     return column._replace(cells=cells)
-
-
-def _fitting(text: str, width: int) -> str:
-    """Return a sentence whose words, such as names, are shortened where a line cannot hold them."""
-    return " ".join(shorten(word, width) for word in text.split())
 
 
 def _cut_title(text: str, width: int) -> str:

@@ -102,5 +102,9 @@ if SWITCHER:
 html_show_sourcelink = False
 # Pages without a section have the width for themselves, and notebooks, whose tables are wide.
 html_sidebars = {
-    page: [] for page in ("index", "quickstart", "methods", "calibration", "notebooks/*")
+    page: []
+    for page in (
+        *("index", "quickstart", "methods", "calibration", "notebooks/*"),
+        *("papers", "formats", "comparison", "genindex"),
+    )
 }

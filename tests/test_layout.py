@@ -99,6 +99,14 @@ def test_sentences_break_between_words_and_lose_none() -> None:
     assert " ".join(lines) == text
 
 
+def test_long_names_are_shortened_in_sentences_and_paths_are_not() -> None:
+    name, path = "organisation/a-very-long-name-of-a-model", "/home/somebody/a-long-folder/file.csv"
+    lines = wrap_words(f"{name} leads in {path}", 24)
+    assert max(map(len, lines)) <= 24
+    assert "\N{HORIZONTAL ELLIPSIS}" in lines[0]
+    assert path in "".join(lines[1:])
+
+
 def test_titles_end_where_they_are_cut() -> None:
     (column,) = fit_width([Column("what", ["Score systems by their mean"], text="title")], 20)
     assert column.cells == ["Score systems by\N{HORIZONTAL ELLIPSIS}"]

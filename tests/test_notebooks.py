@@ -9,7 +9,6 @@ nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra docs
 nbclient = pytest.importorskip("nbclient", reason="notebooks need the extra docs")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-WITH_REAL_DATA = [path for path in NOTEBOOKS if "BAYESRANK_SHARED" in path.read_text("utf-8")]
 
 # What the outputs must hold, with the numbers that the conclusions name.
 SHOWN = {
@@ -43,10 +42,11 @@ SHOWN = {
         r"the same: True",
     ],
     "06_battles": [
-        r"Battles\(8,931 battles, 59 systems",
-        r"'battles', 'prompt', 'sandwich'",
-        r"logits, 95 % interval",
-        r"best GPT 4.*\n.*best GPT 4.*\n.*best GPT 4",
+        r"Battles\(6,000 battles, 20 systems, 120 prompts, 40 judges\)",
+        r"'battles', 'judge', 'sandwich'",
+        r"being shown first is worth 0\.[3-7]\d logits, 95 % interval 0\.[2-6]",
+        r"best Qwen3-Thinking \(sim\).*\n.*best Qwen3-Thinking.*\n.*best Qwen3-Thinking",
+        r"tau-b 0\.[89]\d, best by accuracy: Qwen3-Thinking",
         r"image/png",
     ],
     "08_arena_over_time": [
@@ -85,7 +85,6 @@ def kernel(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     # Kernels on this machine alone talk without encryption, and say so.
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    return monkeypatch
 
 
 def test_notebooks_are_committed_without_outputs():
@@ -97,15 +96,8 @@ def test_notebooks_are_committed_without_outputs():
 
 @pytest.mark.filterwarnings("ignore")  # of the client, whose loop and sockets are its own
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_shows_what_it_says(path, tmp_path, shared, kernel):
-    kernel.setenv("BAYESRANK_SHARED", str(shared))
+@pytest.mark.usefixtures("kernel")
+def test_notebook_shows_what_it_says(path, tmp_path):
     shown = outputs(path, tmp_path)
     for pattern in SHOWN.get(path.stem, ()):
         assert re.search(pattern, shown), f"{pattern} in\n{shown}"
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("path", WITH_REAL_DATA, ids=lambda path: path.stem)
-def test_notebook_runs_without_real_data(path, tmp_path, kernel):
-    kernel.setenv("BAYESRANK_SHARED", str(tmp_path / "absent"))
-    assert "simulated" in outputs(path, tmp_path)

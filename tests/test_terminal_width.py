@@ -1,5 +1,6 @@
 """What commands print fits the terminal, whatever the names."""
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +35,10 @@ COMMANDS = [
     ("methods", "--presets"),
     ("methods", "bradley_terry_map"),
     ("methods", "irt_2pl"),
-    ("rank", "--help"),
+    ("rank", "LOGS", "--format", "nonsense"),
+    ("rank", "LOGS", "--columns", "nonsense"),
+    *((name, "--help") for name in ("rank", "check", "evaluate", "plan", "study", "report")),
+    *((name, "--help") for name in ("convert", "show", "methods", "rubric", "demo", "cite")),
     ("--help",),
 ]
 
@@ -60,11 +64,19 @@ def test_no_line_is_wider_than_the_terminal(
     run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    result = run(*(str(logs) if word == "LOGS" else word for word in command))
-    lines = [*result.stdout.splitlines(), *result.stderr.splitlines()]
-    # A word alone on its line cannot be broken: names, paths and addresses.
-    too_wide = [line for line in lines if cell_len(line) > width and " " in line.strip()]
-    assert not too_wide
+    result = run(
+        *(str(logs) if word == "LOGS" else word for word in command),
+        code=2 if "nonsense" in command else 0,
+    )
+    assert_lines_fit([*result.stdout.splitlines(), *result.stderr.splitlines()], width)
+
+
+def assert_lines_fit(lines: list[str], width: int) -> None:
+    """Check that lines are no wider than a terminal, split no name, and print no NaN."""
+    # A word alone on its line cannot be broken: paths and addresses.
+    assert not [line for line in lines if cell_len(line) > width and " " in line.strip()]
+    assert not [line for line in lines if re.search(r"\b(nan|NaN|None)\b|<NA>", line)]
+    assert_no_name_is_split(lines)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +102,8 @@ ON_BATTLES = [
     ("check", "LOGS"),
     ("evaluate", "LOGS"),
     ("plan", "LOGS"),
+    ("study", "LOGS", "--draws", "2"),
+    ("study", "LOGS", "--methods", "bradley_terry", "--n", "3,30", "--draws", "2"),
 ]
 
 
@@ -100,9 +114,7 @@ def test_lines_on_battles_fit_too(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     result = run(*(str(battles) if word == "LOGS" else word for word in command))
-    lines = [*result.stdout.splitlines(), *result.stderr.splitlines()]
-    assert not [line for line in lines if cell_len(line) > width and " " in line.strip()]
-    assert_no_name_is_split(lines)
+    assert_lines_fit([*result.stdout.splitlines(), *result.stderr.splitlines()], width)
 
 
 def assert_no_name_is_split(lines: list[str]) -> None:
@@ -116,6 +128,53 @@ def assert_no_name_is_split(lines: list[str]) -> None:
             at = len(words[-1])
             goes_on = name.startswith(words[-1]) and name[at:].startswith(after.split()[0][:4])
             assert not (goes_on and at >= 4), f"{line}\n{after}"
+
+
+@pytest.fixture(scope="module")
+def odd_logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A system without outcomes beside one with a single outcome, and systems that all tie."""
+    folder = tmp_path_factory.mktemp("odd")
+    rng = np.random.default_rng(2)
+    holes, ties = ["system,question,trial,outcome"], ["system,question,trial,outcome"]
+    for place, name in enumerate(NAMES):
+        for question in range(8):
+            for trial in range(2):
+                seen = place not in (0, 1) or (place == 1 and not question and not trial)
+                outcome = str(int(rng.random() < 0.7)) if seen else ""
+                holes.append(f'"{name}",q{question},{trial},{outcome}')
+                ties.append(f'"{name}",q{question},{trial},1')
+    paths = {"holes": folder / "holes.csv", "ties": folder / "ties.csv"}
+    paths["holes"].write_text("\n".join(holes), encoding="utf-8")
+    paths["ties"].write_text("\n".join(ties), encoding="utf-8")
+    return paths
+
+
+ON_ODD_LOGS = [
+    ("rank", "LOGS"),
+    ("check", "LOGS"),
+    ("evaluate", "LOGS"),
+    ("evaluate", "LOGS", "--pairs"),
+    ("plan", "LOGS"),
+    ("study", "LOGS", "--methods", "avg,borda", "--draws", "3", "--pools", "3"),
+]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("which", ["holes", "ties"])
+@pytest.mark.parametrize("command", ON_ODD_LOGS, ids=" ".join)
+def test_empty_cells_say_so_in_words(
+    run: Run,
+    odd_logs: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    which: str,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    path = str(odd_logs[which])
+    result = run(*(path if word == "LOGS" else word for word in command))
+    assert "Warning" not in result.stderr
+    assert_lines_fit([*result.stdout.splitlines(), *result.stderr.splitlines()], width)
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -158,9 +158,9 @@ def _always_alike(design: Design) -> Iterator[Finding]:
     yield Finding(
         "data",
         "doubtful",
-        f"{list_some(names)} {what}. What was never seen in {fewest:g} {design.unit}s may "
-        f"still have a chance of {100 * bound:.2g} %, and the interval rests on that allowance. "
-        "Gather more.",
+        f"{list_some(names)} {what}. What was never seen in {fewest:g} "
+        f"{design.unit}{'s' * (fewest != 1)} may still have a chance of {100 * bound:.2g} %, and "
+        "the interval rests on that allowance. Gather more.",
         {"systems": names, "fewest": fewest, "largest_unseen_chance": bound},
         "always alike",
     )

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import ENOENT
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from threading import Timer
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -25,6 +26,10 @@ from bayesrank.commands.flag_messages import Flag, flags_of, in_flags
 from bayesrank.commands.flags import Numbers, ReadingOption, ScaleOrElo
 from bayesrank.errors import InputError
 from bayesrank.printable import printable
+
+if TYPE_CHECKING:
+    from bayesrank.responses import Responses
+    from bayesrank.views import Comparisons
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -113,6 +118,10 @@ class Failure(click.ClickException):
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 
+    def show(self, file: IO[str] | None = None) -> None:
+        """Print it in the width of the terminal."""
+        say(f"Error: {self.message}", err=True)
+
 
 class Commands(click.Group):
     """The group of commands, which turns messages, warnings and errors into lines on stderr."""
@@ -138,6 +147,14 @@ class Commands(click.Group):
             with warnings.catch_warnings():
                 warnings.showwarning = _print_warning
                 return super().invoke(ctx)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            shown = StringIO()
+            error.show(shown)
+            for line in shown.getvalue().splitlines():
+                say(line, err=True)
+            ctx.exit(error.exit_code)
         except BrokenPipeError:
             raise  # the reader of a pipe has left, and click ends quietly
         except OSError as error:
@@ -284,6 +301,17 @@ def say(text: str, *, err: bool = False) -> None:
 
         text = "\n".join(wrap_words(text, shutil.get_terminal_size().columns))
     click.echo(text, err=err)
+
+
+def leave_out_empty[Data: "Responses | Comparisons"](data: Data, what: str) -> Data:
+    """Leave out systems of which nothing is known, and say so."""
+    from bayesrank.unranked import part_with_outcomes
+
+    part = part_with_outcomes(data)
+    left_out = [name for name in data.systems if name not in part.systems]
+    if left_out:
+        note(f"The {what} leaves out what has no outcome: {', '.join(left_out)}")
+    return part
 
 
 def is_terminal(stream: IO[str]) -> bool:

@@ -14,6 +14,7 @@ from bayesrank.commands.console import (
     ci_prob_option,
     format_option,
     inputs_argument,
+    leave_out_empty,
     note,
     progress,
     reading_options,
@@ -148,7 +149,8 @@ def _evaluate_battles(
         names = metrics or BATTLE_METRICS
         table = evaluate_battles(data, names, ci_prob=ci_prob, random_seed=random_seed)
     note(f"Intervals take each {table.attrs['unit']} as independent")
-    print_frame(table, output_format)
+    for_people = output_format in ("table", "markdown")
+    print_frame(_best_first(table) if for_people and not pairs else table, output_format)
 
 
 @click.command(cls=InputCommand)
@@ -220,7 +222,7 @@ def plan(
         raise click.UsageError("--width goes with --goal width, which needs it")
     if goal == "width" and (budget is not None or k is not None):
         raise click.UsageError("--budget and --top go with other goals than width")
-    data = _with_outcomes(_read(paths, settings))
+    data = leave_out_empty(_read(paths, settings), "plan")
     of_battles = isinstance(data, Comparisons)
     if of_battles and (width is not None or further is not None):
         raise click.UsageError("--goal width and --further go with outcomes of questions")
@@ -247,17 +249,6 @@ def plan(
                 suggested = suggest(data, budget, **aim)
         for_people = output_format in ("table", "markdown") and "question" in suggested
         print_frame(_by_system(suggested) if for_people else suggested, output_format)
-
-
-def _with_outcomes(data: "Responses | Comparisons") -> "Responses | Comparisons":
-    """Leave out systems of which nothing is known, and say so."""
-    from bayesrank.unranked import part_with_outcomes
-
-    part = part_with_outcomes(data)
-    left_out = [name for name in data.systems if name not in part.systems]
-    if left_out:
-        note(f"The plan leaves out what has no outcome: {', '.join(left_out)}")
-    return part
 
 
 def _best_first(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -123,7 +123,7 @@ class MethodCommand(InputCommand):
         backend = ctx.meta["bayesrank.backend"]
         with formatter.section(f"Options of {row.name}"):
             if not of_method:
-                formatter.write_text("None.")
+                formatter.write_text("It has none.")
             _write_flags(ctx, formatter, of_method, describe_options(row))
         if of_backend:
             with formatter.section(f"Options of the back end {backend}"):

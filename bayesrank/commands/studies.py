@@ -11,14 +11,18 @@ import click
 from bayesrank.commands.console import (
     READING,
     complete_method,
+    leave_out_empty,
     note,
     reading_options,
     rename,
+    say,
 )
 from bayesrank.commands.flags import InputCommand
 from bayesrank.commands.printing import print_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bayesrank.battles import Battles
     from bayesrank.responses import Responses
 
@@ -30,6 +34,9 @@ _TITLES = {
     "pools": "Agreement of pools of systems from few trials with their ranking from all trials",
     "greedy": "Greedy runs in the prior, from few trials",
 }
+_NO_AGREEMENT = (
+    "none: tau-b does not exist where a ranking has all systems tied, or no draw a finite estimate."
+)
 
 
 @click.command(cls=InputCommand)
@@ -108,7 +115,7 @@ def study(
 
     rename(n="counts")
     reading = {name: settings.pop(name) for name in READING}
-    data = _read(paths, reading)
+    data = leave_out_empty(_read(paths, reading), "study")
     if isinstance(data, Battles):
         _study_battles(data, methods, counts, settings, output)
         return
@@ -129,6 +136,8 @@ def study(
             click.echo()
         click.echo(_TITLES[name])
         print_frame(table, "table")
+    if any(_lacks_agreement(table) for table in tables.values()):
+        say(_NO_AGREEMENT)
     if "stability" not in tables:
         note(
             "The tables of few trials are left out, since no system has more than "
@@ -137,6 +146,10 @@ def study(
     if output is not None:
         for path in write_tables(tables, output):
             note(f"Wrote {path}")
+
+
+def _lacks_agreement(table: "pd.DataFrame") -> bool:
+    return bool(table.filter(regex="tau|self").select_dtypes("number").isna().to_numpy().any())
 
 
 def _study_battles(
@@ -160,6 +173,8 @@ def _study_battles(
     )
     click.echo("Agreement of rankings from some of the votes with that from all (tau-b)")
     print_frame(table, "table")
+    if _lacks_agreement(table):
+        say(_NO_AGREEMENT)
     if output is not None:
         for path in write_tables({"stability": table}, output):
             note(f"Wrote {path}")

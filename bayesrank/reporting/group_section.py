@@ -113,12 +113,12 @@ def _decimals(frames: "list[pd.DataFrame]") -> int:
 
 
 def _column(name: str, frame: "pd.DataFrame", meaning: str, decimals: int) -> Column:
-    """Return the scores on a group; a system without an outcome in it has an empty cell."""
+    """Return the scores on a group; a system may have no outcome in it."""
     score = frame["score"]
     absent = score.isna().to_numpy()
     cells = rounded_cells(score, decimals)[0]
     if "score_lower" in frame:
         ends = interval_cells(frame["score_lower"], frame["score_upper"], decimals)
         cells = [f"{middle} {both}" for middle, both in zip(cells, ends, strict=True)]
-    cells = ["" if lacks else cell for lacks, cell in zip(absent, cells, strict=True)]
+    cells = ["no outcome" if lacks else cell for lacks, cell in zip(absent, cells, strict=True)]
     return Column(name, cells, True, meaning, score.tolist(), best="descending")

@@ -148,7 +148,7 @@ def extra_columns(more: "pd.DataFrame | None", systems: Iterable[str]) -> list[C
         numeric = values.dtype.kind in "iuf"
         lacking = values.isna().to_numpy()
         cells = _number_cells(values) if numeric else map(str, values)
-        cells = ["" if lacks else cell for lacks, cell in zip(lacking, cells, strict=True)]
+        cells = ["not given" if lacks else cell for lacks, cell in zip(lacking, cells, strict=True)]
         keys = values.to_list() if numeric else None
         columns.append(
             Column(str(name), cells, numeric, "Added by the author of the report.", keys)

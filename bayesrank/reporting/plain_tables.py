@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +24,16 @@ _SPARE = {
     **dict.fromkeys(("draws infinite", "draws undefined"), 6),
     **dict.fromkeys(("rho", "self min", "self max"), 5),
     **dict.fromkeys(("z", "self sd", "tau min", "tau max"), 4),
-    **dict.fromkeys(("sd", "tau sd"), 3),
+    **dict.fromkeys(("sd", "tau sd", "best gold sd", "best self sd"), 3),
     "mean": 2,
     **dict.fromkeys(("superiority", "width"), 1),
 }
 _PROBABILITIES = ("superiority",)
 _STATISTICS = ("z", "rho")
 _COUNTS = ("trials", "battles", "further trials needed", "further battles needed")
+
+# What a number is that does not exist, where nothing better is known.
+UNDEFINED = "none"
 
 # Of verdicts on a terminal.
 _STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
@@ -62,7 +66,8 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
     ----------
     frame : pandas.DataFrame
         Names, numbers, and what is true or not. Of intervals, a column ends in ``lower`` and the
-        next in ``upper``; numbers in the unit of the first interval get its decimals.
+        next in ``upper``; numbers in the unit of the first interval get its decimals. What a
+        number is that does not exist stands in ``attrs["empty"]``: words by column, or for all.
 
     Returns
     -------
@@ -82,7 +87,10 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
     }
     decimals = DECIMALS
     for low, high in list(ends.items())[:1]:
-        decimals = supported_decimals(float(np.nanmedian(frame[high] - frame[low])) / 2.0)
+        widths = (frame[high] - frame[low]).to_numpy(dtype=np.float64)
+        known = widths[~np.isnan(widths)]
+        decimals = supported_decimals(float(np.median(known)) / 2.0) if known.size else DECIMALS
+    empty = frame.attrs.get("empty", UNDEFINED)
     columns = []
     for name, values in frame.items():
         header = str(name).replace("_", " ")
@@ -92,6 +100,8 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
         if name in ends:
             title = header.replace("lower", "interval")
             cells = interval_cells(values, frame[ends[str(name)]], decimals)
+            lacking = values.isna() | frame[ends[str(name)]].isna()
+            cells = _with_reasons(cells, lacking, empty, str(name))
             columns.append(Column(title, cells, True, spare=spare))
         elif values.dtype.kind == "b":
             columns.append(
@@ -99,10 +109,19 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
             )
         elif values.dtype.kind in "iuf":
             cells = _number_cells(header, values.to_numpy(), decimals if ends else DECIMALS)
+            cells = _with_reasons(cells, values.isna(), empty, str(name))
             columns.append(Column(header, cells, True, spare=spare))
         else:
             columns.append(Column(header, [str(each) for each in values], spare=spare))
     return columns
+
+
+def _with_reasons(
+    cells: list[str], lacking: "pd.Series", empty: str | Mapping[str, str], name: str
+) -> list[str]:
+    """Say in words why there is no number."""
+    reason = empty if isinstance(empty, str) else empty.get(name, UNDEFINED)
+    return [reason if lacks else cell for cell, lacks in zip(cells, lacking, strict=True)]
 
 
 def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:

@@ -113,7 +113,8 @@ def history_section(results: "Mapping[str, xr.DataTree]") -> Section | None:
         aligned = frame.reindex(systems)
         scores, ranks = (aligned[name].to_numpy(float).tolist() for name in ("score", "rank"))
         cells = [
-            "" if np.isnan(s) else f"{s:.3f} ({r:g})" for s, r in zip(scores, ranks, strict=True)
+            "not in it" if np.isnan(s) else f"{s:.3f} ({r:g})"
+            for s, r in zip(scores, ranks, strict=True)
         ]
         meaning = "Score, and the rank in parentheses."
         columns.append(Column(name, cells, True, meaning, scores, best="descending"))

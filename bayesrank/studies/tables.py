@@ -213,13 +213,14 @@ def _summary_table(everything: xr.Dataset, few: xr.Dataset) -> pd.DataFrame:
         row: dict[str, Any] = {
             "n_trials": int(count),
             "n_methods": int(np.count_nonzero(~np.isnan(tau))),
-            "tau_gold_mean": float(np.nanmean(tau)),
+            "tau_gold_mean": float(nan_mean(tau)),
             "gold_order": int((tau == 1.0).sum()),
         }
         for reference in ("gold", "self"):
             study = few.sel(reference=reference).isel(n_trials=place)
             best = int(np.nan_to_num(study["tau_mean"].values, nan=-2.0).argmax())
-            row[f"best_{reference}"] = str(few["method"].values[best])
+            known = np.isfinite(study["tau_mean"].values[best])
+            row[f"best_{reference}"] = str(few["method"].values[best]) if known else "none"
             row[f"best_{reference}_mean"] = float(study["tau_mean"][best])
             row[f"best_{reference}_sd"] = float(study["tau_sd"][best])
         rows.append(row)
@@ -239,6 +240,7 @@ def _accuracy_table(data: Responses) -> pd.DataFrame:
             "max": np.nanmax(by_trial, axis=1),
         }
     )
+    table.attrs["empty"] = {"sd": "one trial"}
     if _has_greedy(data):
         _, greedy = condition_worths(data)
         table.insert(1, "greedy", nan_mean(greedy.reshape(len(table), -1), axis=1))
