@@ -440,12 +440,15 @@ def _beside_conventions(score: Array, data: Responses) -> Array:
     """Return the projection on what scores are besides their origin and their unit.
 
     Where priors of questions are flat, that of the abilities sets both, and in other data of
-    systems that questions connect these are where they are.
+    systems that questions connect these are where they are. Systems that are always right or always
+    wrong have a place by the prior alone.
     """
-    asked = (data.trials > 0).astype(float)
-    if not strongly_connected(asked @ asked.T > 0.0):
-        return np.eye(len(score))
-    held = np.stack([np.ones_like(score), score - score.mean()])
+    right, trials = data.binary_counts
+    placed = (right > 0).any(axis=1) & (right < trials).any(axis=1)
+    asked = (trials[placed] > 0).astype(float)
+    held = np.zeros((2, len(score)))
+    if placed.any() and strongly_connected(asked @ asked.T > 0.0):
+        held[:, placed] = np.ones(len(asked)), score[placed] - score[placed].mean()
     return np.eye(len(score)) - np.linalg.pinv(held, rcond=_ROUNDING) @ held
 
 
