@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from bayesrank import METHODS, Battles, Comparisons, rank
+from bayesrank import METHODS, Battles, Comparisons, Responses, rank
 from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits.existence import check_items, check_tie_model, check_wins
@@ -232,3 +232,13 @@ def test_kernels_refuse_what_factories_refuse(name, case, options):
         score = found["ranking"].to_dataset()["score"].to_numpy()
         assert np.isfinite(score).all()
         assert not np.signbit(score[score == 0.0]).any()
+
+
+@pytest.mark.parametrize("draws", [0, 10])
+def test_choices_of_nobody_leave_the_prior_and_no_likelihood(draws):
+    found = rank(
+        Responses(np.ones((3, 2, 2), int)), "bradley_terry_luce", backend="map", draws=draws
+    )
+    np.testing.assert_array_equal(found["ranking"].to_dataset()["score"], 0.0)
+    with pytest.raises(DataError, match="events must hold one in which some systems were right"):
+        rank(Responses([[[1, 0]]]), "bradley_terry_luce", backend="mle", draws=draws)

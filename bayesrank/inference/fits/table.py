@@ -160,8 +160,8 @@ def bradley_terry_luce(
 ) -> Fit | None:
     """Fit Bradley-Terry-Luce with a normal or flat prior."""
     events, quadratic = _events(data), prior.quadratic()
-    if quadratic is None:
-        return None
+    if quadratic is None or (isinstance(prior, Flat) and not len(events.right)):
+        return None  # the factory says what is wrong
     mean, precision = quadratic
     return fit_bradley_terry_luce(
         events.right,
