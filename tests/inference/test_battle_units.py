@@ -131,6 +131,20 @@ def test_resamples_of_units_are_counts_of_their_battles():
             np.testing.assert_allclose(total.var() / (8 * by_judge.var()), 1.0, atol=0.1)
 
 
+@pytest.mark.parametrize(("method", "step"), [("win_rate", 1.0 / 4), ("elo", 1e-3)])
+def test_few_judges_have_the_variance_of_students_t(method, step):
+    won = np.random.default_rng(2).integers(0, 5, 12)
+    outcome = np.concatenate([np.repeat([1, -1], [k, 4 - k]) for k in won])
+    judge = np.repeat(np.arange(12), 4)
+    data = Battles(["a"] * 48, ["b"] * 48, outcome, judge=judge, systems=["a", "b"])
+    options = {"K": 1e-3} if method == "elo" else {}  # next to nothing at stake: ratings add up
+    result = rank(data, method, unit="judge", draws=2_000, random_seed=0, **options)
+    # A win rate is the mean of those of the judges, a rating the sum of their wins.
+    variance = won.var() / (12 - 3) * (step if method == "win_rate" else 12 * step) ** 2
+    spread = result["posterior"]["score"].values.reshape(-1, 2)[:, 0].std()
+    assert spread == pytest.approx(np.sqrt(variance), rel=0.04)
+
+
 def test_an_order_effect_leaves_the_spread_over_judges():
     data = a_log(1200, n_judges=20)
     widths = [

@@ -317,6 +317,15 @@ def test_few_questions_keep_ragged_scores_in_range(n_questions):
     assert np.ptp(draws[:, 0]) > 0.9
 
 
+def test_scores_that_weigh_questions_vary_as_those_without_one_do(monkeypatch):
+    monkeypatch.setattr(module, "accelerate", lambda draws, _: draws)
+    data = Responses((np.random.default_rng(3).random((4, 40, 2)) < 0.6).astype(int))
+    table = without_clusters(data, "binary", lambda arguments: inverse_difficulty(*arguments))
+    expected = np.sqrt(1.0 + 2.0 / (table.tail_freedom - 2.0)) * table.standard_errors
+    draws = draws_of(data, "inverse_difficulty", target="population", draws=500)[1]
+    np.testing.assert_allclose(draws.std(axis=0), expected, rtol=5e-3)
+
+
 def test_the_only_right_answer_to_a_question_widens_the_draws():
     rng = np.random.default_rng(4)
     outcomes = (rng.random((4, 12, 8)) < 0.6).astype(int)

@@ -35,6 +35,13 @@ def test_bounds_follow_the_rule_of_three(target, n, tolerance):
     assert wrong.min() == 0.0
 
 
+@pytest.mark.parametrize("method", ["avg", "win_rate"])
+def test_misses_of_one_system_do_not_hang_on_those_of_another(method):
+    draws = draws_of(outcomes(1.0, 0.5, 0.0), method, target="population")
+    # The estimate of the difference, which holds in a quarter of the draws.
+    assert (draws[:, 0] - draws[:, 2] == 1.0).mean() == pytest.approx(0.25, abs=0.03)
+
+
 @pytest.mark.parametrize("method", ["avg", "bayes", "win_rate", "pass_hat_k", "simple_rank"])
 def test_no_question_missed_is_no_certainty(method):
     options = {"k": 2} if method == "pass_hat_k" else {}

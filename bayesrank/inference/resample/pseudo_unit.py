@@ -96,7 +96,9 @@ def loosen(
             varies = "run" if unit == "run" else target
             batches = _answers_beside(data, kind, system, len(flat), varies, rng)
         if key not in done:
-            done[key] = np.concatenate([score_of(batch)[:, system] for batch in batches])
+            drawn = np.concatenate([score_of(batch)[:, system] for batch in batches])
+            # One system may lose its unit in the draws in which another wins its own, or loses it.
+            done[key] = rng.permutation(drawn)
         loosened[:, system] = done[key]
     return loosened.reshape(draws.shape)
 
