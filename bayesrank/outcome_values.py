@@ -107,7 +107,9 @@ def outcome_number(value: object, where: str) -> float:
         pass  # falls through to the error below, as every other unknown value does
     shown = repr(value)
     comma = isinstance(value, str) and "," in value and value.strip().strip("+-%")[:1].isdecimal()
-    remedy = ": write decimals with a point, and thousands without a separator" if comma else ""
+    remedy = ": leave an outcome that is missing blank, and say why in a column such as error"
+    if comma:
+        remedy = ": write decimals with a point, and thousands without a separator"
     raise DataError(
         "outcome must be a number, a truth value, one of C, P, I, N, or a word such as pass or "
         f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}{remedy}"

@@ -60,7 +60,7 @@ def test_check_says_what_each_file_holds(run, folder):
     result = run("check", folder, code=2)
     lines = result.stdout.splitlines()
     assert lines[0].split() == HEADER
-    assert lines[1].split() == ["logs/a.csv", "a", "3", "1", "2", "0"]
+    assert lines[1].split() == ["logs/a.csv", "a", "3", "1", "2", "0", "no"]
     assert "got 'maybe' for the outcome column of c.csv" in " ".join(result.stdout.split())
     assert "in no known format" in result.stdout
     (folder / "c.csv").unlink()

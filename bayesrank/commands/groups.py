@@ -67,7 +67,8 @@ def print_groups(
     from bayesrank.by_group import rank_by_group
 
     for name, board in rank_by_group(data, result=tree, **settings).items():
-        say(f"\nGroup {name}:")
+        click.echo()
+        say(f"Group {name}:")
         show(board)
 
 

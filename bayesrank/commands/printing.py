@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from bayesrank.layout import Column
 
+_SAID = "bayesrank.said"
+
 # Cells of a line where the output is no terminal: as many as people read.
 _WIDEST = 100
 
@@ -76,7 +78,7 @@ def print_leaderboard(
         printed = print_columns(shown)
         for text in notes(tree):
             say(text)
-        note(legend(printed))
+        _note_once(legend(printed))
 
 
 def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
@@ -110,8 +112,16 @@ def print_columns(columns: "Sequence[Column]") -> "list[Column]":
     kept = {each.header.replace("\n", " ") for each in fitting}
     left_out = [each.header for each in columns if each.header not in kept]
     if left_out:
-        note(f"Columns left out: {', '.join(left_out)}. --format csv has all of them.")
+        _note_once(f"Columns left out: {', '.join(left_out)}. --format csv has all of them.")
     return fitting
+
+
+def _note_once(text: str) -> None:
+    """Say what goes for every table of a command below the first of them."""
+    said = click.get_current_context().meta.setdefault(_SAID, set())
+    if text not in said:
+        said.add(text)
+        note(text)
 
 
 def _table_width() -> int:

@@ -105,16 +105,17 @@ def _files(
         return []
     found = summarize_files(paths, **reading)
     if output_format == "table" and len(found) > 1:
-        problems = [for_shell(each.problem) for each in found]
+        problems = [for_shell(each.problem) or "no" for each in found]
+        left_out = any(each.problem for each in found)
         print_columns(
             [
                 Column("file", [f"{each.path.parent.name}/{each.path.name}" for each in found]),
-                Column("systems", [", ".join(each.systems) for each in found]),
+                Column("systems", [", ".join(each.systems) or "none" for each in found]),
                 Column("questions", [str(each.n_questions) for each in found], True),
                 Column("trials", [str(each.n_trials) for each in found], True),
                 Column("groups", [str(each.n_groups) for each in found], True),
                 Column("missing", [str(each.n_missing) for each in found], True),
-                *[Column("left out, why", problems, text="sentence")] * any(problems),
+                *[Column("left out, why", problems, text="sentence")] * left_out,
             ]
         )
         click.echo()

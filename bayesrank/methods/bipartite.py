@@ -325,7 +325,10 @@ def _count_iterations(walk: _Walk, damping: float, tol: float) -> NDArray[np.int
 
 
 def simple_rank(grades: ArrayLike, weights: ArrayLike | None = None) -> SimpleRank:
-    """Score systems by the questions they get wrong, and questions by the systems that fail them.
+    r"""Score systems by the questions they get wrong, and questions by the systems that fail them.
+
+    With grades :math:`g_{lm}` the score of system l is :math:`-\sum_m (1 - g_{lm})`, and the
+    difficulty of question m is :math:`\sum_l (1 - g_{lm})`.
 
     Parameters
     ----------

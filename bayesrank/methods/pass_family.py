@@ -261,7 +261,10 @@ def maj_at_k(
     k: Count,
     estimator: Estimator = "unbiased",
 ) -> FloatArray:
-    """Score systems by maj@k, the chance that more than half of k trials are right.
+    r"""Score systems by maj@k, the chance that more than half of k trials are right.
+
+    .. math:: s_l = \frac1M \sum_m P\bigl(X_{lm} > k / 2\bigr), \qquad
+        X_{lm} \sim \operatorname{Hypergeometric}(N, k_{lm}, k)
 
     Parameters
     ----------
