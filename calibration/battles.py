@@ -1,19 +1,19 @@
 """Coverage of intervals of arenas: judges with a taste, prompts that favour systems, swapped games.
 
-    python -m calibration.battles [--simulations N] [--minutes M]
+    python -m calibration.battles [--simulations N] [--minutes M] [--parts PART ...]
 
 What is measured are scores, their differences and the effects of covariates, with the unit of each
 world and with single battles as units, which is naive. The truth of a world is the estimate from
 very many of its units: with tastes it is what judges prefer on average, not the preference of an
 average judge. Groups, periods and judges of unlike reliability have truths of their own in each
 simulation, drawn as the model says, without tastes and with them. Writes
-docs/calibration_battles.csv; a run that was stopped goes on where it was.
+docs/calibration_battles.csv; a run that was stopped goes on where it was, part by part.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -266,30 +266,41 @@ def _told(
         yield where | {"quantity": quantity, "hits": hit[0], "intervals": hit[1]}
 
 
-def simulate(n_simulations: int, minutes: float) -> None:
-    """Add simulations to the results until there are so many, or the time is over."""
+def parts() -> dict[str, Callable[[int], Iterator[dict[str, Any]]]]:
+    """Return what yields the hits of one simulation, by the number of it, part by part."""
+
+    def of(simulated: Any, name: str, *before: str) -> Callable[[int], Iterator[dict[str, Any]]]:
+        return lambda number: simulated(*before, _seed(name, number))
+
+    found = {name: of(hits_of_world, name, name) for name in WORLDS}
+    found |= {f"{model}, as it says": of(hits_of_states, model, model) for model in STATES}
+    found |= {f"{model}, with tastes": of(hits_of_tastes, model, model) for model in STATES}
+    return found | {"raters": of(hits_of_raters, "raters")}
+
+
+def simulate(n_simulations: int, minutes: float, names: Sequence[str]) -> None:
+    """Add simulations of parts to the results until there are so many, or the time is over."""
     end = time.monotonic() + 60.0 * minutes
-    found = _read_results()
-    for number in range(found["simulations"], n_simulations):
-        if time.monotonic() > end:
-            return
-        rows = [row for name in WORLDS for row in hits_of_world(name, _seed(name, number))]
-        rows += [row for model in STATES for row in hits_of_states(model, _seed(model, number))]
-        rows += [row for model in STATES for row in hits_of_tastes(model, _seed(model, number))]
-        rows += hits_of_raters(_seed("raters", number))
-        for row in rows:
-            told = (row.pop("hits"), row.pop("intervals"), 1)
-            sums = found["sums"].setdefault("|".join(row.values()), [0, 0, 0])
-            sums[:] = [old + new for old, new in zip(sums, told, strict=True)]
-        found["simulations"] = number + 1
-        beside = _RESULTS.with_suffix(".new")
-        beside.write_text(json.dumps(found, indent=1) + "\n")
-        beside.replace(_RESULTS)
+    found, simulated = _read_results(), parts()
+    for number in range(n_simulations):
+        for name in names:
+            if time.monotonic() > end:
+                return
+            if number < found["simulations"].get(name, 0):
+                continue
+            for row in simulated[name](number):
+                told = (row.pop("hits"), row.pop("intervals"), 1)
+                sums = found["sums"].setdefault("|".join(row.values()), [0, 0, 0])
+                sums[:] = [old + new for old, new in zip(sums, told, strict=True)]
+            found["simulations"][name] = number + 1
+            beside = _RESULTS.with_suffix(".new")
+            beside.write_text(json.dumps(found, indent=1) + "\n")
+            beside.replace(_RESULTS)
 
 
 def _read_results() -> dict[str, Any]:
     if not _RESULTS.exists():
-        return {"simulations": 0, "sums": {}}
+        return {"simulations": {}, "sums": {}}
     return json.loads(_RESULTS.read_text())
 
 
@@ -314,8 +325,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals of arenas.")
     parser.add_argument("--simulations", type=int, default=400)
     parser.add_argument("--minutes", type=float, default=600.0)
+    parser.add_argument("--parts", nargs="+", choices=[*parts()], default=[*parts()])
     arguments = parser.parse_args()
-    simulate(arguments.simulations, arguments.minutes)
+    simulate(arguments.simulations, arguments.minutes, arguments.parts)
     print(write_table().to_string(index=False))
 
 

@@ -17,6 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 # Doubles of the differences from one system, which stay in the cache of a core: 1 MB.
 _BLOCK_SIZE = 2**17
+_ROUNDED_UP = 1.0 + 1e-9
 
 
 class PairGaps(NamedTuple):
@@ -56,7 +57,6 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
     -------
     PairGaps
     """
-    n_systems = draws.shape[1]
     # Squares of very large or small scores leave the range of float64.
     unit = power_of_two(draws)
     draws = draws / unit
@@ -68,18 +68,39 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
     # A pair that always moves together is known up to rounding.
     floor = 1e-10 * np.maximum(np.abs(draws).max(initial=0.0), np.finfo(float).tiny)
     spread = np.maximum(spread, floor)
-    largest = np.zeros(len(draws))
-    step = max(1, _BLOCK_SIZE // max(n_systems, 1))
-    for start in range(0, len(draws), step):
-        some = np.ascontiguousarray(deviations[start : start + step].T)
-        top = largest[start : start + step]
-        for i in range(n_systems - 1):
-            gaps = some[i + 1 :] - some[i]
-            np.abs(gaps, out=gaps)
-            gaps /= spread[i, i + 1 :, np.newaxis]
-            np.maximum(top, gaps.max(axis=0), out=top)
+    largest = _largest_gaps(deviations, spread)
     critical = float(np.quantile(largest, ci_prob, method="higher"))
     return PairGaps(unit * (mean[:, None] - mean), unit * spread, largest, critical)
+
+
+def _largest_gaps(deviations: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the largest standardised difference of any pair in each draw, of shape (draw,).
+
+    Most systems are in no such pair: a difference is at most the root of u_i^2 + u_j^2, with the
+    deviations u in standard deviations, times how much closer the pair moves than if independent.
+    """
+    n_draws, n_systems = deviations.shape
+    # What all have in common is in no difference.
+    own_part = deviations - deviations.mean(axis=1, keepdims=True)
+    variance = own_part.var(axis=0)
+    apart = np.where(np.eye(n_systems, dtype=bool), np.inf, spread)
+    closer = ((np.sqrt(variance[:, np.newaxis] + variance) / apart) ** 2).max(axis=1, initial=0.0)
+    units = np.divide(own_part**2, variance, out=np.zeros_like(own_part), where=variance > 0.0)
+    largest = np.zeros(n_draws)
+    step = max(1, _BLOCK_SIZE // max(n_systems, 1))
+    for start in range(0, n_draws, step):
+        some, far = deviations[start : start + step], units[start : start + step]
+        top, rows = largest[start : start + step], np.arange(len(some))
+        low, high = some.argmin(axis=1), some.argmax(axis=1)
+        furthest = far.max(axis=1)
+        top[:] = (some[rows, high] - some[rows, low]) / spread[high, low]
+        for i, (own, square) in enumerate(zip(some.T.copy(), far.T.copy(), strict=True)):
+            # With a little more for rounding.
+            (open_,) = np.nonzero((square + furthest) * (closer[i] * _ROUNDED_UP) > top**2)
+            if len(open_):
+                gaps = np.abs(some[open_] - own[open_, np.newaxis]) / spread[i]
+                top[open_] = np.maximum(top[open_], gaps.max(axis=1))
+    return largest
 
 
 def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> BoolArray:

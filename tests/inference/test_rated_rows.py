@@ -122,6 +122,25 @@ def test_many_judges_of_few_votes_do_not_pull_the_scores_apart():
     assert fit.score @ SCORE / (SCORE @ SCORE) == pytest.approx(1.0, abs=0.04)
 
 
+@pytest.mark.parametrize("n_votes", [1, 7, 34, 150])
+@pytest.mark.parametrize("seed", range(6))
+def test_small_logs_of_few_judges_have_estimates(n_votes, seed):
+    rng = np.random.default_rng([n_votes, seed])
+    first = rng.integers(5, size=n_votes)
+    second = (first + rng.integers(1, 5, size=n_votes)) % 5
+    words = rng.choice(["A>B", "B>A", "tie"], n_votes)
+    judge = np.append([0, 1], rng.integers(4, size=n_votes))[:n_votes]
+    names = np.array(list("abcde"))
+    if n_votes == 1:
+        judge, first, second, words = (np.tile(each, 2) for each in ([0], first, second, words))
+        judge[1] = 1
+    data = Battles(names[first], names[second], words, systems=names.tolist(), judge=judge)
+    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
+    assert fit.converged
+    assert fit.iterations < 300
+    assert np.abs(fit.score).max() < 4.0
+
+
 def test_map_and_nuts_agree():
     # With fewer judges the mean of how far scores are apart is beyond its mode.
     data, _ = a_log(800, seed=5, n_judges=24)

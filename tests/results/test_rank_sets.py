@@ -247,3 +247,19 @@ def test_equal_means_share_a_rank_without_spread():
 def test_the_rule_of_neighbours_is_given_one_number_each(mean, sd, z, message):
     with pytest.raises(ValueError, match=message):
         adjacent_z_ranks(mean, sd, z=z)
+
+
+@pytest.mark.parametrize("kind", ["alike", "unlike", "together", "constant"])
+def test_the_largest_gap_is_that_of_all_pairs(kind):
+    rng = np.random.default_rng(3)
+    draws = rng.normal(size=(300, 40))
+    if kind == "unlike":
+        draws *= np.exp(rng.normal(size=40))
+    elif kind == "together":
+        draws = 0.01 * draws + rng.normal(size=(300, 1))
+    elif kind == "constant":
+        draws[:, 3:6] = 1.0
+    found = rank_sets.pair_gaps(draws, ci_prob=0.9)
+    deviations = draws - draws.mean(axis=0)
+    gaps = np.abs(deviations[:, :, np.newaxis] - deviations[:, np.newaxis])
+    np.testing.assert_allclose(found.largest, (gaps / found.spread).max(axis=(1, 2)), rtol=1e-9)

@@ -13,7 +13,6 @@ References
    of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,6 @@ from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.pair_rows import PairRows
 
 Array = NDArray[np.float64]
-
-# Rows whose derivatives are held at once, in a core's own cache.
-_BLOCK = 1 << 15
 
 
 def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) -> Variation:
@@ -50,14 +46,20 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     from bayesrank.inference.calibrate.unit_kernels import add_units  # loads Numba
 
     codes = shared_units(data, unit)
-    n, p = int(codes.max()) + 1, len(point)
-    squares, total, fourth = np.zeros((p, p)), np.zeros(p), np.zeros(p)
-    for rows, starts in _units_in_order(codes, n):
-        sides = problem.data.first[rows], problem.data.second[rows]
-        add_units(starts, sides, *problem.slopes(point, rows), squares, total, fourth)
+    n, p, size = int(codes.max()) + 1, len(point), problem.size
+    slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
+    for some in problem.blocks:
+        slopes[:, some], beside = problem.slopes(point, some)
+        for column, values in zip(others, beside.T, strict=True):
+            np.add.at(column, codes[some], values)
+    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
+    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
+    sides = np.stack([problem.data.first, problem.data.second])
+    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5
     squares += squares.T
+    squares[size:, size:] = others @ others.T
     freedom = n - 1.0
     widening = min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
     widening *= n / max(freedom, 1.0)
@@ -71,18 +73,13 @@ def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:
     return codes[0] if len(codes) == 1 else np.unique(codes, axis=1, return_inverse=True)[1].ravel()
 
 
-def _units_in_order(
+def _in_order(
     codes: NDArray[np.integer[Any]], n_units: int
-) -> Iterator[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]:
-    """Yield blocks of rows, each unit together, and where its units begin."""
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    """Return where the rows of each unit begin, and the rows, each unit together."""
     from scipy.sparse import csr_array
 
     flags = np.ones(len(codes), dtype=np.bool_)
     # Sorts by counting.
     table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
-    starts, first = table.indptr, 0
-    while first < n_units:
-        fits = int(np.searchsorted(starts, starts[first] + _BLOCK, side="right")) - 1
-        last = min(max(fits, first + 1), n_units)
-        yield table.indices[starts[first] : starts[last]], starts[first : last + 1] - starts[first]
-        first = last
+    return table.indptr, table.indices

@@ -9,9 +9,10 @@ and perhaps at the mean level :math:`m = (\theta_i + \theta_j) / 2`. One pass ov
 its derivatives; sums over pairs give those of the scores.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,9 +37,6 @@ from bayesrank.inference.fits.vote_likelihoods import (
 from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, first_scores
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
 
 # Rows whose derivatives are held at once, in a core's own cache.
 _BLOCK = 1 << 15
@@ -196,29 +194,45 @@ class PairRows(ZeroSumScores):
 
     def _add(self, terms: Terms, some: Rows, sums: "Sums") -> None:
         """Add what a block of votes tells."""
-        first, second, x = self.data.first[some], self.data.second[some], self.design[some]
-        (slope, bend), size, k = terms, self.size, x.shape[1]
-        n = len(slope) - self.n_shared  # of predictors: d, and perhaps m
-        mixed = bend[:n, n:].swapaxes(1, 2)
+        first, second = (side[some].astype(np.intp) for side in (self.data.first, self.data.second))
+        (slope, bend), size, x = terms, self.size, self.design[some].T
+        k, n = len(x), len(slope) - self.n_shared  # covariates; predictors: d, and perhaps m
+        ahead, mixed = bend[0, 0], bend[:n, n:]
+        weighted = ahead * x
         # Both systems move d one way and the other, and m by half each.
-        for sides, own, through, beside in zip(
+        for (one, other), own, through, beside in zip(
             ((1.0, -1.0), (0.5, 0.5)), slope[:n], bend[0], mixed, strict=False
         ):
-            columns = np.column_stack([own, through[:, np.newaxis] * x, beside])
-            found = _incidence(first, second, sides, size) @ columns
-            sums.gradient[:size] += found[:, 0]
-            sums.cross[:] += found[:, 1:]
-        ahead, level = bend[0, 0], 0.25 * bend[n - 1, n - 1] if n > 1 else 0.0
+            for place, values in enumerate((own, *(through * x), *beside), -1):
+                found = one * np.bincount(first, values, size)
+                found += other * np.bincount(second, values, size)
+                into = sums.gradient[:size] if place < 0 else sums.cross[:, place]
+                into += found
+        level = 0.25 * bend[n - 1, n - 1] if n > 1 else 0.0
         twist = bend[0, n - 1] if n > 1 else 0.0
         sums.diagonal[:] += np.bincount(first, ahead + level + twist, size)
         sums.diagonal[:] += np.bincount(second, ahead + level - twist, size)
-        cells = first.astype(np.int64) * self.width + second % self.width
-        np.add.at(sums.pairs, cells, level - ahead)
-        sums.gradient[size:] += np.append(slope[0] @ x, slope[n:].sum(axis=1))
-        sums.corner[:k, :k] += x.T @ (ahead[:, np.newaxis] * x)
-        sums.corner[:k, k:] += x.T @ mixed[0]
-        sums.corner[k:, :k] += mixed[0].T @ x
+        np.add.at(sums.pairs, first * self.width + second % self.width, level - ahead)
+        sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
+        sums.corner[:k, :k] += weighted @ x.T
+        sums.corner[:k, k:] += x @ mixed[0].T
+        sums.corner[k:, :k] += mixed[0] @ x.T
         sums.corner[k:, k:] += bend[n:, n:].sum(axis=2)
+
+    def step_of_effects(self, point: Array) -> Array:
+        """Return Newton's step of the coefficients by themselves, by a part of the votes, (p,).
+
+        It is none where it is long.
+        """
+        n_votes, k = self.design.shape
+        some = slice(None, None, max(1, n_votes // _BLOCK))
+        slope, bend = self.terms(point, some)
+        x, here = self.design[some], slice(self.size, self.size + k)
+        information = x.T @ (bend[0, 0][:, np.newaxis] * x) + np.diag(self.precision[:k])
+        step = np.zeros(len(point))
+        with suppress(np.linalg.LinAlgError):
+            step[here] = np.linalg.solve(information, x.T @ slope[0])
+        return step if np.abs(step).max() < 1.0 else np.zeros(len(point))
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
@@ -298,20 +312,6 @@ class Sums(NamedTuple):
     pairs: Array
     cross: Array
     corner: Array
-
-
-def _incidence(
-    first: NDArray[np.integer[Any]],
-    second: NDArray[np.integer[Any]],
-    values: tuple[float, float],
-    size: int,
-) -> "csc_array":
-    """Return the matrix that adds multiples of rows to both their systems, (system, vote)."""
-    from scipy.sparse import csc_array  # other fits of pairs do not need SciPy
-
-    n = len(first)
-    places = np.stack([first, second], axis=1).ravel()
-    return csc_array((np.tile(values, n), places, 2 * np.arange(n + 1)), shape=(size, n))
 
 
 def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
@@ -406,7 +406,8 @@ def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
         each = {name: value[0] for name, value in ties.items() if len(value)}
         pooled = fit_pairs(likelihood.likelihood, data.wins, data.ties, **prior, **each)
         if pooled.converged:
-            return np.insert(pooled.free, problem.size, np.zeros(n_effects))
+            found = np.insert(pooled.free, problem.size, np.zeros(n_effects))
+            return found + problem.step_of_effects(found)
     points, played = (data.wins + 0.5 * data.ties).sum(axis=1), data.totals.sum(axis=1)
     scores = first_scores(points[np.newaxis], played[np.newaxis])
     shared = likelihood.start(proper=bool(problem.precision[n_effects:].any()))

@@ -8,10 +8,11 @@ effects that the votes leave open (Fisher's identity), by Gauss-Hermite quadratu
 modes [1]_. The joint density by itself would have scores too far apart, the more so the fewer votes
 a judge has [2]_. The scales are those at which
 
-.. math:: \tau^2 = \frac{\nu s^2 + \sum_g E[u_g^2]}{\nu + n}
+.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (u_g^2 + v_g)}{\nu + n}
 
-with the effects :math:`u_g` of n judges (a step of EM changes nothing). The curvature in the other
-parameters is that of the joint density with the effects of judges eliminated.
+with the effects :math:`u_g` of n judges at the maximum of the joint density and their variances
+:math:`v_g` by its curvature. The curvature in the other parameters is that of the joint density
+with the effects of judges eliminated.
 
 References
 ----------
@@ -20,11 +21,14 @@ References
    https://doi.org/10.1080/10618600.1995.10474663
 .. [2] N. E. Breslow and X. Lin. Bias correction in generalised linear mixed models with a single
    component of dispersion. Biometrika 82 (1995). https://doi.org/10.1093/biomet/82.1.81
+.. [3] L. Tierney and J. B. Kadane. Accurate approximations for posterior moments and marginal
+   densities. Journal of the American Statistical Association 81 (1986).
+   https://doi.org/10.1080/01621459.1986.10478240
 """
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +39,17 @@ from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_counts import name_parameters
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows, start_of_votes
-from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.pairs import Array, displace
 from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel
 
 # Degrees of freedom of the scales of judges, as of the scales of questions.
 DF = 2.0
 # Accuracy of the scales of judges, and of the parameters at them.
 _TOLERANCE, _MOST_ROUNDS = 1e-7, 200
+# Steps towards the maximum of the marginal density must shrink to this share of those before.
+_SHRINKING = 0.9
+# Share of their scale by which parameters are moved for a slope.
+_STEP = 1e-3
 # Nodes along each effect of a judge: within .4 percent of 9 nodes at ten votes of a judge.
 _NODES = 5
 
@@ -88,10 +96,11 @@ class Joint:
             return None
         return np.append(found, (effects - self.solved @ found).T)
 
-    def spread(self) -> Array:
-        """Return the variances that effects of judges owe to the other parameters, (2, judge)."""
+    def variances(self) -> Array:
+        """Return the variances of the effects of judges, of shape (2, judge)."""
+        inner = np.linalg.inv(self.blocks)
         spread = self.solved @ np.linalg.inv(anchored(self.schur, self.held))
-        return np.einsum("nkp,nkp->kn", spread, self.solved)
+        return np.einsum("nkk->kn", inner) + np.einsum("nkp,nkp->kn", spread, self.solved)
 
     def drawn(self, moves: Array) -> Array:
         """Draw deviations of effects of judges given those of the others, (draw, 2, judge)."""
@@ -108,10 +117,6 @@ class Nodes(NamedTuple):
 
     effects: Array
     weight: Array
-
-    def squares(self) -> Array:
-        """Return the mean squares of the effects, of shape (2, judge)."""
-        return (self.weight[:, np.newaxis] * self.effects**2).sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -302,7 +307,7 @@ def fit_rated_rows(
         effect_precision=np.full(2, scale**-2.0),
     )
     start = np.append(start_of_votes(rows, data), problem.effects)
-    problem, optimum = _with_scales(problem, start[np.newaxis], scale)
+    problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale))
     p = rows.size + len(rows.mean)
     problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
     optimum = replace(optimum, point=optimum.point[:, :p])
@@ -315,7 +320,36 @@ def fit_rated_rows(
         point=optimum.point[0],
         effects=problem.effects,
     )
-    return problem.fit_at(optimum, unpack=unpack, rows=problem.without_priors)
+    beyond = _mean_beyond_mode(problem, optimum.point[0], rows.size + design.shape[1])
+
+    def moved(free: Array, deviations: Array) -> Array:
+        return displace(free, deviations + beyond, positive=rows.likelihood.positive)
+
+    return problem.fit_at(optimum, unpack=unpack, displace=moved, rows=problem.without_priors)
+
+
+def _mean_beyond_mode(problem: RatedRows, point: Array, n_scaled: int) -> Array:
+    r"""Return how far draws are centred beyond the maximum, along the scale of what judges scale.
+
+    Log reliabilities know the first `n_scaled` coordinates, scores and coefficients, up to a common
+    factor, in which they are uncertain together. Their mean is beyond their mode by
+    :math:`-\frac{1}{2} \sigma^2 \frac{d}{ds} \log |H|` along it [3]_, with the curvature H.
+    """
+    joint = problem.joint(point)
+    along = np.where(np.arange(len(point)) < n_scaled, point, 0.0)
+    precision = along @ joint.schur @ along
+    if precision <= 0.0:
+        return np.zeros(len(point))
+    effects = (
+        problem.effects
+        - _STEP * np.array([[1.0], [-1.0]])[:, :, np.newaxis] * (joint.solved @ along).T
+    )
+    sizes = []
+    for sign, there in zip((1.0, -1.0), effects, strict=True):
+        here = replace(problem, effects=there).joint(point + sign * _STEP * along)
+        matrix, held = anchored(here.schur, here.held), here.held[:, 0]
+        sizes.append(np.linalg.slogdet(matrix)[1] - np.log(held @ matrix @ held))
+    return -0.25 / _STEP * (sizes[0] - sizes[1]) / precision * along
 
 
 def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedRows, Optimum]:
@@ -330,17 +364,38 @@ def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedR
         optimum = replace(optimum, iterations=np.array([n_steps]))
         if not optimum.converged[0]:
             return problem, optimum
-        joint = problem.joint(point[0])
-        problem, before = problem.averaged(point[0], joint), problem.tilt
-        squares = (cast("Nodes", problem.nodes).squares() + joint.spread()).sum(axis=1)
+        effects, variances = problem.of_judges(point[0]), problem.joint(point[0]).variances()
+        squares = (effects**2 + variances).sum(axis=1)
         update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
-        ahead = np.linalg.solve(anchored(joint.schur, joint.held), problem.tilt - before)
-        if max(np.abs(update - logs).max(), np.abs(ahead).max()) < _TOLERANCE:
+        if np.abs(update - logs).max() < _TOLERANCE:
             return problem, optimum
         history.append((logs, update))
         if len(history) == _MOST_ROUNDS:
             return problem, replace(optimum, converged=np.array([False]))
         logs = _accelerated(history)
+
+
+def _averaged(joint_mode: RatedRows, optimum: Optimum) -> tuple[RatedRows, Optimum]:
+    """Move from the maximum of the joint density to that of the marginal one, at the same scales.
+
+    Judges may have too few votes for a quadrature around their modes, so that steps do not shrink;
+    then it stays where it is.
+    """
+    problem, reached, last = joint_mode, optimum, np.inf
+    while reached.converged[0]:
+        point = reached.point
+        joint = problem.joint(point[0])
+        found = problem.averaged(point[0], joint)
+        matrix = anchored(joint.schur, joint.held)
+        ahead = np.abs(np.linalg.solve(matrix, found.tilt - problem.tilt)).max()
+        if ahead < _TOLERANCE:
+            n_steps = reached.iterations + optimum.iterations
+            return found, replace(reached, iterations=n_steps)
+        if not ahead < _SHRINKING * last:
+            break
+        problem, last = found, ahead
+        reached = maximise(problem, point)
+    return joint_mode, optimum
 
 
 def _accelerated(history: list[tuple[Array, Array]]) -> Array:
