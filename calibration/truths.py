@@ -85,14 +85,14 @@ def true_score(configuration: Configuration, world: World, rng: np.random.Genera
         return _functional(configuration, world)
     if configuration.method.smooth:
         if world.target == "population" and configuration.method.weighs_questions:
-            return _scores(configuration, *_many_questions(configuration.method.data, world, rng))
-        return _scores(configuration, *_expected_arguments(configuration.method.data, world))
+            return scores_of(configuration, *_many_questions(configuration.method.data, world, rng))
+        return scores_of(configuration, *_expected_arguments(configuration.method.data, world))
     batches = [_simulated_scores(configuration, world, rng) for _ in range(N_DATA_SETS // _BATCH)]
     scores, accuracies = (np.concatenate(parts) for parts in zip(*batches, strict=True))
     return expected_score(scores, accuracies - world.accuracy)
 
 
-def _scores(configuration: Configuration, *arguments: Any) -> Array:
+def scores_of(configuration: Configuration, *arguments: Any) -> Array:
     """Call the ranker of a configuration."""
     function = load_function(configuration.method.function)
     result = function(*arguments, **configuration.method_options)
@@ -248,18 +248,18 @@ def _simulated_scores(
     if kind == "grades":
         counts = rng.binomial(world.design.n_trials, world.draw_chances(rng, _BATCH))
         grades = counts / world.design.n_trials
-        return _scores(configuration, grades), grades.mean(axis=-1)
+        return scores_of(configuration, grades), grades.mean(axis=-1)
     outcomes = world.draw_outcomes(rng, _BATCH)
     accuracies = outcomes.mean(axis=(2, 3))
     if kind == "stream":
         streams = np.ascontiguousarray(outcomes.transpose(0, 3, 2, 1))
-        return np.stack([_scores(configuration, stream) for stream in streams]), accuracies
+        return np.stack([scores_of(configuration, stream) for stream in streams]), accuracies
     if kind == "pairs":
         right = outcomes.reshape(*outcomes.shape[:2], -1).astype(np.float32)
         wrong = 1.0 - right
         wins = right @ wrong.swapaxes(1, 2)
         ties = right @ right.swapaxes(1, 2) + wrong @ wrong.swapaxes(1, 2)
         ties[:, *np.diag_indices(world.design.n_systems)] = 0.0
-        scores = _scores(configuration, wins.astype(np.float64), ties.astype(np.float64))
+        scores = scores_of(configuration, wins.astype(np.float64), ties.astype(np.float64))
         return scores, accuracies
     raise ValueError(f"kind must be grades, stream or pairs for simulated data; got {kind}")
