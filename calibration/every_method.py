@@ -94,10 +94,11 @@ intervals of scores and of differences of two systems hold the truth (`score / d
 systems and 40 questions, over {fewest} to {most} simulated data sets a cell. The truth of a method
 is the expected score of a new data set from the same chances and with the same holes (of a smooth
 ranker, the score of the expected data), so that each method is held to what it estimates itself: an
-accuracy over the questions that a system was asked, if it takes no account of the others. [designs.md](designs.md) says what the designs are, and holds
-the default method to the accuracy over all questions. In "bad runs" all answers of a run of a
-system are better or worse together, by a logit with standard deviation 0.5, and the unit is the
-run; it is for the methods that take this unit.
+accuracy over the questions that a system was asked, if it takes no account of the others.
+[designs.md](designs.md) says what the designs are, and holds the default method to the accuracy
+over all questions. In "bad runs" all answers of a run of a system are better or worse together, by
+a logit with standard deviation 0.5, and the unit is the run; it is for the methods that take this
+unit.
 
 No method is to be below {least:.0f} %. Bold cells are, by more than one in a hundred such cells
 would be by chance. Those in brackets have no target: posteriors that shrink, at a fixed truth.
