@@ -1,4 +1,4 @@
-"""Negative Hessians of systems against questions: solved, damped and judged block by block."""
+"""Negative Hessians of systems against questions: solved, damped, judged and drawn by blocks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,6 +14,8 @@ _LEAST_SHARE = 1e-6
 # Parameters of the largest matrix that is written out in full: 32 MB, and seconds for its
 # eigenvectors.
 MOST_DENSE = 2000
+# Share of the largest variance below which one is rounding.
+_FLAT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,23 @@ class Bordered:
         return replace(self, uu=uu, vv=vv)
 
     @property
-    def _questions_first(self) -> bool:
+    def questions_first(self) -> bool:
         """Whether the questions are eliminated, the longer side, and not the systems."""
         return self.vv[0, ..., 0].size >= self.uu[0, ..., 0].size
+
+    @property
+    def by_order(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Blocks of the side that is eliminated, and of the other; what borders both.
+
+        For n blocks of k coordinates and m of j: (resample, n, k, k), (resample, m, j, j), their
+        border (resample, k, n, m, j), and the further rows (resample, k, n, extra) and (resample,
+        extra, m, j).
+        """
+        if self.questions_first:
+            cross, border = self.uv.transpose(0, 4, 3, 1, 2), self.on_v.transpose(0, 3, 2, 1)
+            return self.vv, self.uu, cross, border, self.on_u
+        cross, border = self.uv.transpose(0, 2, 1, 3, 4), self.on_u.transpose(0, 3, 2, 1)
+        return self.uu, self.vv, cross, border, self.on_v
 
     @cached_property
     def _question_factors(self) -> "_Factors":
@@ -66,7 +82,7 @@ class Bordered:
 
     def solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
         """Return the steps of both sides that keep what is held; NaN where singular."""
-        first, other = (gv, gu) if self._questions_first else (gu, gv)
+        first, other = (gv, gu) if self.questions_first else (gu, gv)
         back, complement = self._eliminate(first, other)
         x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
         step, beside = back(x), x[:, : other[0].size, 0].reshape(other.shape)
@@ -78,7 +94,7 @@ class Bordered:
         By the signs of the eigenvalues of blocks and Schur complement, which add up to those of
         the whole (Haynsworth): each row that is held has one negative one, and couplings their own.
         """
-        first, other = (self.vv, self.uu) if self._questions_first else (self.uu, self.vv)
+        first, other = (self.vv, self.uu) if self.questions_first else (self.uu, self.vv)
         with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
             complement = self._eliminate(first[..., 0], other[..., 0])[1][:, :, :-1]
         if not np.isfinite(complement).all():
@@ -97,7 +113,7 @@ class Bordered:
         """
         one = replace(self.take(np.arange(1)), on_u=self.on_u[:1, :0], on_v=self.on_v[:1, :0])
         one = replace(one, corner=self.corner[:1, :0])
-        first, other = (one.vv, one.uu) if one._questions_first else (one.uu, one.vv)
+        first, other = (one.vv, one.uu) if one.questions_first else (one.uu, one.vv)
         values, vectors = np.linalg.eigh(first[0])
         worst = int(values[:, 0].argmin())
         inside = np.zeros(first.shape[:-1])
@@ -113,21 +129,17 @@ class Bordered:
 
     def _sides(self, first: Array, other: Array) -> tuple[Array, Array]:
         """Return what belongs to systems, then what belongs to questions."""
-        return (other, first) if self._questions_first else (first, other)
+        return (other, first) if self.questions_first else (first, other)
 
     def _eliminate(self, side: Array, other_side: Array) -> tuple[Callable[[Array], Array], Array]:
         """Eliminate one side: how the rest gives it, and the complement beside its right side."""
-        if self._questions_first:
-            blocks, others, cross = self.vv, self.uu, self.uv.transpose(0, 4, 3, 1, 2)
-            border, beside, factors = self.on_v, self.on_u, self._question_factors
-        else:
-            blocks, others, cross = self.uu, self.vv, self.uv.transpose(0, 2, 1, 3, 4)
-            border, beside, factors = self.on_u, self.on_v, _Factors.of(self.uu)
-        (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[1]
+        blocks, others, cross, border, beside = self.by_order
+        factors = self._question_factors if self.questions_first else _Factors.of(self.uu)
+        (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[3]
         kept, size = m * j, m * j + extra
         columns = np.empty((batch, k, n, size + 1))
         columns[..., :kept] = cross.reshape(batch, k, n, kept)
-        columns[..., kept:-1] = border.transpose(0, 3, 2, 1)
+        columns[..., kept:-1] = border
         columns[..., -1] = side.swapaxes(1, 2)
         scale = factors.scale
         if scale is None:
@@ -234,6 +246,105 @@ class _Factors:
         for (row, column), factor in reversed(self.lower.items()):
             values[:, column] -= factor * values[:, row]
         return values
+
+
+class BlockGaussian:
+    """A Gaussian of points of two sides, held to linear constraints, by one bordered precision.
+
+    Its memory grows with the parameters of the longer side times those of the shorter one. The
+    longer side is eliminated [1]_: the shorter one has the inverse of the Schur complement as its
+    covariance, and given it the blocks of the longer side depend on each other through the extra
+    rows alone.
+
+    Parameters
+    ----------
+    matrix : Bordered
+        Of one resample.
+
+    References
+    ----------
+    .. [1] H. Rue and L. Held. Gaussian Markov Random Fields: Theory and Applications (2005).
+       https://doi.org/10.1201/9780203492024
+    """
+
+    def __init__(self, matrix: Bordered) -> None:
+        self._questions_first = matrix.questions_first
+        blocks, others, cross, border, beside = (part[0] for part in matrix.by_order)
+        n, k = blocks.shape[:2]
+        self._points, self._shape = matrix.uv.shape[1:], others.shape[:2]
+        self._kept = kept = others[..., 0].size
+        columns = np.concatenate([cross.reshape(k, n, kept), border], axis=2).swapaxes(0, 1)
+        self._blocks, self._columns = blocks, columns
+        self._solved = np.linalg.solve(blocks, columns)
+        self._beside, self._corner = beside.reshape(-1, kept), matrix.corner[0]
+        complement = -np.tensordot(columns, self._solved, ((0, 1), (0, 1)))
+        for at, block in enumerate(others):
+            each = slice(at * len(block), (at + 1) * len(block))
+            complement[each, each] += block
+        complement[kept:, :kept] += self._beside
+        complement[:kept, kept:] += self._beside.T
+        np.einsum("ii->i", complement)[kept:] += self._corner
+        self._inverse = np.linalg.inv(complement)
+
+    def steps(self, gradients: Array) -> Array:
+        """Return the Newton steps that keep what is held, (step, p), for gradients (step, p)."""
+        gu, gv = parted(gradients, self._points)
+        first, other = (gv, gu) if self._questions_first else (gu, gv)
+        alone = np.linalg.solve(self._blocks, first.transpose(1, 2, 0))
+        right = -np.tensordot(self._columns, alone, ((0, 1), (0, 1)))
+        right[: self._kept] += other.reshape(len(other), -1).T
+        x = self._inverse @ right
+        return self._join(alone - self._solved @ x, x[: self._kept].T)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draw deviations that keep what is held, of shape (draw, p).
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a block of the longer side is not positive definite.
+        """
+        kept = self._kept
+        root = np.linalg.cholesky(self._blocks)
+        columns = np.linalg.solve(root, self._columns)
+        across, extra = columns[..., :kept], columns[..., kept:]
+        x = rng.standard_normal((n_draws, kept)) @ _root(self._inverse[:kept, :kept])
+        # What the extra rows do to the longer side, given the shorter one.
+        inner = np.tensordot(extra, extra, ((0, 1), (0, 1)))
+        through = np.linalg.pinv(inner - np.diag(self._corner), hermitian=True)
+        right = (self._beside - np.tensordot(extra, across, ((0, 1), (0, 1)))) @ x.T
+        whitened = rng.standard_normal((*extra.shape[:2], n_draws))
+        basis, triangle = np.linalg.qr(extra.reshape(-1, extra.shape[2]))
+        inside = basis.T @ whitened.reshape(len(basis), n_draws)
+        left = np.eye(len(triangle)) - triangle @ through @ triangle.T
+        whitened += (basis @ (_root(left) @ inside - inside)).reshape(whitened.shape)
+        whitened -= across @ x.T + extra @ (through @ right)
+        return self._join(np.linalg.solve(root.swapaxes(1, 2), whitened), x)
+
+    def _join(self, first: Array, other: Array) -> Array:
+        """Return points of the longer side, (block, coordinate, point), and of the other."""
+        first, other = first.transpose(2, 0, 1), other.reshape(len(other), *self._shape)
+        return joined(other, first) if self._questions_first else joined(first, other)
+
+
+def _root(covariance: Array) -> Array:
+    """Return the symmetric root of a matrix that may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.where(values > _FLAT * values[-1], values, 0.0)
+    return (vectors * np.sqrt(values)) @ vectors.T
+
+
+def parted(point: Array, shape: tuple[int, int, int, int]) -> tuple[Array, Array]:
+    """Return u and v at points, (resample, p), for a shape (system, a, question, b)."""
+    n_systems, a, n_questions, b = shape
+    u = point[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
+    return u, point[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
+
+
+def joined(u: Array, v: Array) -> Array:
+    """Return the point of coordinates u and v, of shape (resample, p)."""
+    parts = [side.swapaxes(1, 2).reshape(len(side), -1) for side in (u, v)]
+    return np.concatenate(parts, axis=-1)
 
 
 def solve_or_nan(matrix: Array, right: Array) -> Array:

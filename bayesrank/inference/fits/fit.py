@@ -9,8 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.block_gaussian import BlockGaussian
-from bayesrank.inference.fits.bordered import MOST_DENSE, Bordered
+from bayesrank.inference.fits.bordered import MOST_DENSE, BlockGaussian, Bordered
 from bayesrank.inference.fits.newton import Optimum
 
 Array = NDArray[np.float64]

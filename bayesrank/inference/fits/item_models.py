@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
 from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
-from bayesrank.inference.fits.two_sided import TwoSided, joined
+from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.priors import LEVEL_SD, POOLED_DF
 
 Named = dict[str, Array]

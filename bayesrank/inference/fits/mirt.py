@@ -19,13 +19,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Factors
 from bayesrank.inference.fits.item_models import Named
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
-from bayesrank.inference.fits.two_sided import TwoSided, joined
+from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.models.factor_reference import FactorReference, Score, factor_reference
 
 # Abilities are log-odds, of the order of 1.

@@ -165,19 +165,12 @@ class _Step(NamedTuple):
     gained: NDArray[np.bool_] | None = None
 
 
-def maximise(
-    problem: ConcaveProblem,
-    start: Array,
-    *,
-    error_tolerance: float = ERROR_TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-) -> Optimum:
+def maximise(problem: ConcaveProblem, start: Array) -> Optimum:
     """Maximise a batch of concave objectives from points of shape (resample, p).
 
-    A resample is given up after `max_iterations`, and flagged. `error_tolerance` is the error that
-    the last step may leave; larger for a mere start.
+    A resample is given up after `MAX_ITERATIONS`, and flagged.
     """
-    return _in_pieces(problem, start, _TrustRegion, max_iterations, error_tolerance)
+    return _in_pieces(problem, start, _TrustRegion, MAX_ITERATIONS, ERROR_TOLERANCE)
 
 
 def maximise_nonconcave(

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
+from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Rasch
@@ -38,7 +39,7 @@ from bayesrank.inference.fits.item_models import (
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision
-from bayesrank.inference.fits.two_sided import TwoSided, joined
+from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.time_axis import ANCHOR, ScoreTarget
 
 Trials = tuple[TwoSided[Rasch], ItemCounts]

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.bordered import Bordered
+from bayesrank.inference.fits.bordered import Bordered, joined, parted
 from bayesrank.inference.fits.newton import (
     FiniteMaximum,
     Optimum,
@@ -151,10 +151,9 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         likelihood = self.likelihood.take(index)
         return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
 
-    def maximise(self, start: Array, **options: Any) -> Optimum:
+    def maximise(self, start: Array) -> Optimum:
         """Climb to the maximum above a point, with the safeguard that the objective needs."""
-        safe = maximise if self.concave else maximise_nonconcave
-        return safe(self, start, **options)
+        return maximise(self, start) if self.concave else maximise_nonconcave(self, start)
 
     def split(self, point: Array) -> tuple[Array, Array]:
         """Return u and v at a point."""
@@ -330,16 +329,3 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
         return on_u, on_v, np.zeros((self.size, extra))
-
-
-def parted(point: Array, shape: tuple[int, int, int, int]) -> tuple[Array, Array]:
-    """Return u and v at points, (resample, p), for a shape (system, a, question, b)."""
-    n_systems, a, n_questions, b = shape
-    u = point[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
-    return u, point[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
-
-
-def joined(u: Array, v: Array) -> Array:
-    """Return the point of coordinates u and v, of shape (resample, p)."""
-    parts = [side.swapaxes(1, 2).reshape(len(side), -1) for side in (u, v)]
-    return np.concatenate(parts, axis=-1)
