@@ -40,6 +40,7 @@ def range_of(attrs: Mapping[str, Any], data: Any, n_systems: int) -> tuple[float
     if name in LEVELS:
         return 1.0, float(n_systems)
     n_questions = data.shape[1] if isinstance(data, Responses) else 0
+    longest = np.sqrt(1.0 - 1.0 / n_systems)
     binary_flow = options.get("pairwise_stat", "binary") == "binary"
     ends = {
         "thompson": (-n_systems, -1),
@@ -52,7 +53,7 @@ def range_of(attrs: Mapping[str, Any], data: Any, n_systems: int) -> tuple[float
         "simple_rank": (-n_questions, 0),
         "rankllm": (0, 100),
         "nash": (-1, 1),
-        "serial_rank": (-1, 1),
+        "serial_rank": (-longest, longest),
         "hodge_rank": (1 - n_systems, n_systems - 1) if binary_flow else (-np.inf, np.inf),
     }
     low, high = ends.get(name, (-np.inf, np.inf))

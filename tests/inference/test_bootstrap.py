@@ -9,6 +9,7 @@ import pytest
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
+from bayesrank.inference.backends import exact as exact_module
 from bayesrank.inference.resample import weights as resampling
 from bayesrank.inference.resample.bca import widen
 from bayesrank.inference.resample.leave_out import without_clusters
@@ -97,6 +98,10 @@ ENDS = {
     "copeland": lambda n_systems, _: (1.0 - n_systems, n_systems - 1.0),
     "schulze": lambda n_systems, _: (1.0, n_systems),
     "nanson": lambda n_systems, _: (0.0, n_systems - 1.0),
+    "serial_rank": lambda n_systems, _: (
+        -math.sqrt(1 - 1 / n_systems),
+        math.sqrt(1 - 1 / n_systems),
+    ),
 }
 
 
@@ -381,13 +386,14 @@ def test_single_trials_widen_draws_no_further_than_the_grades():
     assert np.ptp(draws[..., 0]) > 0.0
 
 
-def test_draws_over_questions_move_as_far_as_standard_errors_rise(monkeypatch):
+@pytest.mark.parametrize(("method", "backend"), [("avg", module), ("bayes", exact_module)])
+def test_draws_over_questions_move_as_far_as_standard_errors_rise(method, backend, monkeypatch):
     # Few questions are solved, so that a sample with a high mean varies more.
     data = (np.random.default_rng(0).random((2, 30, 1)) < 0.1).astype(int)
     options = {"target": "population", "draws": 500, "random_seed": 0}
-    moved = rank(data, "avg", **options)["posterior"]["score"].values
-    monkeypatch.setattr(module, "accelerate", lambda draws, _: draws)
-    still = rank(data, "avg", **options)["posterior"]["score"].values
+    moved = rank(data, method, **options)["posterior"]["score"].values
+    monkeypatch.setattr(backend, "accelerate", lambda draws, _: draws)
+    still = rank(data, method, **options)["posterior"]["score"].values
     ends = [np.quantile(each, [0.025, 0.975], axis=(0, 1)) for each in (moved, still)]
     assert (ends[0] > ends[1] + 1e-3).all()
 

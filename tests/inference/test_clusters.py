@@ -30,6 +30,10 @@ def test_without_groups_every_question_is_its_own_cluster():
     assert len(np.unique(weights)) == 10
 
 
+def test_few_groups_do_not_show_how_groups_vary():
+    assert clusters_of(simulate(groups=list("aaabbbccdd"))).tolist() == list(range(10))
+
+
 @pytest.mark.parametrize("kind", ["grades", "stream"])
 def test_whole_data_sets_have_as_many_questions(kind):
     data = simulate(groups=GROUPS)

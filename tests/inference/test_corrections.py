@@ -72,6 +72,15 @@ def test_one_question_with_leverage_widens_the_draws():
     assert np.abs(widened).max() <= np.abs(draws).max()
 
 
+def test_a_standard_error_that_hangs_on_one_question_has_long_tails():
+    draws = np.random.default_rng(0).normal(0.0, 1.0, (4, 500, 1))
+    left_out = np.zeros((20, 1))
+    left_out[-1] = 1.1
+    table = Contributions.of(left_out, left_out=True)
+    # Its kurtosis leaves four degrees of freedom at most, and so twice the variance.
+    assert widen(draws, table).std() > 1.2 * table.standard_errors[0]
+
+
 def test_draws_are_moved_as_far_as_contributions_are_skewed():
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(4, 1_000, 3))

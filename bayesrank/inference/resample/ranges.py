@@ -1,5 +1,6 @@
 """The range of a score by its definition, which no draw leaves."""
 
+import math
 from typing import cast
 
 import numpy as np
@@ -26,10 +27,12 @@ def within_range(run: Run, draws: NDArray[np.float64]) -> NDArray[np.float64]:
         is_margin = run.options.get("score_type") == "advantage_vs_equilibrium"
         ends = (-1.0 if is_margin else 0.0, 1.0)
     else:
+        # Of a vector of norm one and sum zero.
+        longest = math.sqrt(1.0 - 1.0 / n_systems)
         n_questions = run.data.shape[1] if isinstance(run.data, Responses) else 0
         ends = {
             "shares": (0, 1),
-            "unit vector": (-1, 1),
+            "unit vector": (-longest, longest),
             "levels": (1, n_systems),
             "rounds": (0, n_systems - 1),
             "balance": (1 - n_systems, n_systems - 1),
