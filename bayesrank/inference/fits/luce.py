@@ -28,6 +28,7 @@ References
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,16 +98,22 @@ class SetChoices(ZeroSumScores):
 
     def scale(self, point: Array) -> Array:
         """Return the largest number of choices of a system, plus the prior's precision."""
-        return np.sum(self.choices(), axis=0).max(axis=-1) + self.prior.precision
+        return (self.chosen + self.passed_over).max(axis=-1) + self.prior.precision
 
     @property
     def cells(self) -> int:
         """Cells per resample."""
         return max(self.won.size, 1)
 
-    def choices(self) -> tuple[Array, Array]:
-        """Return how often each system was chosen, and how often another one in its place."""
-        return self.weights @ self.won, (self.weights * self.won.sum(axis=-1)) @ self.lost
+    @cached_property
+    def chosen(self) -> Array:
+        """How often each system was chosen, of shape (resample, system)."""
+        return self.weights @ self.won
+
+    @cached_property
+    def passed_over(self) -> Array:
+        """How often another one was chosen in its place."""
+        return (self.weights * self.won.sum(axis=-1)) @ self.lost
 
     def loglik(self, point: Array) -> Array:
         """Return the composite log-likelihood, of shape (resample,)."""
@@ -122,9 +129,9 @@ class SetChoices(ZeroSumScores):
         total = (strength @ self.lost.T)[:, :, np.newaxis] + strength[:, np.newaxis, :]
         share = np.divide(self.won, total, out=total)
         expected = (self.weights[:, np.newaxis] @ share)[:, 0]
-        expected += (self.weights * share.sum(axis=-1)) @ self.lost
+        expected += (self.weights * _over_systems(share)) @ self.lost
         expected *= strength
-        gradient = self.weights @ self.won - expected + self.prior.gradient(point)
+        gradient = self.chosen - expected + self.prior.gradient(point)
         return gradient, lambda: self._information(expected, strength, share)
 
     def _information(self, expected: Array, strength: Array, share: Array) -> Array:
@@ -133,14 +140,20 @@ class SetChoices(ZeroSumScores):
         own = (self.weights[:, np.newaxis] @ share)[:, 0]
         # p p' has parts winner x loser, its transpose, and loser x loser: half of the last with
         # the first make one product, which is then symmetrised.
-        share += (0.5 * share.sum(axis=-1))[:, :, np.newaxis] * self.lost
-        half = share.transpose(0, 2, 1) @ (self.weights[:, :, np.newaxis] * self.lost)
+        share += (0.5 * _over_systems(share))[:, :, np.newaxis] * self.lost
+        share *= self.weights[:, :, np.newaxis]
+        half = share.transpose(0, 2, 1) @ self.lost
         matrix = half + half.transpose(0, 2, 1)
         diagonal = diagonals(matrix)
         diagonal += own
         matrix *= -strength[:, :, np.newaxis] * strength[:, np.newaxis, :]
         diagonal += expected + self.prior.precision[:, np.newaxis]
         return matrix
+
+
+def _over_systems(values: Array) -> Array:
+    """Sum over the last axis, which takes np.sum ten times as long where it is short."""
+    return values @ np.ones(values.shape[-1])
 
 
 def set_choices(
@@ -191,7 +204,7 @@ def fit_bradley_terry_luce(
 
     return fit_scores(
         problem,
-        first_scores(points, points + problem.choices()[1]),
+        first_scores(points, points + problem.passed_over),
         () if weights is None else np.shape(weights)[:-1],
         totals=points + problem.prior.pull,
         rows=np.broadcast_to(columns, (len(points), *columns.shape)),
