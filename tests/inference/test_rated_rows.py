@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Battles, Comparisons, models, rank
-from bayesrank.errors import DataError
+from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits import vote_table
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.rated_rows import RatedRows
@@ -221,3 +221,16 @@ def test_the_command_line_ranks_graded_votes_of_judges(run, tmp_path, data):
         ranked = [line.split()[1] for line in shown.splitlines() if line.split()[0].isdigit()]
         assert set(ranked[-4:]) == set("abcd")
         assert ranked[-1] == "d"
+
+
+def test_judges_of_votes_that_are_set_apart_leave_no_likelihood():
+    # Every vote is for the answer shown first, whoever it is of.
+    log = Battles(
+        ["a", "b"] * 4,
+        ["b", "a"] * 4,
+        ["A>B", "A>>B"] * 4,
+        judge=["ada", "ada", "bob", "bob"] * 2,
+    )
+    with pytest.raises(NoFiniteEstimate, match="finite maximum-likelihood estimate"):
+        rank(log, "cumulative_logit", backend="mle", raters="judge", draws=0)
+    assert rank(log, "cumulative_logit", raters="judge", draws=0)["ranking"]["score"].max() < 1.0

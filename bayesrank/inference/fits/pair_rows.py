@@ -285,18 +285,19 @@ class PairRows(ZeroSumScores):
             ),
             "displace": partial(displace, positive=self.likelihood.positive),
         }
-        if "exists" not in others and not self.prior.precision.all():
-            self._refuse_ridge(optimum.point)
+        flat = "exists" not in others and not self.prior.precision.all()
+        if flat and self.is_flat(optimum.point).any():
+            raise no_estimate_of_votes()
         return kind.at(self, optimum, (), **(given | others))
 
-    def _refuse_ridge(self, point: Array) -> None:
-        """Raise where the log-likelihood rises for ever."""
-        if self.is_flat(point).any():
-            raise NoFiniteEstimate(
-                "votes must bound scores and the coefficients of covariates for a finite "
-                "maximum-likelihood estimate; got some that can grow for ever without lowering "
-                f"the likelihood: {REMEDY}"
-            )
+
+def no_estimate_of_votes() -> NoFiniteEstimate:
+    """Return the error of votes whose likelihood rises for ever."""
+    return NoFiniteEstimate(
+        "votes must bound scores and the coefficients of covariates for a finite "
+        "maximum-likelihood estimate; got some that can grow for ever without lowering "
+        f"the likelihood: {REMEDY}"
+    )
 
 
 class Sums(NamedTuple):

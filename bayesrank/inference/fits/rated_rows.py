@@ -38,7 +38,12 @@ from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_counts import name_parameters
-from bayesrank.inference.fits.pair_rows import PairRows, pair_rows, start_of_votes
+from bayesrank.inference.fits.pair_rows import (
+    PairRows,
+    no_estimate_of_votes,
+    pair_rows,
+    start_of_votes,
+)
 from bayesrank.inference.fits.pairs import Array, displace
 from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel
 
@@ -307,7 +312,12 @@ def fit_rated_rows(
         effect_precision=np.full(2, scale**-2.0),
     )
     start = np.append(start_of_votes(rows, data), problem.effects)
-    problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale))
+    try:
+        problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale))
+    except np.linalg.LinAlgError as error:
+        if rows.prior.precision.all():
+            raise
+        raise no_estimate_of_votes() from error
     p = rows.size + len(rows.mean)
     problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
     optimum = replace(optimum, point=optimum.point[:, :p])
