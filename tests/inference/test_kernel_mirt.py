@@ -8,6 +8,8 @@ from bayesrank import Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.jackknife import jackknife_by_refits
 from bayesrank.inference.fits.item_table import mirt as fit_responses
+from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
+from bayesrank.models.factor_reference import FactorReference
 from bayesrank.priors import Normal
 
 
@@ -67,3 +69,29 @@ def test_the_reference_adds_to_the_spread(target):
         for prior in priors
     ]
     assert float(spreads[0].mean()) > 1.1 * float(spreads[1].mean())
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (5, 3), (6, 4), (30, 2)], ids=str)
+def test_directions_are_orthonormal_and_leave_what_is_held(shape):
+    rng = np.random.default_rng(0)
+    held, rows = rng.normal(size=shape), rng.normal(size=(3, shape[0]))
+    reference = FactorReference(held, held, np.arange(shape[1]))
+    directions = reference.directions
+    np.testing.assert_allclose(directions.T @ directions, np.eye(shape[0] - shape[1]), atol=1e-14)
+    np.testing.assert_allclose(held.T @ directions, 0.0, atol=1e-14)
+    np.testing.assert_allclose(reference.along(rows), rows @ directions, atol=1e-14)
+    along = rows @ directions
+    np.testing.assert_allclose(reference.across(along), along @ directions.T, atol=1e-14)
+
+
+def test_many_questions_need_no_matrix_of_questions_by_questions(monkeypatch):
+    rng = np.random.default_rng(1)
+    chance = expit(rng.normal(size=(5, 1)) - rng.normal(size=3000))
+    right = (rng.random(chance.shape) < chance).astype(float)
+    # Of 3,000 by 3,000 it would be, which nothing may ask for.
+    monkeypatch.setattr(FactorReference, "directions", property(lambda _: 1 / 0))
+    fit = fit_mirt(mirt_problem(right, np.ones_like(right)))
+    assert fit.converged
+    drawn = fit.draw(20, rng)
+    assert drawn["deviation_1"].shape == (20, 2998)
+    assert np.isfinite(drawn["score"]).all()
