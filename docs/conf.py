@@ -105,6 +105,6 @@ html_sidebars = {
     page: []
     for page in (
         *("index", "quickstart", "methods", "calibration", "notebooks/*"),
-        *("papers", "formats", "comparison", "genindex"),
+        *("papers", "rankllm", "formats", "comparison", "genindex"),
     )
 }
