@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
+from bayesrank.inference.resample.clusters import concentration_of_few
 from bayesrank.methods.battle_ratings import Log
 
 FloatArray = NDArray[np.float64]
@@ -85,7 +86,7 @@ def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[n
 
 def _gamma_weights(n_units: int, size: int, rng: np.random.Generator) -> FloatArray:
     """Draw Dirichlet weights of units with mean 1, widened for few of them."""
-    gammas = rng.standard_gamma(max((n_units - 4) / n_units, 0.02), (size, n_units))
+    gammas = rng.standard_gamma(concentration_of_few(np.array(n_units)), (size, n_units))
     return gammas / gammas.mean(axis=1, keepdims=True)
 
 

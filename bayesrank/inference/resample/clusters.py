@@ -13,6 +13,14 @@ Array = NDArray[np.float64]
 # With fewer units their spread is hardly known, and no small-sample correction can help.
 FEW_UNITS = 5
 
+# Weights of a smaller concentration would underflow to zero, all of them.
+LEAST_CONCENTRATION = 0.02
+
+
+def concentration_of_few(n: NDArray[np.integer]) -> Array:
+    """Return the concentration of Dirichlet weights of n units, with Student's t for few."""
+    return np.maximum((n - 4) / np.maximum(n, 1), LEAST_CONCENTRATION)
+
 
 def clusters_of(data: Responses) -> NDArray[np.intp]:
     """Return the cluster of every question.

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import compare_cells
 from bayesrank.inference.resample.arguments import cell_arguments
+from bayesrank.inference.resample.clusters import concentration_of_few
 from bayesrank.inference.resample.weights import (
     BATCH_SIZE,
     LEAST_WEIGHT,
-    concentration_of_few,
     trial_arguments,
 )
 from bayesrank.responses import Responses

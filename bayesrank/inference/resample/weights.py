@@ -31,7 +31,11 @@ from bayesrank.inference.resample.arguments import (
     point_arguments,
 )
 from bayesrank.inference.resample.battle_units import draw_units
-from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.clusters import (
+    LEAST_CONCENTRATION,
+    clusters_of,
+    concentration_of_few,
+)
 from bayesrank.inference.resample.data_sets import redraw, redraw_twice
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -45,9 +49,6 @@ BATCH_SIZE = 2**22
 
 # Next to no weight: without the only question that links two systems there is no score at all.
 LEAST_WEIGHT = 1e-6
-
-# Smaller ones would underflow to weights that are all zero.
-_LEAST_CONCENTRATION = 0.02
 
 
 def resample(
@@ -249,11 +250,6 @@ def _cluster_gammas(n_clusters: int, size: int, rng: np.random.Generator) -> Flo
     return rng.standard_gamma(concentration, (size, n_clusters))
 
 
-def concentration_of_few(n: NDArray[np.int64]) -> FloatArray:
-    """Return the concentration of Dirichlet weights of n units, with Student's t for few."""
-    return np.maximum((n - 4) / np.maximum(n, 1), _LEAST_CONCENTRATION)
-
-
 def per_sample_of_questions(data: Responses) -> int:
     """Return the doubles that one sample of questions takes."""
     n_systems, n_questions, n_trials = data.shape
@@ -349,7 +345,7 @@ def _level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
 
 
 def _trial_concentration(n: NDArray[np.int64]) -> FloatArray:
-    return np.maximum((n - 2) / np.maximum(n, 1), _LEAST_CONCENTRATION)
+    return np.maximum((n - 2) / np.maximum(n, 1), LEAST_CONCENTRATION)
 
 
 def trial_arguments(data: Responses, kind: str, gammas: FloatArray) -> Arguments:
