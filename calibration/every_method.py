@@ -220,7 +220,7 @@ def measure(setting: Setting, chunk: int, names: Sequence[str], slowest: float) 
     expected = {}
     for one in chosen:
         started = time.process_time()
-        expected[one.name] = _tried(_goal, one, setting.target, fresh)
+        expected[one.name] = _tried(goal_of, one, setting.target, fresh)
         if (time.process_time() - started) / N_FITS > slowest:
             late.add(one.name)
     for number, data in enumerate(tensors):
@@ -278,7 +278,7 @@ def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
-def _goal(one: Configuration, target: Target, fresh: Sequence[tuple[Responses, Array]]) -> Array:
+def goal_of(one: Configuration, target: Target, fresh: Sequence[tuple[Responses, Array]]) -> Array:
     """Return the truth of a configuration, from new data sets."""
     if one.backend == "bootstrap" and one.method.smooth:
         return _of_expected_data(one, target, [data for data, _ in fresh])
@@ -291,12 +291,15 @@ def _of_expected_data(one: Configuration, target: Target, fresh: Sequence[Respon
     each = [point_arguments(data, kind) for data in fresh]
     parts = list(zip(*each, strict=True))
     if target == "benchmark" or kind == "pairs":
-        return scores_of(
-            one, *(None if part[0] is None else np.mean(part, axis=0) for part in parts)
-        )
-    joined = [np.concatenate(part, axis=1) if np.ndim(part[0]) > 1 else part[0] for part in parts]
-    n_questions = fresh[0].shape[1]
-    return scores_of(one, *joined, np.full(len(fresh) * n_questions, 1.0 / len(fresh)))
+        arguments = [None if part[0] is None else np.mean(part, axis=0) for part in parts]
+    else:
+        arguments = [
+            np.concatenate(part, axis=1) if np.ndim(part[0]) > 1 else part[0] for part in parts
+        ]
+        n_questions = fresh[0].shape[1]
+        arguments.append(np.full(len(fresh) * n_questions, 1.0 / len(fresh)))
+    scores = scores_of(one, *arguments)
+    return fresh[0].in_units(scores) if one.method.graded else scores
 
 
 def _expected(one: Configuration, fresh: Sequence[tuple[Responses, Array]]) -> Array:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibration import every_method
+from calibration.configurations import configurations
 from calibration.every_method import RUNS, SIZE_OF_RUNS, Setting, Truth, measure, page, table
 from calibration.store import Store
 from calibration.worlds import Design
@@ -50,3 +51,13 @@ def test_a_chunk_is_measured_stored_and_shown(monkeypatch, tmp_path):
     text = page(shown)
     assert "## 2 trials, benchmark" in text
     assert "- always right: bradley_terry. " in text
+
+
+def test_the_truth_of_grades_has_their_unit():
+    setting = Setting(Design(3, 30, 4), "grades")
+    truth = Truth.draw(setting, "rasch", np.random.default_rng(1))
+    rng = np.random.default_rng(2)
+    fresh = [truth.simulate(rng) for _ in range(every_method.N_DATA_SETS)]
+    (avg,) = (one for one in configurations() if one.name == "avg")
+    goal = every_method.goal_of(avg, setting.target, fresh)
+    np.testing.assert_allclose(goal, 100.0 * truth.chances.mean(axis=1), atol=1.0)
