@@ -94,7 +94,7 @@ def evaluate_battles(
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
     columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
     stacked = Evaluation(stacked.reindex(columns=columns).reset_index(drop=True))
-    stacked.attrs.update(unit=unit, target=dict.fromkeys(labels, "battles"))
+    stacked.attrs.update(unit=unit, target=dict.fromkeys(labels, "battles"), empty="no battle")
     return stacked
 
 
