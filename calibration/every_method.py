@@ -105,6 +105,16 @@ would be by chance. Those in brackets have no target: posteriors that shrink, at
 """
 
 
+# Why a configuration is below the least.
+REASONS = {
+    "inverse_difficulty": "the weights 1 / p leave the score to the few hardest questions, whose "
+    "chances are estimated from few answers, so that it is off by more than it varies",
+    "alpharank": "its selection is so strong that the few answers of a system to three questions "
+    "decide nearly all of a score",
+    "thompson": "ranks under the posterior are nearer to the middle than those of a fixed truth",
+}
+
+
 class Setting(NamedTuple):
     """What data sets are simulated from."""
 
@@ -387,7 +397,7 @@ def publish(store: Store, docs: Path) -> None:
 def page(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the page: a table for each number of trials, of scores and differences."""
     measured = [row for row in rows if int(row["n_tensors"])]
-    low = [row for row in measured if _is_low(row)]
+    low = [row for row in measured if is_low(row)]
     fewest, most = (f(int(row["n_tensors"]) for row in measured) for f in (min, max))
     lines = [PREFACE.format(least=100 * LEAST, fewest=fewest, most=most)]
     for trials in sorted({row["trials"] for row in measured}, key=int):
@@ -395,7 +405,7 @@ def page(rows: Sequence[Mapping[str, str]]) -> str:
         designs = [one for one in DESIGNS if any(row["design"] == one for row in here)]
         cells = {(row["configuration"], row["design"], row["quantity"]): row for row in here}
         names = list(dict.fromkeys(row["configuration"] for row in here))
-        lines += [f"## {trials} {'trial' if trials == '1' else 'trials'}, {here[0]['target']}", ""]
+        lines += [f"## {_trials(here[0])}, {here[0]['target']}", ""]
         lines += [f"| configuration | {' | '.join(designs)} |"]
         lines += [f"| --- |{' --: |' * len(designs)}"]
         for name in names:
@@ -408,22 +418,34 @@ def page(rows: Sequence[Mapping[str, str]]) -> str:
             lines.append(f"| {name} | {' | '.join(shown)} |")
         lines.append("")
     lines += ["## Below the least", ""]
-    lines += [
-        f"- {row['configuration']}, {row['design']}, {row['trials']} trials, {row['quantity']}: "
-        f"{100 * float(row['coverage']):.1f} (standard error "
-        f"{100 * float(row['standard_error']):.1f}, {row['n_tensors']} data sets)"
-        for row in low
-    ] or ["None."]
-    refused: dict[tuple[str, str], list[str]] = {}
+    for name, reason in REASONS.items():
+        if mine := [row for row in low if row["configuration"] == name]:
+            lines.append(f"- **{name}**: {reason}.")
+            lines += [f"  - {_said(row)}" for row in mine]
+    others = [row for row in low if row["configuration"] not in REASONS]
+    lines += [f"- **{row['configuration']}**: {_said(row)}" for row in others]
+    lines += [] if low else ["None."]
+    refused: dict[str, list[str]] = {}
     for row in rows:
         if not int(row["n_tensors"]):
-            refused.setdefault((row["design"], row["error"]), []).append(row["configuration"])
-    lines += ["", "## Not ranked", ""]
-    lines += [
-        f"- {design}: {', '.join(dict.fromkeys(names))}. {error}"
-        for (design, error), names in refused.items()
-    ]
+            refused.setdefault(f"{row['design']}, {_trials(row)}", []).append(row["configuration"])
+    lines += ["", "## Not ranked", "", "The errors are in the tidy table.", ""]
+    lines += [f"- {where}: {', '.join(dict.fromkeys(names))}" for where, names in refused.items()]
     return "\n".join(lines) + "\n"
+
+
+def _trials(row: Mapping[str, str]) -> str:
+    """Return the number of trials in words."""
+    return "1 trial" if row["trials"] == "1" else f"{row['trials']} trials"
+
+
+def _said(row: Mapping[str, str]) -> str:
+    """Return a cell in words."""
+    coverage, error = (100 * float(row[name]) for name in ("coverage", "standard_error"))
+    return (
+        f"{row['design']}, {_trials(row)}, {row['quantity']}: {coverage:.1f} "
+        f"(standard error {error:.1f}, {row['n_tensors']} data sets)"
+    )
 
 
 def _is_promised(row: Mapping[str, str]) -> bool:
@@ -433,7 +455,7 @@ def _is_promised(row: Mapping[str, str]) -> bool:
     return known[row["configuration"]].rule(row["quantity"], target, generator) != "fixed truth"  # pyright: ignore[reportArgumentType]
 
 
-def _is_low(row: Mapping[str, str]) -> bool:
+def is_low(row: Mapping[str, str]) -> bool:
     """Return whether coverage is below the least by more than chance makes of it."""
     if not _is_promised(row):
         return False
@@ -447,7 +469,7 @@ def _shown(row: Mapping[str, str] | None) -> str:
     text = f"{100 * float(row['coverage']):.1f}"
     if not _is_promised(row):
         return f"({text})"
-    return f"**{text}**" if _is_low(row) else text
+    return f"**{text}**" if is_low(row) else text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,11 +1,22 @@
 """The simulations of every method on the designs that people bring."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from calibration import every_method
 from calibration.configurations import configurations
-from calibration.every_method import RUNS, SIZE_OF_RUNS, Setting, Truth, measure, page, table
+from calibration.every_method import (
+    RUNS,
+    SIZE_OF_RUNS,
+    Setting,
+    Truth,
+    is_low,
+    measure,
+    page,
+    table,
+)
 from calibration.store import Store
 from calibration.worlds import Design
 
@@ -50,7 +61,7 @@ def test_a_chunk_is_measured_stored_and_shown(monkeypatch, tmp_path):
     assert by_name["bradley_terry"]["n_undefined"] == "4"
     text = page(shown)
     assert "## 2 trials, benchmark" in text
-    assert "- always right: bradley_terry. " in text
+    assert "- always right, 2 trials: bradley_terry\n" in text
 
 
 def test_the_truth_of_grades_has_their_unit():
@@ -61,3 +72,13 @@ def test_the_truth_of_grades_has_their_unit():
     (avg,) = (one for one in configurations() if one.name == "avg")
     goal = every_method.goal_of(avg, setting.target, fresh)
     np.testing.assert_allclose(goal, 100.0 * truth.chances.mean(axis=1), atol=1.0)
+
+
+def test_the_published_tables_are_those_of_what_is_stored(tmp_path):
+    store = Store(every_method.RESULTS)
+    every_method.publish(store, tmp_path)
+    for name in ("calibration_every_method.csv", "every_method.md"):
+        assert (tmp_path / name).read_text() == (Path(every_method.DOCS) / name).read_text()
+    low = {row["configuration"] for row in table(store) if row["coverage"] and is_low(row)}
+    # A failure has its reason on the page.
+    assert low <= set(every_method.REASONS)
