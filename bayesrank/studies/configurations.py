@@ -10,6 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.method import Method, read_call
 from bayesrank.methods.thresholds import as_payoff, as_trial_count
 from bayesrank.responses import Responses
+from bayesrank.unranked import with_outcomes
 
 #: The 72 published configurations; `PRESETS` holds three more of the same library.
 PUBLISHED: tuple[str, ...] = tuple(
@@ -118,8 +119,15 @@ def choose_methods(
     ValueError
         If a method is not known, or needs more trials.
     DataError
-        If there is no method that the data allow.
+        If a system has no outcome, or there is no method that the data allow.
     """
+    seen = with_outcomes(data)
+    if not seen.all():
+        unseen = [name for name, has in zip(data.systems, seen, strict=True) if not has]
+        raise DataError(
+            f"data must have an outcome of every system for a study; got none of {unseen}: leave "
+            "them out by data.select(systems=...)"
+        )
     if methods is not None:
         names = check_methods(methods)
         for name in names:

@@ -5,6 +5,7 @@ import pytest
 
 from bayesrank import PRESETS, Responses, point_estimate, studies
 from bayesrank.datasets import load_olympiad
+from bayesrank.errors import DataError
 from bayesrank.ranking import draw_scores
 from bayesrank.results.agreement import kendall_tau_b
 from bayesrank.results.ranks import rank_scores
@@ -19,6 +20,17 @@ def test_there_are_72_published_configurations_and_three_need_a_second_trial():
     assert two == {name for name in PUBLISHED if PRESETS[name].options.get("k") == 2}
     assert len(two) == 3
     assert all(least_trials(name) == 1 for name in set(PUBLISHED) - two)
+
+
+@pytest.mark.parametrize("study", [studies.stability, studies.consensus])
+def test_a_system_without_an_outcome_is_an_error_with_a_remedy(six_systems, study):
+    outcomes = six_systems.outcomes.copy()
+    outcomes[2] = -1
+    data = Responses(outcomes, systems=six_systems.systems)
+    with pytest.raises(DataError, match=r"got none of .* leave them out by data.select"):
+        study(data, ["avg", "borda"])
+    left = data.select(systems=[each for each in data.systems if each != data.systems[2]])
+    assert study(left, ["avg", "borda"]) is not None
 
 
 def test_all_trials_give_the_gold_standard(six_systems):
