@@ -10,7 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.formula import Design
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.distributions import BinomialReal
-from bayesrank.models.paired_data import Observed
+from bayesrank.models.paired_data import NONE, Observed
 from bayesrank.models.paired_results import RESULTS, observe_davidson, observe_rao_kupper
 from bayesrank.models.score_priors import free_variable, zero_sum_score
 from bayesrank.options import AtLeastOne
@@ -300,7 +300,7 @@ def _met(comparisons: Comparisons, formula: str | None) -> Observed:
     """Return the results of pairs, or of battles, of which there must be some."""
     observed = Observed.of(comparisons, formula)
     if not observed.results.any():
-        raise DataError("comparisons must hold one at least; got none")
+        raise DataError(NONE)
     return observed
 
 

@@ -20,6 +20,13 @@ from bayesrank.vote_rows import VoteRows
 Array = NDArray[np.float64]
 
 
+# Why there is nothing to compare.
+NONE = (
+    "comparisons must hold one at least; got none: no two systems share a question, or no battle "
+    "has a weight"
+)
+
+
 @dataclass(frozen=True)
 class Observed:
     """Results of pairs, or of battles.
@@ -97,7 +104,7 @@ class Observed:
             votes = votes.merged()
         result, n_results = places(votes)
         if not votes.weight.any():
-            raise DataError("comparisons must hold one at least; got none")
+            raise DataError(NONE)
         results = np.zeros((len(result), n_results))
         results[np.arange(len(result)), result] = votes.weight
         if formula is not None:

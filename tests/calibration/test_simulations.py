@@ -106,7 +106,7 @@ def test_the_luck_of_the_data_sets_is_taken_out_of_an_expected_score():
     together = accuracies.mean(axis=1, keepdims=True)
     scores = 3.0 * accuracies - together
     expected = 3.0 * world.accuracy - world.accuracy.mean()
-    np.testing.assert_allclose(truths._expected_score(scores, accuracies, world), expected)
+    np.testing.assert_allclose(truths.expected_score(scores, accuracies - world.accuracy), expected)
 
 
 def test_the_truth_of_a_model_that_shrinks_is_its_expected_score():

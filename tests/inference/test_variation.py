@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrank import METHODS, Responses
+from bayesrank import METHODS, Responses, rank
 from bayesrank.inference.calibrate import unit_likelihoods
 from bayesrank.inference.calibrate.influence import (
     Mode,
@@ -218,8 +218,19 @@ def widths(data, method, target, **options):
     return found
 
 
-@pytest.mark.parametrize("design", designs())
-@pytest.mark.parametrize("name", LIKELIHOODS)
+# Of no comparison their factories make no model.
+NEED_A_COMPARISON = ("davidson", "rao_kupper")
+
+
+@pytest.mark.parametrize(
+    ("name", "design"),
+    [
+        (name, design)
+        for name in LIKELIHOODS
+        for design in designs()
+        if (name, design) not in [(one, "no shared question") for one in NEED_A_COMPARISON]
+    ],
+)
 def test_little_data_leave_intervals_as_wide_as_the_posterior(name, design):
     data, row = Responses(designs()[design]), METHODS[name]
     backend = "map" if "map" in row.backends else "mml"
@@ -228,6 +239,14 @@ def test_little_data_leave_intervals_as_wide_as_the_posterior(name, design):
     for target in targets:
         calibrated, posterior = widths(data, row, target, backend=backend, **LIKELIHOODS[name])
         assert (calibrated / posterior).min() > 0.8
+
+
+@pytest.mark.parametrize("backend", ["map", "nuts"])
+@pytest.mark.parametrize("name", NEED_A_COMPARISON)
+def test_models_that_need_a_comparison_say_so_under_every_back_end(name, backend):
+    data = Responses(designs()["no shared question"])
+    with pytest.raises(ValueError, match="no two systems share a question"):
+        rank(data, name, backend=backend, draws=10)
 
 
 @pytest.mark.parametrize("target", ["benchmark", "population"])
