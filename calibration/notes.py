@@ -37,7 +37,8 @@ Ranks of parameters, drawn from the prior, among the draws of NUTS for data draw
 systems, 12 questions and 4 trials, with default priors. A variable passes if the distribution
 functions of the ranks of its elements lie within their simultaneous band, at 99 % over all
 elements, or those of a repetition do. In the figure they are blue for the score and orange for
-everything else. Seconds are of a processor, per simulation.
+everything else; it does not have the models of graded votes, groups, periods and covariates, which
+are of a later run. Seconds are of a processor, per simulation.
 """
 
 NOTES: dict[str, str] = {
