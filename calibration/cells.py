@@ -140,14 +140,14 @@ def measure(cells: Sequence[Cell], chunk: int, slowest: float) -> list[dict[str,
                 one = cell.configuration
                 if one.estimand not in truths:
                     truth_rng = np.random.default_rng(truth_seed)
-                    truths[one.estimand] = _undefined_or(true_score, one, world, truth_rng)
+                    truths[one.estimand] = undefined_or(true_score, one, world, truth_rng)
                 truth = truths[one.estimand]
                 if isinstance(truth, str):
                     tally.failures.append(truth)
                     continue
                 if (one.estimand, one.naive) not in done:
                     before = time.process_time() - sum(shared_seconds)
-                    found = _undefined_or(_coverage, cell, data, truth, seed)
+                    found = undefined_or(_coverage, cell, data, truth, seed)
                     seconds = time.process_time() - sum(shared_seconds) - before
                     done[one.estimand, one.naive] = found, seconds
                 found, seconds = done[one.estimand, one.naive]
@@ -187,7 +187,7 @@ def posterior_seconds(cell: Cell, data: Responses) -> float:
         Zero where the tensor cannot be ranked.
     """
     started = time.process_time()
-    found = _undefined_or(_draw, cell, data, 0)
+    found = undefined_or(_draw, cell, data, 0)
     return 0.0 if isinstance(found, str) else time.process_time() - started
 
 
@@ -208,7 +208,7 @@ def _row(cell: Cell, chunk: int, tally: _Tally) -> dict[str, Any]:
     }
 
 
-def _undefined_or(function: Callable[..., Any], *arguments: Any) -> Any:
+def undefined_or(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a function returns, or the message of its ValueError."""
     try:
         with warnings.catch_warnings():

@@ -100,7 +100,10 @@ def test_sentences_break_between_words_and_lose_none() -> None:
 
 
 def test_long_names_are_shortened_in_sentences_and_paths_are_not() -> None:
-    name, path = "organisation/a-very-long-name-of-a-model", "/home/somebody/a-long-folder/file.csv"
+    name, path = (
+        "organisation/a-very-long-name-of-a-model",
+        "./results/a-long-folder-of-logs/file.csv",
+    )
     lines = wrap_words(f"{name} leads in {path}", 24)
     assert max(map(len, lines)) <= 24
     assert "\N{HORIZONTAL ELLIPSIS}" in lines[0]

@@ -7,16 +7,8 @@ import pytest
 
 from calibration import every_method
 from calibration.configurations import configurations
-from calibration.every_method import (
-    RUNS,
-    SIZE_OF_RUNS,
-    Setting,
-    Truth,
-    is_low,
-    measure,
-    page,
-    table,
-)
+from calibration.every_method import SIZE_OF_RUNS, Setting, Truth, measure
+from calibration.every_method_page import REASONS, RUNS, is_low, page, publish, table
 from calibration.store import Store
 from calibration.worlds import Design
 
@@ -76,9 +68,9 @@ def test_the_truth_of_grades_has_their_unit():
 
 def test_the_published_tables_are_those_of_what_is_stored(tmp_path):
     store = Store(every_method.RESULTS)
-    every_method.publish(store, tmp_path)
+    publish(store, tmp_path)
     for name in ("calibration_every_method.csv", "every_method.md"):
         assert (tmp_path / name).read_text() == (Path(every_method.DOCS) / name).read_text()
     low = {row["configuration"] for row in table(store) if row["coverage"] and is_low(row)}
     # A failure has its reason on the page.
-    assert low <= set(every_method.REASONS)
+    assert low <= set(REASONS)
