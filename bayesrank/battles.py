@@ -311,7 +311,8 @@ class Battles(Comparisons):
         """Number of votes; a row with a whole weight, such as 7 wins, stands for so many."""
         if self.vote is not None or self.weight is None:
             return len(self.first) if self.vote is None else len(self.vote.names)
-        return round(self.weight.sum())
+        total = self.weight.sum()
+        return round(total) or int(total > 0.0)
 
     def design(self, formula: str | None) -> Design:
         """Return the covariates of a formula, battle by battle.

@@ -41,10 +41,10 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
     Raises
     ------
     ValueError
-        If there are fewer than two results, or they do not describe the same observations: other
-        data, a composite likelihood, which counts answers more than once and predicts nothing,
-        questions that one of them left out, or other events, such as decisive battles only beside
-        all battles. Their rankings can be compared by
+        If there are fewer than two results or observations, or they do not describe the same
+        observations: other data, a composite likelihood, which counts answers more than once and
+        predicts nothing, questions that one of them left out, or other events, such as decisive
+        battles only beside all battles. Their rankings can be compared by
         :func:`bayesrank.results.agreement.compare_rankings` even so.
 
     References
@@ -65,6 +65,8 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
         raise ValueError("results must be of the same data; got different ones")
     units = {name: _units(name, result, unit) for name, result in results.items()}
     first, *others = units.values()
+    if first.sizes["unit"] < 2:
+        raise ValueError("results must describe two observations or more; got one")
     for name, found in units.items():
         if any(not np.array_equal(found["unit"], one["unit"]) for one in others):
             sizes = {key: one.sizes["unit"] for key, one in units.items()}
@@ -152,7 +154,7 @@ def _units(name: str, result: xr.DataTree, unit: Unit) -> xr.DataArray:
     density = result["log_likelihood"].to_dataset()
     if "correct" in density:
         cells = density["correct"] - _log_coefficients(result, density["correct"])
-        return _by_unit(cells, "cell", unit)
+        return _by_unit(cells, result, unit)
     (values,) = density.data_vars.values() if len(density.data_vars) == 1 else (None,)
     if values is None or values.ndim != 3:
         raise ValueError(
@@ -163,13 +165,14 @@ def _units(name: str, result: xr.DataTree, unit: Unit) -> xr.DataArray:
     return values.rename({dim: "unit"})
 
 
-def _by_unit(cells: xr.DataArray, dim: str, unit: Unit) -> xr.DataArray:
+def _by_unit(cells: xr.DataArray, result: xr.DataTree, unit: Unit) -> xr.DataArray:
     """Sum cells, whose labels are system and question, over what is left out together."""
     if unit == "question":
-        question = [str(label).split(" | ", 1)[1] for label in cells[dim].values]
-        grouped = cells.assign_coords(unit=(dim, question)).groupby("unit")
-        return grouped.sum(dim)
-    return cells.sortby(dim).rename({dim: "unit"})
+        counts = result["observed_data"]["counts"].stack(cell=("system", "question"))
+        named = {f"{system} | {question}": question for system, question in counts["cell"].values}
+        question = [named[str(label)] for label in cells["cell"].values]
+        return cells.assign_coords(unit=("cell", question)).groupby("unit").sum("cell")
+    return cells.sortby("cell").rename(cell="unit")
 
 
 def _log_coefficients(result: xr.DataTree, cells: xr.DataArray) -> xr.DataArray:

@@ -35,6 +35,23 @@ def test_questions_that_discriminate_need_slopes(unit):
     assert found.index[0] == "2pl"
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pareto k of left-out questions
+def test_names_may_hold_the_bar_of_labels():
+    data = simulate(shape=(4, 6, 10))
+    named = Responses(data.outcomes, systems=[f"a | {i}" for i in range(4)])
+    elpd = [
+        compare({"one": rasch(each), "two": rasch(each)}, unit="question").loc["one", "elpd"]
+        for each in (data, named)
+    ]
+    assert elpd[0] == pytest.approx(elpd[1], rel=0.02)
+
+
+def test_one_observation_is_too_few():
+    result = rank(Comparisons([[0, 3], [1, 0]]), "bradley_terry", **OPTIONS)
+    with pytest.raises(ValueError, match="two observations or more; got one"):
+        compare({"one": result, "two": result})
+
+
 def test_binomial_coefficients_are_taken_out():
     # A density of ordered answers is below one; binomial counts of cells make more of it.
     data = simulate(shape=(4, 6, 10))

@@ -30,7 +30,8 @@ def range_of(attrs: Mapping[str, Any], data: Any, n_systems: int) -> tuple[float
     row, options = METHODS[name], json.loads(attrs["options"])
     worths = (0.0, 1.0)
     if isinstance(data, Responses):
-        worths = data.scale or (min(data.weights), max(data.weights))
+        weights = worths if data.weights is None else data.weights
+        worths = data.scale or (min(weights), max(weights))
     if row.graded or name == "max_at_k":
         return worths
     if row.functional is not None and name != "threshold_metric":

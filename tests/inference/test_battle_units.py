@@ -74,6 +74,22 @@ def test_the_spread_of_scores_is_the_sandwich():
     np.testing.assert_allclose(found, expected, atol=0.04 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("method", ["bradley_terry", "davidson", "cumulative_logit"])
+@pytest.mark.parametrize("backend", ["map", "mle"])
+def test_counts_of_battles_have_the_sandwich_of_their_rows(method, backend):
+    rows = a_log(2400, judge=None, prompt=None)
+    spread = [
+        np.cov(
+            rank(data, method, backend=backend, calibration="sandwich", draws=2000, random_seed=1)[
+                "posterior"
+            ]["score"].values.reshape(-1, 4),
+            rowvar=False,
+        )
+        for data in (rows, Comparisons(rows.wins, rows.ties))
+    ]
+    np.testing.assert_allclose(*spread, atol=0.1 * spread[0].max())
+
+
 def test_the_coarsest_unit_is_the_default_and_is_printed(run, tmp_path):
     data = a_log()
     assert rank(data, draws=50).attrs["unit"] == "judge"

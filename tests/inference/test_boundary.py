@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Battles, Responses, rank
+from bayesrank.errors import DataError
 from bayesrank.inference.resample import pseudo_unit as boundary
 from bayesrank.methods.accuracy import avg
 
@@ -144,6 +145,28 @@ def test_single_links_between_systems_are_not_taken_for_certain(method):
     result = rank(data, method, target="population", draws=100, random_seed=3)
     score = result["posterior"]["score"].values
     assert np.ptp(score, axis=(0, 1)).min() > 0.01
+
+
+@pytest.mark.parametrize("method", ["colley", "pagerank", "win_rate", "glicko"])
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_system_that_shares_no_question_is_not_certain(method, paired):
+    data = Responses([[1, 0, -1], [0, 1, -1], [-1, -1, 1]], paired=paired)
+    result = rank(data, method, draws=100, random_seed=0)
+    score = result["posterior"]["score"].values
+    assert np.ptp(score, axis=(0, 1)).min() > 0.05
+
+
+def test_a_log_of_little_weight_is_one_battle():
+    data = Battles(["a", "b"], ["b", "c"], ["a", "b"], weight=[0.1, 0.2])
+    assert data.units["battle"] == 1
+    score = rank(data, "win_rate", draws=100, random_seed=0)["posterior"]["score"].values
+    assert np.ptp(score, axis=(0, 1)).min() > 0.05
+
+
+@pytest.mark.parametrize("method", ["elo", "glicko", "trueskill"])
+def test_ratings_need_a_battle_that_counts(method):
+    with pytest.raises(DataError, match="weight must be positive for one battle at least"):
+        rank(Battles(["a"], ["b"], ["a"], weight=[0]), method)
 
 
 @pytest.mark.parametrize("n", [10, 40])

@@ -1,4 +1,4 @@
-"""How the gradient of paired comparisons of responses varies over trials, runs and questions."""
+"""How the gradient of paired comparisons varies: over trials, runs and questions, or battles."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,40 +19,43 @@ from bayesrank.inference.resample.weights import (
     widening_for_single_trials,
 )
 from bayesrank.responses import Responses
+from bayesrank.views import Comparisons
 
 Array = NDArray[np.float64]
 
-# Draws of trials that each system has for itself.
+# Draws of battles, and of trials that each system has for itself.
 _RESAMPLES = 2000
 
 
 def gradient_variation(
-    data: Responses,
+    data: Responses | Comparisons,
     likelihood: PairLikelihood,
     point: Array,
     kind: str,
     seed: np.random.SeedSequence,
 ) -> Variation:
-    """Return how the gradient varies over one kind of units of responses.
+    """Return how the gradient varies over one kind of units of responses, or of counts of battles.
 
     Parameters
     ----------
-    data : Responses
+    data : Responses or Comparisons
         What was fitted.
     likelihood : PairLikelihood
         Of one pair.
     point : numpy.ndarray of shape (p,)
         The scores, then the tie parameter where it is estimated.
-    kind : {"question", "run", "trial"}
+    kind : {"question", "run", "trial", "battle"}
         The units; clusters of questions where the data have them.
     seed : numpy.random.SeedSequence
-        For trials of each system that are drawn anew.
+        For battles, and trials of each system, that are drawn anew.
 
     Raises
     ------
     DataError
         If trials vary and most observed cells have one, or runs where systems share none.
     """
+    if not isinstance(data, Responses):
+        return _redrawn(data, likelihood, point, "battles", seed)
     if kind == "question":
         return Variation.of(Contributions.of(_questions(data, likelihood, point)))
     require_two_trials(data)
@@ -68,10 +71,21 @@ def gradient_variation(
             "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
             "build Responses with paired=True"
         )
+    return _redrawn(data, likelihood, point, "benchmark", seed)
+
+
+def _redrawn(
+    data: Responses | Comparisons,
+    likelihood: PairLikelihood,
+    point: Array,
+    target: str,
+    seed: np.random.SeedSequence,
+) -> Variation:
+    """Return how the gradient varies over draws of trials, or of battles."""
     batches = resample(
         data,
         "pairs",
-        target="benchmark",
+        target=target,
         smooth=True,
         size=_RESAMPLES,
         rng=np.random.default_rng(seed),

@@ -247,7 +247,8 @@ def _gradient_units(run: Run, likelihood: Any, fit: Fit, kind: str) -> Variation
         else:
             rows = fit.rows()
         return unit_variation(rows, run.data, kind, fit.free)
-    return gradient_variation(cast("Responses", run.data), likelihood, fit.free, kind, run.seed)
+    data = cast("Responses | Comparisons", run.data)
+    return gradient_variation(data, likelihood, fit.free, kind, run.seed)
 
 
 def calibrate(

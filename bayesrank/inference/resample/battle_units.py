@@ -31,7 +31,7 @@ def whole_weights(data: Battles) -> NDArray[np.int64] | None:
     Raises
     ------
     DataError
-        If a weight is a fraction, which no rating can play.
+        If a weight is a fraction, which no rating can play, or all are zero.
     """
     if data.weight is None:
         return None
@@ -41,6 +41,8 @@ def whole_weights(data: Battles) -> NDArray[np.int64] | None:
             "weight must be whole numbers for ratings, which play battle by battle; got "
             f"{data.weight[times != data.weight][0]:g}: rank them by davidson or bradley_terry"
         )
+    if not times.any():
+        raise DataError("weight must be positive for one battle at least; got zeros")
     return times
 
 

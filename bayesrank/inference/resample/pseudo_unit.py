@@ -209,7 +209,8 @@ def _weights(
 def _with_extremes(data: Responses, system: int) -> Responses:
     """Return data with two copies of every question after them.
 
-    On the first the system alone gives the worst answers, on the second the best.
+    On the first the system alone gives the worst answers, on the second the best. Where it was
+    compared with no other system, all answer the copies of its questions.
     """
     if data.scale is None:
         level = data.category_levels
@@ -218,8 +219,11 @@ def _with_extremes(data: Responses, system: int) -> Responses:
     else:
         (worst, best), missing = data.scale, np.nan
     alone = (np.arange(len(data.systems)) == system)[:, np.newaxis, np.newaxis]
+    answered = data.observed if data.paired else data.observed.any(axis=2, keepdims=True)
+    compared = (answered[system] & np.delete(answered, system, axis=0)).any()
+    observed = data.observed if compared else data.observed | data.observed[system]
     copies = [
-        np.where(data.observed, np.where(alone, one, other), missing)
+        np.where(observed, np.where(alone, one, other), missing)
         for one, other in ((worst, best), (best, worst))
     ]
     earlier = data.prior_sets
