@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battle_times import read_times
 from bayesrank.errors import DataError
 from bayesrank.style import as_numbers, covariate_columns, differences
 
@@ -71,9 +72,6 @@ KNOWN = frozenset(
         *(*WINNERS, *_MARKS, *_TIES, *_GAMES, *_BASELINE, "preference", "both_equal"),
     }
 )
-# Nanoseconds, microseconds and milliseconds, which programs write as well as seconds since 1970:
-# a number that is 1973 or later in them would be after the year 5100 in the next larger unit.
-_UNITS, _EARLIEST = (1e9, 1e6, 1e3), 1e8
 # What columns of covariates are called, which are differences already.
 COVARIATE = "covariate "
 
@@ -319,13 +317,11 @@ def _read_counts(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     first, second = _sides(frame)
     wins = next(pair for pair in _WINS if set(pair) <= set(frame.columns))
     ties = next((name for name in _TIES if name in frame), None)
-    numbers = {"first": frame[wins[0]], "second": frame[wins[1]]}
-    if ties is not None:
-        numbers["tie"] = frame[ties]
+    counted = {"first": wins[0], "second": wins[1]} | ({} if ties is None else {"tie": ties})
     further = _further(frame, source)
     parts = []
-    for winner, count in numbers.items():
-        weight = _numbers(count, f"number of {winner}", source) * further.get("weight", 1.0)
+    for winner, name in counted.items():
+        weight = _numbers(frame[name], name, source) * further.get("weight", 1.0)
         sides = {"first": frame[first], "second": frame[second], "winner": winner}
         parts.append(pd.DataFrame({**sides, **further, "weight": weight}))
     rows = pd.concat(parts).sort_index(kind="stable")
@@ -366,7 +362,7 @@ def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
         if role == "weight":
             found[role] = _numbers(column, role, source)
         elif role == "time":
-            found[role] = _seconds(column, source)
+            found[role] = read_times(column, source)
         elif (labels := _as_labels(column, role, source)) is not None:
             found[role] = labels
     found |= {name: frame[name] for name in frame if name.startswith(COVARIATE)}
@@ -404,23 +400,3 @@ def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
         wrong = list(column)[int(np.isfinite(numbers).argmin())]
         raise DataError(f"{name} must be numbers; got {wrong!r} in {source}")
     return numbers
-
-
-def _seconds(column: "pd.Series", source: str) -> NDArray[np.float64]:
-    """Return times as seconds; numbers of today's dates tell whether they are smaller units."""
-    import pandas as pd
-
-    if column.dtype.kind != "M":
-        numbers = as_numbers(column)
-        if np.isfinite(numbers).all():
-            largest = np.abs(numbers).max(initial=0.0)
-            return numbers / next((unit for unit in _UNITS if largest >= _EARLIEST * unit), 1.0)
-    try:
-        when = pd.DatetimeIndex(pd.to_datetime(column, utc=True, format="mixed"))
-    except (TypeError, ValueError) as error:
-        raise DataError(f"time must be times; got {error} in {source}") from error
-    if when.hasnans:
-        raise DataError(f"time must be given for every battle; got blanks in {source}")
-    return np.asarray(
-        (when - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64
-    )

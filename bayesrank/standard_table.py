@@ -1,6 +1,7 @@
 """Tables as people have them to tables with standard columns, so that none is read in two ways."""
 
 import json
+import logging
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,8 @@ from bayesrank.outcome_values import DECIMAL_COMMA, nested, outcome_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+
+logger = logging.getLogger("bayesrank")
 
 CELL = ["system", "question", "trial"]
 
@@ -207,6 +210,9 @@ def _labels(
         ) from error
     texts = [_text(label, whole=name != "system") for label in found.tolist()]
     known = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
+    written = {str(label) for label, text in zip(found.tolist(), texts, strict=True) if text}
+    if name == "system" and len(known) < len(written):
+        logger.info(f"Names of a system that differ in spaces around them are one{source.where}")
     places = [*(known.get(text, -1) for text in texts), -1]
     place = np.array(places, dtype=np.int32)[codes]
     blank = place < 0

@@ -2,7 +2,8 @@
 
 import math
 import reprlib
-from collections.abc import Hashable, Iterable, Sequence
+import unicodedata
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, get_args
@@ -147,3 +148,17 @@ def check_choice(name: str, value: str, known: object) -> None:
     names = get_args(known)
     if value not in names:
         raise ValueError(f"{name} must be one of {', '.join(names)}; got {value!r}")
+
+
+def say_lookalikes(names: Iterable[str]) -> Iterator[str]:
+    """Say which systems have names that differ in case, spaces or the code of a letter only."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        plain = unicodedata.normalize("NFKC", name).casefold()
+        alike.setdefault(" ".join(plain.split()), []).append(name)
+    for same in alike.values():
+        if len(same) > 1:
+            yield (
+                f"{' and '.join(map(repr, same[:2]))} are read as different systems: write them "
+                "alike where they are one."
+            )

@@ -1,9 +1,8 @@
 """The long table that every reader of logs returns, checked once."""
 
 import math
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from bayesrank.columns import Source
 from bayesrank.errors import DataError
 from bayesrank.readers.log import STATUSES
 from bayesrank.trial_numbers import repeated_cells
+from bayesrank.validation import say_lookalikes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +174,7 @@ def build_table(
     if n_unanswered:
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"
     n_missing = sum(missing.values())
-    cautions = (*_lookalikes(kept), *_strangers(kept))
+    cautions = (*say_lookalikes(kept["system"].unique().tolist()), *_strangers(kept))
     if silent:
         cautions = (_say_silent(frame, silent), *cautions)
     return LogTable(kept, source, n_missing, paired, message, tuple(details), cautions)
@@ -271,20 +271,6 @@ def _strangers(frame: "pd.DataFrame") -> tuple[str, ...]:
         f"{systems[alone[0]]}{more} no question with another system, so that no answers can be "
         f"compared: {systems[pair[0]]} has {examples[0]}, {systems[pair[1]]} has {examples[1]}.",
     )
-
-
-def _lookalikes(frame: "pd.DataFrame") -> Iterator[str]:
-    """Say which systems have names that differ in case, spaces or the code of a letter only."""
-    alike: dict[str, list[str]] = {}
-    for name in dict.fromkeys(frame["system"].unique().tolist()):
-        plain = unicodedata.normalize("NFKC", name).casefold()
-        alike.setdefault(" ".join(plain.split()), []).append(name)
-    for names in alike.values():
-        if len(names) > 1:
-            yield (
-                f"{' and '.join(map(repr, names[:2]))} are read as different systems: write them "
-                "alike where they are one."
-            )
 
 
 def _count(number: int, noun: str) -> str:

@@ -23,6 +23,7 @@ from bayesrank.readers.selection import CHOICES, Selection, select
 from bayesrank.readers.table import ReadBattles
 from bayesrank.responses import Responses
 from bayesrank.scale import UNIT
+from bayesrank.validation import say_lookalikes
 
 logger = logging.getLogger("bayesrank")
 
@@ -275,6 +276,8 @@ def read_data(
 def _read_battles(logs: Logs, read: ReadBattles) -> Battles:
     with _patiently(logs):
         data, logs = read_sound(logs, read)
+    for caution in say_lookalikes(data.systems):
+        logger.warning(caution)
     logger.info(str(data).removeprefix("Battles(").removesuffix(")") + logs.message)
     return data
 

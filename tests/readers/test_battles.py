@@ -317,8 +317,52 @@ def test_spaces_around_names_are_left_out(tmp_path, caplog):
     assert data.wins.tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     assert data.judge.names == ("j", "k")
     assert caplog.text.count("Names of a system that differ in spaces around them are one") == 1
+    caplog.clear()
     outcomes = pd.DataFrame({"model": ["a ", "a"], "question": [1, 2], "score": [0, 1]})
-    assert Responses.from_long(outcomes).systems == ("a",)
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert Responses.from_long(outcomes).systems == ("a",)
+    assert caplog.text.count("Names of a system that differ in spaces around them are one") == 1
+
+
+@pytest.mark.parametrize(
+    ("days", "months", "said"),
+    [
+        (["1/5/2026", "13/5/2026"], [5, 5], ""),
+        (["1/5/2026", "1/13/2026"], [1, 1], ""),
+        (["1/5/2026 3:05 PM", "1/6/2026"], [1, 1], "with the month first"),
+        (["1.5.2026", "1.6.2026"], [5, 6], "with the day first"),
+        (["5/5/2026", "2026-06-01"], [5, 6], ""),
+        (["3 May 2026", "4 June 2026"], [5, 6], ""),
+    ],
+)
+def test_days_and_months_have_one_order(caplog, days, months, said):
+    sides = {"model_a": ["a", "a"], "model_b": ["b", "b"], "winner": ["a", "b"]}
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = Battles.from_frame(pd.DataFrame(sides | {"date": days}))
+    assert pd.to_datetime(data.time, unit="s").month.tolist() == months
+    assert said in caplog.text
+    assert bool(said) == bool(caplog.text)
+
+
+def test_days_and_months_in_two_orders_are_refused():
+    sides = {"model_a": ["a", "a"], "model_b": ["b", "b"], "winner": ["a", "b"]}
+    frame = pd.DataFrame(sides | {"date": ["13/5/2026", "5/14/2026"]})
+    with pytest.raises(DataError, match="days and months in one order; got '13/5/2026' and '5/14"):
+        Battles.from_frame(frame)
+
+
+def test_systems_that_look_alike_are_said(tmp_path, caplog):
+    path = tmp_path / "battles.csv"
+    path.write_text("model_a,model_b,winner\ngpt,GPT,tie\n")
+    read_battles(path)
+    assert "'gpt' and 'GPT' are read as different systems" in caplog.text
+
+
+def test_a_blank_number_of_ties_is_named(tmp_path):
+    path = tmp_path / "battles.csv"
+    path.write_text("model_a,model_b,wins_a,wins_b,ties\na,b,1,2,\na,c,1,2,3\n")
+    with pytest.raises(DataError, match=r"^ties must be numbers; got '' in battles.csv"):
+        read_battles(path)
 
 
 def test_timed_battles_come_back_in_the_same_order_of_systems(tmp_path):
