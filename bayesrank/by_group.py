@@ -72,7 +72,7 @@ def rank_by_group(
             if result is None:
                 result = rank(data, method, random_seed=random_seed, **settings)
             return group_boards(result, data)
-    names = list(_sizes(data)) if isinstance(data, Responses) else list(groups_of(data).names)
+    names = group_names(data)
     seeds: list[int | None] = [None] * len(names)
     if random_seed is not None:
         states = np.random.SeedSequence(checked_seed(random_seed)).generate_state(len(names))
@@ -81,6 +81,11 @@ def rank_by_group(
     for name, seed in zip(names, seeds, strict=True):
         trees[name] = rank(_part(data, name), method, random_seed=seed, **settings)
     return trees
+
+
+def group_names(data: Responses | Battles) -> list[str]:
+    """Return the groups of questions, or of battles, or raise DataError where there are none."""
+    return list(_sizes(data) if isinstance(data, Responses) else groups_of(data).names)
 
 
 def _part(data: Responses | Battles, name: str) -> Responses | Battles:

@@ -277,7 +277,7 @@ class Method:
                 raise ValueError(f"options of {self.name} must be among: {known}; got {name!r}")
         for name, parameter in self.options.items():
             if parameter.default is Parameter.empty and name not in options:
-                raise ValueError(f"{name} must be given for {self.name}; got options {options}")
+                raise ValueError(f"{name} must be given for {self.name}; got none")
 
 
 @dataclass(frozen=True)

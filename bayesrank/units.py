@@ -45,7 +45,7 @@ def choose_unit(
     Raises
     ------
     ValueError
-        If the data or the method do not have the unit.
+        If the data or the method do not have the unit, or one only.
     """
     kinds = _kinds(unit)
     if isinstance(data, Responses):
@@ -74,6 +74,8 @@ def _said(kinds: Sequence[str]) -> str:
 def _of_battles(data: Battles, row: Method, backend: str, kinds: tuple[str, ...]) -> str:
     for kind in kinds:
         data.unit_codes(kind)  # raises for what they do not name
+        if kind != "battle" and data.units[kind] < 2:
+            raise DataError(f"battles must have two {kind}s or more for unit={kind!r}; got one")
     if len(kinds) < 2:
         return kinds[0] if kinds else data.coarsest_unit
     if kinds != ("judge", "prompt"):

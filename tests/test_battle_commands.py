@@ -125,6 +125,12 @@ def test_options_of_several_other_methods_are_named(run, ties):
     assert "an option" not in run("rank", ties, "--nonsense", "1", code=2).stderr
 
 
+def test_groups_are_asked_for_before_anything_is_ranked(run, ties):
+    result = run("rank", ties, "--by-group", code=2)
+    assert "battles must have groups" in result.stderr
+    assert not result.stdout
+
+
 def test_report_is_written(run, ties, tmp_path):
     for options in ([], ["--methods", "davidson,elo(K=8)"]):
         run("report", ties, "-o", tmp_path / "page.html", *options)

@@ -65,7 +65,7 @@ def ranked(data, method, **keywords) -> xr.Dataset:
             r"bradley_terry must be among: .* 'tune'",
         ),
         ("bradley_terry", {"ties": "some"}, "got 'some'"),
-        ("pass_at_k", {}, r"k must be given for pass_at_k; got options \{\}"),
+        ("pass_at_k", {}, r"k must be given for pass_at_k; got none"),
         ("pass_at_k", {"k": 4}, "k must be"),
         ("avg", {"prior": 1.0}, "prior must be None for avg with backend 'bootstrap'; got 1.0"),
         ("bayes", {"prior": 0.0}, "counts of a Dirichlet prior must be positive .* got 0.0"),

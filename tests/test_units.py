@@ -143,6 +143,11 @@ BATTLES = judged(np.random.default_rng(0), n=200)
             "that only likelihoods can cross",
         ),
         (
+            Battles(["a", "a"], ["b", "b"], ["a", "tie"], judge=["u", "u"]),
+            {"unit": "judge"},
+            "battles must have two judges or more for unit='judge'; got one",
+        ),
+        (
             Comparisons([[0, 1], [2, 0]]),
             {"unit": "prompt"},
             "unit must be 'battle' for comparisons",

@@ -158,11 +158,12 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
                 )
             if n_groups >= FEW_UNITS:
                 n_units, what = n_groups, "groups of questions"
+        few = f"1 {what[:-1]} says" if n_units == 1 else f"{n_units} {what} say"
         if n_units < _SOME_UNITS:
             return Finding(
                 "calibration",
                 "bad" if n_units < FEW_UNITS else "doubtful",
-                f"{n_units} {what} say little about how scores vary over them. Gather more, or "
+                f"{few} little about how scores vary over them. Gather more, or "
                 "describe only these questions with target='benchmark'.",
                 {"units": n_units, "limit": _SOME_UNITS},
                 "few units",

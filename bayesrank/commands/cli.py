@@ -140,6 +140,7 @@ def rank(
     MT-bench, MCPMark, Every Eval Ever and py-irt. Notes on stderr say
     what was read and what is missing.
     """
+    from bayesrank.by_group import group_names
     from bayesrank.checking import check as check_result
     from bayesrank.readers import read_data
     from bayesrank.results.storage import save
@@ -153,6 +154,8 @@ def rank(
         settings["method"] = default_method(data, by_group=by_group, options=wanted)
         if wanted:
             note(f"Method: {settings['method']} (chosen by the data and the options given).")
+    if by_group:
+        group_names(data)  # before what takes long
     say_weights(data, group_weights)
     with progress(f"Ranking by {settings['method']}"):
         tree = rank_or_weigh(data, group_weights, settings | options)

@@ -158,7 +158,7 @@ def _evaluate_battles(
 @reading_options
 @click.option(
     "--budget",
-    type=int,
+    type=click.IntRange(min=1),
     metavar="N",
     help="Suggest where to run N further trials, or which pairs of systems to ask N times; without "
     "it, print what is known of the pairs that decide, and how many trials or battles would "

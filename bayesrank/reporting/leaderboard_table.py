@@ -90,7 +90,7 @@ def battle_columns(result: "xr.DataTree", *, with_elo: bool) -> list[Column]:
     list of Column
         In the order of the leaderboard; none for other results.
     """
-    from bayesrank.results.rating_scale import rescale
+    from bayesrank.results.rating_scale import LOGITS, rescale
     from bayesrank.results.win_rates import average_win_rates
 
     try:
@@ -98,22 +98,19 @@ def battle_columns(result: "xr.DataTree", *, with_elo: bool) -> list[Column]:
     except ValueError:  # other models, and results without draws or on another scale
         return []
     order = ranked_rows(result)["system"]
-    elo = ranked_rows(rescale(result, "elo"))
     mean, low, high = (rates.loc[order, f"win_rate{end}"] for end in ("", "_lower", "_upper"))
     decimals = supported_decimals(float(np.median(high - low)) / 2.0)
     texts = rounded_cells(mean, decimals)[0], interval_cells(low, high, decimals)
-    rating = [
-        Column(
-            "Elo",
-            *rounded_cells(elo["score"], 0),
+    rating = []
+    if with_elo and result.attrs["family"] in LOGITS:
+        elo = ranked_rows(rescale(result, "elo"))["score"]
+        said = (
             "The score on the scale of Elo, the mean of all systems being 1000: 400 points are "
-            "odds of ten to one.",
-            elo["score"].to_list(),
-            best="descending",
+            "odds of ten to one."
         )
-    ]
+        rating.append(Column("Elo", *rounded_cells(elo, 0), said, elo.to_list(), best="descending"))
     return [
-        *rating * with_elo,
+        *rating,
         Column(
             "win rate",
             [f"{a} {b}" for a, b in zip(*texts, strict=True)],

@@ -12,7 +12,7 @@ ELO_PER_LOGIT = 400.0 / math.log(10.0)
 _ELO_MEAN = 1000.0
 
 # Families of models whose scores are logits.
-_LOGITS = frozenset({"paired", "luce"})
+LOGITS = frozenset({"paired", "luce"})
 _SCORES = ("score", "score_lower", "score_upper", "lcb")
 # Scores among the parameters: of all battles, by group and by period.
 _BY_STATE = ("score", "group_score", "history")
@@ -58,7 +58,7 @@ def rescale(
         raise ValueError(f"scale must be 'elo' or None; got {scale!r}")
     if "score_scale" in result.attrs:
         raise ValueError("result must be as rank() returned it; got one on another scale")
-    if scale == "elo" and family not in _LOGITS:
+    if scale == "elo" and family not in LOGITS:
         raise ValueError(
             f"scale must be None for {result.attrs['method']}, whose scores are no logits; got "
             "'elo': rank by davidson or bradley_terry"

@@ -167,6 +167,15 @@ def test_a_point_estimate_alone_is_reported_as_such(tmp_path: Path) -> None:
     assert '<section id="agreement"' not in text
 
 
+def test_probits_of_battles_are_reported_without_elo(tmp_path: Path) -> None:
+    battles = Comparisons([[0, 6, 7], [2, 0, 5], [1, 3, 0]], systems=["x", "y", "z"])
+    result = rank(battles, "thurstone_mosteller", random_seed=1)
+    text = report(result, tmp_path / "r.html").read_text(encoding="utf-8")
+    headers = re.findall(r'<th scope="col"[^>]*>([^<]+)<', text)
+    assert "win rate" in headers
+    assert "Elo" not in headers
+
+
 def test_battles_can_be_reported(tmp_path: Path) -> None:
     battles = Comparisons([[0, 6, 7], [2, 0, 5], [1, 3, 0]], systems=["x", "y", "z"])
     result = rank(battles, "bradley_terry", random_seed=1)

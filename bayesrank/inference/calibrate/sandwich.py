@@ -164,8 +164,9 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
     n_questions = len(run.data.questions)
     if n_questions < FEW_UNITS:
         usable: Calibration = "none" if n_questions < 2 else calibration
+        few = "1 question says" if n_questions == 1 else f"{n_questions} questions say"
         warnings.warn(
-            f"{n_questions} questions say little about how scores vary over questions: intervals "
+            f"{few} little about how scores vary over questions: intervals "
             f"for target='population' may be too narrow (calibration {usable!r})",
             CalibrationWarning,
             stacklevel=2,
