@@ -1,8 +1,9 @@
-"""What is known of battles: how many, of whom, by whom, and what is not."""
+"""What is known of battles, and of ballots: how many, of whom, by whom, and what is not."""
 
 import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.views import Comparisons
@@ -39,6 +40,20 @@ def battle_facts(data: Comparisons) -> dict[str, str]:
         "fewest battles": f"{data.systems[fewest]} ({played[fewest]:,.10g})",
     }
     return facts | _facts_of_rows(data) if isinstance(data, Battles) else facts
+
+
+def ballot_facts(grades: NDArray[np.float64]) -> dict[str, str]:
+    """Return what there is to say of ballots (system, ballot), as text by subject."""
+    seen = ~np.isnan(grades)
+    ranked = seen.sum(axis=0)
+    places = [len(np.unique(column[known])) for column, known in zip(grades.T, seen.T, strict=True)]
+    tied = np.count_nonzero(places < ranked)
+    return {
+        "systems": str(len(grades)),
+        "ballots": f"{len(ranked):,}",
+        "systems on a ballot": f"{ranked.min():,} to {ranked.max():,}",
+        "ballots with ties": _share(tied, len(ranked)),
+    }
 
 
 def _facts_of_rows(data: Battles) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bayesrank.layout import Column
-from bayesrank.reporting.battle_summary import battle_facts
+from bayesrank.reporting.battle_summary import ballot_facts, battle_facts
 from bayesrank.reporting.citations import bibtex, reference_link, reference_text
 from bayesrank.reporting.data_summary import summarize_result
 from bayesrank.reporting.plain_tables import finding_columns
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrank.responses import Responses
-    from bayesrank.views import Comparisons
+    from bayesrank.views import Ballots, Comparisons
 
-    type Data = Responses | Comparisons
+    type Data = Responses | Comparisons | Ballots
 
 # Questions and systems that are named one by one; beyond, their number says enough.
 _MOST_NAMED = 200
@@ -28,7 +28,7 @@ def data_section(results: "dict[str, xr.DataTree]") -> Section:
     """Return what was observed, and what is missing."""
     summary = summarize_result(next(iter(results.values())))
     if summary is None:
-        return _battles_section(next(iter(results.values())))
+        return _choices_section(next(iter(results.values())))
     lacking = summary.missing_by_system()
     folded = {
         "Dead questions": ", ".join(summary.dead[:_MOST_NAMED]),
@@ -45,13 +45,15 @@ def data_section(results: "dict[str, xr.DataTree]") -> Section:
     )
 
 
-def _battles_section(result: "xr.DataTree") -> Section:
-    """Return what was observed in battles."""
+def _choices_section(result: "xr.DataTree") -> Section:
+    """Return what was observed in battles, or on ballots."""
     from bayesrank.checking.rebuild import rebuilt
     from bayesrank.views import Comparisons
 
-    data = rebuilt(result)
+    data, observed = rebuilt(result), result.children.get("observed_data", {})
     facts = battle_facts(data) if isinstance(data, Comparisons) else {}
+    if "grades" in observed and "ballot" in observed["grades"].dims:
+        facts = ballot_facts(observed["grades"].transpose("system", "ballot").values)
     text = () if facts else ("The result does not hold the data.",)
     return Section("data", "Data", text, facts=facts)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesrank.views import Comparisons
+    from bayesrank.views import Ballots, Comparisons
 
 # More groups are no table that anybody reads.
 _MOST_GROUPS = 40
@@ -33,7 +33,9 @@ _MOST_ABREAST = 3
 _DRAWS = 500
 
 
-def group_section(result: "xr.DataTree", data: "Responses | Comparisons | None") -> Section | None:
+def group_section(
+    result: "xr.DataTree", data: "Responses | Comparisons | Ballots | None"
+) -> Section | None:
     """Return the mean grade of every system on each group of questions, or None without groups.
 
     Parameters
@@ -74,7 +76,7 @@ def group_section(result: "xr.DataTree", data: "Responses | Comparisons | None")
 
 
 def _scores(
-    result: "xr.DataTree", data: "Responses | Comparisons | None", grades: "xr.DataArray"
+    result: "xr.DataTree", data: "Responses | Comparisons | Ballots | None", grades: "xr.DataArray"
 ) -> "tuple[dict[str, pd.DataFrame], str]":
     """Return scores, perhaps with intervals, by system for each group, and what the latter are."""
     from bayesrank.by_group import rank_by_group

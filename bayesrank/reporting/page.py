@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrank.responses import Responses
-    from bayesrank.views import Comparisons
+    from bayesrank.views import Ballots, Comparisons
 
 
 def report(
@@ -41,7 +41,7 @@ def report(
     title: str = "Ranking",
     prior_sensitivity: "xr.Dataset | None" = None,
     columns: "pd.DataFrame | None" = None,
-    data: "Responses | Comparisons | None" = None,
+    data: "Responses | Comparisons | Ballots | None" = None,
     failed: Mapping[str, str] | None = None,
     scale: str | None = None,
     anchor: tuple[str, float] | None = None,
@@ -64,7 +64,7 @@ def report(
     columns : pandas.DataFrame, optional
         Further columns of the leaderboard, such as cost, date or licence, with the systems as its
         index. Scores are drawn against each column of numbers, of which less is taken as better.
-    data : Responses or Comparisons, optional
+    data : Responses, Comparisons or Ballots, optional
         What was ranked: some checks need single trials, which results do not hold.
     failed : mapping of str to str, optional
         Methods that gave no result, with the reason.

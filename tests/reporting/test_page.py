@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrank import Comparisons, Responses, rank
+from bayesrank import Ballots, Comparisons, Responses, rank
 from bayesrank.reporting.page import name_results, report
 
 NASTY = '<script>alert("x")</script> & $y_1$ \N{SNOWMAN}'
@@ -165,6 +165,16 @@ def test_a_point_estimate_alone_is_reported_as_such(tmp_path: Path) -> None:
     assert "how sure the order is, is not known" in text
     assert '<section id="superiority"' not in text
     assert '<section id="agreement"' not in text
+
+
+@pytest.mark.parametrize("method", ["plackett_luce", "bradley_terry_luce", "davidson_luce"])
+def test_ballots_can_be_reported(tmp_path: Path, method: str) -> None:
+    ballots = Ballots.from_rankings([["a", "b", "c"], ["b", "a"], ["c", "a", "b"]])
+    result = rank(ballots, method, backend="map", random_seed=1)
+    text = report(result, tmp_path / "r.html", data=ballots).read_text(encoding="utf-8")
+    assert "<dt>ballots</dt><dd>3</dd>" in text
+    assert "<dt>systems on a ballot</dt><dd>2 to 3</dd>" in text
+    assert '<section id="questions"' not in text
 
 
 def test_probits_of_battles_are_reported_without_elo(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def separating_questions(
     names = ranking["system"].values.astype(str).tolist()
     grades = cell_grades(result)
     if grades is None:
-        raise ValueError("result must be of responses to show questions; got one of battles")
+        raise ValueError("result must be of responses to show questions; got one of comparisons")
     values = grades.transpose("system", "question").values
     known = ~np.isnan(values)
     total, n_seen = np.nansum(values, axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
@@ -77,12 +77,12 @@ def separating_questions(
 
 
 def cell_grades(result: "xr.DataTree") -> "xr.DataArray | None":
-    """Return the mean grade of every system on every question; None for a result of battles."""
+    """Return the mean grade of every system on every question; None for battles and ballots."""
     if "observed_data" not in result.children:
         return None
     observed = result["observed_data"].to_dataset()
     if "grades" in observed:
-        return observed["grades"]
+        return observed["grades"] if "question" in observed["grades"].dims else None
     constant = result["constant_data"].to_dataset() if "constant_data" in result else {}
     if "counts" not in observed or "category_weights" not in constant:
         return None
@@ -181,7 +181,7 @@ def observed_win_rates(
     """
     observed = result["observed_data"].to_dataset() if "observed_data" in result.children else {}
     if "wins" not in observed:
-        raise ValueError("result must be of battles to show win rates; got one of responses")
+        raise ValueError("result must be of battles to show win rates; got another")
     order = by_rank(result, systems=systems, top=top)["system"].values
     by_pair = {"system": order, "opponent": order}
     wins, ties = (
