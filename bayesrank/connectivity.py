@@ -55,12 +55,13 @@ def strongly_connected(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """
     size = edges.shape[-1]
     lead = edges.shape[:-2]
-    graphs = edges.reshape(-1, size, size) | np.eye(size, dtype=bool)
-    connected = graphs.all(axis=(-1, -2))  # every edge present: nothing to search
+    cells = np.array(edges).reshape(-1, size**2)
+    cells[:, :: size + 1] = True
+    connected = cells.all(axis=-1)  # every edge present: nothing to search
     rest = np.flatnonzero(~connected)
     if rest.size:
         # float32 so that BLAS does the work; counts of paths are only asked whether they are 0.
-        some = graphs[rest].astype(np.float32)
+        some = cells[rest].reshape(-1, size, size).astype(np.float32)
         connected[rest] = _root_reaches_all(some) & _root_reaches_all(some.transpose(0, 2, 1))
     return connected.reshape(lead)
 

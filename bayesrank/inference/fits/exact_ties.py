@@ -1,5 +1,6 @@
 """Exact ties: systems, and questions, that the data cannot tell apart."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -20,7 +21,11 @@ _DECIMALS = 9
 
 
 def settle_ties(
-    scores: Array, totals: Array, pairs: Array | None = None, *, rows: Array | None = None
+    scores: Array,
+    totals: Array,
+    pairs: Callable[[], Array] | None = None,
+    *,
+    rows: Array | None = None,
 ) -> Array:
     """Make the scores of a converged fit, of shape (resample, system), equal where they must be.
 
@@ -39,13 +44,13 @@ def settle_ties(
 
 
 def interchangeable(
-    totals: Array, pairs: Array | None = None, *, rows: Array | None = None
+    totals: Array, pairs: Callable[[], Array] | None = None, *, rows: Array | None = None
 ) -> NDArray[np.intp] | None:
     """Return, for each system, the first that the data cannot tell from it; None if all differ.
 
     Two systems are interchangeable when swapping them leaves the sufficient statistics as they are:
     equal `totals` (what multiplies the score), equal counts against every third system in a
-    symmetric table of `pairs`, and equal `rows` of further statistics. A strictly concave objective
+    table that `pairs` returns, and equal `rows` of further statistics. A strictly concave objective
     then has its maximum where their scores are equal. Ties that follow from a longer symmetry, as
     of a cycle of three, are not found; see :func:`merge_noise`. All have a first axis of resamples.
 
@@ -66,7 +71,8 @@ def interchangeable(
     if pairs is not None:
         weights = _any_weights(totals.shape[-1])
         # What a system met with the weight of another is what that one met with its own.
-        same &= _equal((pairs @ weights)[:, :, np.newaxis] + weights[:, np.newaxis] * pairs)
+        table = pairs()
+        same &= _equal((table @ weights)[:, :, np.newaxis] + weights[:, np.newaxis] * table)
     return same.argmax(axis=-1)
 
 
@@ -93,11 +99,11 @@ def merge_noise(scores: Array) -> Array:
     """
     ordered = np.sort(scores, axis=-1)
     gaps = ordered[:, 1:] - ordered[:, :-1]
-    noisy = (gaps > 0.0) & (gaps <= _RESOLUTION)
-    if not np.count_nonzero(noisy):
+    close = gaps <= _RESOLUTION
+    if not np.count_nonzero(close):
         return scores
     merged = scores.copy()
-    for row in np.flatnonzero(noisy.any(axis=-1)):
+    for row in np.flatnonzero((close & (gaps > 0.0)).any(axis=-1)):
         starts = np.append(True, gaps[row] > _RESOLUTION)
         merged[row, np.argsort(scores[row])] = ordered[row, starts][starts.cumsum() - 1]
     return merged

@@ -156,11 +156,13 @@ class Optimum:
 class _Step(NamedTuple):
     """Where safe steps led, (resample, p), and their longest coordinates before any shortening.
 
-    `whole` says which were Newton's own, all if None; `gained` is False where none gains anything.
+    `most` is the longest of all. `whole` says which were Newton's own, all if None; `gained` is
+    False where none gains anything.
     """
 
     point: Array
     moved: Array
+    most: float
     whole: NDArray[np.bool_] | None = None
     gained: NDArray[np.bool_] | None = None
 
@@ -205,10 +207,13 @@ def _in_pieces(
             found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     point, settled, iterations = found
     scale = problem.scale(point)
-    gradient_norm = np.abs(problem.gradient(point)).max(axis=-1) / (scale + (scale == 0.0))
+    gradient_norm = np.maximum.reduce(np.abs(problem.gradient(point)), axis=-1)
+    gradient_norm /= scale + (scale == 0.0)
+    if (gradient_norm <= GRADIENT_TOLERANCE).all():
+        return Optimum(point, settled, iterations, gradient_norm)
     rough = settled & (gradient_norm > GRADIENT_TOLERANCE)
     settled &= gradient_norm <= GRADIENT_TOLERANCE
-    if error_tolerance == ERROR_TOLERANCE and np.count_nonzero(rough):
+    if error_tolerance == ERROR_TOLERANCE and rough.any():
         # From a point of symmetry the first steps shrink faster than later ones: go on.
         rows = np.flatnonzero(rough)
         more = _in_pieces(problem.take(rows), point[rows], safeguard, max_iterations, 0.0)
@@ -233,15 +238,16 @@ def _iterate(
     rows, before, shortest, longest = np.arange(size), np.zeros(size), 0.0, 0.0
     guard = safeguard(problem, point)
     for iteration in range(1, max_iterations + 1):
-        point, moved, whole, gained = guard.step(problem, point)
-        least, most = float(moved.min()), float(moved.max())
+        point, moved, most, whole, gained = guard.step(problem, point)
+        least = most if len(moved) == 1 else float(moved.min())
         if whole is None:  # comparisons are false for NaN
             if least > _LAST_STEP and least**3 > error_tolerance * longest**2:  # for none
                 before, shortest, longest = moved, least, most
                 continue
             over = most <= _LAST_STEP or most**3 <= error_tolerance * shortest**2  # for all
             if over and len(moved) == size:
-                return point, np.ones(size, dtype=bool), np.full(size, iteration)
+                settled[:], iterations[:] = True, iteration
+                return point, settled, iterations
         last = (moved <= _LAST_STEP) | (moved * moved * moved <= error_tolerance * before * before)
         # The step after a shortened one says nothing about the rate of convergence.
         before, done = moved, last
@@ -275,15 +281,17 @@ class _TrustRegion:
         """Take a safe step."""
         step = problem.newton(point)
         moved = np.maximum.reduce(np.abs(step), axis=-1)
-        if moved.max() <= _SMALL_STEP:  # not when NaN
-            return _Step(point + step, moved)
+        most = float(moved.max())
+        if most <= _SMALL_STEP:  # not when NaN
+            return _Step(point + step, moved, most)
         reach = problem.reach(point, step)
         if reach.max() <= 1.0:
-            return _Step(point + step, moved)
+            return _Step(point + step, moved, most)
         length, finite = step_length(reach), np.isfinite(moved)
         step *= length[:, np.newaxis]
         step[~finite] = 0.0
-        return _Step(point + step, np.minimum(moved, _ENDLESS), length == 1.0, finite)
+        moved = np.minimum(moved, _ENDLESS)
+        return _Step(point + step, moved, float(moved.max()), length == 1.0, finite)
 
 
 class _LevenbergMarquardt:
@@ -318,7 +326,7 @@ class _LevenbergMarquardt:
             if found is None:
                 if not damped and taken.all():
                     self.level, self.moved = reached, moved
-                    return _Step(proposal, moved)
+                    return _Step(proposal, moved, float(moved.max()))
                 found = point.copy(), moved, self.level.copy(), damping.copy(), taken.copy()
             to = rows[taken]
             found[0][to], found[2][to] = proposal[taken], reached[taken]
@@ -342,7 +350,7 @@ class _LevenbergMarquardt:
         less = damping * _LESS
         self.damping = np.where(less >= _LEAST_DAMPING, less, 0.0)
         self.damped = bool(self.damping.any())
-        return _Step(point, moved, damping == 0.0, gained)
+        return _Step(point, moved, float(moved.max()), damping == 0.0, gained)
 
     def _settle(self, problem: SmoothProblem, point: Array) -> Array:
         """Let the problem make its far moves after long steps."""

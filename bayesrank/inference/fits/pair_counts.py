@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace, net
+from bayesrank.inference.fits.pairs import Array, PairLikelihood, net
 from bayesrank.inference.fits.penalty import checked_precision
 from bayesrank.inference.fits.zero_sum import (
     NormalScores,
@@ -69,7 +69,7 @@ class PairCounts(ZeroSumScores):
     @cached_property
     def played(self) -> Array:
         """Comparisons of each system, of shape (resample, system)."""
-        return np.add.reduce(self.n_pairs, axis=-1)
+        return self.points + np.add.reduce(self.one_side, axis=-2)
 
     @cached_property
     def points(self) -> Array:
@@ -78,7 +78,7 @@ class PairCounts(ZeroSumScores):
 
     def scale(self, point: Array) -> Array:
         """Return the largest number of comparisons of a system, plus the prior's precision."""
-        return self.played.max(axis=-1) + self.prior.precision
+        return np.maximum.reduce(self.played, axis=-1) + self.prior.precision
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
@@ -94,7 +94,8 @@ class PairCounts(ZeroSumScores):
         found = likelihood.derivatives(self.won, self.tied, *arguments)
         gradient = likelihood.slopes(point, found)
         if self.prior.given:
-            gradient[:, :size] += self.prior.gradient(point[:, :size])
+            scores = gradient[:, :size]
+            scores += self.prior.gradient(point[:, :size])
         if self.tie_precision and likelihood.start is not None:
             pull = self.tie_precision * (point[:, size] - self.tie_mean)
             gradient[:, size] -= np.where(likelihood.at_end(point[:, size]), 0.0, pull)
@@ -107,7 +108,8 @@ class PairCounts(ZeroSumScores):
         np.add(derivatives[1], derivatives[1].swapaxes(1, 2), out=scores)
         np.negative(scores, out=scores)
         diagonal = diagonals(matrix)
-        diagonal[:, :size] += self.prior.weight - np.add.reduce(scores, axis=-1)
+        own = diagonal[:, :size]
+        own += self.prior.weight - np.add.reduce(scores, axis=-1)
         if p > size:
             held = self.likelihood.at_end(point[:, size])
             cross = np.where(held[:, np.newaxis], 0.0, net(derivatives[3]))
@@ -126,7 +128,7 @@ class PairCounts(ZeroSumScores):
     def reach(self, point: Array, step: Array) -> Array:
         """Return how far a step moves the log-odds of two outcomes at most."""
         scores = step[:, : self.size]
-        reach = scores.max(axis=-1) - scores.min(axis=-1)
+        reach = np.maximum.reduce(scores, axis=-1) - np.minimum.reduce(scores, axis=-1)
         return reach if step.shape[-1] == self.size else reach + np.abs(step[:, -1])
 
     def exists(self, point: Array) -> NDArray[np.bool_]:
@@ -183,21 +185,22 @@ def fit_pairs(
     True
     """
     problem = pair_counts(likelihood, wins, ties, **priors)
-    totals, tables, pull = problem.points, problem.n_pairs, problem.prior.pull
-    if likelihood.points_suffice:
-        totals = totals + pull
-    else:
-        totals = totals + _IRRATIONAL[0] * pull
-        tables = tables + _IRRATIONAL[0] * problem.won + _IRRATIONAL[1] * problem.tied
+    weight = 1.0 if likelihood.points_suffice else _IRRATIONAL[0]
+
+    def tables() -> Array:
+        if likelihood.points_suffice:
+            return problem.n_pairs
+        return problem.n_pairs + weight * problem.won + _IRRATIONAL[1] * problem.tied
+
     return fit_scores(
         problem,
         _start_of(problem),
         np.shape(wins)[:-2],
-        totals=totals,
+        totals=problem.points + weight * problem.prior.pull,
         pairs=tables,
         exists=problem.exists,
         unpack=partial(name_parameters, size=problem.size, names=likelihood.names),
-        displace=partial(displace, positive=likelihood.positive),
+        displace=likelihood.displace,
     )
 
 
@@ -224,7 +227,7 @@ def _start_of(problem: PairCounts) -> Array:
             tied = problem.tied.sum(axis=-1)
             points, played = points + tied, played + 2.0 * tied
         scores = first_scores(points, played)
-        return scores * (likelihood.unit * _strength_of_log_odds(scores))
+        return scores * _strength_of_log_odds(scores, likelihood.unit)
     scores, ties = first_scores(points, played), 2.0 * problem.tied.sum(axis=-1)
     n_sides = played.sum(axis=-1)
     share = ties.sum(axis=-1) / np.where(n_sides > 0.0, n_sides, 1.0)
@@ -232,13 +235,14 @@ def _start_of(problem: PairCounts) -> Array:
     return np.concatenate([scores * factor[:, np.newaxis], tie], axis=1)
 
 
-def _strength_of_log_odds(log_odds: Array) -> Array:
-    """Return by what to multiply the log-odds of all comparisons for Bradley-Terry scores.
+def _strength_of_log_odds(log_odds: Array, unit: float) -> Array:
+    """Return by what to multiply the log-odds of all comparisons for scores in some unit.
 
     The odds of a system are those against the others, whose mean strength is further away than the
     mean of all. The share that grows with the spread is fitted to simulated data; together they
     save a step of Newton's method.
     """
     size = log_odds.shape[-1]
-    spread = np.vecdot(log_odds, log_odds)[:, np.newaxis] / size
-    return (1.0 - 1.0 / size) * (1.0 + spread / 60.0)
+    factor = unit * (1.0 - 1.0 / size)
+    spread = np.vecdot(log_odds, log_odds)[:, np.newaxis]
+    return factor + factor / (60.0 * size) * spread

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.log_odds import softplus
 from bayesrank.inference.fits.newton import step_length
-from bayesrank.options import AtLeastOne, checks_options
+from bayesrank.options import AtLeastOne
 
 Array = NDArray[np.float64]
 TiePolicy = Literal["ignore", "half"]
 # A tie parameter of each resample, or a fixed one.
-Tie = Array | np.float64
+Tie = Array | float
 
 # exp of a difference of two scores within this bound neither overflows nor underflows.
 _LARGEST_SCORE = 300.0
@@ -105,7 +105,7 @@ class PairLikelihood:
         scores = np.minimum(np.maximum(point[:, :size], -_LARGEST_SCORE), _LARGEST_SCORE)
         ahead = scores[:, :, np.newaxis] - scores[:, np.newaxis, :]
         if self.start is None:
-            return ahead, np.float64(self.log_tie or 0.0)
+            return ahead, self.log_tie or 0.0
         return ahead, point[:, -1:, np.newaxis]
 
     @property
@@ -138,6 +138,10 @@ class PairLikelihood:
         if self.log_tie is None:
             return {}
         return {"tie_strength": np.full(score.shape[:-1], np.exp(self.log_tie))}
+
+    def displace(self, free: Array, deviations: Array) -> Array:
+        """Move a point, which keeps a positive tie parameter positive."""
+        return displace(free, deviations, positive=self.positive)
 
     def slopes(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
         """Return the gradient, of shape (resample, p), from the derivatives of pairs."""
@@ -174,7 +178,6 @@ def net(slopes: Array) -> Array:
     return np.add.reduce(slopes - slopes.swapaxes(-1, -2), axis=-1)
 
 
-@checks_options
 def bradley_terry(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
     """Return the Bradley-Terry likelihood, P(i beats j) = sigma(theta_i - theta_j)."""
     return PairLikelihood(_logistic_value, _logistic_derivatives, ties=ties)
@@ -185,11 +188,10 @@ def _logistic_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
 
 
 def _logistic_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, Array]:
-    odds = np.exp(-ahead)
-    win = odds + 1.0
-    np.reciprocal(win, out=win)
-    odds *= win
-    slope = won * odds
+    win = np.exp(ahead)
+    loss = 1.0 / (1.0 + win)
+    win *= loss
+    slope = won * loss
     return slope, slope * win
 
 
@@ -239,7 +241,6 @@ def _davidson_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tu
     return slope, count + 0.25 * bend, tie_slope, -mixed, bend
 
 
-@checks_options
 def rao_kupper(*, tie_strength: AtLeastOne | None = None, **_: Any) -> PairLikelihood:
     r"""Return the Rao-Kupper likelihood, P(i beats j) = pi_i / (pi_i + kappa pi_j).
 
@@ -269,14 +270,16 @@ def _threshold_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
 
 
 def _threshold_derivatives(won: Array, tied: Array, ahead: Array, tie: Tie) -> tuple[Array, ...]:
-    behind = np.exp(np.minimum(tie, _LARGEST_THRESHOLD) - ahead)
+    fixed = isinstance(tie, float)
+    bounded = min(tie, _LARGEST_THRESHOLD) if fixed else np.minimum(tie, _LARGEST_THRESHOLD)
+    behind = np.exp(bounded - ahead)
     win = 1.0 / (1.0 + behind)
     behind *= win
     not_lost = won + tied
     not_lost += tied
     slope = not_lost * behind
     curvature = slope * win
-    if not tie.ndim:
+    if fixed:
         return slope, curvature
     inside = inner_threshold(tie)
     bend = np.sinh(np.minimum(inside, _LARGEST_THRESHOLD)) ** -2.0
@@ -297,7 +300,6 @@ def inner_threshold(tie: Tie) -> Array:
     return np.where((tie == 0.0) | np.isinf(tie), 1.0, tie)
 
 
-@checks_options
 def thurstone_mosteller(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
     """Return the Thurstone-Mosteller likelihood, P(i beats j) = Phi(theta_i - theta_j)."""
     return PairLikelihood(

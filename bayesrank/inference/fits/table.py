@@ -71,8 +71,6 @@ def davidson(
     data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)", **formula: Any
 ) -> Fit | None:
     """Fit Davidson's model with normal or flat priors."""
-    if not data.totals.any():
-        return None  # the factory says what is wrong
     return _fit_pairs(pairs.davidson(), data, prior, tie_prior, **formula)
 
 
@@ -85,9 +83,6 @@ def rao_kupper(
     **formula: Any,
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
-    threshold = as_prior(threshold_prior).quadratic()
-    if threshold is None or threshold[0] != 0.0 or not data.totals.any():
-        return None
     likelihood = pairs.rao_kupper(tie_strength=tie_strength)
     return _fit_pairs(likelihood, data, prior, threshold_prior, **formula)
 
@@ -102,14 +97,16 @@ def _fit_pairs(
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
     """Fit a likelihood of comparisons with normal or flat priors."""
+    if likelihood.ties == "outcome" and not data.totals.any():
+        return None  # the factory says what is wrong
+    scores, ties = prior.quadratic(), as_prior(tie_prior).quadratic()
+    if scores is None or ties is None or (likelihood.lowest_tie == 0.0 and ties[0] != 0.0):
+        return None
     if formula is not None:
         priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
         battles = with_covariates(data)
         design = battles.design(formula)
         return None if priors is None else fit_pair_rows(likelihood, battles, design, **priors)
-    scores, ties = prior.quadratic(), as_prior(tie_prior).quadratic()
-    if scores is None or ties is None:
-        return None
     return fit_pairs(
         likelihood,
         data.wins,

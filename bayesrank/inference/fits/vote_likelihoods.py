@@ -133,7 +133,7 @@ class TwoSided(VoteLikelihood):
         `signs` are those that its results change by when the sides change.
         """
         outcome, weight = self.votes.outcome[some], self.votes.weight[some]
-        tie = shared if len(shared) else np.float64(self.likelihood.log_tie or 0.0)
+        tie = shared if len(shared) else self.likelihood.log_tie or 0.0
         ahead, turned = np.clip(ahead, -_FAR, _FAR), np.where(outcome < 0, -1.0, 1.0)
         even, policy = outcome == 0, self.likelihood.ties
         won = weight * np.where(even, 0.5 * (policy == "half"), 1.0)

@@ -131,7 +131,7 @@ def fit_scores(
     *,
     totals: Array,
     exists: Callable[[Array], NDArray[np.bool_]],
-    pairs: Array | None = None,
+    pairs: Callable[[], Array] | None = None,
     rows: Array | None = None,
     unpack: Callable[[Array], dict[str, Array]] = lambda free: {"score": free},
     **others: Any,
@@ -175,15 +175,15 @@ def solve_zero_sum(
     the prior is `flat`, (resample, 1), something needs fixing. Steps are NaN where the matrix is
     singular.
     """
-    diagonal = diagonals(matrix)
-    if np.count_nonzero(diagonal > 0.0) < diagonal.size:
-        # A parameter without data has a zero row, which must not stop the whole batch.
-        diagonal += diagonal <= 0.0
     if flat is not None:
+        diagonal = diagonals(matrix)
+        # A parameter without data has a zero row, which must not stop the whole batch.
+        if diagonal.min() <= 0.0:
+            diagonal += diagonal <= 0.0
         # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
         # diagonal keeps parameters of little information from drowning in the others.
         weights = diagonal[:, :size] * flat
-        total = np.sqrt(np.add.reduce(weights, axis=-1, keepdims=True))
-        weights /= total + (total == 0.0)
-        matrix[:, :size, :size] += weights[:, :, None] * weights[:, None, :]
+        shares = weights / np.add.reduce(diagonal[:, :size], axis=-1, keepdims=True)
+        scores = matrix[:, :size, :size]
+        scores += weights[:, :, None] * shares[:, None, :]
     return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]
