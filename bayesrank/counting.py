@@ -1,7 +1,7 @@
 """Counts of outcomes by category, and of wins and ties between systems."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,26 @@ _COUNTED_AT_ONCE = 2**18
 
 # Doubles in a table of all pairs of systems by trial: 64 MB.
 _LARGEST_PAIR_TABLE = 2**23
+
+
+def distinct_columns(table: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first of each kind of equal columns, and the kind of every column.
+
+    Kinds are in the order in which their columns sort, by the first row first.
+
+    Examples
+    --------
+    >>> distinct_columns(np.array([[2.0, 1.0, 2.0], [0.0, 5.0, 0.0]]))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    rows = table[np.ptp(table, axis=1) > 0]
+    # Sorting is stable, and sorts by the last key first.
+    order = np.lexsort(rows[::-1]) if len(rows) else np.arange(table.shape[1])
+    ordered = rows[:, order]
+    begins = np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0))
+    kinds = np.empty(len(order), dtype=np.intp)
+    kinds[order] = np.cumsum(begins) - 1
+    return order[begins], kinds
 
 
 def count_categories(outcomes: NDArray[np.int8], n_categories: int) -> NDArray[np.int64]:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from bayesrank.counting import distinct_columns
+
 Array = NDArray[np.float64]
 Score = Literal["mean_slope", "norm"]
 
@@ -103,7 +105,11 @@ def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorRef
     >>> reference.loading.shape, reference.directions.shape
     ((3, 1), (3, 2))
     """
+    first, kinds = distinct_columns(np.concatenate([correct, trials]))
+    counts = np.bincount(kinds).astype(np.float64)
     ability, loading, intercept = _first_point(correct, trials, n_factors)
+    correct, trials = correct[:, first], trials[:, first]
+    loading, intercept = loading[first], intercept[first]
     base = np.zeros(n_factors + 1)
     base[1] = 1.0
     by_question = np.diag([_INTERCEPT_SD**-2, *np.ones(n_factors)])
@@ -116,9 +122,10 @@ def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorRef
         intercept = intercept + _STEP * (lines[:, 0] - intercept)
         loading = loading + _STEP * (lines[:, 1:] - loading)
         weight, work = _working(correct, trials, intercept + ability @ loading.T)
-        points = _weighted_fits(loading, weight, work - intercept, by_system, np.zeros(n_factors))
+        gaps, level = work - intercept, np.zeros(n_factors)
+        points = _weighted_fits(loading, counts * weight, gaps, by_system, level)
         ability = ability + _STEP * (points - ability)
-    return _normalised(ability, loading, weight)
+    return _normalised(ability, loading[kinds], weight[:, kinds])
 
 
 def _first_point(correct: Array, trials: Array, n_factors: int) -> tuple[Array, Array, Array]:

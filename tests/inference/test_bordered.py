@@ -57,7 +57,7 @@ def agree(fit_items, data, monkeypatch):
     scale = np.abs(covariance).max()
     np.testing.assert_allclose(blocks.steps(unit), covariance, atol=1e-9 * scale)
     deviations = blocks.gaussian().draw(20_000, np.random.default_rng(1))
-    np.testing.assert_allclose(deviations @ whole.geometry[1], 0.0, atol=1e-7)
+    np.testing.assert_allclose(deviations @ whole.geometry[1], 0.0, atol=1e-11)
     sd = np.sqrt(np.diag(covariance))
     expected = covariance / np.outer(sd, sd)
     found = deviations.T @ deviations / len(deviations) / np.outer(sd, sd)

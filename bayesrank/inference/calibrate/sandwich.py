@@ -347,7 +347,7 @@ def score_covariance(run: Run, fit: Fit) -> Array:
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
-    mode = Mode(fit.free, fit.steps, fit.unpack)
+    mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients)
     if fit.refit is not None and not fit.is_parabola:
         data = cast("Responses", run.data)
         found = over_units(run, partial(jackknife_by_refits, fit.refit, data))

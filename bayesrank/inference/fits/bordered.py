@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.fits.penalty import Array
 
+# Deviations that are worked on at a time: 1 MB, which stays in a cache.
+_AT_ONCE = 1 << 17
+
 _LEAST_SHARE = 1e-6
 # Parameters of the largest matrix that is written out in full: 32 MB, and seconds for its
 # eigenvectors.
@@ -304,22 +307,33 @@ class BlockGaussian:
         numpy.linalg.LinAlgError
             If a block of the longer side is not positive definite.
         """
-        kept = self._kept
+        kept, (n, k) = self._kept, self._blocks.shape[:2]
         root = np.linalg.cholesky(self._blocks)
-        columns = np.linalg.solve(root, self._columns)
-        across, extra = columns[..., :kept], columns[..., kept:]
+        columns = np.linalg.solve(root, self._columns).reshape(n * k, -1)
+        across, extra = columns[:, :kept], columns[:, kept:]
         x = rng.standard_normal((n_draws, kept)) @ _root(self._inverse[:kept, :kept])
         # What the extra rows do to the longer side, given the shorter one.
-        inner = np.tensordot(extra, extra, ((0, 1), (0, 1)))
-        through = np.linalg.pinv(inner - np.diag(self._corner), hermitian=True)
-        right = (self._beside - np.tensordot(extra, across, ((0, 1), (0, 1)))) @ x.T
-        whitened = rng.standard_normal((*extra.shape[:2], n_draws))
-        basis, triangle = np.linalg.qr(extra.reshape(-1, extra.shape[2]))
-        inside = basis.T @ whitened.reshape(len(basis), n_draws)
-        left = np.eye(len(triangle)) - triangle @ through @ triangle.T
-        whitened += (basis @ (_root(left) @ inside - inside)).reshape(whitened.shape)
-        whitened -= across @ x.T + extra @ (through @ right)
-        return self._join(np.linalg.solve(root.swapaxes(1, 2), whitened), x)
+        through = np.linalg.pinv(extra.T @ extra - np.diag(self._corner), hermitian=True)
+        right = (self._beside - extra.T @ across) @ x.T
+        whitened = rng.standard_normal((n * k, n_draws))
+        basis, triangle = np.linalg.qr(extra)
+        inside = basis.T @ whitened
+        left = np.eye(len(triangle)) - triangle @ through @ triangle.T  # between 0 and 1
+        columns = np.concatenate([columns, basis], axis=1)
+        moves = np.concatenate([x.T, through @ right, inside - _root(left, 1.0) @ inside])
+        points, back = np.empty((n_draws, kept + n * k)), np.linalg.inv(root.swapaxes(1, 2))
+        sides = points[:, :kept], points[:, kept:]
+        if not self._questions_first:
+            sides = points[:, n * k :], points[:, : n * k]
+        sides[0][:] = x.reshape(-1, *self._shape).swapaxes(1, 2).reshape(n_draws, kept)
+        by_block = sides[1].reshape(n_draws, k, n)
+        size = max(1, _AT_ONCE // (k * n_draws))
+        for rows in (slice(at, at + size) for at in range(0, n, size)):
+            cut = slice(rows.start * k, rows.stop * k)
+            part = whitened[cut] - columns[cut] @ moves
+            part = back[rows] @ part.reshape(-1, k, n_draws)
+            by_block[:, :, rows] = part.transpose(2, 1, 0)
+        return points
 
     def _join(self, first: Array, other: Array) -> Array:
         """Return points of the longer side, (block, coordinate, point), and of the other."""
@@ -327,10 +341,10 @@ class BlockGaussian:
         return joined(other, first) if self._questions_first else joined(first, other)
 
 
-def _root(covariance: Array) -> Array:
-    """Return the symmetric root of a matrix that may be singular."""
+def _root(covariance: Array, largest: float = 0.0) -> Array:
+    """Return the symmetric root of a matrix that may be singular, given what may be its largest."""
     values, vectors = np.linalg.eigh(covariance)
-    values = np.where(values > _FLAT * values[-1], values, 0.0)
+    values = np.where(values > _FLAT * np.maximum(values[-1:], largest), values, 0.0)
     return (vectors * np.sqrt(values)) @ vectors.T
 
 

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.counting import distinct_columns
 from bayesrank.inference.fits.newton import ERROR_TOLERANCE
 
 Array = NDArray[np.float64]
@@ -193,7 +194,7 @@ def _refine(right: Array, trials: Array) -> tuple[Classes, Classes]:
 def _refined(own: Classes, cells: Classes, others: Classes) -> Classes:
     """Divide classes by what is found how often in cells with which others."""
     rows = np.sort(cells * (others.max() + 1) + others, axis=1)
-    return np.unique(np.column_stack([own, rows]), axis=0, return_inverse=True)[1].ravel()
+    return distinct_columns(np.column_stack([own, rows]).T)[1]
 
 
 def _shuffled(members: Classes, n_draws: int, rng: np.random.Generator) -> Classes:

@@ -87,6 +87,9 @@ class Fit:
     rows : callable, optional
         Returns the log-likelihood of single battles without priors, in the free coordinates, where
         it is not that of the pairs.
+    gradients : callable, optional
+        Returns how the scores rise with the free coordinates at the optimum, of shape (system, p),
+        where differences along so many coordinates would take long.
     gaussian : callable, optional
         Returns what draws and steps without the whole information, where there are so many
         coordinates that it would not fit; called at each use.
@@ -107,6 +110,7 @@ class Fit:
     refit: Callable[[Array, Array], Array] | None = None
     is_parabola: bool = True
     rows: Callable[[], Any] | None = None
+    gradients: Callable[[], Array] | None = None
     gaussian: Callable[[], "_Along"] | None = None
 
     @classmethod

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.counting import distinct_columns
 from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
-from bayesrank.inference.fits.newton import CACHE_CELLS
+from bayesrank.inference.fits.newton import CACHE_CELLS, Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.priors import LEVEL_SD, POOLED_DF
@@ -200,23 +201,26 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     """
     problem, data = pooled_items(correct, trials, **priors)
     n_systems, _, _, kinds = problem.likelihood.shape
-    reduced, place = problem, _ALL
     rows, guessing = data.trials, None
     if isinstance(problem.likelihood, Lines):
         # Only where questions differ in more than difficulty does it matter which were right.
         rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
-    else:
-        reduced, place = merged_questions(problem)
-    u, v = problem.split(_first_point(problem, data))
-    merged = np.empty((len(u), *reduced.likelihood.shape[2:]))
-    merged[:, place] = v
-    optimum = reduced.maximise(joined(u, merged))
+    reduced, place = merged_questions(problem)
+    start = merged_point(problem, reduced, place, _first_point(problem, data))
+    optimum = reduced.maximise(start)
     u, v = reduced.split(optimum.point)
     totals = data.by_system + problem.systems.precision[0, 0] * np.asarray(problem.systems.mean).T
     u = settle_ties(u[..., 0], totals, rows=rows)[..., np.newaxis]
     optimum = replace(optimum, point=joined(u, v[:, place]))
     unpack = partial(_unpack, n_systems, kinds, guessing)
-    return Fit.at(problem, optimum, data.lead, unpack, blocks=problem.blocks)
+    return Fit.at(
+        problem,
+        optimum,
+        data.lead,
+        unpack,
+        blocks=problem.blocks,
+        gradients=lambda: np.eye(n_systems, optimum.point.shape[1]),
+    )
 
 
 def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
@@ -251,20 +255,80 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
     return named
 
 
-def merged_questions(
-    problem: TwoSided[Rasch],
-) -> tuple[TwoSided[Rasch], NDArray[np.intp] | slice]:
-    """Merge the questions of one complete table that have the same number right.
+def merged_questions[Problem: TwoSided[Any]](
+    problem: Problem,
+) -> tuple[Problem, NDArray[np.intp] | slice]:
+    """Merge the questions of one table that are answered alike.
 
-    Their difficulties are equal, since a prior treats them alike. Returns the problem of the merged
-    questions, without those that are left out, and where each question is among them, of shape
-    (question,), any for those that are left out; or the same problem and a slice of all where few
-    are alike, answers are missing, or there are several resamples.
+    Their parameters are equal, since a prior treats them alike. Returns the problem of the merged
+    questions and where each question is among them, of shape (question,); or the same problem and a
+    slice of all where few are alike, or there are several resamples.
+    """
+    answers = problem.likelihood
+    if problem.size != 1:
+        return problem, _ALL
+    if isinstance(answers, Rasch):
+        return _with_same_totals(problem)
+    if 2 * problem.cells <= CACHE_CELLS:  # several go at a time, see `newton`
+        return problem, _ALL
+    first, place = distinct_columns(np.concatenate([answers.right[0], answers.trials[0]]))
+    if 2 * len(first) > len(place):
+        return problem, _ALL
+    counts = np.bincount(place).astype(np.float64)
+    right, trials = (counts * table[..., first] for table in (answers.right, answers.trials))
+    mean = np.asarray(problem.questions.mean)
+    questions = replace(
+        problem.questions, mean=mean[first] if mean.ndim > 1 else mean, counts=counts
+    )
+    likelihood = replace(answers, right=right, trials=trials)
+    return _merged(problem, likelihood, counts, place, questions=questions), place
+
+
+def _merged[Problem: TwoSided[Any]](
+    problem: Problem, likelihood: Any, counts: Array, place: NDArray[np.intp], **others: Any
+) -> Problem:
+    """Return a problem of merged questions, with what is held of their sums."""
+    rows = np.moveaxis(problem.hold_v[0], 1, 0)
+    held = np.zeros((len(counts), *rows.shape[1:]))
+    np.add.at(held, place, rows)
+    hold_v = np.moveaxis(held, 0, 1)
+    if len(hold_v) > 1:  # orthogonal again
+        hold_v = np.linalg.qr(hold_v.reshape(len(hold_v), -1).T)[0].T.reshape(hold_v.shape)
+    pooled = problem.pooled and replace(problem.pooled, counts=counts)
+    return replace(
+        problem, likelihood=likelihood, hold_v=hold_v[np.newaxis], pooled=pooled, **others
+    )
+
+
+def merged_point(
+    problem: TwoSided[Any], reduced: TwoSided[Any], place: NDArray[np.intp] | slice, point: Array
+) -> Array:
+    """Return points of the questions one by one as points of :func:`merged_questions`."""
+    u, v = problem.split(point)
+    merged = np.empty((len(u), *reduced.likelihood.shape[2:]))
+    merged[:, place] = v
+    return joined(u, merged)
+
+
+def spread_point(
+    reduced: TwoSided[Any], place: NDArray[np.intp] | slice, optimum: Optimum
+) -> Optimum:
+    """Return an optimum of merged questions as one of the questions one by one."""
+    u, v = reduced.split(optimum.point)
+    return replace(optimum, point=joined(u, v[:, place]))
+
+
+def _with_same_totals[Problem: TwoSided[Rasch]](
+    problem: Problem,
+) -> tuple[Problem, NDArray[np.intp] | slice]:
+    """Merge the questions of a complete table that have the same number right.
+
+    Those that are left out are left out; their place is any.
     """
     answers, n_questions = problem.likelihood, problem.likelihood.asked.size
     # Merging a small table takes longer than it saves, unless many are alike.
     small = problem.cells <= CACHE_CELLS
-    if problem.size != 1 or (small and answers.by_question.max() >= n_questions):
+    if small and answers.by_question.max() >= n_questions:
         return problem, _ALL
     kept = np.flatnonzero(answers.asked[0])
     complete = (answers.trials[..., kept] == answers.trials.max()).all()
@@ -279,10 +343,7 @@ def merged_questions(
     place[kept] = found
     trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
     merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
-    held = [np.bincount(found, row) for row in problem.hold_v[0, :, kept, 0].T]
-    hold_v = np.reshape(held, (1, -1, n_distinct, 1))
-    pooled = problem.pooled and replace(problem.pooled, counts=counts)
-    return replace(problem, likelihood=merged, hold_v=hold_v, pooled=pooled), place
+    return _merged(problem, merged, counts.astype(np.float64), place), place
 
 
 def shrunk_log_odds(successes: Array, trials: Array) -> Array:

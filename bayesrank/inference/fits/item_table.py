@@ -21,6 +21,7 @@ from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, walk
 from bayesrank.models.factor_reference import Score
@@ -56,7 +57,11 @@ def rasch(
         level=float(np.mean(mean)),
         level_sd=(precision * data.shape[0]) ** -0.5,
     )
-    return _with_free_variables(fit, _uncentred)
+    fit = _with_free_variables(fit, _uncentred)
+    n_systems, n_questions = data.shape[:2]
+    level = np.arange(n_systems + n_questions) >= n_systems
+    eye = np.eye(n_systems, len(level))
+    return replace(fit, gradients=lambda: eye + level / n_questions)
 
 
 def irt_2pl(
@@ -365,7 +370,12 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
     """Fit the counts of the data, and any others in the same way."""
 
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
-        return fit_counts(right, trials, max_iterations=_REFIT_ITERATIONS).score
+        # As many at a time as are climbed at a time, for alone they merge like questions.
+        size = max(1, CACHE_CELLS // right[0].size)
+        starts = range(0, len(right), size)
+        parts = ((right[at : at + size], trials[at : at + size]) for at in starts)
+        fits = (fit_counts(*part, max_iterations=_REFIT_ITERATIONS) for part in parts)
+        return np.concatenate([fit.score for fit in fits])
 
     return replace(fit_counts(*data.binary_counts), refit=refit, is_parabola=False)
 

@@ -23,7 +23,12 @@ from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Factors
-from bayesrank.inference.fits.item_models import Named
+from bayesrank.inference.fits.item_models import (
+    Named,
+    merged_point,
+    merged_questions,
+    spread_point,
+)
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.two_sided import TwoSided
@@ -107,7 +112,9 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
         loading = reference.loading + reference.across(beside).swapaxes(-1, -2)
         return _named(ability, loading, free[..., -n_questions:], beside, reference, score)
 
-    optimum = problem.maximise(_first_point(cells, reference))
+    reduced, place = merged_questions(problem)
+    start = merged_point(problem, reduced, place, _first_point(cells, reference))
+    optimum = spread_point(reduced, place, reduced.maximise(start))
     # Sums leave rounding errors where all abilities are zero, which are no factors.
     ability = optimum.point[:, :n_abilities]
     ability[np.abs(ability) < _NO_ABILITY] = 0.0
@@ -124,9 +131,24 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
         origin=origin,
         blocks=problem.blocks,
     )
+    if score == "mean_slope":
+        by_score = _gradients(*problem.split(optimum.point))
+        fit = replace(fit, gradients=lambda: turned(reference.along, by_score))
     totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
     rows = np.concatenate([cells.right, cells.trials], axis=2)
     return replace(fit, score=settle_ties(fit.score[np.newaxis], totals, rows=rows)[0])
+
+
+def _gradients(u: Array, v: Array) -> Array:
+    """Return how the products of abilities and mean loadings rise with a point, (system, p)."""
+    _, n_systems, n_factors = u.shape
+    n_questions = v.shape[1]
+    of_abilities = np.zeros((n_systems, n_systems, n_factors))
+    each = np.arange(n_systems)
+    of_abilities[each, each] = v[0, :, :-1].mean(axis=0)
+    of_questions = np.zeros((n_systems, n_questions, n_factors + 1))
+    of_questions[..., :-1] = u[0, :, np.newaxis] / n_questions
+    return joined(of_abilities, of_questions)
 
 
 def _first_point(cells: Factors, reference: FactorReference) -> Array:

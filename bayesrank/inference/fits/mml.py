@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.counting import distinct_columns
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior
 from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.exact_ties import interchangeable
@@ -138,8 +139,8 @@ class _Data:
         kept = some_right & some_wrong
         limit = np.where(some_right, -np.inf, np.where(some_wrong, np.inf, np.nan))
         columns = np.concatenate([right, total]) * kept
-        distinct, alike = np.unique(columns, axis=1, return_inverse=True)
-        right, total = np.split(distinct, 2)
+        first, alike = distinct_columns(columns)
+        right, total = np.split(columns[:, first], 2)
         problem = MarginalItems(right, total, np.bincount(alike, kept), **items)
         return cls(problem, alike, np.where(kept, 0.0, limit), ability_mean)
 

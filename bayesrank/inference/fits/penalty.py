@@ -17,21 +17,32 @@ Array = NDArray[np.float64]
 class Quadratic:
     """A normal prior on the coordinates of one side, the same for all its rows.
 
-    The precision, of shape (k, k), may be singular; the mean broadcasts to (row, k).
+    The precision, of shape (k, k), may be singular; the mean broadcasts to (row, k). `counts`, of
+    shape (row,), say how many like rows each stands for.
     """
 
     precision: Array
     mean: Array | float = 0.0
+    counts: Array | None = None
 
     @cached_property
     def flat(self) -> bool:
         """Whether there is no prior."""
         return not self.precision.any()
 
+    @property
+    def by_row(self) -> Array:
+        """The precision of each row, of shape (k, k) or (row, k, k)."""
+        if self.counts is None:
+            return self.precision
+        return self.counts[:, np.newaxis, np.newaxis] * self.precision
+
     def at(self, x: Array) -> tuple[Array, Array]:
         """Return the log-density up to a constant, (resample,), and its gradient, like `x`."""
         gap, size = self.mean - x, len(x)
         gradient = gap @ self.precision
+        if self.counts is not None:
+            gradient *= self.counts[:, np.newaxis]
         return -0.5 * np.vecdot(gap.reshape(size, -1), gradient.reshape(size, -1)), gradient
 
 

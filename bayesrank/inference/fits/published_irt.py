@@ -24,7 +24,15 @@ from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines
-from bayesrank.inference.fits.item_models import ItemCounts, item_counts, known, limited
+from bayesrank.inference.fits.item_models import (
+    ItemCounts,
+    item_counts,
+    known,
+    limited,
+    merged_point,
+    merged_questions,
+    spread_point,
+)
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array, PooledSlopes, Quadratic, checked_precision
@@ -65,6 +73,12 @@ class PublishedItems(TwoSided[Lines]):
     def kept(self) -> NDArray[np.bool_]:
         """Questions with answers, of shape (resample, question)."""
         return self.likelihood.trials.any(axis=1)
+
+    @cached_property
+    def counts(self) -> Array:
+        """How many questions with answers each stands for, of shape (resample, question)."""
+        counts = self.questions.counts
+        return self.kept.astype(np.float64) if counts is None else self.kept * counts
 
     @property
     def has_prior(self) -> bool:
@@ -135,8 +149,8 @@ class PublishedItems(TwoSided[Lines]):
         """
         ability, offset, log_slope = self.parts(point)
         mean, precision = np.asarray(self.systems.mean)[:, 0], self.systems.precision[0, 0]
-        rho, count = self.questions.precision[1, 1], self.kept.sum(axis=-1)
-        drift, shift = (log_slope * self.kept).sum(axis=-1), np.zeros(len(point))
+        rho, count = self.questions.precision[1, 1], self.counts.sum(axis=-1)
+        drift, shift = (log_slope * self.counts).sum(axis=-1), np.zeros(len(point))
         for _ in range(_SCALE_STEPS if self.has_prior else 1):
             scaled = ability * np.exp(shift)[:, None]
             down = precision * (scaled * (scaled - mean)).sum(axis=-1)
@@ -156,9 +170,9 @@ class PublishedItems(TwoSided[Lines]):
 
     def _shares(self, point: Array) -> Array:
         """Return the weight of each question in the mean difficulty."""
-        counted = self.kept
+        counted = self.counts
         if self.has_floor:
-            counted = counted & ~self._at_infinity(point)[1]
+            counted = counted * ~self._at_infinity(point)[1]
         return counted / np.maximum(counted.sum(axis=-1, keepdims=True), 1.0)
 
     def _at_infinity(self, point: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -337,7 +351,9 @@ def fit_published_items(
     exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
     if not np.any(exists):  # nothing settles on the way to infinity
         max_iterations = min(max_iterations, MAX_ITERATIONS)
-    optimum = _highest(problem, data, max_iterations)
+    reduced, place = merged_questions(problem)
+    start = merged_point(problem, reduced, place, _first_point(problem, data))
+    optimum = spread_point(reduced, place, _highest(reduced, data, start, max_iterations))
     optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
     unpack = partial(_unpack, shape, guessing, limit=data.limit)
@@ -356,17 +372,20 @@ def fit_published_items(
         parameters=named,
         blocks=problem.blocks,
         displace=partial(_displace, held),
+        gradients=lambda: np.eye(shape[0], point.shape[1]),
         exchange=alike.exchange,
     )
 
 
-def _highest(problem: PublishedItems, data: ItemCounts, max_iterations: int) -> Optimum:
+def _highest(
+    problem: PublishedItems, data: ItemCounts, start: Array, max_iterations: int
+) -> Optimum:
     """Return the highest of the maxima above several starting points.
 
     Above the Rasch model's there are others where its abilities say less of the answers than a
     second dimension does: then abilities are also begun at either end of such dimensions.
     """
-    start, n_systems = _first_point(problem, data), data.right.shape[1]
+    n_systems = data.right.shape[1]
     optimum = maximise_past_saddles(problem, start, max_iterations=max_iterations)
     others = list(_other_abilities(data))
     if not others:

@@ -285,7 +285,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
                 continue
             value, slope = prior.at(x)
             gradient += slope
-            blocks += prior.precision
+            blocks += prior.by_row
             if found.value is not None:
                 found.value += value
         if self.pooled is not None:
