@@ -127,6 +127,9 @@ def standardize(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
 
     names = [str(column).strip().lower() for column in frame.columns]
     frame = frame.set_axis(names, axis="columns").reset_index(drop=True)
+    twice = next((name for name in names if name in KNOWN and names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"battles must have one column {twice}; got several in {source}")
     read = _layout(set(names))
     if read is None:
         raise DataError(

@@ -439,8 +439,11 @@ def _some(labels: Labels | None, rows: NDArray[np.intp]) -> Labels | None:
 
 def _column(values: ArrayLike, name: str, n_battles: int) -> NDArray[np.float64]:
     column = numeric(values, name)
-    if column.shape != (n_battles,) or not np.isfinite(column).all():
-        raise DataError(f"{name} must be one finite number per battle; got {column.shape} numbers")
+    if column.shape != (n_battles,):
+        raise DataError(f"{name} must be one finite number per battle; got {column.shape}")
+    if not np.isfinite(column).all():
+        wrong = column[~np.isfinite(column)][0]
+        raise DataError(f"{name} must be one finite number per battle; got {wrong}")
     return column
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 
+from bayesrank.battle_tables import is_battle_table
 from bayesrank.battles import Battles
 from bayesrank.catalog import METHODS, default_method, find_method
 from bayesrank.errors import DataError
@@ -84,7 +85,7 @@ def rank(
     data : Responses, Battles, Comparisons, Ballots, xarray.DataArray or array_like
         Outcomes of shape (system, question, trial), or what :class:`Responses` can be built from;
         or votes between two systems, or counts of their wins and ties; or rankings of some of the
-        systems each.
+        systems each. A pandas.DataFrame is a table of outcomes, or of battles.
     method : str or Method, optional
         A published configuration of `PRESETS`, or else a method of `METHODS`; or a
         :class:`~bayesrank.method.Method` of your own. By default ``standardized_accuracy``, the
@@ -410,7 +411,8 @@ def _as_data(data: Any) -> Data:
     if hasattr(data, "dims") and hasattr(data, "coords"):
         return Responses.from_dataarray(data)
     if hasattr(data, "columns") and hasattr(data, "iloc"):
-        return Responses.from_long(data)
+        names = {str(column).strip().lower() for column in data.columns}
+        return Battles.from_frame(data) if is_battle_table(names) else Responses.from_long(data)
     return Responses(data)
 
 

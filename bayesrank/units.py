@@ -64,6 +64,8 @@ def _kinds(unit: UnitLike | None) -> tuple[str, ...]:
     if unit is None:
         return ()
     names = unit.split(",") if isinstance(unit, str) else unit
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"unit must be text, or a sequence of it; got {unit!r}")
     return tuple(sorted({name.strip() for name in names}))
 
 

@@ -65,6 +65,7 @@ def ranked(data, method, **keywords) -> xr.Dataset:
             r"bradley_terry must be among: .* 'tune'",
         ),
         ("bradley_terry", {"ties": "some"}, "got 'some'"),
+        ("avg", {"unit": 3}, "unit must be text, or a sequence of it; got 3"),
         ("pass_at_k", {}, r"k must be given for pass_at_k; got none"),
         ("pass_at_k", {"k": 4}, "k must be"),
         ("avg", {"prior": 1.0}, "prior must be None for avg with backend 'bootstrap'; got 1.0"),

@@ -56,6 +56,8 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
     from arviz_stats.loo import compare as compare_elpd  # slow to import
     from arviz_stats.loo import loo
 
+    if not isinstance(results, Mapping):
+        raise ValueError(f"results must be a mapping of names; got {type(results).__name__}")
     if len(results) < 2:
         raise ValueError(f"results must be two or more; got {len(results)}")
     if unit not in ("cell", "question"):

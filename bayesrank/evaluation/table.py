@@ -23,6 +23,7 @@ from bayesrank.results.evidence import mean_grade
 from bayesrank.results.stored import result_draws
 from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1, power_of_two
+from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -194,6 +195,11 @@ def as_responses(data: Any) -> Responses:
         responses = data
     elif hasattr(data, "dims") and hasattr(data, "coords"):
         responses = Responses.from_dataarray(data)
+    elif isinstance(data, Comparisons | Ballots):
+        raise DataError(
+            f"data must be responses; got {type(data).__name__.lower()}: evaluate battles by "
+            "bayesrank.evaluation.battles.evaluate_battles"
+        )
     else:
         outcomes = np.asarray(data)
         responses = Responses(outcomes[np.newaxis] if outcomes.ndim == 2 else outcomes)

@@ -137,6 +137,8 @@ def report(
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must be in an existing folder; got {str(path)!r}")
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be that of a file; got the folder {str(path)!r}")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".bayesrank-") as folder:
         draft = Path(folder) / target.name
         draft.write_text(text, encoding="utf-8")

@@ -67,12 +67,10 @@ def rescale(
     factor = ELO_PER_LOGIT if scale == "elo" else 1.0
     shift = _ELO_MEAN - factor * float(ranking["score"].mean()) if scale == "elo" else 0.0
     if anchor is not None:
-        name, value = anchor
+        name, value = _anchor(anchor)
         names = ranking["system"].values.astype(str).tolist()
         if name not in names:
             raise ValueError(f"anchor must be one of the systems; got {name!r}")
-        if not math.isfinite(value):
-            raise ValueError(f"anchor must have a finite score; got {value!r}")
         shift = value - factor * float(ranking["score"].values[names.index(name)])
     moved = {name: factor * ranking[name] + shift for name in _SCORES if name in ranking}
     scaled = result.copy()
@@ -83,6 +81,18 @@ def rescale(
         scaled[group] = xr.DataTree(known.assign(scores))
     scaled.attrs["score_scale"] = scale or "anchored"
     return scaled
+
+
+def _anchor(anchor: tuple[str, float]) -> tuple[str, float]:
+    """Return a system and its score, or raise ValueError."""
+    try:
+        name, value = anchor
+        score = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"anchor must be a system and its score; got {anchor!r}") from None
+    if not math.isfinite(score):
+        raise ValueError(f"anchor must have a finite score; got {value!r}")
+    return name, score
 
 
 def mark_preliminary(result: xr.DataTree, min_votes: int) -> xr.DataTree:

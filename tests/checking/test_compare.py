@@ -46,6 +46,11 @@ def test_names_may_hold_the_bar_of_labels():
     assert elpd[0] == pytest.approx(elpd[1], rel=0.02)
 
 
+def test_results_need_names():
+    with pytest.raises(ValueError, match="results must be a mapping of names; got list"):
+        compare([rank([[1, 0]], "avg", draws=0)] * 2)
+
+
 def test_one_observation_is_too_few():
     result = rank(Comparisons([[0, 3], [1, 0]]), "bradley_terry", **OPTIONS)
     with pytest.raises(ValueError, match="two observations or more; got one"):

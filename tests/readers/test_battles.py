@@ -351,6 +351,17 @@ def test_days_and_months_in_two_orders_are_refused():
         Battles.from_frame(frame)
 
 
+def test_a_frame_of_battles_is_ranked_as_battles():
+    frame = pd.DataFrame({"model_a": ["a", "a"], "model_b": ["b", "c"], "winner": ["a", "tie"]})
+    np.testing.assert_array_equal(point_estimate(frame), point_estimate(Battles.from_frame(frame)))
+
+
+def test_columns_of_one_name_are_refused():
+    frame = pd.DataFrame([["a", "b", "a", "b"]], columns=["model_a", "model_b", "Winner", "winner"])
+    with pytest.raises(DataError, match="battles must have one column winner; got several"):
+        Battles.from_frame(frame)
+
+
 def test_systems_that_look_alike_are_said(tmp_path, caplog):
     path = tmp_path / "battles.csv"
     path.write_text("model_a,model_b,winner\ngpt,GPT,tie\n")

@@ -48,6 +48,8 @@ def test_an_anchor_has_its_score_and_keeps_its_interval(result):
         ("logit", None, "scale must be 'elo' or None; got 'logit'"),
         ("elo", ("z", 1000), "anchor must be one of the systems; got 'z'"),
         ("elo", ("a", np.inf), "anchor must have a finite score"),
+        ("elo", ("a", "x"), "anchor must be a system and its score"),
+        ("elo", "a=1000", "anchor must be a system and its score"),
     ],
 )
 def test_other_scales_and_anchors_are_refused(result, scale, anchor, message):
