@@ -8,11 +8,13 @@ effects that the votes leave open (Fisher's identity), by Gauss-Hermite quadratu
 modes [1]_. The joint density by itself would have scores too far apart, the more so the fewer votes
 a judge has [2]_. The scales are those at which
 
-.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (u_g^2 + v_g)}{\nu + n}
+.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (E[u_g^2] + v_g)}{\nu + n}
 
-with the effects :math:`u_g` of n judges at the maximum of the joint density and their variances
-:math:`v_g` by its curvature. The curvature in the other parameters is that of the joint density
-with the effects of judges eliminated.
+with the squares of the effects :math:`u_g` of n judges by the same quadrature, and what the
+uncertainty of the other parameters adds to their variance, :math:`v_g`. The curvature in the other
+parameters is that of the joint density with the effects of judges eliminated, but along the common
+factor of what judges scale, where it is that of the marginal density. Draws have scales as
+uncertain as votes and prior leave them.
 
 References
 ----------
@@ -28,14 +30,14 @@ References
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit, anchored
+from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_counts import name_parameters
 from bayesrank.inference.fits.pair_rows import (
@@ -101,11 +103,10 @@ class Joint:
             return None
         return np.append(found, (effects - self.solved @ found).T)
 
-    def variances(self) -> Array:
-        """Return the variances of the effects of judges, of shape (2, judge)."""
-        inner = np.linalg.inv(self.blocks)
+    def spread(self) -> Array:
+        """Return what the other parameters add to the variances of the effects, (2, judge)."""
         spread = self.solved @ np.linalg.inv(anchored(self.schur, self.held))
-        return np.einsum("nkk->kn", inner) + np.einsum("nkp,nkp->kn", spread, self.solved)
+        return np.einsum("nkp,nkp->kn", spread, self.solved)
 
     def drawn(self, moves: Array) -> Array:
         """Draw deviations of effects of judges given those of the others, (draw, 2, judge)."""
@@ -143,6 +144,8 @@ class RatedRows(PairRows):
         What is added to the gradient, so that it is that of the marginal density at the maximum.
     nodes : Nodes, optional
         Effects of judges to average over.
+    secant : numpy.ndarray of shape (p, p)
+        What is added to the information without the judges.
     """
 
     judge: NDArray[np.integer[Any]] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
@@ -150,6 +153,7 @@ class RatedRows(PairRows):
     effect_precision: Array = field(default_factory=lambda: np.ones(2))
     tilt: Array | float = 0.0
     nodes: Nodes | None = None
+    secant: Array | float = 0.0
 
     def of_judges(self, point: Array) -> Array:
         """Return the effects of judges at a point of shape (p,) or longer."""
@@ -181,7 +185,7 @@ class RatedRows(PairRows):
         """Return the gradient, and a function for the negative Hessian without the judges."""
         joint = self.joint(point[0])
         gradient = np.append(joint.gradient, joint.own)[np.newaxis, : point.shape[1]]
-        return gradient, lambda: joint.schur[np.newaxis]
+        return gradient, lambda: (joint.schur + self.secant)[np.newaxis]
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step of all, halved until the density rises, of shape (1, p).
@@ -313,7 +317,7 @@ def fit_rated_rows(
     )
     start = np.append(start_of_votes(rows, data), problem.effects)
     try:
-        problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale))
+        problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale), scale)
     except np.linalg.LinAlgError as error:
         if rows.prior.precision.all():
             raise
@@ -330,23 +334,29 @@ def fit_rated_rows(
         point=optimum.point[0],
         effects=problem.effects,
     )
-    beyond = _mean_beyond_mode(problem, optimum.point[0], rows.size + design.shape[1])
+    along = np.where(np.arange(p) < rows.size + design.shape[1], optimum.point[0], 0.0)
+    beyond = _mean_beyond_mode(problem, optimum.point[0], along)
+    by_scale = np.zeros((2, p))
+    if problem.nodes is not None:
+        problem = replace(problem, secant=_secant(problem, optimum.point[0], along))
+        by_scale = _Scales.of(problem, optimum.point[0], scale).moves()
 
     def moved(free: Array, deviations: Array) -> Array:
-        return displace(free, deviations + beyond, positive=rows.likelihood.positive)
+        normals = np.random.default_rng(p).standard_normal((*deviations.shape[:-1], 2))
+        deviations = deviations + beyond + normals @ by_scale
+        return displace(free, deviations, positive=rows.likelihood.positive)
 
     return problem.fit_at(optimum, unpack=unpack, displace=moved, rows=problem.without_priors)
 
 
-def _mean_beyond_mode(problem: RatedRows, point: Array, n_scaled: int) -> Array:
+def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
     r"""Return how far draws are centred beyond the maximum, along the scale of what judges scale.
 
-    Log reliabilities know the first `n_scaled` coordinates, scores and coefficients, up to a common
-    factor, in which they are uncertain together. Their mean is beyond their mode by
+    Log reliabilities know scores and coefficients, which `along` holds, up to a common factor, in
+    which they are uncertain together. Their mean is beyond their mode by
     :math:`-\frac{1}{2} \sigma^2 \frac{d}{ds} \log |H|` along it [3]_, with the curvature H.
     """
     joint = problem.joint(point)
-    along = np.where(np.arange(len(point)) < n_scaled, point, 0.0)
     precision = along @ joint.schur @ along
     if precision <= 0.0:
         return np.zeros(len(point))
@@ -362,6 +372,71 @@ def _mean_beyond_mode(problem: RatedRows, point: Array, n_scaled: int) -> Array:
     return -0.25 / _STEP * (sizes[0] - sizes[1]) / precision * along
 
 
+def _secant(problem: RatedRows, point: Array, along: Array) -> Array:
+    """Return the update of rank one by which the curvature along a direction is the marginal one.
+
+    Judges who may be more reliable than thought bend the marginal density less than their
+    elimination says, along the factor that all of them share.
+    """
+    joint = problem.joint(point)
+
+    def slope(sign: float) -> Array:
+        there = point + sign * _STEP * along
+        return problem.averaged(there, joint).joint(there).gradient
+
+    missed = (slope(-1.0) - slope(1.0)) / (2.0 * _STEP) - joint.schur @ along
+    size = missed @ along
+    reach = missed @ constrained_steps(joint.schur, joint.held, missed[np.newaxis])[0]
+    if size == 0.0 or reach / size <= -1.0:
+        return np.zeros_like(joint.schur)
+    return np.outer(missed, missed) / size
+
+
+class _Scales(NamedTuple):
+    r"""How the marginal density varies with the logarithms of the scales of judges.
+
+    By Fisher's identity it rises by :math:`\sum_g E[u_g^2] / \tau^2 - n`, and so do its
+    derivatives, by covariances with the squares of effects over what the votes leave open.
+
+    Attributes
+    ----------
+    slope : numpy.ndarray of shape (2,)
+        Its first derivatives, with the prior.
+    information : numpy.ndarray of shape (2, 2)
+        Minus the second ones, where the other parameters follow.
+    follow : numpy.ndarray of shape (2, p)
+        How the maximum in the other parameters follows.
+    """
+
+    slope: Array
+    information: Array
+    follow: Array
+
+    @classmethod
+    def of(cls, problem: RatedRows, point: Array, scale: float) -> "_Scales":
+        """Expand the marginal density, whose nodes the problem has, at its maximum."""
+        joint, nodes = problem.joint(point), cast("Nodes", problem.nodes)
+        precision = problem.effect_precision[:, np.newaxis]
+        squares = precision * nodes.effects**2  # of shape (node, 2, judge)
+        mean = np.einsum("nkg,ng->kg", squares, nodes.weight)
+        leaning = nodes.weight[:, np.newaxis] * (squares - mean)
+        rises = [
+            replace(problem, nodes=Nodes(nodes.effects, weight)).averaged_gradient(point)
+            for weight in leaning.swapaxes(0, 1)
+        ]
+        known = joint.schur + problem.secant
+        follow = constrained_steps(known, joint.held, np.array(rises))
+        prior = DF * scale**2 * precision[:, 0]
+        total = (mean + precision * joint.spread()).sum(axis=1) + prior
+        information = np.diag(2.0 * total) - follow @ np.array(rises).T
+        information -= np.einsum("nkg,nlg->kl", leaning, squares)
+        return cls(total - mean.shape[1] - DF, information, follow)
+
+    def moves(self) -> Array:
+        """Return how the maximum moves with independent standard normals, of shape (2, p)."""
+        return np.linalg.cholesky(np.linalg.inv(self.information)).T @ self.follow
+
+
 def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedRows, Optimum]:
     """Maximise with the scales of the judges where they belong: a fixed point, accelerated."""
     n, n_steps = problem.effects.shape[1], 0
@@ -374,8 +449,9 @@ def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedR
         optimum = replace(optimum, iterations=np.array([n_steps]))
         if not optimum.converged[0]:
             return problem, optimum
-        effects, variances = problem.of_judges(point[0]), problem.joint(point[0]).variances()
-        squares = (effects**2 + variances).sum(axis=1)
+        effects, joint = problem.of_judges(point[0]), problem.joint(point[0])
+        inner = np.einsum("nkk->kn", np.linalg.inv(joint.blocks))
+        squares = (effects**2 + inner + joint.spread()).sum(axis=1)
         update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
         if np.abs(update - logs).max() < _TOLERANCE:
             return problem, optimum
@@ -385,8 +461,8 @@ def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedR
         logs = _accelerated(history)
 
 
-def _averaged(joint_mode: RatedRows, optimum: Optimum) -> tuple[RatedRows, Optimum]:
-    """Move from the maximum of the joint density to that of the marginal one, at the same scales.
+def _averaged(joint_mode: RatedRows, optimum: Optimum, scale: float) -> tuple[RatedRows, Optimum]:
+    """Move from the maximum of the joint density to that of the marginal one, and its scales.
 
     Judges may have too few votes for a quadrature around their modes, so that steps do not shrink;
     then it stays where it is.
@@ -397,13 +473,21 @@ def _averaged(joint_mode: RatedRows, optimum: Optimum) -> tuple[RatedRows, Optim
         joint = problem.joint(point[0])
         found = problem.averaged(point[0], joint)
         matrix = anchored(joint.schur, joint.held)
+        scales = _Scales.of(found, point[0], scale)
+        try:
+            np.linalg.cholesky(scales.information)
+        except np.linalg.LinAlgError:
+            break
+        further = np.linalg.solve(scales.information, scales.slope)
         ahead = np.abs(np.linalg.solve(matrix, found.tilt - problem.tilt)).max()
+        ahead = max(ahead, np.abs(further).max())
         if ahead < _TOLERANCE:
             n_steps = reached.iterations + optimum.iterations
             return found, replace(reached, iterations=n_steps)
         if not ahead < _SHRINKING * last:
             break
-        problem, last = found, ahead
+        precision = found.effect_precision * np.exp(-2.0 * further)
+        problem, last = replace(found, effect_precision=precision), ahead
         reached = maximise(problem, point)
     return joint_mode, optimum
 
