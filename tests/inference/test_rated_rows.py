@@ -10,6 +10,7 @@ from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits import vote_table
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.rated_rows import RatedRows
+from bayesrank.inference.fits.raters import _averaged, _Scales, _secant, _with_scales
 from bayesrank.inference.fits.vote_likelihoods import cumulative_logit
 from bayesrank.priors import Cauchy, Flat, Normal
 
@@ -76,6 +77,67 @@ def test_derivatives_are_those_of_the_joint_density(data):
         own = (behind.own - ahead.own) / (2 * step)
         np.testing.assert_allclose(found.blocks[judge, kind], own[:, judge], atol=1e-3)
         assert np.abs(np.delete(own, judge, axis=1)).max() < 1e-6  # judges are independent
+
+
+def test_the_common_factor_and_the_scales_are_those_of_the_marginal_density():
+    log = a_log(n=180, seed=3, n_judges=6)[0]
+    rows = pair_rows(
+        cumulative_logit(), log, log.design("1"), prior_precision=1.0, shared_precision=0.25
+    )
+    start = rows.extended(
+        RatedRows,
+        judge=log.judge.codes,
+        effects=np.zeros((2, 6)),
+        effect_precision=np.full(2, 4.0),
+    )
+    point = np.concatenate([SCORE, [0.1, 0.5, 1.5], np.zeros(12)])[np.newaxis]
+    problem, optimum = _averaged(*_with_scales(start, point, 0.5), 0.5)
+    assert optimum.converged[0]
+    point = optimum.point[0, : len(SCORE) + 3]
+    problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
+    places = np.linspace(-6.0, 6.0, 61)
+    grid = np.stack(np.meshgrid(places, places, indexing="ij")).reshape(2, -1)
+
+    def marginal(there, logs):
+        """Return the log-density of votes and parameters, over a grid of effects of each judge."""
+        spread = np.exp(logs)[:, np.newaxis]
+        of_judges = np.zeros((6, grid.shape[1]))
+        blank = replace(problem, tilt=0.0, effect_precision=np.zeros(2))
+        for k, effects in enumerate((spread * grid).T):
+            seen = replace(blank, effects=np.repeat(effects[:, np.newaxis], 6, axis=1))
+            for some in seen.blocks:
+                value = seen.likelihood.value(some, *seen.predictors(there, some))
+                of_judges[:, k] += np.bincount(seen.judge[some], value, 6)
+        of_judges -= 0.5 * (grid**2).sum(axis=0)
+        largest = of_judges.max(axis=1)
+        votes = (largest + np.log(np.exp(of_judges - largest[:, np.newaxis]).sum(axis=1))).sum()
+        nothing = replace(blank, effects=np.zeros((2, 6)))
+        told = sum(
+            nothing.likelihood.value(some, *nothing.predictors(there, some)).sum()
+            for some in nothing.blocks
+        )
+        return votes + nothing.value(there[np.newaxis]) - told
+
+    logs, step = -0.5 * np.log(problem.effect_precision), 0.02
+    along = np.where(np.arange(len(point)) < len(SCORE) + 1, point, 0.0)
+    values = [marginal(point + sign * step * along, logs) for sign in (-1.0, 0.0, 1.0)]
+    bend = (2.0 * values[1] - values[0] - values[2]) / step**2
+    joint = problem.joint(point)
+    known = joint.schur + _secant(problem, point, along)
+    assert along @ known @ along == pytest.approx(bend, rel=0.01)
+    assert abs(along @ joint.schur @ along / bend - 1.0) > 0.02
+    assert values[2] - values[0] == pytest.approx(0.0, abs=2e-3 * step * bend)
+    # Scales are where the density and its prior are highest, less what other parameters add.
+    rise = [
+        (marginal(point, logs + move) - marginal(point, logs - move)) / (2.0 * step)
+        for move in step * np.eye(2)
+    ]
+    precision = problem.effect_precision
+    prior = 2.0 * 0.25 * precision - 2.0
+    added = (precision[:, np.newaxis] * joint.spread()).sum(axis=1)
+    np.testing.assert_allclose(rise + prior + added, 0.0, atol=0.05)
+    information = _Scales.of(problem, point, 0.5).information
+    assert np.linalg.eigvalsh(information).min() > 0.0
 
 
 @pytest.mark.parametrize("prior", [Normal(0.0, 1.0), Flat()])

@@ -1,64 +1,32 @@
-r"""Fits of votes whose judges differ in reliability and in bias for the first answer.
+r"""The density of votes whose judges differ in reliability and in bias for the first answer.
 
 Judge g sees :math:`a_g d + h_g` in place of d. Log reliabilities :math:`\log a_g` and biases
-:math:`h_g` are normal around 0 with unknown scales :math:`\tau`, whose squares have scaled inverse
-chi-squared priors. Scores, coefficients and thresholds maximise the marginal density, in which the
-effects of judges are integrated out: its gradient is that of the joint density, averaged over the
-effects that the votes leave open (Fisher's identity), by Gauss-Hermite quadrature around their
-modes [1]_. The joint density by itself would have scores too far apart, the more so the fewer votes
-a judge has [2]_. The scales are those at which
-
-.. math:: \tau^2 = \frac{\nu s^2 + \sum_g (E[u_g^2] + v_g)}{\nu + n}
-
-with the squares of the effects :math:`u_g` of n judges by the same quadrature, and what the
-uncertainty of the other parameters adds to their variance, :math:`v_g`. The curvature in the other
-parameters is that of the joint density with the effects of judges eliminated, but along the common
-factor of what judges scale, where it is that of the marginal density. Draws have scales as
-uncertain as votes and prior leave them.
+:math:`h_g` are normal around 0. Either they are coordinates themselves, or they are integrated out:
+the gradient of the marginal density is that of the joint one, averaged over the effects that the
+votes leave open (Fisher's identity), by Gauss-Hermite quadrature around their modes [1]_.
 
 References
 ----------
 .. [1] J. C. Pinheiro and D. M. Bates. Approximations to the log-likelihood function in the
    nonlinear mixed-effects model. Journal of Computational and Graphical Statistics 4 (1995).
    https://doi.org/10.1080/10618600.1995.10474663
-.. [2] N. E. Breslow and X. Lin. Bias correction in generalised linear mixed models with a single
-   component of dispersion. Biometrika 82 (1995). https://doi.org/10.1093/biomet/82.1.81
-.. [3] L. Tierney and J. B. Kadane. Accurate approximations for posterior moments and marginal
-   densities. Journal of the American Statistical Association 81 (1986).
-   https://doi.org/10.1080/01621459.1986.10478240
 """
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import Battles, Labels
-from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
-from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_counts import name_parameters
-from bayesrank.inference.fits.pair_rows import (
-    PairRows,
-    no_estimate_of_votes,
-    pair_rows,
-    start_of_votes,
-)
-from bayesrank.inference.fits.pairs import Array, displace
-from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel
+from bayesrank.inference.fits.fit import anchored
+from bayesrank.inference.fits.pair_rows import PairRows
+from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.vote_likelihoods import Rows, Terms
 
-# Degrees of freedom of the scales of judges, as of the scales of questions.
-DF = 2.0
-# Accuracy of the scales of judges, and of the parameters at them.
-_TOLERANCE, _MOST_ROUNDS = 1e-7, 200
-# Steps towards the maximum of the marginal density must shrink to this share of those before.
-_SHRINKING = 0.9
-# Share of their scale by which parameters are moved for a slope.
-_STEP = 1e-3
-# Nodes along each effect of a judge: within .4 percent of 9 nodes at ten votes of a judge.
-_NODES = 5
+# Nodes along each effect of a judge. With scales near 1 it takes 15 for the curvature to half a
+# percent; many votes, of scales that are well known, have as many as can be evaluated at once.
+_NODES, _EVALUATIONS = (5, 15), 4e6
 
 
 @dataclass(frozen=True)
@@ -179,7 +147,9 @@ class RatedRows(PairRows):
         """Return the joint log-density at one point, of shape (1, p)."""
         penalty = (self.effect_precision @ self.of_judges(point[0]) ** 2).sum()
         leaning = (point[0, : self.size + len(self.mean)] * self.tilt).sum()
-        return super().value(point) + float(leaning - 0.5 * penalty)
+        # Reliabilities overflow where a step is far too long, and it is halved then.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().value(point) + float(leaning - 0.5 * penalty)
 
     def expand(self, point: Array) -> tuple[Array, Any]:
         """Return the gradient, and a function for the negative Hessian without the judges."""
@@ -233,7 +203,8 @@ class RatedRows(PairRows):
     def averaged(self, point: Array, joint: Joint) -> "RatedRows":
         """Return the problem with nodes around the modes of the effects, and tilted by them."""
         roots = np.linalg.cholesky(np.linalg.inv(joint.blocks))
-        one, weight = np.polynomial.hermite.hermgauss(_NODES)
+        n_nodes = int(np.clip(np.sqrt(_EVALUATIONS / len(self.judge)), *_NODES))
+        one, weight = np.polynomial.hermite.hermgauss(n_nodes)
         places = np.stack(np.meshgrid(one, one), axis=-1).reshape(-1, 2)
         moves = np.sqrt(2.0) * np.einsum("nij,kj->kin", roots, places)
         effects = self.of_judges(point) + moves
@@ -290,230 +261,3 @@ class RatedRows(PairRows):
                 cross[:size, k] += sign * np.bincount(cell, weight, size * n).reshape(size, n)
             for row, column in enumerate((*(weight * x.T), *(scale * mixed)), size):
                 cross[row, k] += by_judge(column)
-
-
-def fit_rated_rows(
-    likelihood: VoteModel,
-    data: Battles,
-    design: Design,
-    judges: Labels,
-    *,
-    scale: float,
-    **priors: Any,
-) -> Fit:
-    """Fit votes of judges who differ in reliability and in bias.
-
-    As :func:`~bayesrank.inference.fits.pair_rows.fit_pair_rows`, with `judges`, who judged each
-    vote, and `scale`, the typical size of a log reliability and of a bias. ``parameters`` also has
-    ``reliability`` and ``position_bias`` of shape (judge,).
-    """
-    n = len(judges.names)
-    rows = pair_rows(likelihood, data, design, **priors)
-    problem = rows.extended(
-        RatedRows,
-        judge=judges.codes,
-        effects=np.zeros((2, n)),
-        effect_precision=np.full(2, scale**-2.0),
-    )
-    start = np.append(start_of_votes(rows, data), problem.effects)
-    try:
-        problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale), scale)
-    except np.linalg.LinAlgError as error:
-        if rows.prior.precision.all():
-            raise
-        raise no_estimate_of_votes() from error
-    p = rows.size + len(rows.mean)
-    problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
-    optimum = replace(optimum, point=optimum.point[:, :p])
-    unpack = partial(
-        _unpack,
-        others=partial(
-            name_parameters, size=rows.size, n_effects=design.shape[1], names=rows.likelihood.names
-        ),
-        expansion=problem.joint(optimum.point[0]),
-        point=optimum.point[0],
-        effects=problem.effects,
-    )
-    along = np.where(np.arange(p) < rows.size + design.shape[1], optimum.point[0], 0.0)
-    beyond = _mean_beyond_mode(problem, optimum.point[0], along)
-    by_scale = np.zeros((2, p))
-    if problem.nodes is not None:
-        problem = replace(problem, secant=_secant(problem, optimum.point[0], along))
-        by_scale = _Scales.of(problem, optimum.point[0], scale).moves()
-
-    def moved(free: Array, deviations: Array) -> Array:
-        normals = np.random.default_rng(p).standard_normal((*deviations.shape[:-1], 2))
-        deviations = deviations + beyond + normals @ by_scale
-        return displace(free, deviations, positive=rows.likelihood.positive)
-
-    return problem.fit_at(optimum, unpack=unpack, displace=moved, rows=problem.without_priors)
-
-
-def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
-    r"""Return how far draws are centred beyond the maximum, along the scale of what judges scale.
-
-    Log reliabilities know scores and coefficients, which `along` holds, up to a common factor, in
-    which they are uncertain together. Their mean is beyond their mode by
-    :math:`-\frac{1}{2} \sigma^2 \frac{d}{ds} \log |H|` along it [3]_, with the curvature H.
-    """
-    joint = problem.joint(point)
-    precision = along @ joint.schur @ along
-    if precision <= 0.0:
-        return np.zeros(len(point))
-    effects = (
-        problem.effects
-        - _STEP * np.array([[1.0], [-1.0]])[:, :, np.newaxis] * (joint.solved @ along).T
-    )
-    sizes = []
-    for sign, there in zip((1.0, -1.0), effects, strict=True):
-        here = replace(problem, effects=there).joint(point + sign * _STEP * along)
-        matrix, held = anchored(here.schur, here.held), here.held[:, 0]
-        sizes.append(np.linalg.slogdet(matrix)[1] - np.log(held @ matrix @ held))
-    return -0.25 / _STEP * (sizes[0] - sizes[1]) / precision * along
-
-
-def _secant(problem: RatedRows, point: Array, along: Array) -> Array:
-    """Return the update of rank one by which the curvature along a direction is the marginal one.
-
-    Judges who may be more reliable than thought bend the marginal density less than their
-    elimination says, along the factor that all of them share.
-    """
-    joint = problem.joint(point)
-
-    def slope(sign: float) -> Array:
-        there = point + sign * _STEP * along
-        return problem.averaged(there, joint).joint(there).gradient
-
-    missed = (slope(-1.0) - slope(1.0)) / (2.0 * _STEP) - joint.schur @ along
-    size = missed @ along
-    reach = missed @ constrained_steps(joint.schur, joint.held, missed[np.newaxis])[0]
-    if size == 0.0 or reach / size <= -1.0:
-        return np.zeros_like(joint.schur)
-    return np.outer(missed, missed) / size
-
-
-class _Scales(NamedTuple):
-    r"""How the marginal density varies with the logarithms of the scales of judges.
-
-    By Fisher's identity it rises by :math:`\sum_g E[u_g^2] / \tau^2 - n`, and so do its
-    derivatives, by covariances with the squares of effects over what the votes leave open.
-
-    Attributes
-    ----------
-    slope : numpy.ndarray of shape (2,)
-        Its first derivatives, with the prior.
-    information : numpy.ndarray of shape (2, 2)
-        Minus the second ones, where the other parameters follow.
-    follow : numpy.ndarray of shape (2, p)
-        How the maximum in the other parameters follows.
-    """
-
-    slope: Array
-    information: Array
-    follow: Array
-
-    @classmethod
-    def of(cls, problem: RatedRows, point: Array, scale: float) -> "_Scales":
-        """Expand the marginal density, whose nodes the problem has, at its maximum."""
-        joint, nodes = problem.joint(point), cast("Nodes", problem.nodes)
-        precision = problem.effect_precision[:, np.newaxis]
-        squares = precision * nodes.effects**2  # of shape (node, 2, judge)
-        mean = np.einsum("nkg,ng->kg", squares, nodes.weight)
-        leaning = nodes.weight[:, np.newaxis] * (squares - mean)
-        rises = [
-            replace(problem, nodes=Nodes(nodes.effects, weight)).averaged_gradient(point)
-            for weight in leaning.swapaxes(0, 1)
-        ]
-        known = joint.schur + problem.secant
-        follow = constrained_steps(known, joint.held, np.array(rises))
-        prior = DF * scale**2 * precision[:, 0]
-        total = (mean + precision * joint.spread()).sum(axis=1) + prior
-        information = np.diag(2.0 * total) - follow @ np.array(rises).T
-        information -= np.einsum("nkg,nlg->kl", leaning, squares)
-        return cls(total - mean.shape[1] - DF, information, follow)
-
-    def moves(self) -> Array:
-        """Return how the maximum moves with independent standard normals, of shape (2, p)."""
-        return np.linalg.cholesky(np.linalg.inv(self.information)).T @ self.follow
-
-
-def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedRows, Optimum]:
-    """Maximise with the scales of the judges where they belong: a fixed point, accelerated."""
-    n, n_steps = problem.effects.shape[1], 0
-    logs = -0.5 * np.log(problem.effect_precision)
-    history: list[tuple[Array, Array]] = []
-    while True:
-        problem = replace(problem, effect_precision=np.exp(-2.0 * logs))
-        optimum = maximise(problem, point)
-        point, n_steps = optimum.point, n_steps + int(optimum.iterations[0])
-        optimum = replace(optimum, iterations=np.array([n_steps]))
-        if not optimum.converged[0]:
-            return problem, optimum
-        effects, joint = problem.of_judges(point[0]), problem.joint(point[0])
-        inner = np.einsum("nkk->kn", np.linalg.inv(joint.blocks))
-        squares = (effects**2 + inner + joint.spread()).sum(axis=1)
-        update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
-        if np.abs(update - logs).max() < _TOLERANCE:
-            return problem, optimum
-        history.append((logs, update))
-        if len(history) == _MOST_ROUNDS:
-            return problem, replace(optimum, converged=np.array([False]))
-        logs = _accelerated(history)
-
-
-def _averaged(joint_mode: RatedRows, optimum: Optimum, scale: float) -> tuple[RatedRows, Optimum]:
-    """Move from the maximum of the joint density to that of the marginal one, and its scales.
-
-    Judges may have too few votes for a quadrature around their modes, so that steps do not shrink;
-    then it stays where it is.
-    """
-    problem, reached, last = joint_mode, optimum, np.inf
-    while reached.converged[0]:
-        point = reached.point
-        joint = problem.joint(point[0])
-        found = problem.averaged(point[0], joint)
-        matrix = anchored(joint.schur, joint.held)
-        scales = _Scales.of(found, point[0], scale)
-        try:
-            np.linalg.cholesky(scales.information)
-        except np.linalg.LinAlgError:
-            break
-        further = np.linalg.solve(scales.information, scales.slope)
-        ahead = np.abs(np.linalg.solve(matrix, found.tilt - problem.tilt)).max()
-        ahead = max(ahead, np.abs(further).max())
-        if ahead < _TOLERANCE:
-            n_steps = reached.iterations + optimum.iterations
-            return found, replace(reached, iterations=n_steps)
-        if not ahead < _SHRINKING * last:
-            break
-        precision = found.effect_precision * np.exp(-2.0 * further)
-        problem, last = replace(found, effect_precision=precision), ahead
-        reached = maximise(problem, point)
-    return joint_mode, optimum
-
-
-def _accelerated(history: list[tuple[Array, Array]]) -> Array:
-    """Return the next point of a fixed-point iteration, each coordinate by its secant."""
-    logs, update = history[-1]
-    if len(history) < 2:
-        return update
-    before, updated = history[-2]
-    moved = logs - before
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = (update - updated) / moved
-    # Contractions alone are extrapolated, and not too far.
-    usable = np.isfinite(rate) & (rate > 0.0) & (rate < 0.95)
-    factor = np.where(usable, 1.0 / (1.0 - np.where(usable, rate, 0.0)), 1.0)
-    return logs + np.clip(factor * (update - logs), -2.0, 2.0)
-
-
-def _unpack(
-    free: Array, *, others: Any, expansion: Joint, point: Array, effects: Array
-) -> dict[str, Array]:
-    """Name the parameters; draws have effects of judges drawn given the other parameters."""
-    found = effects + expansion.drawn(free - point) if free.ndim > 1 else effects
-    return others(free) | {
-        "log_reliability": found[..., 0, :],
-        "reliability": np.exp(found[..., 0, :]),
-        "position_bias": found[..., 1, :],
-    }

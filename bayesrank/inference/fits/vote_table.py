@@ -19,7 +19,7 @@ from bayesrank.inference.fits.existence import (
 )
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.pair_rows import fit_pair_rows
-from bayesrank.inference.fits.rated_rows import fit_rated_rows
+from bayesrank.inference.fits.raters import fit_rated_rows
 from bayesrank.inference.fits.table import normal_priors
 from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
 from bayesrank.options import Positive, Raters
