@@ -3,12 +3,12 @@
 ``make fuzz SEED=7`` makes ten thousand calls from another seed.
 """
 
-import ast
 import json
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ import xarray as xr
 from bayesrank import METHODS, Battles, Comparisons, Responses, leaderboard, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, NoFiniteEstimate
 from bayesrank.inference.exchangeable import tie_exchangeable
-from bayesrank.method import Method
+from bayesrank.method import Method, load_function
 from bayesrank.ranking import Target
 from bayesrank.views import Ballots
 from tests.inference.score_ranges import range_of
@@ -75,16 +75,26 @@ def random_data(rng: np.random.Generator) -> Data:
 
 
 def random_battles(size: int, rng: np.random.Generator) -> Battles:
-    """Return a log of votes, with or without prompts, judges and weights."""
+    """Return a log of votes, with some of the things that an arena knows of them."""
     n = int(rng.integers(1, 40))
     first = rng.integers(size, size=n)
     second = (first + rng.integers(1, size, n)) % size
-    result = rng.choice(["model_a", "model_b", "tie", "tie (bothbad)"], n)
+    words: list[Any] = [
+        ["model_a", "model_b", "tie", "tie (bothbad)"],
+        ["A>>B", "A>B", "A=B", "B>A", "B>>A"],
+        [0.0, 0.3, 0.5, 1.0],
+    ]
     columns: dict[str, Any] = {
-        name: rng.integers(6, size=n) for name in ("prompt", "judge") if rng.random() < 0.4
+        "prompt": rng.integers(6, size=n),
+        "judge": rng.integers(6, size=n),
+        "group": rng.integers(3, size=n),
+        "weight": rng.integers(0, 3, n).astype(float),
+        "time": 1.7e9 + rng.integers(0, 10_000_000, n),
+        "covariates": {"length": rng.normal(size=n), "lists": rng.integers(-1, 2, n)},
     }
-    weight = rng.integers(0, 3, n).astype(float) if rng.random() < 0.3 else None
-    return Battles(first, second, result, weight=weight, systems=range(size), **columns)
+    columns = {name: each for name, each in columns.items() if rng.random() < 0.4}
+    result = rng.choice(words[rng.integers(3)], n)
+    return Battles(first, second, result, systems=range(size), **columns)
 
 
 def random_responses(size: int, rng: np.random.Generator) -> Responses:
@@ -119,19 +129,18 @@ def random_responses(size: int, rng: np.random.Generator) -> Responses:
     return Responses(outcomes, **options)
 
 
-def random_options(row: Method, rng: np.random.Generator) -> dict[str, Any]:
-    """Return what a method requires, and words and switches that are drawn for some options."""
+def random_options(row: Method, data: Data, rng: np.random.Generator) -> dict[str, Any]:
+    """Return what a method requires, with words, switches and a formula drawn for some options."""
     options = dict(row.example)
-    for name, parameter in row.options.items():
-        annotation = ast.parse(parameter.annotation, mode="eval").body
-        values: list[Any] = []
-        if isinstance(annotation, ast.Name) and annotation.id == "bool":
-            values = [False, True]
-        elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Literal":
-            found = ast.literal_eval(annotation.slice)
-            values = list(found) if isinstance(found, tuple) else [found]
-        if values and name not in options and rng.random() < 0.3:
+    known = signature(load_function(row.kernel or row.function)).parameters
+    for name in row.options:
+        annotation = known[name].annotation if name in known else None
+        values = [False, True] if annotation is bool else list(get_args(annotation))
+        words = annotation is bool or get_origin(annotation) is Literal
+        if words and name not in options and rng.random() < 0.3:
             options[name] = values[rng.integers(len(values))]
+    if "formula" in row.options and isinstance(data, Battles) and rng.random() < 0.3:
+        options["formula"] = " + ".join([*data.covariates, "position"])
     return options
 
 
@@ -148,7 +157,7 @@ def calls(data: Data, backends: frozenset[str], rng: np.random.Generator) -> Ite
                 unit = units[rng.integers(len(units))]
                 if unit == "run" and target == "population":
                     unit = "run,question"
-                yield Call(data, name, backend, target, unit, random_options(form, rng))
+                yield Call(data, name, backend, target, unit, random_options(form, data, rng))
 
 
 def ranked(call: Call, draws: int = 40) -> xr.DataTree | str:
@@ -261,8 +270,9 @@ def _of_systems(result: xr.DataTree, data: Data) -> list[str]:
 
 
 def _has_orders_of_its_own(result: xr.DataTree) -> bool:
-    """Return whether one of several best orders is taken."""
-    return '"tie_aware": false' in result.attrs["options"]
+    """Return whether one of several best orders is taken, or matches follow the systems' order."""
+    options = json.loads(result.attrs["options"])
+    return options.get("tie_aware") is False or options.get("update") == "sequential"
 
 
 def _of_labels(result: xr.DataTree, call: Call) -> list[str]:
