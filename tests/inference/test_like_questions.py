@@ -73,3 +73,21 @@ def test_columns_sort_by_their_first_row():
     distinct, places = np.unique(table, axis=1, return_inverse=True)
     np.testing.assert_array_equal(table[:, first], distinct)
     np.testing.assert_array_equal(kinds, places.ravel())
+
+
+@pytest.mark.parametrize(
+    ("n_systems", "seed", "guessing"),
+    [(3, 0, Guessing(None)), (4, 7, Guessing(None)), (4, 2, Guessing())],
+    ids=["3pl, 3 systems", "3pl, 4 systems", "2pl"],
+)
+def test_like_questions_that_fit_better_apart_do_not_end_at_a_saddle(
+    n_systems, seed, guessing, monkeypatch
+):
+    rng = np.random.default_rng(seed)
+    ability = rng.normal(size=(n_systems, 1))
+    chance = 1.0 / (1.0 + np.exp(rng.normal(size=60) - ability))
+    right = (rng.random(chance.shape) < chance).astype(float)
+    monkeypatch.setattr(item_models, "CACHE_CELLS", 0)
+    fit = fit_published_items(right, np.ones_like(right), ability_precision=1.0, guessing=guessing)
+    assert fit.converged
+    assert np.isfinite(fit.draw(3, rng)["score"]).all()

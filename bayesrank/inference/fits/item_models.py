@@ -274,6 +274,12 @@ def merged_questions[Problem: TwoSided[Any]](
     first, place = distinct_columns(np.concatenate([answers.right[0], answers.trials[0]]))
     if 2 * len(first) > len(place):
         return problem, _ALL
+    return merged_kinds(problem, place), place
+
+
+def merged_kinds[Problem: TwoSided[Any]](problem: Problem, place: NDArray[np.intp]) -> Problem:
+    """Merge questions of the same kind, of one table where these are answered alike."""
+    answers, first = problem.likelihood, np.unique(place, return_index=True)[1]
     counts = np.bincount(place).astype(np.float64)
     right, trials = (counts * table[..., first] for table in (answers.right, answers.trials))
     mean = np.asarray(problem.questions.mean)
@@ -281,7 +287,7 @@ def merged_questions[Problem: TwoSided[Any]](
         problem.questions, mean=mean[first] if mean.ndim > 1 else mean, counts=counts
     )
     likelihood = replace(answers, right=right, trials=trials)
-    return _merged(problem, likelihood, counts, place, questions=questions), place
+    return _merged(problem, likelihood, counts, place, questions=questions)
 
 
 def _merged[Problem: TwoSided[Any]](

@@ -29,6 +29,7 @@ from bayesrank.inference.fits.item_models import (
     item_counts,
     known,
     limited,
+    merged_kinds,
     merged_point,
     merged_questions,
     spread_point,
@@ -353,7 +354,10 @@ def fit_published_items(
         max_iterations = min(max_iterations, MAX_ITERATIONS)
     reduced, place = merged_questions(problem)
     start = merged_point(problem, reduced, place, _first_point(problem, data))
-    optimum = spread_point(reduced, place, _highest(reduced, data, start, max_iterations))
+    optimum = _highest(reduced, data, start, max_iterations)
+    if isinstance(place, np.ndarray):
+        reduced, place, optimum = _told_apart(problem, reduced, place, optimum, max_iterations)
+    optimum = spread_point(reduced, place, optimum)
     optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
     unpack = partial(_unpack, shape, guessing, limit=data.limit)
@@ -407,6 +411,37 @@ def _highest(
         for name in ("point", "converged", "iterations", "gradient_norm"):
             getattr(optimum, name)[row] = getattr(found, name)[best]
     return optimum
+
+
+def _told_apart(
+    problem: PublishedItems,
+    reduced: PublishedItems,
+    place: NDArray[np.intp],
+    optimum: Optimum,
+    max_iterations: int,
+) -> tuple[PublishedItems, NDArray[np.intp], Optimum]:
+    """Climb on where like questions fit better apart: one of each such kind at a time.
+
+    An optimum of merged questions may be a saddle point of the questions one by one, since only
+    their mean difficulty is held. Returns the merged problem, the kinds of the questions, and where
+    it ended.
+    """
+    while optimum.converged[0]:
+        whole = spread_point(reduced, place, optimum).point
+        if problem.definite(whole)[0]:
+            break
+        lowest = np.linalg.eigvalsh(reduced.blocks(optimum.point).vv[0])[:, 0]
+        kind = int(np.where(np.bincount(place) > 1, lowest, np.inf).argmin())
+        apart = place.copy()
+        apart[np.flatnonzero(place == kind)[:1]] = len(lowest)
+        some = merged_kinds(problem, apart)
+        start = merged_point(problem, some, apart, whole)
+        found = maximise_past_saddles(some, start, max_iterations=max_iterations)
+        level = reduced.value(optimum.point)[0]
+        if not some.value(found.point)[0] > level + _HIGHER * abs(level):
+            break
+        reduced, place, optimum = some, apart, found
+    return reduced, place, optimum
 
 
 def _other_abilities(data: ItemCounts) -> Iterator[tuple[int, Array]]:
