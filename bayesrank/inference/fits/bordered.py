@@ -55,7 +55,7 @@ class Bordered:
             np.einsum("bnkk->bnk", blocks)[...] += added
         return replace(self, uu=uu, vv=vv)
 
-    @property
+    @cached_property
     def questions_first(self) -> bool:
         """Whether the questions are eliminated, the longer side, and not the systems."""
         return self.vv[0, ..., 0].size >= self.uu[0, ..., 0].size

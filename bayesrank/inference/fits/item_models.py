@@ -310,6 +310,8 @@ def merged_point(
     problem: TwoSided[Any], reduced: TwoSided[Any], place: NDArray[np.intp] | slice, point: Array
 ) -> Array:
     """Return points of the questions one by one as points of :func:`merged_questions`."""
+    if reduced is problem:
+        return point
     u, v = problem.split(point)
     merged = np.empty((len(u), *reduced.likelihood.shape[2:]))
     merged[:, place] = v
@@ -320,6 +322,8 @@ def spread_point(
     reduced: TwoSided[Any], place: NDArray[np.intp] | slice, optimum: Optimum
 ) -> Optimum:
     """Return an optimum of merged questions as one of the questions one by one."""
+    if isinstance(place, slice):
+        return optimum
     u, v = reduced.split(optimum.point)
     return replace(optimum, point=joined(u, v[:, place]))
 

@@ -57,11 +57,13 @@ def rasch(
         level=float(np.mean(mean)),
         level_sd=(precision * data.shape[0]) ** -0.5,
     )
-    fit = _with_free_variables(fit, _uncentred)
-    n_systems, n_questions = data.shape[:2]
-    level = np.arange(n_systems + n_questions) >= n_systems
-    eye = np.eye(n_systems, len(level))
-    return replace(fit, gradients=lambda: eye + level / n_questions)
+
+    def gradients() -> NDArray[np.float64]:
+        n_systems, n_questions = data.shape[:2]
+        level = np.arange(n_systems + n_questions) >= n_systems
+        return np.eye(n_systems, len(level)) + level / n_questions
+
+    return _with_free_variables(fit, _uncentred, gradients=gradients)
 
 
 def irt_2pl(
@@ -380,7 +382,7 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
     return replace(fit_counts(*data.binary_counts), refit=refit, is_parabola=False)
 
 
-def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
+def _with_free_variables(fit: Fit, derive: Callable[[Named], Named], **others: Any) -> Fit:
     """Add variables of the factory to those of a kernel, or replace some.
 
     PyMC would draw free ones that are missing from their prior when it predicts from a result.
@@ -392,7 +394,7 @@ def _with_free_variables(fit: Fit, derive: Callable[[Named], Named]) -> Fit:
 
     named = {"score": fit.score, **fit.parameters}
     named |= derive(named)
-    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack)
+    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack, **others)
 
 
 def _log_discrimination(named: Named) -> Named:

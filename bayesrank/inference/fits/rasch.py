@@ -34,6 +34,7 @@ from bayesrank.inference.fits.item_models import (
     item_counts,
     limited,
     merged_questions,
+    spread_point,
     stretched,
 )
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
@@ -177,19 +178,20 @@ def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     u = np.repeat(ability[..., np.newaxis], problem.likelihood.shape[1], axis=-1)
     if problem.likelihood.design is not None:
         u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
-    optimum = reduced.maximise(joined(u, -difficulty[..., np.newaxis]))
-    u, v = reduced.split(optimum.point)
+    start = joined(u, -difficulty[..., np.newaxis])
+    optimum = spread_point(reduced, place, reduced.maximise(start))
     same = _alike(problem)
-    if same is not None:
-        u = np.take_along_axis(u, same[..., np.newaxis], axis=1)
-    return replace(optimum, point=joined(u, v[:, place]))
+    if same is None:
+        return optimum
+    u, v = problem.split(optimum.point)
+    return replace(optimum, point=joined(np.take_along_axis(u, same[..., np.newaxis], axis=1), v))
 
 
 def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
     """Return, for each system, the first system that the data cannot tell from it."""
     answers, prior = problem.likelihood, problem.systems
     sums = answers.by_trial if answers.design is None else answers.by_trial @ answers.design
-    sums = sums + np.broadcast_to(prior.mean, sums.shape[1:]) @ prior.precision
+    sums = sums + (prior.mean + np.zeros(sums.shape[2])) @ prior.precision
     rows = sums
     if answers.trials.shape[1] > 1:
         rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)

@@ -296,7 +296,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
                 found.value += pooled.value
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
         for blocks, told in zip((found.uu, found.vv), self._told, strict=True):
-            if not told:
+            if not told and np.count_nonzero(blocks) < blocks.size:
                 diagonal = np.einsum("bnkk->bnk", blocks)
                 diagonal += diagonal == 0.0
         return found, pooled
