@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bayesrank import rank
 from bayesrank.inference.fits import fit as laplace
 from bayesrank.inference.fits.fit import constrained_steps, gaussian_draws, zero_sum
 
@@ -62,3 +63,20 @@ def test_steps_solve_the_equations_on_the_constrained_space():
 def test_a_model_that_is_not_identified_has_no_draws():
     with pytest.raises(np.linalg.LinAlgError, match="model must be identified"):
         gaussian_draws(-np.eye(P), HELD, 1, np.random.default_rng(0))
+
+
+def test_a_curvature_that_falls_across_the_constraints_does_no_harm():
+    steep = precision() - 50.0 * HELD @ HELD.T
+    drawn = [
+        gaussian_draws(each, HELD, 40_000, np.random.default_rng(1))
+        for each in (precision(), steep)
+    ]
+    assert np.abs(drawn[1] @ HELD).max() < 1e-9
+    first, second = (np.cov(each, rowvar=False) for each in drawn)
+    np.testing.assert_allclose(first, second, atol=0.03 * np.abs(first).max())
+
+
+def test_a_system_alone_has_draws_under_wide_priors_of_slopes():
+    right = [[[1] * n + [0] * (4 - n) for n in (3, 4, 4, 4, 3, 1)]]
+    result = rank(right, "irt_2pl", discrimination_prior="normal(0, 1)", draws=20, random_seed=1)
+    assert np.isfinite(result["posterior"]["log_discrimination"].values).all()

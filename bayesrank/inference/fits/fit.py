@@ -240,7 +240,7 @@ def gaussian_draws(
     r"""Draw deviations from a Gaussian with a given precision, held to linear constraints.
 
     The density is proportional to :math:`\exp(-x^\top H x / 2)` on the space :math:`C^\top x = 0`,
-    for `information` H of shape (..., p, p), which may be singular outside that space, and
+    for `information` H of shape (..., p, p), which may have any curvature outside that space, and
     `constraints` C of shape (..., p, constraint) with orthogonal columns. Returns (draw, ..., p).
 
     Raises
@@ -258,8 +258,12 @@ def gaussian_draws(
     """
     normals = rng.standard_normal((n_draws, *information.shape[:-1]))
     matrix = anchored(information, constraints)
-    with identified():
+    try:
         root = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:  # perhaps only across what is held
+        matrix = anchored(_along(information, constraints), constraints)
+        with identified():
+            root = np.linalg.cholesky(matrix)
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
     columns = np.moveaxis(normals, 0, -1)
     sides = np.broadcast_to(constraints, (*matrix.shape[:-1], constraints.shape[-1]))
@@ -314,9 +318,20 @@ def anchored(information: Array, constraints: Array) -> Array:
     Adding a multiple of a constraint's outer product leaves the density on the constrained space
     alone; a multiple of the size of the diagonal keeps the matrix well conditioned.
     """
-    unit = constraints / np.sqrt((constraints**2).sum(axis=-2, keepdims=True))
+    unit = _unit(constraints)
     size = np.einsum("...ii->...", information)[..., None, None] / max(information.shape[-1], 1)
     return information + size * (unit @ np.swapaxes(unit, -1, -2))
+
+
+def _along(information: Array, constraints: Array) -> Array:
+    """Return an information matrix without what it says across the constrained space."""
+    unit = _unit(constraints)
+    inside = np.eye(information.shape[-1]) - unit @ np.swapaxes(unit, -1, -2)
+    return inside @ information @ inside
+
+
+def _unit(constraints: Array) -> Array:
+    return constraints / np.sqrt((constraints**2).sum(axis=-2, keepdims=True))
 
 
 def zero_sum(p: int, *blocks: slice) -> Array:
