@@ -5,6 +5,7 @@ import pytest
 
 from bayesrank import Battles, Comparisons, rank
 from bayesrank.inference.calibrate.battle_units import unit_variation
+from bayesrank.inference.calibrate.variation import ModelPart
 from bayesrank.inference.fits import pairs
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.resample.battle_units import draw_units
@@ -60,7 +61,7 @@ def test_the_spread_of_scores_is_the_sandwich():
     fit = pairs.davidson()
     score = result["ranking"]["score"].values
     point = np.append(score, np.log(result["point_estimate"]["tie_strength"]))
-    meat = unit_variation(pair_rows(fit, data, data.design(None)), data, "judge", point).covariance
+    found = unit_variation(pair_rows(fit, data, data.design(None)), data, "judge", point)
     step = 1e-5
     moved = point + step * np.eye(5)
     backwards = point - step * np.eye(5)
@@ -68,6 +69,7 @@ def test_the_spread_of_scores_is_the_sandwich():
     slopes = [fit.gradient(at, *tables)[0] for at in (*moved, *backwards)]
     hessian = (np.array(slopes[5:]) - np.array(slopes[:5])) / (2 * step)
     bread = np.linalg.pinv(hessian + np.diag([1.0] * 4 + [0.25]))  # with the priors
+    meat = ModelPart(hessian, np.zeros(5), np.zeros((5, 5))).covariance(found)
     contrast = np.eye(4) - 0.25
     expected = contrast @ (bread @ meat @ bread)[:4, :4] @ contrast
     found = np.cov(result["posterior"]["score"].values.reshape(-1, 4), rowvar=False)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from bayesrank.battles import Battles
 from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.pair_rows import PairRows
+from bayesrank.inference.resample.contributions import student_variance
 
 Array = NDArray[np.float64]
 
@@ -52,19 +53,16 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
         slopes[:, some], beside = problem.slopes(point, some)
         for column, values in zip(others, beside.T, strict=True):
             np.add.at(column, codes[some], values)
-    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
-    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
+    squares, total = np.zeros((p, p)), np.append(np.zeros(size), others.sum(axis=1))
     sides = np.stack([problem.data.first, problem.data.second])
-    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
+    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5
     squares += squares.T
     squares[size:, size:] = others @ others.T
     freedom = n - 1.0
-    widening = min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
-    widening *= n / max(freedom, 1.0)
-    spread = widening * (squares - np.outer(total, total) / n)
-    return Variation(spread, freedom, widening**2 * fourth)
+    widening = student_variance(freedom) * n / max(freedom, 1.0)
+    return Variation(widening * (squares - np.outer(total, total) / n), freedom)
 
 
 def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:

@@ -6,8 +6,8 @@ and no likelihood of the questions at hand knows of other questions. The estimat
 :math:`H^{-1} J H^{-1}`, with J the variance of the gradient at the estimate over the units that
 really vary: trials, questions, or clusters of questions.
 
-One unit of the likelihood's own information stands among the n observed ones
-(:mod:`bayesrank.inference.calibrate.variation`). The prior, of
+One unit of the likelihood's own information stands among the n observed ones, and where these
+vary less than it says, it counts (:mod:`bayesrank.inference.calibrate.variation`). The prior, of
 curvature P, pulls the estimate by :math:`b = P \hat\theta`, more or less: the mean square error of
 the estimate over the posterior of the truth has :math:`b b^\top + P H^{-1} P` beside J. So what no
 unit has shown, as ten wins of ten, or systems that never met, is as uncertain as in the posterior.
@@ -38,7 +38,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, with_covariates
-from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.battle_units import unit_variation
 from bayesrank.inference.calibrate.cells_and_events import UnitModel
@@ -58,7 +57,6 @@ from bayesrank.inference.calibrate.jackknife import (
 from bayesrank.inference.calibrate.pair_units import gradient_variation
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
-    axes_of,
     covariance_of,
     draw_gaussian,
     hold_level,
@@ -89,9 +87,6 @@ if TYPE_CHECKING:
     from bayesrank.inference.graph.fit import ModelFit
 
 Array = NDArray[np.float64]
-
-# Scores are rounded by less, in logits.
-_ROUNDING = 1e-9
 
 
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
@@ -348,19 +343,6 @@ def score_covariance(run: Run, fit: Fit) -> Array:
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
     mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients)
-    if fit.refit is not None and not fit.is_parabola:
-        data = cast("Responses", run.data)
-        found = over_units(run, partial(jackknife_by_refits, fit.refit, data))
-        if found is not None:
-            if isinstance(run.factory_prior, Flat):
-                return found.covariance
-            part = _model_part(run, mode, _unit_model(run))
-            # What no fit to the others moves keeps the spread of the posterior.
-            varied = axes_of(found.covariance)
-            beside = varied @ varied.T @ _beside_conventions(fit.score, data)
-            pull, left_open = beside @ part.pull, beside @ part.left_open @ beside.T
-            # The curvature tells what the prior alone says, but not what the likelihood does.
-            return ModelPart(found.covariance, pull, left_open).covariance(found)
     return _responses_covariance(run, mode, fit.without, fit.refit)
 
 
@@ -436,22 +418,6 @@ def _responses_covariance(
 
     found = cast("Variation", over_units(run, over))
     return _model_part(run, mode, model).covariance(found)
-
-
-def _beside_conventions(score: Array, data: Responses) -> Array:
-    """Return the projection on what scores are besides their origin and their unit.
-
-    Where priors of questions are flat, that of the abilities sets both, and in other data of
-    systems that questions connect these are where they are. Systems that are always right or always
-    wrong have a place by the prior alone.
-    """
-    right, trials = data.binary_counts
-    placed = (right > 0).any(axis=1) & (right < trials).any(axis=1)
-    asked = (trials[placed] > 0).astype(float)
-    held = np.zeros((2, len(score)))
-    if placed.any() and strongly_connected(asked @ asked.T > 0.0):
-        held[:, placed] = np.ones(len(asked)), score[placed] - score[placed].mean()
-    return np.eye(len(score)) - np.linalg.pinv(held, rcond=_ROUNDING) @ held
 
 
 def _unit_model(run: Run) -> UnitModel:

@@ -7,10 +7,7 @@ References
 ----------
 .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller. Robust inference with multiway clustering.
    Journal of Business & Economic Statistics 29 (2011). https://doi.org/10.1198/jbes.2010.07136
-.. [2] A. V. Carter, K. T. Schnepel and D. G. Steigerwald. Asymptotic behavior of a t-test robust to
-   cluster heterogeneity. Review of Economics and Statistics 99 (2017).
-   https://doi.org/10.1162/REST_a_00639
-.. [3] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
+.. [2] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
    additive model components. Scandinavian Journal of Statistics 39 (2012).
    https://doi.org/10.1111/j.1467-9469.2011.00760.x
 """
@@ -22,6 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.run import Run
 from bayesrank.responses import Responses
@@ -39,19 +37,15 @@ class Variation:
         With the widening of Student's t for few units.
     freedom : float
         Its degrees of freedom: units less strata.
-    squares : numpy.ndarray of shape (coordinate,)
-        Sum over units of the square of what each adds to a variance.
     """
 
     covariance: Array
     freedom: float
-    squares: Array
 
     @classmethod
     def of(cls, table: Contributions) -> Self:
         """Return what a table of contributions tells."""
-        each = table.widening * table.copies[:, np.newaxis] * table.deviations**2
-        return cls(table.widening * table.covariance, table.freedom, (each**2).sum(axis=0))
+        return cls(table.widening * table.covariance, table.freedom)
 
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units; `both` are those that share one of either kind.
@@ -59,8 +53,7 @@ class Variation:
         What that leaves below zero, where neither kind shows anything, is zero.
         """
         total = positive_part(self.covariance + other.covariance - both.covariance)
-        fewer = np.maximum(self.squares, other.squares)
-        return Variation(total, min(self.freedom, other.freedom), fewer)
+        return Variation(total, min(self.freedom, other.freedom))
 
 
 @dataclass(frozen=True)
@@ -84,17 +77,17 @@ class ModelPart:
     def covariance(self, found: Variation) -> Array:
         """Return the covariance of estimates that vary over units.
 
-        One unit of the model stands among these, and what the model has beyond them counts as much
-        as this unit among those of which a variance effectively consists. Beside them is what the
-        prior leaves open: the mean square error of the estimates over the posterior of the truth.
+        One unit of the model stands among these. Where they vary less than the noise of single
+        answers, to which questions and dependence only add, the noise makes up for it. Beside them
+        is what the prior leaves open: the mean square error of the estimates over the posterior of
+        the truth.
         """
-        own, seen = np.diag(self.own), np.diag(found.covariance)
-        unit = own / max(found.freedom, 1.0)
-        squares, total = found.squares + unit**2, seen + unit
-        share = np.divide(squares, total**2, out=np.ones_like(own), where=squares > 0.0)
-        root = np.sqrt(np.minimum(share, 1.0))
-        beyond = positive_part(np.outer(root, root) * (self.own - found.covariance))
-        return found.covariance + beyond + np.outer(self.pull, self.pull) + self.left_open
+        total = found.covariance + self.own / max(found.freedom, 1.0)
+        own, seen = np.diag(self.own), np.diag(total)
+        missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
+        root = symmetric_root(self.own)
+        total += (root * missing) @ root
+        return total + np.outer(self.pull, self.pull) + self.left_open
 
 
 def positive_part(matrix: Array) -> Array:

@@ -81,9 +81,6 @@ class Fit:
         returns the scores fitted to them as to these, of shape (part, system). For what no
         influence tells: small changes of the data that decide among several maxima, or that move
         a reference.
-    is_parabola : bool, default True
-        Whether the curvature at the optimum tells what the likelihood and its prior leave open; not
-        where questions without a prior have several maxima, whose curvature overstates that.
     rows : callable, optional
         Returns the log-likelihood of single battles without priors, in the free coordinates, where
         it is not that of the pairs.
@@ -108,7 +105,6 @@ class Fit:
     without: Callable[[NDArray[np.bool_]], Array] | None = None
     exchange: Callable[[dict[str, Array], np.random.Generator], dict[str, Array]] | None = None
     refit: Callable[[Array, Array], Array] | None = None
-    is_parabola: bool = True
     rows: Callable[[], Any] | None = None
     gradients: Callable[[], Array] | None = None
     gaussian: Callable[[], "_Along"] | None = None

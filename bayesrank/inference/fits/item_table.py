@@ -379,7 +379,7 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
         fits = (fit_counts(*part, max_iterations=_REFIT_ITERATIONS) for part in parts)
         return np.concatenate([fit.score for fit in fits])
 
-    return replace(fit_counts(*data.binary_counts), refit=refit, is_parabola=False)
+    return replace(fit_counts(*data.binary_counts), refit=refit)
 
 
 def _with_free_variables(fit: Fit, derive: Callable[[Named], Named], **others: Any) -> Fit:

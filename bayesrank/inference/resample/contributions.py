@@ -103,7 +103,7 @@ class Contributions:
     @property
     def widening(self) -> float:
         """Variance of Student's t with the degrees of freedom, as far as there are any."""
-        return min(1.0 + 2.0 / max(self.freedom - 2.0, 1.0), self.freedom)
+        return student_variance(self.freedom)
 
     @property
     def standard_errors(self) -> Array:
@@ -134,3 +134,8 @@ class Contributions:
     @cached_property
     def _scaled(self) -> Array:
         return self.deviations / self._size
+
+
+def student_variance(freedom: float) -> float:
+    """Return the variance of Student's t, with three degrees of freedom at least; 0 without any."""
+    return min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
