@@ -78,17 +78,14 @@ def bradley_terry_gradient(right, score):
     return gradient
 
 
-def with_prior(variance, each, freedom, wins, score, bread):
-    """Return a variance with a unit of the information, and the prior's pull of precision 1.
-
-    `each` is what every unit adds to the variances, of shape (unit, system).
-    """
+def with_prior(variance, freedom, wins, score, bread):
+    """Return a variance with what the model adds, and the prior's pull of precision 1."""
     information = np.linalg.pinv(bradley_terry_bread(wins, score, 0.0))
-    units = np.vstack([each, np.diag(information) / freedom])
-    share = (units**2).sum(axis=0) / units.sum(axis=0) ** 2
-    values, axes = np.linalg.eigh(np.sqrt(np.outer(share, share)) * (information - variance))
-    beyond = axes @ np.diag(values * (values > 0)) @ axes.T
-    return variance + beyond + np.outer(score, score) + bread
+    variance = variance + information / freedom
+    values, axes = np.linalg.eigh(information)
+    root = axes @ np.diag(np.sqrt(np.maximum(values, 0.0))) @ axes.T
+    missing = np.maximum(1.0 - np.diag(variance) / np.diag(information), 0.0)
+    return variance + root @ np.diag(missing) @ root + np.outer(score, score) + bread
 
 
 def spread(rows):
@@ -115,16 +112,13 @@ def test_bradley_terry_has_the_godambe_covariance(target):
         variance = n_trials / (n_trials - 1) * sum(spread(rows) for rows in by_trial)
         freedom = n_questions * (n_trials - 1)
         variance *= freedom / (freedom - 2)
-        deviations = (by_trial - by_trial.mean(axis=1, keepdims=True)).reshape(-1, 3)
     else:
         # A t distribution with n - 1 degrees of freedom has the variance (n - 1) / (n - 3).
         variance = n_questions / (n_questions - 3) * spread(by_trial.sum(axis=1))
         freedom = n_questions - 1
-        deviations = by_trial.sum(axis=1) - by_trial.sum(axis=1).mean(axis=0)
-    each = deviations**2 * np.diag(variance) / (deviations**2).sum(axis=0)
     wins = data.comparisons.wins
     bread = bradley_terry_bread(wins, fit.score, 1.0)
-    expected = bread @ with_prior(variance, each, freedom, wins, fit.score, bread) @ bread
+    expected = bread @ with_prior(variance, freedom, wins, fit.score, bread) @ bread
     drawn = sandwich_draws(run, fit)["score"]
     assert drawn.shape == (4 * DRAWS, 3)
     np.testing.assert_allclose(np.cov(drawn.T), expected, rtol=0.03, atol=0.01 * expected.max())
@@ -230,8 +224,7 @@ def test_unpaired_trials_vary_on_their_own():
     bread = bradley_terry_bread(data.comparisons.wins, fit.score, 1.0)
     wins = data.comparisons.wins
     # Of hundreds of wins the likelihood's own unit is next to nothing.
-    each = np.tile(np.diag(variance) / wins.sum(), (int(wins.sum()), 1))
-    expected = bread @ with_prior(variance, each, wins.sum(), wins, fit.score, bread) @ bread
+    expected = bread @ with_prior(variance, wins.sum(), wins, fit.score, bread) @ bread
     covariance = np.cov(sandwich_draws(run, fit)["score"].T)
     np.testing.assert_allclose(covariance, expected, rtol=0.1, atol=0.03 * expected.max())
 
