@@ -1,5 +1,6 @@
 """Reader of battles, as arenas and judges publish them: two systems and who of them won."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+logger = logging.getLogger("bayesrank")
 
 FORMATS = (*TEXT, *BINARY, *LINES, ".json")
 
@@ -89,6 +92,9 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
             table["vote"] = [(number, row) for row in range(len(table))]
     common = set.intersection(*(set(table.columns) for table in tables)) | {"weight"}
     rows = pd.concat(tables, ignore_index=True)
+    partial = [name.removeprefix(COVARIATE) for name in rows if name not in common]
+    if partial:
+        logger.info(f"Only some of the tables have {' and '.join(partial)}: left out")
     if "weight" in rows:
         rows["weight"] = rows["weight"].fillna(1.0)
     return Battles(**battle_arguments(rows.drop(columns=list(set(rows.columns) - common))))

@@ -362,6 +362,14 @@ def test_columns_of_one_name_are_refused():
         Battles.from_frame(frame)
 
 
+def test_what_only_some_tables_have_is_left_out_and_said(tmp_path, caplog):
+    (tmp_path / "one.csv").write_text("model_a,model_b,winner,judge\na,b,a,u\n")
+    (tmp_path / "two.csv").write_text("model_a,model_b,winner\nb,a,a\n")
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert read_battles(tmp_path).judge is None
+    assert "Only some of the tables have judge: left out" in caplog.text
+
+
 def test_systems_that_look_alike_are_said(tmp_path, caplog):
     path = tmp_path / "battles.csv"
     path.write_text("model_a,model_b,winner\ngpt,GPT,tie\n")
