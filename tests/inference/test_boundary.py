@@ -197,6 +197,25 @@ def test_ratings_of_a_system_that_never_lost_are_not_certain(method, form):
     assert (draws.max(axis=0) > score + 1e-3).all()
 
 
+def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
+    data = Battles(
+        list("abcb"),
+        list("bcac"),
+        ["model_a", "model_b", "tie", "both_bad"],
+        time=[3.0, 1.0, 7.0, 2.0],
+        systems=list("abc"),
+    )
+    log = boundary.log_of(data)
+    longer = boundary._with_battles(log, 0, np.array([1, 2]))
+    for name in ("first", "second", "outcome", "time", "both_bad"):
+        np.testing.assert_array_equal(getattr(longer, name)[:4], getattr(log, name))
+    np.testing.assert_array_equal(longer.first[4:], 0)
+    np.testing.assert_array_equal(longer.second[4:], [1, 1, 2, 2])
+    np.testing.assert_array_equal(longer.outcome[4:], [1, -1, 1, -1])
+    np.testing.assert_array_equal(longer.time[4:], log.time.max())
+    assert not longer.both_bad[4:].any()
+
+
 @pytest.mark.parametrize("target", ["benchmark", "population"])
 def test_one_event_or_question_more_is_anywhere_among_the_others(target):
     data = Responses(outcomes(1.0, 0.5)[:, :4, :3])

@@ -124,3 +124,20 @@ def test_a_method_without_a_closed_form_is_refused():
     )
     with pytest.raises(ValueError, match="backend must be one of bootstrap; got 'exact'"):
         module.exact(run)
+
+
+def test_one_group_of_most_questions_has_leverage_over_a_population():
+    # Weights drawn at random hardly ever leave it out.
+    rng = np.random.default_rng(0)
+    groups = np.array(["large"] * 22 + list("aabbccdd"))
+    outcomes = np.broadcast_to((groups == "large")[:, np.newaxis], (2, 30, 400)).astype(int)
+    result = rank(
+        Responses(outcomes, groups=groups.tolist()),
+        "bayes",
+        target="population",
+        draws=1_000,
+        random_seed=0,
+    )
+    weights = rng.standard_gamma(1 / 5, (100_000, 5)) * [22, 2, 2, 2, 2]
+    at_random = (weights[:, 0] / weights.sum(axis=1)).std()
+    assert (result["posterior"]["score"].std(("chain", "draw")) > 1.1 * at_random).all()
