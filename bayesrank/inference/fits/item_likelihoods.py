@@ -125,6 +125,8 @@ class Rasch:
     def _of_systems(self, pull: Array, weight: Array) -> tuple[Array, Array]:
         """Return gradients and blocks of systems from sums over questions."""
         if self.design is None:
+            if weight.shape[2] == 1:
+                return pull, weight[..., np.newaxis]
             blocks = np.zeros((*weight.shape, weight.shape[2]))
             np.einsum("blss->bls", blocks)[...] = weight
             return pull, blocks

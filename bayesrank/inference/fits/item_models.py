@@ -403,4 +403,4 @@ def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple
 
 
 def _variance(values: Array) -> Array:
-    return np.einsum("bi,bi->b", values, values)[:, np.newaxis] / values.shape[-1]
+    return np.vecdot(values, values)[:, np.newaxis] / values.shape[-1]
