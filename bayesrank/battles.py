@@ -339,7 +339,8 @@ class Battles(Comparisons):
             import pandas as pd
 
             group = pd.Categorical.from_codes(self.group.codes, list(self.group.names))
-            variables.setdefault("group", group)
+            # Sorted, so that the reference does not hang on the order of the rows.
+            variables.setdefault("group", group.reorder_categories(sorted(self.group.names)))
         last.clear()
         last[formula] = design_of(formula, variables, len(self.first))
         return last[formula]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesrank.formula
-from bayesrank import Battles, rank
+from bayesrank import Battles, point_estimate, rank
 from bayesrank.errors import DataError
 from bayesrank.formula import Design, design_of, read_sum
 
@@ -60,6 +60,19 @@ def test_interactions_functions_and_factors_are_read_by_formulae(data):
     assert effect[0] > effect[1] > 0.0
     assert data.design("group").terms == ("position", "group[prose]")
     assert data.design("scale(time)").shape == (300, 2)
+
+
+def test_the_reference_group_does_not_hang_on_the_order_of_rows():
+    sides, groups = (["a", "b", "a"] * 4, ["b", "c", "c"] * 4), ["y", "x", "z", "x"] * 3
+    winners = (["first", "second", "tie", "second"] * 3)[:12]
+    logs = [
+        Battles(*(side[::way] for side in sides), winners[::way], group=groups[::way])
+        for way in (1, -1)
+    ]
+    assert logs[0].design("group").terms == ("position", "group[y]", "group[z]")
+    found = [point_estimate(log, "davidson", formula="group") for log in logs]
+    one, two = (score[np.argsort(log.systems)] for score, log in zip(found, logs, strict=True))
+    np.testing.assert_allclose(one, two, atol=1e-9)
 
 
 @pytest.mark.parametrize(
