@@ -1,0 +1,52 @@
+"""The parts of the mechanism of docs/uncertainty.md, and the test that fails without each."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+# Each part was taken out once, and the test named beside it failed, or is made for it.
+PARTS = {
+    "one unit of the model": "variation::the_model_is_one_unit_beside_those_of_the_data",
+    "noise of the model at least": "variation::units_vary_by_the_noise_of_the_model_at_least",
+    "pull of the prior": (
+        "variation::error_over_the_posterior_of_the_truth_is_that_of_a_normal_model"
+    ),
+    "what the prior leaves open": "variation::shares_of_the_prior_are_those_of_the_information",
+    "Student's t": "variation::units_have_the_variance_of_a_sum_and_the_tails_of_student",
+    "crossed units count once": "variation::crossed_kinds_count_what_they_share_once",
+    "no negative variance": "variation::crossed_kinds_have_no_negative_variance",
+    "scaled means of questions": "variation::questions_take_their_parameters_with_them",
+    "means over questions": "variation::scores_that_are_means_over_questions_vary_with_their_terms",
+    "cells with one trial": "variation::cells_with_one_trial_have_the_noise_of_the_others",
+    "questions bring parameters": (
+        "influence::influences_are_how_the_scores_move_when_a_question_counts_more"
+    ),
+    "variance of cells": "influence::the_widened_over_trials_is_that_of_the_answers",
+    "items of marginal fits": (
+        "influence::the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say"
+    ),
+    "symmetric root": "calibration::bradley_terry_has_the_godambe_covariance",
+    "level of comparisons": "calibration::draws_of_a_sampler_get_the_sandwich_covariance",
+    "bias": "bootstrap::accuracy_by_rare_answers_is_corrected",
+    "leverage": "bootstrap::rank_widens_draws_where_few_questions_have_leverage",
+    "leverage, exact": "exact::one_group_of_most_questions_has_leverage_over_a_population",
+    "one more trial or question": "boundary::bounds_follow_the_rule_of_three",
+    "one more battle": (
+        "boundary::one_battle_more_comes_after_the_others_against_a_system_that_was_met"
+    ),
+    "steps of counts": "bootstrap::identical_systems_are_not_told_apart",
+    "reflected level": "bootstrap::bounds_of_a_skewed_level_hold",
+    "centre of jumps": "boundary::ratings_of_a_system_that_never_lost_are_not_certain",
+    "iterated bootstrap": "bootstrap::jumps_inside_questions_hide_less_of_the_spread",
+    "winning votes": "bootstrap::expected_winning_votes_lie_between_a_victory_and_a_defeat",
+    "shuffled question": "bootstrap::majorities_that_all_questions_agree_on_may_be_turned",
+    "range": "bootstrap::no_draw_leaves_the_range_of_the_score",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_has_its_test(part):
+    file, name = PARTS[part].split("::")
+    source = Path(__file__).with_name(f"test_{file}.py").read_text(encoding="utf-8")
+    assert re.search(rf"^def test_{name}\(", source, re.MULTILINE)
