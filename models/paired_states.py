@@ -240,7 +240,9 @@ def _plain(
 
 def _scale(name: str, value: float | None, prior: PriorLike) -> Any:
     """Return the scale of steps, free where it is not given."""
-    return positive_variable(name, as_prior(prior)) if value is None else pt.constant(value)
+    if value is not None:
+        return pt.constant(value)
+    return positive_variable(name, as_prior(prior), softplus=True)
 
 
 def _information(data: Battles, states: States) -> NDArray[np.float64]:

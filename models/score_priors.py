@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.logprob.transforms import Transform
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import graph_inputs
@@ -141,7 +142,30 @@ def custom_variable(
     )
 
 
-def positive_variable(name: str, prior: Prior, *, dims: str | None = None) -> Any:
+class _Softplus(Transform):
+    """Turn a positive variable into v, of which it is the softplus, in units of its prior's scale.
+
+    Near 0 that is its logarithm. Far out it is the variable itself: a half-normal density of the
+    logarithm falls there like exp(-exp(2 v)), too steeply for steps that suit the middle.
+    """
+
+    name = "softplus"
+    ndim_supp = 0
+
+    def forward(self, value: Any, *inputs: Any) -> Any:
+        ratio = value / inputs[-1]
+        return ratio + pt.log(-pt.expm1(-ratio))
+
+    def backward(self, value: Any, *inputs: Any) -> Any:
+        return inputs[-1] * pt.softplus(value)
+
+    def log_jac_det(self, value: Any, *inputs: Any) -> Any:
+        return pt.log(inputs[-1]) - pt.softplus(-value)
+
+
+def positive_variable(
+    name: str, prior: Prior, *, dims: str | None = None, softplus: bool = False
+) -> Any:
     """Give a positive parameter, or independent ones along `dims`, the positive half of a prior.
 
     Parameters
@@ -152,6 +176,9 @@ def positive_variable(name: str, prior: Prior, *, dims: str | None = None) -> An
         A prior with its location at 0.
     dims : str, optional
         Dim of the parameters; a single number by default.
+    softplus : bool, default False
+        Whether a sampler sees a half-normal or exponential parameter through the inverse softplus,
+        which suits scales that may be near 0, instead of its logarithm.
 
     Returns
     -------
@@ -162,11 +189,12 @@ def positive_variable(name: str, prior: Prior, *, dims: str | None = None) -> An
     ValueError
         If the location is not 0, or the prior is of a kind that has no half.
     """
+    seen = {"default_transform": _Softplus()} if softplus else {}
     match prior:
         case Normal(mu=0.0, sigma=sigma):
-            return pm.HalfNormal(name, sigma, dims=dims)
+            return pm.HalfNormal(name, sigma, dims=dims, **seen)
         case Laplace(mu=0.0, b=b):
-            return pm.Exponential(name, scale=b, dims=dims)
+            return pm.Exponential(name, scale=b, dims=dims, **seen)
         case Cauchy(alpha=0.0, beta=beta):
             return pm.HalfCauchy(name, beta, dims=dims)
         case Flat():

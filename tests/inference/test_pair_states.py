@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import get_args
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 from bayesrank import METHODS, Battles, Comparisons, rank
@@ -13,6 +14,7 @@ from bayesrank.inference.fits import pairs, state_table, table
 from bayesrank.inference.fits.pair_states import fit_states
 from bayesrank.inference.fits.state_tree import BlockTree, StateTree
 from bayesrank.method import load_function
+from bayesrank.models import hierarchical_comparisons
 from bayesrank.priors import Normal
 
 DAY = 86_400.0
@@ -51,6 +53,19 @@ def a_log(n=1200, *, n_systems=5, n_states=4, step=0.4, walk=False, seed=0, **co
 
 def options_of(method):
     return {"period": 30} if "period" in METHODS[method].options else {}
+
+
+@pytest.mark.parametrize("prior", ["normal(0, 0.5)", "laplace(0, 0.3)"])
+def test_the_coordinates_of_a_scale_have_the_right_jacobian(prior):
+    model = hierarchical_comparisons(a_log(n=20)[0], group_prior=prior)
+    scale = model["group_sd"]
+    transform, inputs = model.rvs_to_transforms[scale], scale.owner.inputs
+    points = pt.constant(np.linspace(-8.0, 8.0, 9))
+    values = transform.backward(points, *inputs)
+    np.testing.assert_allclose(transform.forward(values, *inputs).eval(), points.data, atol=1e-12)
+    slopes = pt.grad(values.sum(), points)
+    jacobian = transform.log_jac_det(points, *inputs)
+    np.testing.assert_allclose(jacobian.eval(), np.log(slopes.eval()), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", TREES)

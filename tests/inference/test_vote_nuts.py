@@ -90,3 +90,24 @@ def test_parameters_are_recovered_without_divergences(method, kind, options):
         assert np.abs(z).max() < 4.0, name
         assert (z**2).mean() < 4.0, name
         assert np.all(values.std(axis=0) < 0.5), name  # votes tell
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_groups_that_are_alike_bring_no_divergences(seed):
+    # With a sampler on the logarithm of the scale, some steps diverged on these votes.
+    rng, n = np.random.default_rng(1), 400
+    first = rng.integers(5, size=n)
+    second = (first + rng.integers(1, 5, size=n)) % 5
+    score = np.linspace(1.0, -1.0, 5)
+    lead = score[first] - score[second] + rng.logistic(size=n)
+    words = np.array(["B>>A", "B>A", "tie", "A>B", "A>>B"])[
+        (lead[:, np.newaxis] > [-1.5, -0.4, 0.4, 1.5]).sum(axis=1)
+    ]
+    words = np.where((words == "tie") & (rng.random(n) < 0.5), "both_bad", words)
+    columns = {"judge": rng.integers(20, size=n), "group": rng.choice(["x", "y", "z"], n)}
+    data = Battles(NAMES[first], NAMES[second], words, systems=NAMES.tolist(), **columns)
+    options = {"calibration": "none", "log_likelihood": False}
+    tree = rank(data, "hierarchical_comparisons", backend="nuts", random_seed=seed, **options)
+    assert not tree["sample_stats"]["diverging"].any()
+    # The scale may be 0.
+    assert np.quantile(tree["posterior"]["group_sd"], 0.05) < 0.1
