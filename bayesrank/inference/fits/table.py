@@ -45,13 +45,13 @@ def bradley_terry(
         return None
     likelihood = pairs.bradley_terry(ties=ties)
     if not order_effect:
-        return _fit_pairs(likelihood, data, prior, **formula)
+        return fit_comparisons(likelihood, data, prior, **formula)
     # The factory says what is wrong with a formula beside it; its prior on the effect is no part
     # of a likelihood, which a flat prior on the scores may ask for.
     others = formula.get("formula") is not None or isinstance(prior, Flat)
     if others or not isinstance(data, Battles):
         return None
-    fit = _fit_pairs(likelihood, data, prior, formula="1")
+    fit = fit_comparisons(likelihood, data, prior, formula="1")
     return None if fit is None else _with_order_effect(fit)
 
 
@@ -71,7 +71,7 @@ def davidson(
     data: Comparisons, prior: Prior, *, tie_prior: PriorLike = "normal(0, 2)", **formula: Any
 ) -> Fit | None:
     """Fit Davidson's model with normal or flat priors."""
-    return _fit_pairs(pairs.davidson(), data, prior, tie_prior, **formula)
+    return fit_comparisons(pairs.davidson(), data, prior, tie_prior, **formula)
 
 
 def rao_kupper(
@@ -84,10 +84,10 @@ def rao_kupper(
 ) -> Fit | None:
     """Fit Rao-Kupper with a normal or flat prior on the scores and on the log threshold."""
     likelihood = pairs.rao_kupper(tie_strength=tie_strength)
-    return _fit_pairs(likelihood, data, prior, threshold_prior, **formula)
+    return fit_comparisons(likelihood, data, prior, threshold_prior, **formula)
 
 
-def _fit_pairs(
+def fit_comparisons(
     likelihood: PairLikelihood,
     data: Comparisons,
     prior: Prior,
@@ -144,7 +144,7 @@ def thurstone_mosteller(
     data: Comparisons, prior: Prior, *, ties: TiePolicy = "ignore", **formula: Any
 ) -> Fit | None:
     """Fit Thurstone-Mosteller with a normal or flat prior."""
-    return _fit_pairs(pairs.thurstone_mosteller(ties=ties), data, prior, **formula)
+    return fit_comparisons(pairs.thurstone_mosteller(ties=ties), data, prior, **formula)
 
 
 def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
