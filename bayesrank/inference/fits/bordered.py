@@ -1,6 +1,7 @@
 """Negative Hessians of systems against questions: solved, damped, judged and drawn by blocks."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -315,9 +316,13 @@ class BlockGaussian:
         # What the extra rows do to the longer side, given the shorter one.
         through = np.linalg.pinv(extra.T @ extra - np.diag(self._corner), hermitian=True)
         right = (self._beside - extra.T @ across) @ x.T
-        whitened = rng.standard_normal((n * k, n_draws))
         basis, triangle = np.linalg.qr(extra)
-        inside = basis.T @ whitened
+        size = max(1, _AT_ONCE // (k * n_draws))
+        cuts = [slice(at * k, (at + size) * k) for at in range(0, n, size)]
+        # The same normals twice take less time than so much memory.
+        again, inside = deepcopy(rng), np.zeros((len(triangle), n_draws))
+        for cut in cuts:
+            inside += basis[cut].T @ rng.standard_normal((len(basis[cut]), n_draws))
         left = np.eye(len(triangle)) - triangle @ through @ triangle.T  # between 0 and 1
         columns = np.concatenate([columns, basis], axis=1)
         moves = np.concatenate([x.T, through @ right, inside - _root(left, 1.0) @ inside])
@@ -327,10 +332,9 @@ class BlockGaussian:
             sides = points[:, n * k :], points[:, : n * k]
         sides[0][:] = x.reshape(-1, *self._shape).swapaxes(1, 2).reshape(n_draws, kept)
         by_block = sides[1].reshape(n_draws, k, n)
-        size = max(1, _AT_ONCE // (k * n_draws))
-        for rows in (slice(at, at + size) for at in range(0, n, size)):
-            cut = slice(rows.start * k, rows.stop * k)
-            part = whitened[cut] - columns[cut] @ moves
+        for cut in cuts:
+            part = again.standard_normal((len(columns[cut]), n_draws)) - columns[cut] @ moves
+            rows = slice(cut.start // k, cut.stop // k)
             part = back[rows] @ part.reshape(-1, k, n_draws)
             by_block[:, :, rows] = part.transpose(2, 1, 0)
         return points

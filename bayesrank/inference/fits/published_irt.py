@@ -518,4 +518,4 @@ def _unpack(
 
 def _displace(held: NDArray[np.bool_], free: Array, deviations: Array) -> Array:
     """Leave parameters at the floor where they are."""
-    return free + np.where(held, 0.0, deviations)
+    return free + (np.where(held, 0.0, deviations) if held.any() else deviations)
