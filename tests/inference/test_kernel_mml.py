@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrank.inference.fits import mml
+from bayesrank.inference.fits import ability_posterior, mml
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior, ItemCurves
 from bayesrank.inference.fits.marginal import MarginalItems
 from bayesrank.inference.fits.mml import fit_irt_2pl_mml, fit_rasch_mml
@@ -291,3 +291,18 @@ def test_marginal_fits_of_thousands_of_questions_need_no_matrix_of_all_of_them()
     drawn = fit.draw(10, np.random.default_rng(0))
     assert np.isfinite(drawn["score"]).all()
     assert drawn["difficulty"].shape == (10, 6000)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_panels_around_steep_items_integrate_as_equal_steps_do(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    slope, intercept = np.exp(rng.uniform(0.0, 6.0, 40)), rng.normal(size=40)
+    right = rng.integers(0, 2, size=(7, 40)).astype(float)
+    items = right, np.ones_like(right), slope, intercept * slope
+    nodes, weights, level = ItemCurves(*items).grid
+    monkeypatch.setattr(ability_posterior, "_STEEP", np.inf)
+    equal, shares, expected = ItemCurves(*items).grid
+    assert len(nodes) < len(equal)
+    np.testing.assert_allclose(level, expected, atol=1e-10)
+    np.testing.assert_allclose(weights @ nodes, shares @ equal, atol=1e-10)
+    np.testing.assert_allclose(weights @ nodes**2, shares @ equal**2, atol=1e-10)

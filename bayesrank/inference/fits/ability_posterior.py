@@ -8,8 +8,9 @@ With items known, the ability of a system has the log-concave density
 Its mode and width are found for every system; everything else is quadrature between the points
 where nothing is left of the density. The trapezoidal rule converges exponentially there: the
 nearest singularity is a distance :math:`\pi / a` off the real line, and steps of half a standard
-deviation of the narrowest density, and of half of :math:`1 / a`, leave nothing but rounding. The
-nodes are shared by all systems, so that densities are matrix products.
+deviation of the narrowest density, and of half of :math:`1 / a`, leave nothing but rounding. Where
+that takes more nodes than panels around steep items do, Gauss-Legendre nodes of these are taken.
+The nodes are shared by all systems, so that densities are matrix products.
 """
 
 from dataclasses import dataclass, replace
@@ -150,27 +151,27 @@ class ItemCurves:
 
     @cached_property
     def grid(self) -> tuple[Array, Array, Array]:
-        """Trapezoidal nodes of all systems, their weights and the log integrals.
+        """Nodes of all systems, their weights and the log integrals.
 
         The nodes are of shape (node,) and the weights (system, node); those of a system sum to
         one. The log integral is that of the density with the prior normalised.
         """
-        nodes, gaps, inside = self._nodes
+        nodes, measure, inside = self._nodes
         log_density = self.shared_log_density(nodes)
         if inside is not None:
             log_density[~inside] = -np.inf
         top = log_density.max(axis=-1, keepdims=True)
-        weights = np.exp(log_density - top)
+        weights = np.exp(log_density - top) * measure
         total = weights.sum(axis=-1)
-        measure = gaps / np.sqrt(2.0 * np.pi)
-        return nodes, weights / total[:, None], top[:, 0] + np.log(total * measure)
+        log_integral = top[:, 0] + np.log(total / np.sqrt(2.0 * np.pi))
+        return nodes, weights / total[:, None], log_integral
 
     @cached_property
     def _nodes(self) -> tuple[Array, Array | float, NDArray[np.bool_] | None]:
-        """Nodes, their distances, and whose they are: of shape (system, node), None for all's.
+        """Nodes, their measure, and whose they are: of shape (system, node), None for all's.
 
-        All systems share the nodes, unless densities so narrow lie so far apart that fewer do if
-        each has its own.
+        They are those of the rule that needs the fewest: equal steps that all systems share, equal
+        steps for each where narrow densities lie far apart, or panels around steep items.
         """
         low, high = self.ends
         steepest = min(self.slope.max(initial=0.0), _STEEPEST)
@@ -178,13 +179,17 @@ class ItemCurves:
         sizes = np.ceil((high - low) * finest).astype(np.intp) + 1
         start, end = low.min(), high.max()
         shared = int(np.ceil((end - start) * finest.max())) + 1
-        if shared <= sizes.sum():
+        fewest = min(shared, int(sizes.sum()))
+        if steepest > _STEEP and _PANEL_NODES * (len(edges := _edges(self)) - 1) < fewest:
+            nodes, measure = _panel_rule(edges)
+            return nodes.ravel(), measure.ravel(), None
+        if shared == fewest:
             nodes = np.linspace(start, end, shared)
             return nodes, nodes[1] - nodes[0], None
         own = [np.linspace(*ends) for ends in zip(low, high, sizes, strict=True)]
         whose = np.repeat(np.arange(len(sizes)), sizes)
         inside = whose == np.arange(len(sizes))[:, None]
-        return np.concatenate(own), (high - low) / (sizes - 1), inside
+        return np.concatenate(own), ((high - low) / (sizes - 1))[:, None], inside
 
 
 @dataclass(frozen=True)
@@ -202,12 +207,11 @@ class AbilityPosterior:
     @classmethod
     def of(cls, curves: ItemCurves, shift: float, scale: float) -> "AbilityPosterior":
         """Return the posterior of shift + scale z for every system."""
-        edges, (nodes, weights) = _edges(curves), _legendre()
-        half = 0.5 * np.diff(edges)
-        points = edges[:-1, None] + half[:, None] * (1.0 + nodes)
+        edges = _edges(curves)
+        points, measure = _panel_rule(edges)
         log_density = curves.shared_log_density(points.ravel()).reshape(-1, *points.shape)
         density = np.exp(log_density - log_density.max(axis=(-1, -2), keepdims=True))
-        mass = (density @ weights) * half
+        mass = (density * measure).sum(axis=-1)
         total = mass.sum(axis=-1, keepdims=True)
         cumulative = np.zeros((len(mass), len(edges)))
         np.cumsum(mass / total, axis=-1, out=cumulative[:, 1:])
@@ -256,9 +260,8 @@ class AbilityPosterior:
 
     def _rule(self) -> tuple[Array, Array]:
         """Return nodes, of shape (panel, node), and their weights, (system, panel, node)."""
-        nodes, weights = _legendre()
-        half = 0.5 * np.diff(self.edges)[:, None]
-        return self.edges[:-1, None] + half * (1.0 + nodes), self.density * (half * weights)
+        points, measure = _panel_rule(self.edges)
+        return points, self.density * measure
 
 
 def _edges(curves: ItemCurves) -> Array:
@@ -280,6 +283,13 @@ def _edges(curves: ItemCurves) -> Array:
         narrow = narrow * _WIDER
     found = np.unique(np.concatenate(edges))
     return found[(found >= low) & (found <= high)]
+
+
+def _panel_rule(edges: Array) -> tuple[Array, Array]:
+    """Return the nodes between ends of panels and their measure, both of shape (panel, node)."""
+    nodes, weights = _legendre()
+    half = 0.5 * np.diff(edges)[:, None]
+    return edges[:-1, None] + half * (1.0 + nodes), half * weights
 
 
 @cache
