@@ -84,6 +84,9 @@ def check_fit(
             name="fit",
         )
         return
+    if not np.isfinite(log_odds).any():
+        yield Finding("fit", "not measured", "The model left out every question.", name="fit")
+        return
     yield _judge(accuracy_by_difficulty(log_odds, ranked, rng), "accuracy by difficulty")
     if isinstance(data, Responses) and data.paired:
         yield _judge(win_matrix(log_odds, ranked, rng), "wins and losses in the same trials")

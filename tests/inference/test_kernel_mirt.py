@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrank import Responses, rank
+from bayesrank import Responses, check, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.jackknife import jackknife_by_refits
 from bayesrank.inference.fits.item_table import mirt as fit_responses
@@ -21,6 +21,15 @@ def simulate(shape=(6, 14, 5), seed=0):
     outcomes = (rng.random(shape) < chance[..., None]).astype(int)
     outcomes[1, 2], outcomes[0, 3, 2:] = -1, -1
     return Responses(outcomes)
+
+
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.CalibrationWarning")
+def test_questions_that_tell_nothing_apart_are_ranked_and_checked():
+    data = Responses([[0, 0, 0], [1, 1, 1], [0, 0, 0], [0, 0, 0]])
+    result = rank(data, "mirt", target="population", draws=20, random_seed=3)
+    assert np.isfinite(result["posterior"]["score"].values).all()
+    (fit,) = [each for each in check(result, data) if each.topic == "fit"]
+    assert fit.sentence == "The model left out every question."
 
 
 def test_a_norm_needs_factors():

@@ -94,7 +94,8 @@ def mirt(data: Responses, *, score: str = "mean_slope", **_: Any) -> CellModel:
 
     def mean_slope(named: Named) -> NDArray[np.float64]:
         each = slopes(named)[0].T
-        return (each - np.nanmean(each, axis=0)) / np.isfinite(each[:, 0]).sum()
+        n_kept = max(int(np.isfinite(each[:, 0]).sum()), 1)  # some, or all, may be left out
+        return (each - np.nansum(each, axis=0) / n_kept) / n_kept
 
     return CellModel(
         data,
