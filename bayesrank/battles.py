@@ -342,7 +342,7 @@ class Battles(Comparisons):
             # Sorted, so that the reference does not hang on the order of the rows.
             variables.setdefault("group", group.reorder_categories(sorted(self.group.names)))
         last.clear()
-        last[formula] = design_of(formula, variables, len(self.first))
+        last[formula] = design_of(formula, variables, len(self.first), self.weight)
         return last[formula]
 
     @cached_property

@@ -54,8 +54,8 @@ class Design:
     n_rows: int
 
     @classmethod
-    def of(cls, columns: Variables, n_rows: int) -> "Design":
-        """Measure the spread of columns.
+    def of(cls, columns: Variables, n_rows: int, weight: Array | None = None) -> "Design":
+        """Measure the spread of columns, over battles of a weight.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Design:
         """
         scales, constant = [], None
         for name, values in columns.items():
-            spread = float(values.std())
+            spread = _spread(values, weight)
             if not np.isfinite(spread):
                 raise DataError(f"formula must give finite numbers; got others for {name!r}")
             if spread == 0.0:
@@ -117,6 +117,17 @@ class Design:
         return np.asarray(self[:], dtype=dtype)
 
 
+def _spread(values: NDArray[Any], weight: Array | None) -> float:
+    """Return the standard deviation of values, of which each stands for as many as it weighs."""
+    if weight is None or not weight.any():
+        return float(values.std())
+    there = weight > 0.0
+    some = values[there].astype(np.float64)
+    if np.ptp(some) == 0.0:
+        return 0.0
+    return float(np.cov(some, aweights=weight[there], ddof=0) ** 0.5)
+
+
 def read_sum(formula: str) -> tuple[str, ...] | None:
     """Return the terms of a sum of names, None for a formula of another form.
 
@@ -142,7 +153,9 @@ def read_sum(formula: str) -> tuple[str, ...] | None:
     return names if "0" in terms else tuple(dict.fromkeys((POSITION, *names)))
 
 
-def design_of(formula: str, variables: Variables, n_rows: int) -> Design:
+def design_of(
+    formula: str, variables: Variables, n_rows: int, weight: Array | None = None
+) -> Design:
     """Return the covariates of a formula.
 
     Parameters
@@ -153,6 +166,8 @@ def design_of(formula: str, variables: Variables, n_rows: int) -> Design:
         What formulas may name, beside the position.
     n_rows : int
         Number of battles.
+    weight : numpy.ndarray of shape (battle,), optional
+        How many battles each stands for; one by default.
 
     Returns
     -------
@@ -178,7 +193,7 @@ def design_of(formula: str, variables: Variables, n_rows: int) -> Design:
         columns = {name: known[name] for name in terms}
     if not columns:
         raise DataError(f"formula must have a term; got {formula!r}: use None for no covariates")
-    return Design.of(columns, n_rows)
+    return Design.of(columns, n_rows, weight)
 
 
 def _is_text(values: NDArray[Any] | None) -> bool:

@@ -47,6 +47,32 @@ def test_sums_of_names_are_what_formulae_makes_of_them(data, formula):
     np.testing.assert_allclose(ours[np.array([5, 2])], theirs[:][[5, 2]])
 
 
+def test_a_weight_stands_for_so_many_rows(data):
+    times = np.random.default_rng(1).integers(4, size=300)
+    rows = np.repeat(np.arange(300), times)
+    names = np.array(data.systems)
+
+    def log(some, **others):
+        return Battles(
+            names[data.first[some]],
+            names[data.second[some]],
+            (data.outcome[some] > 0) * 1,
+            systems=names,
+            covariates={name: column[some] for name, column in data.covariates.items()},
+            **others,
+        )
+
+    weighted, repeated = log(np.arange(300), weight=times.astype(float)), log(rows)
+    np.testing.assert_allclose(
+        weighted.design("length + bold")[:][rows], repeated.design("length + bold")[:], rtol=1e-12
+    )
+    one, other = (
+        rank(each, "davidson", formula="length", draws=0) for each in (weighted, repeated)
+    )
+    for group, name in (("ranking", "score"), ("point_estimate", "effect")):
+        np.testing.assert_allclose(one[group][name], other[group][name], rtol=1e-9)
+
+
 def test_interactions_functions_and_factors_are_read_by_formulae(data):
     found = data.design("0 + position + length:group + np.tanh(bold)")
     assert found.terms == ("position", "length:group[code]", "length:group[prose]", "np.tanh(bold)")
