@@ -11,11 +11,8 @@ from bayesrank.catalog import METHODS
 from bayesrank.checking.coverage import judge_coverage
 from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.verdicts import Finding
-from bayesrank.inference.resample.clusters import FEW_UNITS
+from bayesrank.inference.resample.clusters import FEW_UNITS, SOME_UNITS
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
-
-# Below this many units the spread over them is rough; below FEW_UNITS it is hardly known.
-_SOME_UNITS = 10
 
 # Relative to the largest score: what is smaller comes from rounding.
 _ROUNDING = 1e-9
@@ -159,13 +156,13 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
             if n_groups >= FEW_UNITS:
                 n_units, what = n_groups, "groups of questions"
         few = f"1 {what[:-1]} says" if n_units == 1 else f"{n_units} {what} say"
-        if n_units < _SOME_UNITS:
+        if n_units < SOME_UNITS:
             return Finding(
                 "calibration",
                 "bad" if n_units < FEW_UNITS else "doubtful",
                 f"{few} little about how scores vary over them. Gather more, or "
                 "describe only these questions with target='benchmark'.",
-                {"units": n_units, "limit": _SOME_UNITS},
+                {"units": n_units, "limit": SOME_UNITS},
                 "few units",
             )
     modelled = method is not None and method.spread is not None  # and not taken from the trials

@@ -8,7 +8,8 @@ import pytest
 # Each part was taken out once, and the test named beside it failed, or is made for it.
 PARTS = {
     "one unit of the model": "variation::the_model_is_one_unit_beside_those_of_the_data",
-    "noise of the model at least": "variation::units_vary_by_the_noise_of_the_model_at_least",
+    "noise of the model at least": "variation::few_units_vary_by_the_noise_of_the_model_at_least",
+    "of few units alone": "variation::many_units_may_show_less_than_the_noise_of_the_model",
     "pull of the prior": (
         "variation::error_over_the_posterior_of_the_truth_is_that_of_a_normal_model"
     ),

@@ -20,29 +20,48 @@ NOTHING = np.zeros((2, 2))
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])
 
 
+def alike(covariance, freedom):
+    """Return a variation to which so many units add alike."""
+    squares = (
+        np.diag(covariance) ** 2 / freedom if np.any(covariance) else np.zeros(len(covariance))
+    )
+    return Variation(covariance, freedom, squares)
+
+
 def test_the_model_is_one_unit_beside_those_of_the_data():
     part = ModelPart(np.eye(2), np.zeros(2), NOTHING)
-    found = part.covariance(Variation(4.0 * COVARIANCE, 9.0))
+    found = part.covariance(alike(4.0 * COVARIANCE, 9.0))
     np.testing.assert_allclose(found, 4.0 * COVARIANCE + np.eye(2) / 9.0)
 
 
-def test_units_vary_by_the_noise_of_the_model_at_least():
+def test_few_units_vary_by_the_noise_of_the_model_at_least():
     part = ModelPart(np.diag([2.0, 1.0]), np.zeros(2), NOTHING)
-    found = part.covariance(Variation(np.array([[0.5, 0.3], [0.3, 4.0]]), 1e9))
-    np.testing.assert_allclose(found, np.array([[2.0, 0.3], [0.3, 4.0]]), rtol=1e-6)
+    found = part.covariance(alike(np.array([[0.5, 0.3], [0.3, 4.0]]), 8.0))
+    np.testing.assert_allclose(found, np.array([[2.0, 0.3], [0.3, 4.125]]))
+
+
+def test_many_units_may_show_less_than_the_noise_of_the_model():
+    part = ModelPart(np.eye(2), np.zeros(2), NOTHING)
+    # Of 40 alike and one of twice their size, beside which the variance is one half.
+    units = 0.525**2 / (0.5**2 / 40 + 0.025**2)
+    found = part.covariance(alike(0.5 * np.eye(2), 40.0))
+    np.testing.assert_allclose(found, (0.525 + 10 / units * 0.475) * np.eye(2))
+    # Where one of them adds nearly all, they are as one.
+    one = Variation(0.5 * np.eye(2), 40.0, np.full(2, 0.24))
+    np.testing.assert_allclose(part.covariance(one), np.eye(2))
 
 
 def test_noise_that_makes_up_keeps_the_scores_at_sum_zero():
     part = ModelPart(np.eye(3) - 1 / 3, np.zeros(3), np.zeros((3, 3)))
     one = np.array([1.0, -1.0, 0.0])
-    found = part.covariance(Variation(np.outer(one, one), 9.0))
+    found = part.covariance(alike(np.outer(one, one), 9.0))
     np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-7)
 
 
 @pytest.mark.parametrize("freedom", [0.0, 9.0, 1e6])
 def test_what_no_unit_shows_has_the_variance_of_the_model(freedom):
     part = ModelPart(COVARIANCE, np.zeros(2), NOTHING)
-    found = part.covariance(Variation(NOTHING, freedom))
+    found = part.covariance(alike(NOTHING, freedom))
     np.testing.assert_allclose(found, COVARIANCE)
 
 
@@ -61,7 +80,7 @@ def test_error_over_the_posterior_of_the_truth_is_that_of_a_normal_model(n):
         np.array([share * estimate]),
         np.array([[share**2 / information]]),
     )
-    found = part.covariance(Variation(part.own, np.inf))
+    found = part.covariance(alike(part.own, np.inf))
     assert found.item() == pytest.approx(error, rel=0.02)
 
 
@@ -84,6 +103,7 @@ def test_crossed_kinds_count_what_they_share_once():
         one, other, both = (Variation.of(Contributions.of(x[:, np.newaxis])) for x in sums)
         total = one.crossed(other, both)
         assert total.freedom == m - 1
+        np.testing.assert_array_equal(total.squares, max(one.squares, other.squares))
         found.append(total.covariance.item())
         means.append(table.mean())
     expected = sds[0] ** 2 / n + sds[1] ** 2 / m + sds[2] ** 2 / (n * m)
@@ -92,8 +112,7 @@ def test_crossed_kinds_count_what_they_share_once():
 
 
 def test_crossed_kinds_have_no_negative_variance():
-    one = Variation(np.diag([1.0, 0.1]), 9.0)
-    both = Variation(np.diag([1.0, 0.3]), 99.0)
+    one, both = alike(np.diag([1.0, 0.1]), 9.0), alike(np.diag([1.0, 0.3]), 99.0)
     found = one.crossed(one, both)
     np.testing.assert_allclose(found.covariance, np.diag([1.0, 0.0]), atol=1e-12)
 

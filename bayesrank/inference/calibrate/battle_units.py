@@ -53,16 +53,18 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
         slopes[:, some], beside = problem.slopes(point, some)
         for column, values in zip(others, beside.T, strict=True):
             np.add.at(column, codes[some], values)
-    squares, total = np.zeros((p, p)), np.append(np.zeros(size), others.sum(axis=1))
+    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
+    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
     sides = np.stack([problem.data.first, problem.data.second])
-    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total)
+    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5
     squares += squares.T
     squares[size:, size:] = others @ others.T
     freedom = n - 1.0
     widening = student_variance(freedom) * n / max(freedom, 1.0)
-    return Variation(widening * (squares - np.outer(total, total) / n), freedom)
+    spread = widening * (squares - np.outer(total, total) / n)
+    return Variation(spread, freedom, widening**2 * fourth)
 
 
 def shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:

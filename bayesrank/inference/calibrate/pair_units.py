@@ -93,7 +93,8 @@ def _redrawn(
     wins, ties = point_arguments(data, "pairs")
     found = np.concatenate([likelihood.gradient(point, *batch) for batch in batches])
     freedom = float(wins.sum() + ties.sum() / 2.0)
-    return Variation(covariance_of(found), freedom)
+    covariance = covariance_of(found)
+    return Variation(covariance, freedom, np.diag(covariance) ** 2 / freedom)
 
 
 def _questions(data: Responses, likelihood: PairLikelihood, point: Array) -> Array:

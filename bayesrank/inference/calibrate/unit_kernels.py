@@ -19,6 +19,7 @@ def add_units(
     others: Array,
     squares: Array,
     total: Array,
+    fourth: Array,
 ) -> None:
     """Add the gradients of units in scores to their total, and squares to one triangle or other.
 
@@ -34,8 +35,8 @@ def add_units(
         The gradients of units in the last coordinates.
     squares : numpy.ndarray of shape (p, p)
         Each pair of coordinates is added in one order; none of two last coordinates.
-    total : numpy.ndarray of shape (p,)
-        Sums of gradients.
+    total, fourth : numpy.ndarray of shape (p,)
+        Sums of gradients and of their fourth powers.
     """
     n_others = others.shape[1]
     size = len(total) - n_others
@@ -54,6 +55,7 @@ def add_units(
         for one in range(count):
             i = touched[one]
             total[i] += gradient[i]
+            fourth[i] += gradient[i] ** 4
             for another in range(one + 1):
                 j = touched[another]
                 squares[i, j] += gradient[i] * gradient[j]

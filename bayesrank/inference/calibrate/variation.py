@@ -7,7 +7,10 @@ References
 ----------
 .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller. Robust inference with multiway clustering.
    Journal of Business & Economic Statistics 29 (2011). https://doi.org/10.1198/jbes.2010.07136
-.. [2] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
+.. [2] A. V. Carter, K. T. Schnepel and D. G. Steigerwald. Asymptotic behavior of a t-test robust to
+   cluster heterogeneity. Review of Economics and Statistics 99 (2017).
+   https://doi.org/10.1162/REST_a_00639
+.. [3] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
    additive model components. Scandinavian Journal of Statistics 39 (2012).
    https://doi.org/10.1111/j.1467-9469.2011.00760.x
 """
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
+from bayesrank.inference.resample.clusters import SOME_UNITS
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.run import Run
 from bayesrank.responses import Responses
@@ -37,15 +41,19 @@ class Variation:
         With the widening of Student's t for few units.
     freedom : float
         Its degrees of freedom: units less strata.
+    squares : numpy.ndarray of shape (coordinate,)
+        Sum over units of the square of what each adds to a variance.
     """
 
     covariance: Array
     freedom: float
+    squares: Array
 
     @classmethod
     def of(cls, table: Contributions) -> Self:
         """Return what a table of contributions tells."""
-        return cls(table.widening * table.covariance, table.freedom)
+        each = table.widening * table.copies[:, np.newaxis] * table.deviations**2
+        return cls(table.widening * table.covariance, table.freedom, (each**2).sum(axis=0))
 
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units; `both` are those that share one of either kind.
@@ -53,7 +61,8 @@ class Variation:
         What that leaves below zero, where neither kind shows anything, is zero.
         """
         total = positive_part(self.covariance + other.covariance - both.covariance)
-        return Variation(total, min(self.freedom, other.freedom))
+        fewer = np.maximum(self.squares, other.squares)
+        return Variation(total, min(self.freedom, other.freedom), fewer)
 
 
 @dataclass(frozen=True)
@@ -78,15 +87,19 @@ class ModelPart:
         """Return the covariance of estimates that vary over units.
 
         One unit of the model stands among these. Where they vary less than the noise of single
-        answers, to which questions and dependence only add, the noise makes up for it. Beside them
-        is what the prior leaves open: the mean square error of the estimates over the posterior of
-        the truth.
+        answers, the noise makes up for it, as far as a variance consists of few units [2]_, whose
+        spread is rough. Beside them is what the prior leaves open: the mean square error of the
+        estimates over the posterior of the truth [3]_.
         """
+        own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
-        own, seen = np.diag(self.own), np.diag(total)
+        seen, squares = np.diag(total), found.squares + unit**2
+        # Of how many units a variance effectively consists.
+        units = np.divide(seen**2, squares, out=np.ones_like(own), where=squares > 0.0)
         missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
+        missing *= np.minimum(SOME_UNITS / units, 1.0)
         root = symmetric_root(self.own)
-        total += (root * missing) @ root
+        total = total + (root * missing) @ root
         return total + np.outer(self.pull, self.pull) + self.left_open
 
 

@@ -13,6 +13,9 @@ Array = NDArray[np.float64]
 # With fewer units their spread is hardly known, and no small-sample correction can help.
 FEW_UNITS = 5
 
+# Below this many units the spread over them is rough.
+SOME_UNITS = 10
+
 # Weights of a smaller concentration would underflow to zero, all of them.
 LEAST_CONCENTRATION = 0.02
 
