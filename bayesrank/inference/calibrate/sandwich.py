@@ -6,7 +6,7 @@ and no likelihood of the questions at hand knows of other questions. The estimat
 :math:`H^{-1} J H^{-1}`, with J the variance of the gradient at the estimate over the units that
 really vary: trials, questions, or clusters of questions.
 
-One unit of the likelihood's own information stands among the n observed ones, and where these
+One unit of the likelihood's own information stands among the n observed ones, and where few units
 vary less than it says, it counts (:mod:`bayesrank.inference.calibrate.variation`). The prior, of
 curvature P, pulls the estimate by :math:`b = P \hat\theta`, more or less: the mean square error of
 the estimate over the posterior of the truth has :math:`b b^\top + P H^{-1} P` beside J. So what no
