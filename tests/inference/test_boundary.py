@@ -197,6 +197,13 @@ def test_ratings_of_a_system_that_never_lost_are_not_certain(method, form):
     assert (draws.max(axis=0) > score + 1e-3).all()
 
 
+def test_a_score_that_no_battle_with_those_it_met_moves_is_not_certain():
+    # SerialRank has c and d in the middle, whatever one more battle with a system that they met.
+    words = ["tie", "model_a", "tie", "model_a", "tie"]
+    draws = draws_of(Battles(list("eadbd"), list("ceeab"), words), "serial_rank")
+    assert (np.ptp(draws, axis=0) > 0.5).all()
+
+
 def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
     data = Battles(
         list("abcb"),
