@@ -108,8 +108,8 @@ LIKELIHOODS = (
             "mle": "without its priors nothing is pooled, and what is left are fits of davidson to "
             "each group by itself: use backend='map', or rank each group by davidson"
         },
-        kernel="bayesrank.inference.fits.state_table:hierarchical_comparisons",
-        gradient="bayesrank.inference.fits.state_table:likelihood_of",
+        kernel="bayesrank.inference.fits.vote_table:hierarchical_comparisons",
+        gradient="bayesrank.inference.fits.vote_table:likelihood_of",
         composite=True,
         use="For battles in categories or languages: one leaderboard of all and one of each.",
     ),
@@ -124,8 +124,8 @@ LIKELIHOODS = (
             "mle": "without its priors nothing ties the periods, and what is left are fits of "
             "davidson to each period by itself: use backend='map'"
         },
-        kernel="bayesrank.inference.fits.state_table:dynamic_comparisons",
-        gradient="bayesrank.inference.fits.state_table:likelihood_of",
+        kernel="bayesrank.inference.fits.vote_table:dynamic_comparisons",
+        gradient="bayesrank.inference.fits.vote_table:likelihood_of",
         composite=True,
         use="For battles over months: the leaderboard of today, with its history.",
     ),

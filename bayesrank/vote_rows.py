@@ -19,6 +19,9 @@ _GRADES = {0: "tie", 1: "better", 2: "much better", -1: "worse", -2: "much worse
 BOTH_BAD, TIE, WON = "both bad", "tie", ("win", "loss")
 RESULTS = (*WON, TIE, BOTH_BAD)
 
+# Cells of a table in which votes are counted without sorting them: 64 MB.
+_LARGEST_TABLE = 1 << 23
+
 
 def grade_name(outcome: int) -> str:
     """Return what an outcome is called.
@@ -84,18 +87,28 @@ class VoteRows:
         bad = np.zeros(int(seen.sum()), dtype=bool)
         return cls(data.systems, *sides, outcome[seen], bad, weight[seen])
 
-    def merged(self) -> "VoteRows":
-        """Return one row for all equal votes, the system with the lower number first."""
-        size, most = len(self.systems), int(np.abs(self.outcome).max(initial=0))
+    def merged(self, n_scores: int | None = None) -> "VoteRows":
+        """Return one row for all equal votes, the system with the lower number first.
+
+        Parameters
+        ----------
+        n_scores : int, optional
+            How many systems votes number, where these are more than the labels.
+        """
+        size, most = n_scores or len(self.systems), int(np.abs(self.outcome).max(initial=0))
         turned = self.first > self.second
         low, high = np.where(turned, (self.second, self.first), (self.first, self.second))
         outcome = np.where(turned, -self.outcome, self.outcome).astype(np.int64)
         code = np.where(self.both_bad, 2 * most + 1, outcome + most)
         n_codes = 2 * most + 2
         cell = (low.astype(np.int64) * size + high) * n_codes + code
-        weight = np.bincount(cell, self.weight, size**2 * n_codes)
+        kinds, n_kinds = None, size**2 * n_codes
+        if n_kinds > _LARGEST_TABLE:
+            kinds, cell = np.unique(cell, return_inverse=True)
+            n_kinds = len(kinds)
+        weight = np.bincount(cell, self.weight, n_kinds)
         cell = np.flatnonzero(weight)
-        pair, code = np.divmod(cell, n_codes)
+        pair, code = np.divmod(cell if kinds is None else kinds[cell], n_codes)
         bad = code == 2 * most + 1
         outcome = np.where(bad, 0, code - most).astype(np.int8)
         return VoteRows(self.systems, *np.divmod(pair, size), outcome, bad, weight[cell])

@@ -13,10 +13,11 @@ from bayesrank.inference.fits.luce import (
     log_sets,
     set_choices,
     winner_set_counts,
+    winner_sets,
+    with_set_sizes,
 )
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry
-from bayesrank.inference.fits.winner_sets import winner_sets, with_set_sizes
 
 PRIOR = {"prior_mean": [1.0, 0.0, 0.0, 0.0, -1.0], "prior_precision": 0.7}
 

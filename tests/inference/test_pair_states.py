@@ -10,7 +10,7 @@ import pytest
 from bayesrank import METHODS, Battles, Comparisons, rank
 from bayesrank.battle_states import groups_of, periods_of
 from bayesrank.errors import DataError
-from bayesrank.inference.fits import pairs, state_table, table
+from bayesrank.inference.fits import pairs, table, vote_table
 from bayesrank.inference.fits.pair_states import fit_states
 from bayesrank.inference.fits.state_tree import BlockTree, StateTree
 from bayesrank.method import load_function
@@ -97,13 +97,17 @@ def test_elimination_is_the_inverse_on_sums_of_zero(name):
     scores, shared = found.draw(50_000, rng)
     drawn = np.cov(np.hstack([scores.reshape(len(scores), -1), shared]), rowvar=False)
     np.testing.assert_allclose(drawn, basis @ np.linalg.inv(reduced) @ basis.T, atol=0.005)
+    paths = np.zeros((n_states, n_states))  # the steps that lead to each state
+    for state in range(1, n_states):
+        paths[state] = paths[tree.parent[state]]
+        paths[state, state] = tree.variance[state] ** 0.5
     np.testing.assert_allclose(
-        np.linalg.inv(tree.matrix(precisions)), 1 / 1.3 + 0.49 * tree.paths @ tree.paths.T
+        np.linalg.inv(tree.matrix(precisions)), 1 / 1.3 + 0.49 * paths @ paths.T
     )
 
 
 @pytest.mark.parametrize("formula", [None, "length"])
-@pytest.mark.parametrize("likelihood", get_args(state_table.Likelihood))
+@pytest.mark.parametrize("likelihood", get_args(vote_table.Likelihood))
 def test_derivatives_are_those_of_the_value(likelihood, formula):
     data, _ = a_log(300, n_states=3)
     tree = StateTree.star(3)
@@ -113,7 +117,7 @@ def test_derivatives_are_those_of_the_value(likelihood, formula):
         data,
         groups_of(data).codes + 1,
         tree,
-        lambda free: {"score": free},
+        lambda scores: {"score": scores},
         design=data.design(formula),
         step="sd",
         step_sd=0.5,
@@ -123,7 +127,7 @@ def test_derivatives_are_those_of_the_value(likelihood, formula):
     )
     assert fit.converged
     rows = fit.rows()
-    problem = replace(rows, step_precision=tree.precisions(0.5, 0.7))
+    problem = replace(rows, prior=replace(rows.prior, precision=np.array([0.7])), step_sd=0.5)
     point = fit.free[np.newaxis] + 0.05 * np.random.default_rng(1).normal(size=fit.free.shape)
     steps = 1e-4 * np.eye(point.shape[1])[:, np.newaxis]
     slopes = [(problem.value(point + s) - problem.value(point - s)) / 2e-4 for s in steps]
@@ -148,7 +152,7 @@ def test_the_kernel_finds_the_optimum_of_the_graph(method, likelihood, formula):
     data, _ = a_log(400, walk=method.startswith("dynamic"))
     state, scale = MODELS[method]
     options = {scale: 0.4, "likelihood": likelihood, "formula": formula, **options_of(method)}
-    found = getattr(state_table, method)(data, Normal(0.0, 0.8), **options)
+    found = getattr(vote_table, method)(data, Normal(0.0, 0.8), **options)
     graph = fit(
         load_function(METHODS[method].function)(data, prior=Normal(0.0, 0.8), **options), "map"
     )
@@ -219,7 +223,7 @@ def test_counts_know_neither_groups_nor_times():
     data, _ = a_log(200)
     counts = Comparisons(data.wins, data.ties, systems=data.systems)
     for method in MODELS:
-        one = getattr(state_table, method)(counts, Normal(0.0, 1.0))
+        one = getattr(vote_table, method)(counts, Normal(0.0, 1.0))
         np.testing.assert_array_equal(one.score, table.davidson(counts, Normal(0.0, 1.0)).score)
     bare = Battles(["a", "b"], ["b", "a"], ["first", "tie"])
     with pytest.raises(DataError, match="battles must have groups, such as their category"):

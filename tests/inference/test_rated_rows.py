@@ -1,6 +1,7 @@
 """Judges with a reliability and a bias of their own, against derivatives and simulated truths."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,18 +40,17 @@ def data():
     return a_log()[0]
 
 
+def rated(data, effects, precision):
+    """Return the joint density of votes and of judges with some effects."""
+    kind = partial(RatedRows, judge=data.judge.codes, effects=effects, effect_precision=precision)
+    priors = {"prior_precision": 1.0, "shared_precision": 0.25}
+    return pair_rows(cumulative_logit(), data, data.design("1"), kind=kind, **priors)
+
+
 def test_derivatives_are_those_of_the_joint_density(data):
-    rows = pair_rows(
-        cumulative_logit(), data, data.design("1"), prior_precision=1.0, shared_precision=0.25
-    )
     rng = np.random.default_rng(1)
-    n = len(data.judge.names)
-    problem = rows.extended(
-        RatedRows,
-        judge=data.judge.codes,
-        effects=0.3 * rng.normal(size=(2, n)),
-        effect_precision=np.array([4.0, 9.0]),
-    )
+    effects = 0.3 * rng.normal(size=(2, len(data.judge.names)))
+    problem = rated(data, effects, np.array([4.0, 9.0]))
     point = np.concatenate([SCORE, [0.1, 0.5, 1.5]])
     found = problem.joint(point)
 
@@ -81,15 +81,7 @@ def test_derivatives_are_those_of_the_joint_density(data):
 
 def test_the_common_factor_and_the_scales_are_those_of_the_marginal_density():
     log = a_log(n=180, seed=3, n_judges=6)[0]
-    rows = pair_rows(
-        cumulative_logit(), log, log.design("1"), prior_precision=1.0, shared_precision=0.25
-    )
-    start = rows.extended(
-        RatedRows,
-        judge=log.judge.codes,
-        effects=np.zeros((2, 6)),
-        effect_precision=np.full(2, 4.0),
-    )
+    start = rated(log, np.zeros((2, 6)), np.full(2, 4.0))
     point = np.concatenate([SCORE, [0.1, 0.5, 1.5], np.zeros(12)])[np.newaxis]
     problem, optimum = _averaged(*_with_scales(start, point, 0.5), 0.5)
     assert optimum.converged[0]

@@ -96,13 +96,13 @@ def test_derivatives_are_those_of_the_value(words, model):
 @pytest.mark.parametrize(
     ("bind", "words", "k"),
     [
-        (CumulativeLogit.of, ["A>>B", "A>B", "A=B", "B>A", "B>>A"], 2),
-        (CumulativeLogit.of, ["A>>B", "A>B", "B>A", "B>>A"], 1),
-        (CumulativeLogit.of, ["A>B", "both_bad", "B>A"], 1),
-        (CumulativeLogit.of, ["A>B", "B>A"], 0),
-        (OutsideOption.of, ["A>B", "A=B", "B>A", "both_bad"], 3),
-        (OutsideOption.of, ["A>B", "B>>A", "both_bad"], 2),
-        (OutsideOption.of, ["A>>B", "A=B", "B>A"], 1),
+        (CumulativeLogit, ["A>>B", "A>B", "A=B", "B>A", "B>>A"], 2),
+        (CumulativeLogit, ["A>>B", "A>B", "B>A", "B>>A"], 1),
+        (CumulativeLogit, ["A>B", "both_bad", "B>A"], 1),
+        (CumulativeLogit, ["A>B", "B>A"], 0),
+        (OutsideOption, ["A>B", "A=B", "B>A", "both_bad"], 3),
+        (OutsideOption, ["A>B", "B>>A", "both_bad"], 2),
+        (OutsideOption, ["A>>B", "A=B", "B>A"], 1),
     ],
 )
 def test_chances_of_all_results_add_up_to_one(bind, words, k):

@@ -55,7 +55,7 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
             np.add.at(column, codes[some], values)
     squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
     total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
-    sides = np.stack([problem.data.first, problem.data.second])
+    sides = np.stack([problem.votes.first, problem.votes.second])
     add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5

@@ -203,7 +203,7 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         else:
             drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
         return drawn
-    return fit.move(draw_gaussian(_gradient_covariance(run, fit), run.size, rng))
+    return fit.move(draw_gaussian(_gradient_covariance(run, fit), run.size, rng), rng)
 
 
 def _gradient_covariance(run: Run, fit: Fit) -> Array:

@@ -199,10 +199,11 @@ class Fit:
         drawn = self.unpack(self.displace(self.free, deviations))
         return drawn if self.exchange is None else self.exchange(drawn, rng)
 
-    def move(self, gradients: Array) -> dict[str, Array]:
+    def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
         """Return the parameters one Newton step away, for gradients of shape (step, p).
 
         They are those of the objective for other data, at the optimum of a fit that is not batched.
+        `rng` draws what gradients do not move.
         """
         return self.unpack(self.displace(self.free, self.steps(gradients)))
 

@@ -1,14 +1,14 @@
 r"""Luce's models of sets of winners, by Newton's method.
 
-*Bradley-Terry-Luce*, a composite likelihood: every system i in the winner set U of an event is a
-choice out of itself and the losers V,
+*Bradley-Terry-Luce*, a composite likelihood [1]_: every system i in the winner set U of an event is
+a choice out of itself and the losers V,
 
 .. math:: \ell = \sum_k c_k \sum_{i \in U_k} \log
    \frac{\pi_i}{\pi_i + \sum_{j \in V_k} \pi_j}, \qquad \pi = e^{\theta},
 
 with :math:`c_k` the multiplicity of event k.
 
-*Davidson-Luce*: a winner set U of size t out of one common comparison set has probability
+*Davidson-Luce* [2]_: a winner set U of size t out of one common comparison set has probability
 :math:`\delta_t \exp(\sum_{i \in U} \theta_i / t) / Z`. With every :math:`\delta_t` free the sizes
 carry no information about :math:`\theta`: given its size, U has probability
 :math:`\exp(\sum_{i \in U} \theta_i / t) / e_t(e^{\theta / t})`, and the sizes are multinomial.
@@ -19,6 +19,16 @@ of size t,
    + \sum_t n_t \log (n_t / n), \qquad
    \hat\delta_t = \frac{n_t}{n_1} \frac{e_1(e^{\theta})}{e_t(e^{\theta / t})}.
 
+For the elementary symmetric polynomial :math:`e_t(x)` let every element enter on its own with odds
+:math:`\lambda x_i`, with :math:`\lambda` such that t are expected. Then
+
+.. math:: e_t(x) = \Pr(|U| = t) \prod_i (1 + \lambda x_i) / \lambda^t,
+
+and the probability on the right, which is of the order of one over the standard deviation of the
+size, comes from the characteristic function at L + 1 points of the circle: exactly, without
+overflow and without cancellation. The same points give the probabilities that one or two given
+elements are in the set, for all sizes at once and by matrix products.
+
 References
 ----------
 .. [1] R. D. Luce. Individual Choice Behavior: A Theoretical Analysis. Wiley (1959).
@@ -27,7 +37,7 @@ References
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +48,6 @@ from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.log_odds import smoothed_log_odds, softplus
 from bayesrank.inference.fits.penalty import Array
-from bayesrank.inference.fits.winner_sets import independent_inclusion, winner_sets
 from bayesrank.inference.fits.zero_sum import (
     NormalScores,
     ZeroSumScores,
@@ -51,9 +60,9 @@ from bayesrank.inference.fits.zero_sum import (
 # Whether a system is in a set, or how often.
 Table = Array | NDArray[np.bool_]
 
-# Steps of a cheap approximation that a fit begins with.
-_FIRST_STEPS = 2
-_LEAST_BEND = 1e-6
+# Newton steps of a tilt, and the share of all systems by which the expected size may be off.
+_TILT_STEPS = 60
+_TILT_TOLERANCE = 1e-6
 
 
 def log_choices(score: Array, won: Table, lost: Table) -> Array:
@@ -83,12 +92,8 @@ def log_sets(score: Array, shares: Array, n_sets: Array, sizes: NDArray[np.int64
 class SetChoices(ZeroSumScores):
     """Penalised Bradley-Terry-Luce log-likelihood; free coordinates: the scores.
 
-    Attributes
-    ----------
-    won, lost : numpy.ndarray of shape (event, system)
-        1 for the systems in U, and in V.
-    weights : numpy.ndarray of shape (resample, event)
-        Multiplicity of each event.
+    `won` and `lost`, of shape (event, system), are 1 for the systems in U, and in V; `weights`,
+    (resample, event), are multiplicities.
     """
 
     won: Array
@@ -213,13 +218,93 @@ def fit_bradley_terry_luce(
 
 
 @dataclass(frozen=True)
+class WinnerSets:
+    """Winner sets of several sizes under scores, where x = exp(score / size).
+
+    `log_normaliser`, of shape (resample, size), is log e_t(exp(theta / t)), and `inclusion`,
+    (resample, size, system), the probability that a system is in a set of that size. The joint
+    inclusion probabilities are products of `factors`, (resample, size, point, system), with
+    weights of the `points`, (resample, size, point).
+    """
+
+    log_normaliser: Array
+    inclusion: Array
+    factors: NDArray[np.complex128]
+    points: NDArray[np.complex128]
+
+    def covariance(self, weights: Array) -> Array:
+        """Return the covariance of the inclusion indicators, summed over sizes with weights."""
+        batch, _, _, n_systems = self.factors.shape
+        weighted = self.factors * (self.points * weights[:, :, np.newaxis])[..., np.newaxis]
+        weighted, flat = (each.reshape(batch, -1, n_systems) for each in (weighted, self.factors))
+        # The real part of a complex product, as two real ones.
+        joint = weighted.real.transpose(0, 2, 1) @ flat.real
+        joint -= weighted.imag.transpose(0, 2, 1) @ flat.imag
+        single = (self.inclusion * weights[:, :, np.newaxis]).transpose(0, 2, 1) @ self.inclusion
+        own = (self.inclusion * weights[:, :, np.newaxis]).sum(axis=1)
+        diagonals(joint)[...] = own
+        return joint - single
+
+
+def winner_sets(scores: Array, sizes: NDArray[np.int64]) -> WinnerSets:
+    """Evaluate winner sets of sizes of at least 1 and below the number of systems.
+
+    Examples
+    --------
+    >>> sets = winner_sets(np.zeros((1, 4)), np.array([1, 2]))
+    >>> np.exp(sets.log_normaliser).round(12)
+    array([[4., 6.]])
+    >>> sets.inclusion[0, :, 0].round(12)
+    array([0.25, 0.5 ])
+    """
+    n_systems = scores.shape[-1]
+    top = scores.max(axis=-1, keepdims=True)
+    log_x = (scores - top)[:, np.newaxis] / sizes[:, np.newaxis]
+    tilt = _tilt(log_x, sizes)
+    odds = np.exp(log_x + tilt[..., np.newaxis])
+    chance = odds / (1.0 + odds)
+    # An odd number of points, at least L + 1, none of which is at -1 where a factor can vanish;
+    # the upper half of the circle mirrors the lower one.
+    n_points = n_systems + 1 + n_systems % 2
+    angle = 2.0 * np.pi * np.arange(n_points // 2 + 1) / n_points
+    turn = np.exp(1j * angle)
+    entering = chance[:, :, np.newaxis] * turn[:, np.newaxis]
+    staying = (1.0 - chance)[:, :, np.newaxis] + entering
+    share = np.where(angle == 0.0, 1.0, 2.0) / n_points
+    density = staying.prod(axis=-1) * np.exp(-1j * sizes[:, np.newaxis] * angle) * share
+    probability = density.real.sum(axis=-1)
+    log_normaliser = np.log(probability) + np.log1p(odds).sum(axis=-1) - sizes * tilt
+    factors = entering / staying
+    points = density / probability[..., np.newaxis]
+    inclusion = (factors * points[..., np.newaxis]).real.sum(axis=-2)
+    return WinnerSets(log_normaliser + top, inclusion, factors, points)
+
+
+def _tilt(log_x: Array, sizes: NDArray[np.int64]) -> Array:
+    """Return log lambda for which each size is the expected one, to good approximation."""
+    n_systems = log_x.shape[-1]
+    # Between the thresholds at which half of the t-th and of the next largest enter.
+    ordered = np.sort(log_x, axis=-1)
+    index = np.broadcast_to(n_systems - sizes, log_x.shape[:-1])[..., np.newaxis]
+    upper = np.take_along_axis(ordered, index, axis=-1)
+    lower = np.take_along_axis(ordered, index - 1, axis=-1)
+    tilt = -0.5 * (upper + lower)[..., 0]
+    for _ in range(_TILT_STEPS):
+        odds = np.exp(log_x + tilt[..., np.newaxis])
+        chance = odds / (1.0 + odds)
+        excess = chance.sum(axis=-1) - sizes
+        slope = (chance * (1.0 - chance)).sum(axis=-1)
+        if np.abs(excess).max(initial=0.0) <= _TILT_TOLERANCE * n_systems:
+            break
+        tilt = tilt - np.clip(excess / np.maximum(slope, 1e-3), -2.0, 2.0)
+    return tilt
+
+
+@dataclass(frozen=True)
 class WinnerSetCounts(ZeroSumScores):
     """Penalised Davidson-Luce log-likelihood given the sizes; free coordinates: the scores.
 
-    Attributes
-    ----------
-    shares, n_sets, sizes
-        As in :func:`log_sets`, of shape (resample, system) and (resample, size).
+    Statistics are those of :func:`log_sets`, of shape (resample, system) and (resample, size).
     """
 
     shares: Array
@@ -309,13 +394,67 @@ def _first_sets(problem: WinnerSetCounts) -> Array:
     total, possible = (each.sum(axis=-1, keepdims=True) for each in (problem.n_sets, weights))
     size = total / np.where(possible > 0.0, possible, 1.0)
     # The inclusion odds at a typical size.
-    scores = centred(size * smoothed_log_odds(problem.shares * size, possible * size))
-    for _ in range(_FIRST_STEPS):
-        # Of sets of one size, diagonal steps are Newton steps: the constraint does the rest.
-        chance = independent_inclusion(scores, problem.sizes)
-        expected, spread = weights[:, np.newaxis] @ chance, chance * (1.0 - chance)
-        bend = (weights / problem.sizes)[:, np.newaxis] @ spread
-        bend = bend[:, 0] + problem.prior.precision[:, np.newaxis]
-        gradient = problem.shares - expected[:, 0] + problem.prior.gradient(scores)
-        scores = centred(scores + gradient / np.maximum(bend, _LEAST_BEND))
-    return scores
+    return centred(size * smoothed_log_odds(problem.shares * size, possible * size))
+
+
+def set_statistics(
+    right: NDArray[np.bool_], counts: Array | NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """Summarise winner sets out of one common comparison set.
+
+    `right`, of shape (..., event, system), says who is in the winner set; `counts`, (..., event),
+    how often each event happened, 0 where all systems won or none did. Returns, for each system,
+    the sum of one over the size of the winner sets that contain it, and the numbers of winner sets
+    of size 1, 2, ... below that of all systems.
+
+    Examples
+    --------
+    >>> shares, n_sets = set_statistics(np.tri(3, k=-1)[1:] > 0.0, np.ones(2))
+    >>> shares.tolist(), n_sets.tolist()
+    ([1.5, 0.5, 0.0], [1.0, 1.0])
+    """
+    size = right.sum(axis=-1, keepdims=True)
+    each: Array = counts / np.maximum(size[..., 0], 1)
+    shares = each[..., np.newaxis, :] @ right
+    n_sets = counts[..., np.newaxis, :] @ (size == np.arange(1, right.shape[-1]))
+    return shares[..., 0, :], n_sets[..., 0, :]
+
+
+def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:
+    """Add the probabilities of the sizes to a fit of Davidson-Luce scores that is not batched.
+
+    Sizes and scores are independent given the data. The free coordinates of the sizes are the
+    log-odds of each against all larger ones, in which the sizes are independent too. `n_sets` are
+    the numbers of winner sets of size 1, 2, ...; ``size_probability`` and ``tie_prevalence`` are of
+    shape (size,), over the sizes that occur; a size alone has no probability to estimate. The
+    prevalences are relative to that of the smallest size, and not part of the draws.
+    """
+    sizes, n_systems = np.flatnonzero(n_sets) + 1, len(fit.score)
+    counts = n_sets[sizes - 1]
+    log_normaliser = winner_sets(fit.score[np.newaxis], sizes).log_normaliser[0]
+    prevalence = np.log(counts) - log_normaliser
+    parameters = {"tie_prevalence": np.exp(prevalence - prevalence[0])}
+    if len(sizes) == 1:
+        return replace(fit, parameters=parameters)
+    larger, smaller = np.cumsum(counts[::-1])[::-1][1:], counts[:-1]
+
+    def unpack(free: Array) -> dict[str, Array]:
+        odds = np.exp(free[..., n_systems:])
+        first = np.ones_like(odds[..., :1])
+        before = np.concatenate([first, np.cumprod(1.0 / (1.0 + odds), axis=-1)], axis=-1)
+        taken = np.concatenate([odds / (1.0 + odds), first], axis=-1)
+        return {"score": free[..., :n_systems], "size_probability": before * taken}
+
+    def curvature() -> tuple[Array, Array]:
+        information, held = fit.curvature()
+        both = np.diag(np.append(np.zeros(n_systems), smaller * larger / (smaller + larger)))
+        both[:n_systems, :n_systems] = information
+        return both, np.vstack([held, np.zeros((len(smaller), held.shape[-1]))])
+
+    return replace(
+        fit,
+        parameters={"size_probability": counts / counts.sum(), **parameters},
+        free=np.concatenate([fit.free, np.log(smaller / larger)]),
+        unpack=unpack,
+        curvature=curvature,
+    )

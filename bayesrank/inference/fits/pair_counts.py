@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pairs import Array, PairLikelihood, net
+from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace, net
 from bayesrank.inference.fits.penalty import checked_precision
 from bayesrank.inference.fits.zero_sum import (
     NormalScores,
@@ -32,16 +32,8 @@ class PairCounts(ZeroSumScores):
     """The penalised log-likelihood of tables of results.
 
     Free coordinates: the scores, then the tie parameter where it is estimated. Without any ties, or
-    with nothing else, the tie parameter is held at the end of its range.
-
-    Attributes
-    ----------
-    likelihood : PairLikelihood
-        Of one side of a pair.
-    won, tied : numpy.ndarray of shape (resample, system, opponent)
-        Wins, and half the ties, which are 0 where they do not count.
-    tie_mean, tie_precision : float
-        Normal prior on the tie parameter; precision 0 for a flat one.
+    with nothing else, the tie parameter is held at the end of its range. `won`, and `tied`, half
+    the ties where they count, are of shape (resample, system, opponent).
     """
 
     likelihood: PairLikelihood
@@ -192,6 +184,10 @@ def fit_pairs(
             return problem.n_pairs
         return problem.n_pairs + weight * problem.won + _IRRATIONAL[1] * problem.tied
 
+    def unpack(free: Array) -> dict[str, Array]:
+        score = free[..., : problem.size]
+        return {"score": score} | likelihood.names(score, free[..., problem.size :])
+
     return fit_scores(
         problem,
         _start_of(problem),
@@ -199,23 +195,9 @@ def fit_pairs(
         totals=problem.points + weight * problem.prior.pull,
         pairs=tables,
         exists=problem.exists,
-        unpack=partial(name_parameters, size=problem.size, names=likelihood.names),
-        displace=likelihood.displace,
+        unpack=unpack,
+        displace=partial(displace, positive=likelihood.positive),
     )
-
-
-def name_parameters(
-    free: Array,
-    *,
-    size: int,
-    n_effects: int = 0,
-    names: Callable[[Array, Array], dict[str, Array]],
-) -> dict[str, Array]:
-    """Name the scores, coefficients of covariates, and what shared parameters stand for."""
-    named = {"score": free[..., :size]}
-    if n_effects:
-        named["effect"] = free[..., size : size + n_effects]
-    return named | names(named["score"], free[..., size + n_effects :])
 
 
 def _start_of(problem: PairCounts) -> Array:
@@ -239,8 +221,7 @@ def _strength_of_log_odds(log_odds: Array, unit: float) -> Array:
     """Return by what to multiply the log-odds of all comparisons for scores in some unit.
 
     The odds of a system are those against the others, whose mean strength is further away than the
-    mean of all. The share that grows with the spread is fitted to simulated data; together they
-    save a step of Newton's method.
+    mean of all. The share that grows with the spread is fitted to simulated data.
     """
     size = log_odds.shape[-1]
     factor = unit * (1.0 - 1.0 / size)

@@ -6,11 +6,13 @@ A vote on i and j with covariates x has a likelihood
 .. math:: d = \theta_i - \theta_j + x^\top \beta
 
 and perhaps at the mean level :math:`m = (\theta_i + \theta_j) / 2`. One pass over the rows gives
-its derivatives; sums over pairs give those of the scores.
+its derivatives; sums over pairs give those of the scores. Scores may differ between states, along
+whose tree they step (:mod:`bayesrank.inference.fits.state_tree`).
 """
 
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -21,11 +23,12 @@ from bayesrank.errors import NoFiniteEstimate
 from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.existence import REMEDY
-from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
+from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps, zero_sum
 from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_counts import fit_pairs, name_parameters
+from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
 from bayesrank.inference.fits.penalty import checked_precision
+from bayesrank.inference.fits.state_tree import BlockTree, StateTree
 from bayesrank.inference.fits.vote_likelihoods import (
     Rows,
     Terms,
@@ -40,11 +43,30 @@ from bayesrank.vote_rows import VoteRows
 
 # Rows whose derivatives are held at once, in a core's own cache.
 _BLOCK = 1 << 15
+# How a score of the first and of the second system moves d and m.
+_MOVES = np.array([[1.0, 0.5], [-1.0, 0.5]])
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
 # Shares of the mean curvature that are added, one after another, until all curvature is positive.
 _DAMPING = (0.0, *(10.0**power for power in range(-8, 4)))
+
+ONE_STATE = StateTree.star(0)
+
+
+class Sums(NamedTuple):
+    """What votes add up to at a point: the gradient, and the information in its parts.
+
+    `gradient` is of shape (p,). `diagonal`, (score,), is the information of each score; `pairs`,
+    (score * width,), that across the scores of first and second systems, only in this order;
+    `cross`, (score, other), that across scores and others, and `corner` that of the others.
+    """
+
+    gradient: Array
+    diagonal: Array
+    pairs: Array
+    cross: Array
+    corner: Array
 
 
 @dataclass(frozen=True)
@@ -52,35 +74,44 @@ class PairRows(ZeroSumScores):
     """The penalised log-likelihood of votes with covariates: one resample.
 
     Free coordinates: the scores, the coefficients of the covariates, then the parameters that all
-    votes share.
+    votes share. The scores of all states stand one after another: that of system i of n in state s
+    has the number s n + i, and so do the systems of a vote.
 
     Attributes
     ----------
     likelihood : VoteLikelihood
-        Of the votes.
-    data : VoteRows
-        The systems of each vote.
+        Bound to the votes.
     design : Design
         Covariates.
     mean, precision : numpy.ndarray of shape (other,)
-        Normal priors on the coordinates other than scores.
+        Normal priors on the coordinates other than scores; `prior` is on the scores of the root.
+    tree : StateTree
+        The states.
+    step_sd : float
+        Scale of the steps from state to state; infinite without a prior on them.
     """
 
     likelihood: VoteLikelihood
-    data: VoteRows
     design: Design
     mean: Array
     precision: Array
+    tree: StateTree = ONE_STATE
+    step_sd: float = np.inf
+
+    @property
+    def votes(self) -> VoteRows:
+        """The votes."""
+        return self.likelihood.votes
 
     @property
     def cells(self) -> int:
         """Cells per resample."""
-        return max(len(self.data.first), 1)
+        return max(len(self.votes.first), 1)
 
     @property
     def blocks(self) -> list[slice]:
         """The blocks of votes."""
-        n_votes = len(self.data.first)
+        n_votes = len(self.votes.first)
         return [slice(start, start + _BLOCK) for start in range(0, n_votes, _BLOCK)]
 
     @property
@@ -90,17 +121,28 @@ class PairRows(ZeroSumScores):
 
     @property
     def width(self) -> int:
-        """How many scores may meet one score."""
-        return self.size
+        """Number of systems."""
+        return self.size // self.tree.n_states
+
+    @property
+    def states(self) -> list[slice]:
+        """Where the scores of each state are."""
+        return [slice(at, at + self.width) for at in range(0, self.size, self.width)]
+
+    @cached_property
+    def step_precision(self) -> Array:
+        """Precision of each step, of shape (state,), and first that of the scores of the root."""
+        return self.tree.precisions(self.step_sd, self.prior.precision[0])
 
     @cached_property
     def _largest_count(self) -> float:
-        sides = np.concatenate([self.data.first, self.data.second])
-        return float(np.bincount(sides, np.tile(self.data.weight, 2), self.size).max())
+        sides = np.concatenate([self.votes.first, self.votes.second])
+        return float(np.bincount(sides, np.tile(self.votes.weight, 2), self.size).max())
 
     def scale(self, point: Array) -> Array:
-        """Return the largest number of votes on a system, plus the prior's precision."""
-        return self._largest_count + self.prior.precision
+        """Return the largest number of votes on a score, plus the precision of its steps."""
+        steps = np.diag(self.tree.matrix(self.step_precision)).max()
+        return np.array([self._largest_count + steps])
 
     def split(self, point: Array) -> tuple[Array, Array, Array]:
         """Split a point of shape (p,) into scores, coefficients and shared parameters."""
@@ -110,7 +152,7 @@ class PairRows(ZeroSumScores):
     def predictors(self, point: Array, some: Rows) -> tuple[Array, Array, Array]:
         """Return d and m of a block of votes, and the shared parameters."""
         score, effects, shared = self.split(point)
-        one, other = score[self.data.first[some]], score[self.data.second[some]]
+        one, other = score[self.votes.first[some]], score[self.votes.second[some]]
         level = 0.5 * (one + other) if self.likelihood.has_level else np.zeros(1)
         return one - other + self.design[some] @ effects, level, shared
 
@@ -122,58 +164,73 @@ class PairRows(ZeroSumScores):
         """Return the first derivatives of a block of votes, as in :class:`Terms`."""
         return self.likelihood.slope(some, *self.predictors(point, some))
 
-    def slopes(self, point: Array, some: Rows) -> tuple[tuple[Array, Array], Array]:
+    def slopes(self, point: Array, some: Rows) -> tuple[Array, Array]:
         """Return derivatives of votes in the scores of both sides, and in the other coordinates."""
         slope = self.slope(point, some)
         n = len(slope) - self.n_shared
-        half = 0.5 * slope[1:n].sum(axis=0)
         others = np.column_stack([slope[0][:, np.newaxis] * self.design[some], slope[n:].T])
-        return (half + slope[0], half - slope[0]), others
+        return _MOVES[:, :n] @ slope[:n], others
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
-        at = point[0]
         each = (
-            self.likelihood.value(some, *self.predictors(at, some)).sum() for some in self.blocks
+            self.likelihood.value(some, *self.predictors(point[0], some)).sum()
+            for some in self.blocks
         )
         return np.array([sum(each)])
 
     def value(self, point: Array) -> float:
         """Return the objective at one point, of shape (1, p)."""
-        scores, (_, gaps) = self.split(point[0])[0], self._others(point[0])
-        penalty = self.prior.precision[0] * ((scores - self.prior.mean[0]) ** 2).sum()
-        return float(self.loglik(point)[0] - 0.5 * (penalty + (self.precision * gaps**2).sum()))
+        return float(self.loglik(point)[0]) + self._priors(point[0])[0]
 
-    def _others(self, point: Array) -> tuple[NDArray[np.bool_], Array]:
-        """Return which other coordinates are held, and how far they are from their prior means."""
+    def _held(self, point: Array) -> NDArray[np.bool_]:
+        """Return which coordinates other than scores are held, of shape (other,)."""
         _, effects, shared = self.split(point)
-        held = np.append(np.zeros(len(effects), dtype=bool), self.likelihood.held(shared))
-        return held, np.where(held, 0.0, np.append(effects, shared) - self.mean)
+        return np.append(np.zeros(len(effects), dtype=bool), self.likelihood.held(shared))
 
-    def expand(self, point: Array) -> tuple[Array, Any]:
+    def _priors(self, point: Array) -> tuple[float, Array]:
+        """Return the log-density of the priors, up to a constant, and its gradient, (p,)."""
+        scores, *others = self.split(point)
+        states = scores.reshape(self.tree.n_states, -1)
+        before = states[self.tree.parent]
+        before[0] = self.prior.mean[0, : self.width]
+        steps = states - before
+        gaps = np.where(self._held(point), 0.0, np.concatenate(others) - self.mean)
+        squares = self.step_precision @ (steps**2).sum(axis=1) + (self.precision * gaps**2).sum()
+        pull = self.step_precision[:, np.newaxis] * steps
+        slopes = -pull
+        np.add.at(slopes, self.tree.parent[1:], pull[1:])
+        return -0.5 * float(squares), np.append(slopes, -self.precision * gaps)
+
+    def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
-        sums, size = self.sums(point[0]), self.size
-        gradient = sums.gradient.copy()
+        gradient, size = self.told(point[0]).gradient.copy(), self.size
         if self.likelihood.has_level:  # scores sum to zero, whatever the level would gain
             gradient[:size] -= gradient[:size].mean()
-        gradient[:size] += self.prior.gradient(point[:, :size])[0]
+        gradient += self._priors(point[0])[1]
 
         def information() -> Array:
-            pairs = sums.pairs.reshape(size, size)
-            scores = pairs + pairs.T + np.diag(sums.diagonal + self.prior.precision[0])
-            return np.block([[scores, sums.cross], [sums.cross.T, sums.corner]])[np.newaxis]
+            blocks, cross, corner = self.parts(point[0])
+            scores = np.kron(self.tree.matrix(self.step_precision), np.eye(self.width))
+            for state, block in zip(self.states, blocks, strict=True):
+                scores[state, state] += block
+            return np.block([[scores, cross], [cross.T, corner]])[np.newaxis]
 
         return gradient[np.newaxis], information
 
-    def sums(self, point: Array) -> "Sums":
-        """Add up what votes tell, and what the priors do on all but the scores."""
-        told, (held, gaps) = self.told(point), self._others(point)
-        gradient, corner = told.gradient.copy(), told.corner.copy()
-        gradient[self.size :] -= self.precision * gaps
-        np.einsum("ii->i", corner)[:] += np.where(held, 1.0, self.precision)
-        return told._replace(gradient=gradient, corner=corner)
+    def parts(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return the information of votes on the scores of each state, and of what all share.
 
-    def told(self, point: Array) -> "Sums":
+        Of shape (state, system, system); that across scores and others, (score, other), and on the
+        others with their priors.
+        """
+        told, held = self.told(point), self._held(point)
+        pairs = told.pairs.reshape(-1, self.width, self.width)
+        blocks = pairs + pairs.swapaxes(1, 2)
+        np.einsum("sii->si", blocks)[...] += told.diagonal.reshape(-1, self.width)
+        return blocks, told.cross, told.corner + np.diag(np.where(held, 1.0, self.precision))
+
+    def told(self, point: Array) -> Sums:
         """Add up what votes tell."""
         # Gradient and information are asked for one after the other at the optimum.
         key = point.tobytes()
@@ -188,35 +245,29 @@ class PairRows(ZeroSumScores):
         return self._last[key]
 
     @cached_property
-    def _last(self) -> dict[bytes, "Sums"]:
+    def _last(self) -> dict[bytes, Sums]:
         """What votes told last, by the point."""
         return {}
 
-    def _add(self, terms: Terms, some: Rows, sums: "Sums") -> None:
+    def _add(self, terms: Terms, some: Rows, sums: Sums) -> None:
         """Add what a block of votes tells."""
-        first, second = (side[some].astype(np.intp) for side in (self.data.first, self.data.second))
         (slope, bend), size, x = terms, self.size, self.design[some].T
         k, n = len(x), len(slope) - self.n_shared  # covariates; predictors: d, and perhaps m
-        ahead, mixed = bend[0, 0], bend[:n, n:]
-        weighted = ahead * x
-        # Both systems move d one way and the other, and m by half each.
-        for (one, other), own, through, beside in zip(
-            ((1.0, -1.0), (0.5, 0.5)), slope[:n], bend[0], mixed, strict=False
-        ):
-            for place, values in enumerate((own, *(through * x), *beside), -1):
-                found = one * np.bincount(first, values, size)
-                found += other * np.bincount(second, values, size)
-                into = sums.gradient[:size] if place < 0 else sums.cross[:, place]
-                into += found
-        level = 0.25 * bend[n - 1, n - 1] if n > 1 else 0.0
-        twist = bend[0, n - 1] if n > 1 else 0.0
-        sums.diagonal[:] += np.bincount(first, ahead + level + twist, size)
-        sums.diagonal[:] += np.bincount(second, ahead + level - twist, size)
-        np.add.at(sums.pairs, first * self.width + second % self.width, level - ahead)
+        sides = [side[some].astype(np.intp) for side in (self.votes.first, self.votes.second)]
+        moves = _MOVES[:, :n]
+        mixed = np.tensordot(moves, bend[:n], 1)  # in a score, and in predictors and shared ones
+        for side, own, move, beside in zip(sides, moves @ slope[:n], moves, mixed, strict=True):
+            sums.gradient[:size] += np.bincount(side, own, size)
+            sums.diagonal[:] += np.bincount(side, move @ beside[:n], size)
+            for column, values in enumerate((*(beside[0] * x), *beside[n:])):
+                sums.cross[:, column] += np.bincount(side, values, size)
+        cells = sides[0] * self.width + sides[1] % self.width
+        np.add.at(sums.pairs, cells, moves[1] @ mixed[0, :n])
         sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
-        sums.corner[:k, :k] += weighted @ x.T
-        sums.corner[:k, k:] += x @ mixed[0].T
-        sums.corner[k:, :k] += mixed[0] @ x.T
+        sums.corner[:k, :k] += (bend[0, 0] * x) @ x.T
+        across = x @ bend[0, n:].T
+        sums.corner[:k, k:] += across
+        sums.corner[k:, :k] += across.T
         sums.corner[k:, k:] += bend[n:, n:].sum(axis=2)
 
     def step_of_effects(self, point: Array) -> Array:
@@ -236,9 +287,23 @@ class PairRows(ZeroSumScores):
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
-        gradient, information = self.expand(point)
-        step = ascent_step(information()[0], self.held_rows(point)[0], gradient[0])[np.newaxis]
-        return self.shortened(point, step)
+        (gradient,), information = self.expand(point)
+        if self.tree.n_states == 1:
+            step = ascent_step(information()[0], self.held_rows(point)[0], gradient)
+        else:
+            scores = gradient[: self.size].reshape(self.tree.n_states, -1)
+            step = np.append(*self.factored(point).solve(scores, gradient[self.size :]))
+        return self.shortened(point, step[np.newaxis])
+
+    def factored(self, point: Array) -> BlockTree:
+        """Return the factored negative Hessian."""
+        blocks, cross, corner = self.parts(point[0])
+        border = cross.reshape(*blocks.shape[:2], -1)
+        return BlockTree.factor(self.tree, self.step_precision, blocks, border, corner)
+
+    def held_rows(self, point: Array) -> Array:
+        """Return that the scores of each state have a sum, of shape (resample, p, state)."""
+        return zero_sum(point.shape[-1], *self.states)[np.newaxis]
 
     def shortened(self, point: Array, step: Array) -> Array:
         """Return a step, of shape (1, p), halved until the objective rises."""
@@ -258,15 +323,11 @@ class PairRows(ZeroSumScores):
         """Return nothing: steps are safe already."""
         return np.zeros(len(step))
 
-    def extended[Kind: PairRows](self, kind: type[Kind], **others: Any) -> Kind:
-        """Return a problem of another kind, which has further attributes."""
-        given = {each.name: getattr(self, each.name) for each in fields(PairRows)}
-        return kind(**(given | others))
-
     def without_priors(self) -> "PairRows":
         """Return the log-likelihood by itself."""
         flat = NormalScores(np.zeros_like(self.prior.mean), np.zeros(1))
-        found = replace(self, prior=flat, precision=np.zeros_like(self.precision))
+        none = np.zeros_like(self.precision)
+        found = replace(self, prior=flat, precision=none, step_sd=np.inf)
         vars(found)["_last"] = self._last  # of the same votes
         return found
 
@@ -276,19 +337,17 @@ class PairRows(ZeroSumScores):
         Scores that differ by the noise of the fit become equal, and zeros positive.
         """
         optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size]) + 0.0
-        given: dict[str, Any] = {
-            "unpack": partial(
-                name_parameters,
-                size=self.size,
-                n_effects=self.design.shape[1],
-                names=self.likelihood.names,
-            ),
-            "displace": partial(displace, positive=self.likelihood.positive),
-        }
-        flat = "exists" not in others and not self.prior.precision.all()
-        if flat and self.is_flat(optimum.point).any():
+        if not self.prior.precision.all() and self.is_flat(optimum.point).any():
             raise no_estimate_of_votes()
-        return kind.at(self, optimum, (), **(given | others))
+        moved = partial(displace, positive=self.likelihood.positive)
+        return kind.at(self, optimum, (), **({"unpack": self.unpack, "displace": moved} | others))
+
+    def unpack(self, free: Array) -> dict[str, Array]:
+        """Name the scores, coefficients of covariates, and what shared parameters stand for."""
+        first = self.size + self.design.shape[1]
+        score, effect = free[..., : self.size], free[..., self.size : first]
+        named = {"score": score, "effect": effect} if effect.shape[-1] else {"score": score}
+        return named | self.likelihood.names(score, free[..., first:])
 
 
 def no_estimate_of_votes() -> NoFiniteEstimate:
@@ -298,21 +357,6 @@ def no_estimate_of_votes() -> NoFiniteEstimate:
         "maximum-likelihood estimate; got some that can grow for ever without lowering "
         f"the likelihood: {REMEDY}"
     )
-
-
-class Sums(NamedTuple):
-    """What votes add up to at a point: the gradient, and the information in its parts.
-
-    `gradient` is of shape (p,). `diagonal`, (score,), is the information of each score; `pairs`,
-    (score * width,), that across the scores of first and second systems, only in this order;
-    `cross`, (score, other), that across scores and others, and `corner` that of the others.
-    """
-
-    gradient: Array
-    diagonal: Array
-    pairs: Array
-    cross: Array
-    corner: Array
 
 
 def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
@@ -337,30 +381,33 @@ def pair_rows(
     data: Comparisons | VoteRows,
     design: Design,
     *,
+    tree: StateTree = ONE_STATE,
     prior_mean: ArrayLike = 0.0,
     prior_precision: float = 0.0,
     effect_mean: float = 0.0,
     effect_precision: float = 0.0,
     shared_mean: ArrayLike = 0.0,
     shared_precision: ArrayLike = 0.0,
+    kind: Callable[..., PairRows] = PairRows,
 ) -> PairRows:
     """Build the log-posterior of votes with covariates under normal priors.
 
-    They are those on scores, on coefficients of covariates, of which there may be none, and on
-    shared parameters, broadcastable to (shared,). A precision of 0 is flat, a ValueError says that
-    one is negative.
+    They are those on scores of the root of a tree of states, on coefficients of covariates, of
+    which there may be none, and on shared parameters, broadcastable to (shared,). A precision of 0
+    is flat, a ValueError says that one is negative. `kind` builds other problems of the same votes.
     """
     checked_precision("effect_precision", effect_precision)
     checked_precision("shared_precision", shared_precision)
     votes = data if isinstance(data, VoteRows) else VoteRows.of(data)
     prior = NormalScores.of(prior_mean, prior_precision, (), len(votes.systems))
+    prior = replace(prior, mean=np.tile(prior.mean, tree.n_states))
     bound = bind(likelihood, votes)
     sizes = design.shape[1], len(bound.positive)
     mean, precision = (
         np.concatenate([np.broadcast_to(each, n) for each, n in zip(both, sizes, strict=True)])
         for both in ((effect_mean, shared_mean), (effect_precision, shared_precision))
     )
-    return PairRows(prior, bound, votes, design, mean, precision)
+    return kind(prior, bound, design, mean, precision, tree)
 
 
 def fit_pair_rows(
@@ -393,23 +440,28 @@ def fit_pair_rows(
 
 
 def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
-    """Return where to begin: at the fit without covariates where the counts of pairs give it.
+    """Return where to begin: at the fit of the counts of pairs, where they tell all but effects.
 
     Else by the points of systems and the shares of results.
     """
     likelihood, n_effects = problem.likelihood, problem.design.shape[1]
-    if n_effects and isinstance(likelihood, TwoSided):
-        ties = {
-            "tie_mean": problem.mean[n_effects:],
-            "tie_precision": problem.precision[n_effects:],
+    n, n_states = problem.width, problem.tree.n_states
+
+    def everywhere(scores: Array, shared: Array) -> Array:
+        return np.concatenate([np.tile(scores, n_states), np.zeros(n_effects), shared])
+
+    if isinstance(likelihood, TwoSided) and n_effects + n_states > 1:
+        priors = {
+            "prior_mean": problem.prior.mean[0, :n],
+            "prior_precision": problem.prior.precision[0],
         }
-        prior = {"prior_mean": problem.prior.mean[0], "prior_precision": problem.prior.precision[0]}
-        each = {name: value[0] for name, value in ties.items() if len(value)}
-        pooled = fit_pairs(likelihood.likelihood, data.wins, data.ties, **prior, **each)
+        if problem.n_shared:
+            priors["tie_mean"], priors["tie_precision"] = problem.mean[-1], problem.precision[-1]
+        pooled = fit_pairs(likelihood.likelihood, data.wins, data.ties, **priors)
         if pooled.converged:
-            found = np.insert(pooled.free, problem.size, np.zeros(n_effects))
-            return found + problem.step_of_effects(found)
+            found = everywhere(pooled.score, pooled.free[n:])
+            return found + problem.step_of_effects(found) if n_effects else found
     points, played = (data.wins + 0.5 * data.ties).sum(axis=1), data.totals.sum(axis=1)
     scores = first_scores(points[np.newaxis], played[np.newaxis])
-    shared = likelihood.start(proper=bool(problem.precision[n_effects:].any()))
-    return np.concatenate([scores[0], np.zeros(n_effects), shared])
+    proper = bool(problem.precision[n_effects:].any())
+    return everywhere(scores[0], likelihood.start(proper=proper))

@@ -17,7 +17,6 @@ References
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +24,12 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit, zero_sum
+from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.newton import maximise
-from bayesrank.inference.fits.pair_counts import fit_pairs
-from bayesrank.inference.fits.pair_rows import PairRows, Sums, pair_rows
+from bayesrank.inference.fits.pair_rows import PairRows, pair_rows, start_of_votes
 from bayesrank.inference.fits.pairs import Array, PairLikelihood
 from bayesrank.inference.fits.state_tree import BlockTree, StateTree
-from bayesrank.inference.fits.vote_likelihoods import TwoSided
-from bayesrank.inference.fits.zero_sum import NormalScores
+from bayesrank.inference.fits.vote_likelihoods import bind
 from bayesrank.vote_rows import VoteRows
 
 # Scales of steps, in logits, between which one is sought: no more, and as far as logits go.
@@ -43,108 +40,6 @@ _NEAR = 0.02
 _FALL = 4.0
 _MOST_POINTS = 6
 _STEP = 0.1
-
-
-@dataclass(frozen=True)
-class StateRows(PairRows):
-    """The penalised log-likelihood of votes in states.
-
-    The scores of all states stand one after another: that of system i in state s has the number
-    s n + i, and so do the systems of a vote.
-
-    Attributes
-    ----------
-    tree : StateTree
-        The states.
-    step_precision : numpy.ndarray of shape (state,)
-        Of the steps; zeros for the likelihood alone.
-    root_mean : numpy.ndarray of shape (system,)
-        Prior mean of the scores of the root.
-    """
-
-    tree: StateTree
-    step_precision: Array
-    root_mean: Array
-
-    @property
-    def width(self) -> int:
-        """Number of systems."""
-        return self.size // self.tree.n_states
-
-    def scale(self, point: Array) -> Array:
-        """Return the largest number of votes on a score, plus the precision of its steps."""
-        steps = np.diag(self.tree.matrix(self.step_precision)).max()
-        return np.array([self._largest_count + steps])
-
-    def _steps(self, point: Array) -> Array:
-        """Return how far each state is from its parent, of shape (state, system)."""
-        scores = point[0, : self.size].reshape(self.tree.n_states, -1)
-        before = scores[self.tree.parent]
-        before[0] = self.root_mean
-        return scores - before
-
-    def value(self, point: Array) -> float:
-        """Return the objective at one point, of shape (1, p)."""
-        squares = (self._steps(point) ** 2).sum(axis=1)
-        return super().value(point) - 0.5 * float(self.step_precision @ squares)
-
-    def _gradient(self, point: Array) -> Array:
-        """Return the gradient of the objective, of shape (p,)."""
-        gradient, pull = self.sums(point[0]).gradient.copy(), self._steps(point)
-        pull *= self.step_precision[:, np.newaxis]
-        slopes = gradient[: self.size].reshape(self.tree.n_states, -1)
-        slopes -= pull
-        np.add.at(slopes, self.tree.parent[1:], pull[1:])
-        return gradient
-
-    def _blocks(self, sums: Sums) -> Array:
-        """Return the information of the likelihood on the scores of each state."""
-        pairs = sums.pairs.reshape(self.tree.n_states, self.width, self.width)
-        blocks = pairs + pairs.swapaxes(1, 2)
-        np.einsum("sii->si", blocks)[...] += sums.diagonal.reshape(-1, self.width)
-        return blocks
-
-    def expand(self, point: Array) -> tuple[Array, Any]:
-        """Return the gradient of the objective, and a function for its negative Hessian."""
-        sums, n = self.sums(point[0]), self.width
-
-        def information() -> Array:
-            steps = np.kron(self.tree.matrix(self.step_precision), np.eye(n))
-            for state, block in enumerate(self._blocks(sums)):
-                place = slice(state * n, (state + 1) * n)
-                steps[place, place] += block
-            return np.block([[steps, sums.cross], [sums.cross.T, sums.corner]])[np.newaxis]
-
-        return self._gradient(point)[np.newaxis], information
-
-    def factored(self, point: Array) -> BlockTree:
-        """Return the factored negative Hessian."""
-        sums = self.sums(point[0])
-        border = sums.cross.reshape(self.tree.n_states, self.width, -1)
-        return BlockTree.factor(
-            self.tree, self.step_precision, self._blocks(sums), border, sums.corner
-        )
-
-    def newton(self, point: Array) -> Array:
-        """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
-        gradient, size = self._gradient(point), self.size
-        slopes = gradient[:size].reshape(self.tree.n_states, -1)
-        scores, shared = self.factored(point).solve(slopes, gradient[size:])
-        return self.shortened(point, np.append(scores, shared)[np.newaxis])
-
-    def held_rows(self, point: Array) -> Array:
-        """Return that the scores of each state have a sum, of shape (resample, p, state)."""
-        places = [slice(at, at + self.width) for at in range(0, self.size, self.width)]
-        return zero_sum(point.shape[-1], *places)[np.newaxis]
-
-    def at_scale(self, scale: float) -> "StateRows":
-        """Return the problem with another scale of steps."""
-        return replace(self, step_precision=self.tree.precisions(scale, self.step_precision[0]))
-
-    def vote_by_vote(self, likelihood: PairLikelihood, votes: VoteRows, design: Design) -> PairRows:
-        """Return the likelihood of votes that are not merged, without priors."""
-        flat = replace(self.without_priors(), step_precision=np.zeros_like(self.step_precision))
-        return replace(flat, likelihood=TwoSided(likelihood, votes), data=votes, design=design)
 
 
 class _At(NamedTuple):
@@ -160,14 +55,8 @@ class _At(NamedTuple):
 class StateFit(Fit):
     """A fit of votes in states, whose draws go over scales of the steps.
 
-    Attributes
-    ----------
-    grid : tuple of _At
-        Fits at scales of the steps.
-    width : float
-        How far apart their logarithms are; 0 for one fixed scale.
-    step : str
-        What the scale is called.
+    `grid` are fits at scales whose logarithms are `width` apart, 0 for one fixed scale; `step` is
+    what the scale is called.
     """
 
     grid: tuple[_At, ...] = ()
@@ -178,7 +67,7 @@ class StateFit(Fit):
         """Draw scales, then from the Gaussian at each; see :meth:`Fit.draw`."""
         return self._over_grid(n_draws, rng, lambda each, rows: each.tree.draw(len(rows), rng))
 
-    def move(self, gradients: Array) -> dict[str, Array]:
+    def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
         """Return the parameters one Newton step away from where they are at drawn scales.
 
         See :meth:`Fit.move`.
@@ -190,7 +79,7 @@ class StateFit(Fit):
             scores, shared = each.tree.solve(some[:size].reshape(states, n, -1), some[size:])
             return np.moveaxis(scores, -1, 0), shared.T
 
-        return self._over_grid(len(gradients), np.random.default_rng(len(gradients)), step)
+        return self._over_grid(len(gradients), rng, step)
 
     def _over_grid(
         self,
@@ -203,7 +92,11 @@ class StateFit(Fit):
         `moved` returns how far scores, of shape (row, state, system), and the other coordinates
         move in some of the draws.
         """
-        which, scales = self._scales(n_draws, rng)
+        densities = np.array([each.density for each in self.grid])
+        weights = np.exp(densities - densities.max())
+        which = rng.choice(len(weights), n_draws, p=weights / weights.sum())
+        centres = np.array([each.log_scale for each in self.grid])[which]
+        scales = np.exp(centres + self.width * (rng.random(n_draws) - 0.5))
         free = np.empty((n_draws, len(self.free)))
         for number, each in enumerate(self.grid):
             (rows,) = np.nonzero(which == number)
@@ -213,115 +106,78 @@ class StateFit(Fit):
                 free[rows] = self.displace(each.point, moves)
         return {**self.unpack(free), self.step: scales}
 
-    def _scales(
-        self, n_draws: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.integer[Any]], Array]:
-        """Draw points of the grid, and scales around them."""
-        densities = np.array([each.density for each in self.grid])
-        weights = np.exp(densities - densities.max())
-        which = rng.choice(len(weights), n_draws, p=weights / weights.sum())
-        centres = np.array([each.log_scale for each in self.grid])[which]
-        return which, np.exp(centres + self.width * (rng.random(n_draws) - 0.5))
-
 
 def fit_states(
     likelihood: PairLikelihood,
     data: Battles,
     state: NDArray[np.integer[Any]],
     tree: StateTree,
-    unpack: Callable[[Array], dict[str, Array]],
+    by_state: Callable[[Array], dict[str, Array]],
     *,
     design: Design,
     step: str,
     step_sd: float | None = None,
     step_precision: float = 0.0,
-    prior_mean: Array | float = 0.0,
-    prior_precision: float = 1.0,
-    shared_mean: float = 0.0,
-    shared_precision: float = 0.0,
-    **effect_prior: float,
+    **priors: Any,
 ) -> Fit:
     """Fit scores that step along a tree of states; see the module.
 
-    `state` is that of each battle. `unpack` names points of shape (..., p): the scores of all
-    states, the coefficients, then the tie parameter where it is estimated. The scale of the steps,
-    called `step`, is `step_sd` or, without it, estimated under a half-normal prior of precision
-    `step_precision`, 0 for a flat one. The prior is that on the scores of the root; other priors
-    are those of :func:`~bayesrank.inference.fits.pair_rows.pair_rows`.
+    `state` is that of each battle. `by_state` names scores of shape (..., state, system). The scale
+    of the steps, called `step`, is `step_sd` or, without it, estimated under a half-normal prior of
+    precision `step_precision`, 0 for a flat one. Other priors are those of
+    :func:`~bayesrank.inference.fits.pair_rows.pair_rows`, the one on scores a proper one.
     """
-    votes, n, n_states = VoteRows.of(data), len(data.systems), tree.n_states
+    votes, n, k = VoteRows.of(data), len(data.systems), design.shape[1]
     at = state.astype(np.int64) * n
     votes = replace(votes, first=at + votes.first, second=at + votes.second)
-    k = design.shape[1]
-    merged = votes if k else _merged(votes, n * n_states)
-    ties = {"shared_mean": shared_mean, "shared_precision": shared_precision}
-    some = design if k else Design.empty(len(merged.first))
-    means = np.broadcast_to(np.asarray(prior_mean, dtype=float), n)
-    problem = pair_rows(likelihood, merged, some, **ties, **effect_prior).extended(
-        StateRows,
-        prior=NormalScores(np.zeros((1, n_states * n)), np.zeros(1)),
-        tree=tree,
-        step_precision=tree.precisions(1.0, prior_precision),
-        root_mean=means - means.mean(),
-    )
-    pooled = fit_pairs(
-        likelihood,
-        data.wins,
-        data.ties,
-        prior_precision=prior_precision,
-        tie_mean=shared_mean,
-        tie_precision=shared_precision,
-    )
-    start = np.concatenate([np.tile(pooled.score, n_states), np.zeros(k), pooled.free[n:]])
+    merged, some = votes, design
+    if not k:
+        merged = replace(
+            votes, outcome=np.sign(votes.outcome), both_bad=np.zeros_like(votes.both_bad)
+        )
+        merged = merged.merged(n * tree.n_states)
+        some = Design.empty(len(merged.first))
+    problem = pair_rows(likelihood, merged, some, tree=tree, **priors)
+    start = start_of_votes(problem, data)
     grid, width = _over_scales(problem, start, step_sd, step_precision)
     best = max(grid, key=lambda each: each.density)
     scale = np.exp(best.log_scale)
-    final = problem.at_scale(scale)
+    final = replace(problem, step_sd=scale)
 
-    def named(free: Array) -> dict[str, Array]:
-        return {**unpack(free), step: np.full(free.shape[:-1], scale)}
+    def unpack(free: Array) -> dict[str, Array]:
+        named = problem.unpack(free)
+        scores = named.pop("score").reshape(*free.shape[:-1], tree.n_states, n)
+        return by_state(scores) | named | {step: np.full(free.shape[:-1], scale)}
+
+    def vote_by_vote() -> PairRows:
+        return replace(final.without_priors(), likelihood=bind(likelihood, votes), design=design)
 
     return final.fit_at(
         maximise(final, best.point[np.newaxis]),
         StateFit,
-        unpack=named,
-        exists=True,
-        rows=partial(final.vote_by_vote, likelihood, votes, design),
+        unpack=unpack,
+        rows=vote_by_vote,
         grid=grid,
         width=width,
         step=step,
     )
 
 
-def _merged(votes: VoteRows, size: int) -> VoteRows:
-    """Return one row for all votes on the same two of many scores with the same winner."""
-    turned = votes.first > votes.second
-    low, high = np.where(turned, (votes.second, votes.first), (votes.first, votes.second))
-    outcome = np.where(turned, -1, 1) * np.sign(votes.outcome)
-    cells, number = np.unique((low * size + high) * 3 + outcome + 1, return_inverse=True)
-    weight = np.bincount(number, votes.weight)
-    cells, weight = cells[weight > 0.0], weight[weight > 0.0]
-    pair, outcome = np.divmod(cells, 3)
-    bad = np.zeros(len(cells), dtype=np.bool_)
-    return VoteRows(votes.systems, *np.divmod(pair, size), outcome - 1, bad, weight)
-
-
 def _over_scales(
-    problem: StateRows, start: Array, step_sd: float | None, step_precision: float
+    problem: PairRows, start: Array, step_sd: float | None, prior_precision: float
 ) -> tuple[tuple[_At, ...], float]:
     """Fit at the best scale of the steps and around it, or at the given one."""
-    n = problem.width
     last = [start]
 
     def at(log_scale: float) -> _At:
         scale = float(np.exp(log_scale))
-        here = problem.at_scale(scale)
+        here = replace(problem, step_sd=scale)
         point = maximise(here, last[0][np.newaxis]).point
         last[0], tree = point[0], here.factored(point)
-        steps = np.linalg.slogdet(problem.tree.matrix(here.step_precision))[1]
-        density = here.value(point) + 0.5 * ((n - 1) * steps - tree.log_determinant)
+        steps = np.linalg.slogdet(tree.tree.matrix(tree.precisions))[1]
+        density = here.value(point) + 0.5 * ((here.width - 1) * steps - tree.log_determinant)
         # The prior of the scale, and that its logarithm is what varies.
-        density += log_scale - 0.5 * step_precision * scale**2
+        density += log_scale - 0.5 * prior_precision * scale**2
         return _At(log_scale, float(density), point[0], tree)
 
     if step_sd is not None:

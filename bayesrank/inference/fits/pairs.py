@@ -36,18 +36,13 @@ _LARGEST_THRESHOLD = 100.0
 class PairLikelihood:
     """A concave log-likelihood of paired results, pointwise in a difference of scores.
 
-    `value` and `derivatives` see a pair from one side. They are called with the wins of one system
-    over the other, half their ties, how far its score is ahead, and the tie parameter: arrays that
-    broadcast.
-
     Attributes
     ----------
-    value : callable
-        Returns the log-likelihood.
-    derivatives : callable
-        Returns the slope in the difference of the scores and minus the second derivative; where a
-        tie parameter is estimated also the slope in it, minus the mixed derivative, and minus the
-        second derivative.
+    value, derivatives : callable
+        See a pair from one side: functions of the wins of one system over the other, half their
+        ties, how far its score is ahead, and the tie parameter, arrays that broadcast. The
+        derivatives are the slope in the difference of the scores and minus the second derivative;
+        where a tie parameter is estimated also the slope in it, and minus the mixed and the second.
     ties : {"ignore", "half", "outcome"}
         Whether a tie is dropped, counts as half a win for both, or is an outcome of its own.
     log_tie : float, optional
@@ -79,10 +74,7 @@ class PairLikelihood:
     def sides(self, wins: ArrayLike, ties: ArrayLike) -> tuple[Array, Array]:
         """Return wins, and half the ties: (resample, system, opponent), 0 where they do not count.
 
-        Raises
-        ------
-        ValueError
-            If a fixed tie parameter leaves no room for ties.
+        A ValueError says that a fixed tie parameter leaves no room for ties.
         """
         won = np.asarray(wins, dtype=np.float64)
         tables = won.reshape(-1, *won.shape[-2:])
@@ -139,10 +131,6 @@ class PairLikelihood:
             return {}
         return {"tie_strength": np.full(score.shape[:-1], np.exp(self.log_tie))}
 
-    def displace(self, free: Array, deviations: Array) -> Array:
-        """Move a point, which keeps a positive tie parameter positive."""
-        return displace(free, deviations, positive=self.positive)
-
     def slopes(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
         """Return the gradient, of shape (resample, p), from the derivatives of pairs."""
         scores = net(derivatives[0])
@@ -152,20 +140,14 @@ class PairLikelihood:
         return np.concatenate([scores, tie[:, np.newaxis]], axis=-1)
 
     def gradient(self, point: Array, wins: Array, ties: Array) -> Array:
-        """Return gradients of the log-likelihood at one point: scores, then a tie parameter if any.
-
-        For many counts, of shape (resample, system, opponent); of shape (resample, p).
-        """
+        """Return gradients at one point, (resample, p), for (resample, system, opponent) counts."""
         won, tied = self.sides(wins, ties)
         arguments = self.arguments(point[np.newaxis], won.shape[-1])
         return self.slopes(point[np.newaxis], self.derivatives(won, tied, *arguments))
 
 
 def displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> Array:
-    """Move a point; the last coordinates, where positive, in proportion.
-
-    That agrees to first order and keeps them positive.
-    """
+    """Move a point; the last coordinates, where positive, in proportion, which keeps them so."""
     moved = free + deviations
     for column in free.shape[-1] - len(positive) + np.flatnonzero(positive):
         inside = inner_threshold(free[..., column])

@@ -12,7 +12,7 @@ References
    https://doi.org/10.1080/10618600.1995.10474663
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -76,9 +76,8 @@ class Joint:
         spread = self.solved @ np.linalg.inv(anchored(self.schur, self.held))
         return np.einsum("nkp,nkp->kn", spread, self.solved)
 
-    def drawn(self, moves: Array) -> Array:
+    def drawn(self, moves: Array, rng: np.random.Generator) -> Array:
         """Draw deviations of effects of judges given those of the others, (draw, 2, judge)."""
-        rng = np.random.default_rng(len(self.blocks))
         roots = np.linalg.cholesky(np.linalg.inv(self.blocks))
         normals = rng.standard_normal((*moves.shape[:-1], len(self.blocks), 2))
         found = np.einsum("nkl,...nl->...nk", roots, normals)
@@ -93,7 +92,17 @@ class Nodes(NamedTuple):
     weight: Array
 
 
-@dataclass(frozen=True)
+def names_of(effects: Array) -> dict[str, Array]:
+    """Name effects of judges, of shape (..., 2, judge)."""
+    log_reliability, bias = effects[..., 0, :], effects[..., 1, :]
+    return {
+        "log_reliability": log_reliability,
+        "reliability": np.exp(log_reliability),
+        "position_bias": bias,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
 class RatedRows(PairRows):
     """The penalised log-likelihood of votes of judges, joint with the effects of the judges.
 
@@ -116,9 +125,9 @@ class RatedRows(PairRows):
         What is added to the information without the judges.
     """
 
-    judge: NDArray[np.integer[Any]] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
-    effects: Array = field(default_factory=lambda: np.zeros((2, 0)))
-    effect_precision: Array = field(default_factory=lambda: np.ones(2))
+    judge: NDArray[np.integer[Any]]
+    effects: Array
+    effect_precision: Array
     tilt: Array | float = 0.0
     nodes: Nodes | None = None
     secant: Array | float = 0.0
@@ -131,8 +140,12 @@ class RatedRows(PairRows):
     def predictors(self, point: Array, some: Rows) -> tuple[Array, Array, Array]:
         """Return what the judges see of the differences of votes."""
         ahead, level, shared = super().predictors(point, some)
-        log_reliability, bias = self.of_judges(point)[:, self.judge[some]]
-        return np.exp(log_reliability) * ahead + bias, level, shared
+        return self._seen(self.of_judges(point), ahead, some)[0], level, shared
+
+    def _seen(self, effects: Array, ahead: Array, some: Rows) -> tuple[Array, Array]:
+        """Return what judges of effects (2, judge) see of differences, and their reliabilities."""
+        reliability, judge = np.exp(effects[0]), self.judge[some]
+        return reliability[judge] * ahead + effects[1, judge], reliability[judge]
 
     def terms(self, point: Array, some: Rows) -> Terms:
         """Return the derivatives of votes in the differences before the judges see them."""
@@ -142,6 +155,10 @@ class RatedRows(PairRows):
         bend[0] *= reliability
         bend[:, 0] *= reliability
         return Terms(slope, bend)
+
+    def unpack(self, free: Array) -> dict[str, Array]:
+        """Name the effects of judges, too."""
+        return super().unpack(free) | names_of(self.effects)
 
     def value(self, point: Array) -> float:
         """Return the joint log-density at one point, of shape (1, p)."""
@@ -191,13 +208,12 @@ class RatedRows(PairRows):
         if self.nodes is None:
             return self.terms(point, some).slope
         ahead, level, shared = super().predictors(point, some)
-        judge, total = self.judge[some], np.zeros(())
-        for (log_reliability, bias), weight in zip(*self.nodes, strict=True):
-            reliability = np.exp(log_reliability)[judge]
-            seen = reliability * ahead + bias[judge]
+        total = np.zeros(())
+        for effects, weight in zip(*self.nodes, strict=True):
+            seen, reliability = self._seen(effects, ahead, some)
             slope = self.likelihood.slope(some, seen, level, shared)
             slope[0] *= reliability
-            total = total + weight[judge] * slope
+            total = total + weight[self.judge[some]] * slope
         return total
 
     def averaged(self, point: Array, joint: Joint) -> "RatedRows":
@@ -212,11 +228,9 @@ class RatedRows(PairRows):
         logs = logs - 0.5 * np.einsum("i,kin->kn", self.effect_precision, effects**2)
         for some in self.blocks:
             ahead, level, shared = super().predictors(point, some)
-            judge = self.judge[some]
-            for row, (log_reliability, bias) in zip(logs, effects, strict=True):
-                seen = np.exp(log_reliability)[judge] * ahead + bias[judge]
-                value = self.likelihood.value(some, seen, level, shared)
-                row += np.bincount(judge, value, len(row))
+            for row, each in zip(logs, effects, strict=True):
+                value = self.likelihood.value(some, self._seen(each, ahead, some)[0], level, shared)
+                row += np.bincount(self.judge[some], value, len(row))
         logs -= logs.max(axis=0)
         found = replace(self, nodes=Nodes(effects, np.exp(logs) / np.exp(logs).sum(axis=0)))
         return replace(found, tilt=found.averaged_gradient(point) - self.told(point).gradient)
@@ -227,7 +241,7 @@ class RatedRows(PairRows):
         found = np.zeros(size + len(self.mean))
         for some in self.blocks:
             slopes, others = self.slopes(point, some)
-            for side, slope in zip((self.data.first, self.data.second), slopes, strict=True):
+            for side, slope in zip((self.votes.first, self.votes.second), slopes, strict=True):
                 found[:size] += np.bincount(side[some], slope, size)
             found[size:] += others.sum(axis=0)
         return found
@@ -254,7 +268,7 @@ class RatedRows(PairRows):
             [[by_judge(bend * lead**2 - twist * lead), both], [both, by_judge(bend)]]
         ).T
         weights = (bend * lead - twist) * reliability, bend * reliability
-        sides = (self.data.first[some], 1.0), (self.data.second[some], -1.0)
+        sides = (self.votes.first[some], 1.0), (self.votes.second[some], -1.0)
         for k, (weight, scale) in enumerate(zip(weights, (lead, 1.0), strict=True)):
             for side, sign in sides:
                 cell = side.astype(np.int64) * n + judge

@@ -22,7 +22,7 @@ References
    https://doi.org/10.1080/01621459.1986.10478240
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -30,12 +30,11 @@ import numpy as np
 
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
-from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
+from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps, gaussian_draws
 from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_counts import name_parameters
 from bayesrank.inference.fits.pair_rows import no_estimate_of_votes, pair_rows, start_of_votes
-from bayesrank.inference.fits.pairs import Array, displace
-from bayesrank.inference.fits.rated_rows import Joint, Nodes, RatedRows
+from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.rated_rows import Joint, Nodes, RatedRows, names_of
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 
 # Degrees of freedom of the scales of judges, as of the scales of questions.
@@ -46,6 +45,35 @@ _TOLERANCE, _MOST_ROUNDS = 1e-7, 200
 _SHRINKING = 0.9
 # Share of their scale by which parameters are moved for a slope.
 _STEP = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatedFit(Fit):
+    """A fit of votes of judges, whose draws have scales and effects of judges drawn, too.
+
+    `joint` expands the joint density at the optimum, where judges have `effects`, of shape (2,
+    judge). Draws are centred `beyond` it, (p,), and move by `by_scale`, (2, p), with the scales.
+    """
+
+    joint: Joint
+    effects: Array
+    beyond: Array
+    by_scale: Array
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Draw from the Gaussian approximation at the optimum; see :meth:`Fit.draw`."""
+        return self._drawn(gaussian_draws(*self.geometry, n_draws, rng), rng)
+
+    def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
+        """Return the parameters one Newton step away; see :meth:`Fit.move`."""
+        return self._drawn(self.steps(gradients), rng)
+
+    def _drawn(self, deviations: Array, rng: np.random.Generator) -> dict[str, Array]:
+        """Draw scales and effects of judges, given deviations of the free coordinates."""
+        by_scale = rng.standard_normal((len(deviations), 2)) @ self.by_scale
+        free = self.displace(self.free, deviations + self.beyond + by_scale)
+        effects = self.effects + self.joint.drawn(free - self.free, rng)
+        return self.unpack(free) | names_of(effects)
 
 
 def fit_rated_rows(
@@ -63,46 +91,35 @@ def fit_rated_rows(
     vote, and `scale`, the typical size of a log reliability and of a bias. ``parameters`` also has
     ``reliability`` and ``position_bias`` of shape (judge,).
     """
-    n = len(judges.names)
-    rows = pair_rows(likelihood, data, design, **priors)
-    problem = rows.extended(
-        RatedRows,
-        judge=judges.codes,
-        effects=np.zeros((2, n)),
-        effect_precision=np.full(2, scale**-2.0),
-    )
-    start = np.append(start_of_votes(rows, data), problem.effects)
+    effects, precision = np.zeros((2, len(judges.names))), np.full(2, scale**-2.0)
+    kind = partial(RatedRows, judge=judges.codes, effects=effects, effect_precision=precision)
+    problem = cast("RatedRows", pair_rows(likelihood, data, design, kind=kind, **priors))
+    start = np.append(start_of_votes(problem, data), effects)
     try:
         problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale), scale)
     except np.linalg.LinAlgError as error:
-        if rows.prior.precision.all():
+        if problem.prior.precision.all():
             raise
         raise no_estimate_of_votes() from error
-    p = rows.size + len(rows.mean)
+    size, p = problem.size + design.shape[1], problem.size + len(problem.mean)
     problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
     optimum = replace(optimum, point=optimum.point[:, :p])
-    unpack = partial(
-        _unpack,
-        others=partial(
-            name_parameters, size=rows.size, n_effects=design.shape[1], names=rows.likelihood.names
-        ),
-        expansion=problem.joint(optimum.point[0]),
-        point=optimum.point[0],
-        effects=problem.effects,
-    )
-    along = np.where(np.arange(p) < rows.size + design.shape[1], optimum.point[0], 0.0)
+    along = np.where(np.arange(p) < size, optimum.point[0], 0.0)
+    expansion = problem.joint(optimum.point[0])
     beyond = _mean_beyond_mode(problem, optimum.point[0], along)
     by_scale = np.zeros((2, p))
     if problem.nodes is not None:
         problem = replace(problem, secant=_secant(problem, optimum.point[0], along))
         by_scale = _Scales.of(problem, optimum.point[0], scale).moves()
-
-    def moved(free: Array, deviations: Array) -> Array:
-        normals = np.random.default_rng(p).standard_normal((*deviations.shape[:-1], 2))
-        deviations = deviations + beyond + normals @ by_scale
-        return displace(free, deviations, positive=rows.likelihood.positive)
-
-    return problem.fit_at(optimum, unpack=unpack, displace=moved, rows=problem.without_priors)
+    return problem.fit_at(
+        optimum,
+        RatedFit,
+        rows=problem.without_priors,
+        joint=expansion,
+        effects=problem.effects,
+        beyond=beyond,
+        by_scale=by_scale,
+    )
 
 
 def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
@@ -261,15 +278,3 @@ def _accelerated(history: list[tuple[Array, Array]]) -> Array:
     usable = np.isfinite(rate) & (rate > 0.0) & (rate < 0.95)
     factor = np.where(usable, 1.0 / (1.0 - np.where(usable, rate, 0.0)), 1.0)
     return logs + np.clip(factor * (update - logs), -2.0, 2.0)
-
-
-def _unpack(
-    free: Array, *, others: Any, expansion: Joint, point: Array, effects: Array
-) -> dict[str, Array]:
-    """Name the parameters; draws have effects of judges drawn given the other parameters."""
-    found = effects + expansion.drawn(free - point) if free.ndim > 1 else effects
-    return others(free) | {
-        "log_reliability": found[..., 0, :],
-        "reliability": np.exp(found[..., 0, :]),
-        "position_bias": found[..., 1, :],
-    }

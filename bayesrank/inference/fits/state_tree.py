@@ -26,12 +26,9 @@ Array = NDArray[np.float64]
 class StateTree:
     """How scores step from state to state.
 
-    Attributes
-    ----------
-    parent : numpy.ndarray of int and shape (state,)
-        The state before each, a lower number; -1 for the root, which is the first.
-    variance : numpy.ndarray of shape (state,)
-        Variance of each step, in squares of the scale of steps; not used for the root.
+    `parent`, of int and shape (state,), is the state before each, a lower number; -1 for the root,
+    which is the first. `variance`, (state,), is that of each step, in squares of the scale of
+    steps; that of the root is not used.
     """
 
     parent: NDArray[np.intp]
@@ -52,15 +49,6 @@ class StateTree:
         """Number of states."""
         return len(self.parent)
 
-    @property
-    def paths(self) -> Array:
-        """Sums of steps that lead to each state, of shape (state, state), without the root."""
-        found = np.zeros((self.n_states, self.n_states))
-        for state in range(1, self.n_states):
-            found[state] = found[self.parent[state]]
-            found[state, state] = np.sqrt(self.variance[state])
-        return found[:, 1:]
-
     def precisions(self, scale: float, root: float) -> Array:
         """Return the precision of each step, for a scale of steps; first that of the root."""
         return np.append(root, 1.0 / (self.variance[1:] * scale**2))
@@ -79,23 +67,10 @@ class StateTree:
 class BlockTree:
     """A positive definite matrix along a tree of states, factored.
 
-    Scores that sum to zero in every state: what blocks say along their sum is only what keeps them
-    regular.
-
-    Attributes
-    ----------
-    tree : StateTree
-        The states.
-    precisions : numpy.ndarray of shape (state,)
-        Of the steps.
-    inverse, root : numpy.ndarray of shape (state, system, system)
-        Inverses of the blocks as they are eliminated, and Cholesky factors.
-    border : numpy.ndarray of shape (state, system, shared)
-        The border as it is then.
-    corner : numpy.ndarray of shape (shared, shared)
-        The Cholesky factor of what is left of it.
-    anchors : numpy.ndarray of shape (state,)
-        What was added along the sums.
+    Scores sum to zero in every state: what blocks say along their sum, to which `anchors` of shape
+    (state,) are added, is only what keeps them regular. As states are eliminated, blocks have the
+    Cholesky factors `root` and the inverses `inverse`, of shape (state, system, system), and the
+    border is `border`, (state, system, shared); `corner` is the Cholesky factor of what is left.
     """
 
     tree: StateTree
@@ -112,25 +87,10 @@ class BlockTree:
     ) -> Self:
         """Factor the information of the likelihood and the precision of the steps.
 
-        Parameters
-        ----------
-        tree, precisions
-            The steps.
-        blocks : numpy.ndarray of shape (state, system, system)
-            Information of the likelihood on the scores of each state.
-        border : numpy.ndarray of shape (state, system, shared)
-            That across scores and shared parameters.
-        corner : numpy.ndarray of shape (shared, shared)
-            That of the shared parameters, with their prior.
-
-        Returns
-        -------
-        BlockTree
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the matrix is not positive definite.
+        `blocks`, of shape (state, system, system), are the information of the likelihood on the
+        scores of each state, `border`, (state, system, shared), across scores and shared
+        parameters, and `corner`, (shared, shared), on these, with their prior. A LinAlgError says
+        that the matrix is not positive definite.
         """
         from scipy.linalg import cho_solve  # other fits of pairs do not need SciPy
 
@@ -156,18 +116,23 @@ class BlockTree:
         """Solve for right sides, of shape (state, system, ...) and (shared, ...)."""
         scores, shared = scores.copy(), shared.copy()
         for state in range(self.tree.n_states - 1, -1, -1):
-            told = self.inverse[state] @ scores[state]
-            shared -= self.border[state].T @ told
+            scores[state] = self.inverse[state] @ scores[state]
+            shared -= self.border[state].T @ scores[state]
             if state:
-                scores[self.tree.parent[state]] += self.precisions[state] * told
+                scores[self.tree.parent[state]] += self.precisions[state] * scores[state]
         if len(shared):
             shared = np.linalg.solve(self.corner.T, np.linalg.solve(self.corner, shared))
+        return self._from_root(scores, shared), shared
+
+    def _from_root(self, own: Array, shared: Array) -> Array:
+        """Add to scores what shared parameters and the states before them make of them."""
+        found = np.empty_like(own)
         for state in range(self.tree.n_states):
-            rest = scores[state] - self.border[state] @ shared
+            rest = -self.border[state] @ shared
             if state:
-                rest += self.precisions[state] * scores[self.tree.parent[state]]
-            scores[state] = self.inverse[state] @ rest
-        return scores - scores.mean(axis=1, keepdims=True), shared
+                rest += self.precisions[state] * found[self.tree.parent[state]]
+            found[state] = own[state] + self.inverse[state] @ rest
+        return found - found.mean(axis=1, keepdims=True)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw from the Gaussian with this precision, (draw, state, system) and (draw, shared)."""
@@ -177,16 +142,10 @@ class BlockTree:
         shared = np.zeros((k, n_draws))
         if k:
             shared = np.linalg.solve(self.corner.T, rng.standard_normal((k, n_draws)))
-        scores = np.empty((n_states, n, n_draws))
-        for state in range(n_states):
-            rest = -self.border[state] @ shared
-            if state:
-                rest += self.precisions[state] * scores[self.tree.parent[state]]
-            noise = rng.standard_normal((n, n_draws))
-            scores[state] = self.inverse[state] @ rest
-            scores[state] += solve_triangular(self.root[state], noise, lower=True, trans=1)
-        scores -= scores.mean(axis=1, keepdims=True)
-        return np.moveaxis(scores, -1, 0), shared.T
+        own = rng.standard_normal((n_states, n, n_draws))
+        for state, root in enumerate(self.root):
+            own[state] = solve_triangular(root, own[state], lower=True, trans=1)
+        return np.moveaxis(self._from_root(own, shared), -1, 0), shared.T
 
     @property
     def log_determinant(self) -> float:

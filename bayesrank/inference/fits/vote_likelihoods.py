@@ -44,24 +44,22 @@ class Terms(NamedTuple):
 class VoteLikelihood(ABC):
     """A log-likelihood bound to votes.
 
-    Attributes
-    ----------
-    positive : numpy.ndarray of bool and shape (k,)
-        Which shared parameters must be positive.
-    has_level : bool
-        Whether the level of both systems matters.
+    `positive`, of shape (k,), says which shared parameters must be positive, `has_level` whether
+    the level of both systems matters. Functions are of some of the votes, of how far the first
+    systems are ahead there and of the levels, of shape (vote,), and of shared parameters, (k,).
     """
 
+    votes: VoteRows
     positive: NDArray[np.bool_]
-    has_level: bool
+    has_level = False
 
     @abstractmethod
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
-        """Return the log-likelihood of a block of votes, of shape (vote,)."""
+        """Return the log-likelihood of each vote."""
 
     @abstractmethod
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
-        """Return the derivatives of a block of votes."""
+        """Return the derivatives of each vote."""
 
     def slope(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the first derivatives only."""
@@ -85,8 +83,6 @@ class VoteLikelihood(ABC):
 
 class TwoSided(VoteLikelihood):
     """A likelihood of paired results, bound to votes."""
-
-    has_level = False
 
     def __init__(self, likelihood: PairLikelihood, votes: VoteRows) -> None:
         self.likelihood, self.votes = likelihood, votes
@@ -150,58 +146,37 @@ class TwoSided(VoteLikelihood):
         return found
 
 
-@dataclass(frozen=True)
 class CumulativeLogit(VoteLikelihood):
     r"""Agresti's cumulative logits with symmetric thresholds, bound to votes.
 
     The k-th grade or a better one has the log-odds :math:`d - t_k`. The shared parameters are the
     gaps between thresholds, which are positive: :math:`t_1` above 0, where there are ties, then
-    :math:`t_2 - t_1` and so on.
-
-    Attributes
-    ----------
-    place : numpy.ndarray of int and shape (vote,)
-        The number of the result of each vote, which is that of the cut below it; 0 for none.
-    cuts : numpy.ndarray of shape (cut, k)
-        What multiplies the gaps to give the cuts; NaN for the infinite ones below and above all.
-    weight : numpy.ndarray of shape (vote,)
-        How much each vote counts.
-    has_ties : bool
-        Whether ties are a result.
-    positive : numpy.ndarray of bool and shape (k,)
-        All gaps are.
+    :math:`t_2 - t_1` and so on. Results are numbered on the scale of the votes, which is the number
+    of the cut below each. `cuts`, of shape (cut, k), is what multiplies the gaps to give the cuts;
+    NaN for the infinite ones below and above all.
     """
 
-    place: NDArray[np.intp]
-    cuts: Array
-    weight: Array
-    has_ties: bool
-    positive: NDArray[np.bool_]
-    has_level = False
-
-    @classmethod
-    def of(cls, votes: VoteRows) -> "CumulativeLogit":
-        """Bind the likelihood to votes: a threshold for each grade that was given."""
-        n_grades, has_ties = len(votes.scale) // 2, 0 in votes.scale
-        up = np.tri(n_grades) if has_ties else np.tri(n_grades, max(n_grades - 1, 0), -1)
+    def __init__(self, votes: VoteRows) -> None:
+        n_grades, self.has_ties = len(votes.scale) // 2, 0 in votes.scale
+        up = np.tri(n_grades) if self.has_ties else np.tri(n_grades, max(n_grades - 1, 0), -1)
         # Without ties there is one cut in the middle, at 0.
-        low = -up[::-1] if has_ties else -up[:0:-1]
+        low = -up[::-1] if self.has_ties else -up[:0:-1]
         outside = np.full((1, up.shape[1]), np.nan)
-        cuts = np.concatenate([outside, low, up, outside])
-        return cls(votes.places, cuts, votes.weight, has_ties, np.ones(up.shape[1], dtype=bool))
+        self.votes, self.cuts = votes, np.concatenate([outside, low, up, outside])
+        self.positive = np.ones(up.shape[1], dtype=bool)
 
     @property
     def ends(self) -> tuple[tuple[NDArray[np.bool_], Array], tuple[NDArray[np.bool_], Array]]:
         """Whether each result has a lower cut, with what multiplies the gaps; and an upper one."""
-        above = self.place + 1
-        last = len(self.cuts) - 1
-        return (self.place > 0, self.cuts[self.place]), (above < last, self.cuts[above])
+        place, last = self.votes.places, len(self.cuts) - 1
+        return (place > 0, self.cuts[place]), (place + 1 < last, self.cuts[place + 1])
 
     def _distances(self, some: Rows, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
         """Return the log-odds of being above the lower cut and below the upper, and their gap."""
         cut = self.cuts @ shared
         cut[0], cut[-1] = -np.inf, np.inf
-        low, high = cut[self.place[some]], cut[self.place[some] + 1]
+        place = self.votes.places[some]
+        low, high = cut[place], cut[place + 1]
         return ahead - low, high - ahead, high - low
 
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
@@ -209,7 +184,7 @@ class CumulativeLogit(VoteLikelihood):
         above, below, gap = self._distances(some, ahead, shared)
         with np.errstate(divide="ignore", invalid="ignore"):  # gaps that are not positive
             inside = np.log(-np.expm1(-gap))
-        return self.weight[some] * (inside - softplus(-above) - softplus(-below))
+        return self.votes.weight[some] * (inside - softplus(-above) - softplus(-below))
 
     def slope(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the first derivatives only."""
@@ -228,8 +203,9 @@ class CumulativeLogit(VoteLikelihood):
     ) -> tuple[tuple[Array, Array, Array], ...]:
         """Return how three distances move with d and the gaps; what each tells, how that falls."""
         above, below, gap = self._distances(some, ahead, shared)
-        weight, cuts = self.weight[some], np.nan_to_num(self.cuts).T
-        low, high = cuts[:, self.place[some]], cuts[:, self.place[some] + 1]
+        weight, cuts = self.votes.weight[some], np.nan_to_num(self.cuts).T
+        place = self.votes.places[some]
+        low, high = cuts[:, place], cuts[:, place + 1]
         one, wide = np.ones((1, len(ahead))), (high - low) * np.isfinite(gap)
         short, over, odds = logistic(-above), logistic(-below), 1.0 / np.expm1(gap)
         return (
@@ -241,7 +217,7 @@ class CumulativeLogit(VoteLikelihood):
     def start(self, *, proper: bool) -> Array:
         """Return gaps to begin with: those of the shares of results, all systems alike."""
         n_cuts = len(self.cuts) - 2
-        shares = np.bincount(self.place, self.weight, n_cuts + 1)
+        shares = np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
         shares = 0.5 * (shares + shares[::-1]) / shares.sum()
         inner = np.cumsum(shares)[:-1]
         levels = np.log(inner) - np.log1p(-inner)
@@ -255,38 +231,18 @@ class CumulativeLogit(VoteLikelihood):
         return named | ({"tie_strength": np.exp(shared[..., 0])} if self.has_ties else {})
 
 
-@dataclass(frozen=True)
 class OutsideOption(VoteLikelihood):
     r"""Davidson's model with an outside option, both bad, bound to votes.
 
     Win, loss, tie and both bad have log-weights :math:`d / 2, -d / 2, \log\nu` and
     :math:`u = b - \gamma m`. The shared parameters are :math:`\log\nu`, where there are ties, and
     :math:`b` and :math:`\gamma`, where both were bad.
-
-    Attributes
-    ----------
-    result : numpy.ndarray of int and shape (vote,)
-        0 for a win of the first, 1 for a loss, 2 for a tie, 3 where both were bad.
-    weight : numpy.ndarray of shape (vote,)
-        How much each vote counts.
-    has_ties, has_level : bool
-        Whether ties, and votes in which both were bad, are results.
-    positive : numpy.ndarray of bool and shape (k,)
-        No parameter is.
     """
 
-    result: NDArray[np.intp]
-    weight: Array
-    has_ties: bool
-    has_level: bool
-    positive: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, votes: VoteRows) -> "OutsideOption":
-        """Bind the likelihood to votes: a parameter for each result that was seen."""
-        ties, bad = TIE in votes.options, BOTH_BAD in votes.options
-        none = np.zeros(ties + 2 * bad, dtype=bool)
-        return cls(votes.results, votes.weight, ties, bad, none)
+    def __init__(self, votes: VoteRows) -> None:
+        self.votes = votes
+        self.has_ties, self.has_level = TIE in votes.options, BOTH_BAD in votes.options
+        self.positive = np.zeros(self.has_ties + 2 * self.has_level, dtype=bool)
 
     def _log_chances(self, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-chances of the four results, of shape (4, vote)."""
@@ -302,13 +258,13 @@ class OutsideOption(VoteLikelihood):
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
         log_chances = self._log_chances(ahead, level, shared)
-        seen = np.take_along_axis(log_chances, self.result[some][np.newaxis], 0)[0]
-        weight = self.weight[some]
+        seen = np.take_along_axis(log_chances, self.votes.results[some][np.newaxis], 0)[0]
+        weight = self.votes.weight[some]
         return weight * np.where(weight > 0.0, seen, 0.0)
 
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
-        result, weight = self.result[some], self.weight[some]
+        result, weight = self.votes.results[some], self.votes.weight[some]
         win, loss, tie, bad = np.exp(self._log_chances(ahead, level, shared))
         # Of d, log nu and u: what the results say, their means, squares and covariances.
         said = np.stack([0.5 * (result == 0) - 0.5 * (result == 1), result == 2, result == 3])
@@ -329,7 +285,7 @@ class OutsideOption(VoteLikelihood):
 
     def start(self, *, proper: bool) -> Array:
         """Return parameters to begin with: those of the shares of results, all systems alike."""
-        shares = np.bincount(self.result, self.weight, 4)
+        shares = np.bincount(self.votes.results, self.votes.weight, 4)
         decided = 0.5 * max(shares[0] + shares[1], 1.0)
         found = [np.log(shares[2] / decided)] if self.has_ties else []
         return np.array(found + ([np.log(shares[3] / decided), 1.0] if self.has_level else []))
@@ -346,14 +302,9 @@ class OutsideOption(VoteLikelihood):
 
 @dataclass(frozen=True)
 class VoteModel:
-    """A model of votes.
+    """A model of votes: what binds its likelihood to votes, and what is left of it without grades.
 
-    Attributes
-    ----------
-    bound_to : callable
-        Binds its likelihood to votes.
-    of_ties : PairLikelihood
-        What is left of it where votes are wins, losses and ties, in the same coordinates.
+    `of_ties` is that of wins, losses and ties, in the same coordinates.
     """
 
     bound_to: Callable[[VoteRows], VoteLikelihood]
@@ -366,12 +317,12 @@ class VoteModel:
 
 def cumulative_logit(**_: Any) -> VoteModel:
     """Return Agresti's cumulative logits, in which grades and ties are outcomes."""
-    return VoteModel(CumulativeLogit.of, rao_kupper())
+    return VoteModel(CumulativeLogit, rao_kupper())
 
 
 def davidson_outside(**_: Any) -> VoteModel:
     """Return Davidson's model with the outside option, both bad."""
-    return VoteModel(OutsideOption.of, davidson())
+    return VoteModel(OutsideOption, davidson())
 
 
 def bind(likelihood: PairLikelihood | VoteModel, votes: VoteRows) -> VoteLikelihood:
