@@ -19,6 +19,8 @@ _COUNTED_AT_ONCE = 2**18
 
 # Doubles in a table of all pairs of systems by trial: 64 MB.
 _LARGEST_PAIR_TABLE = 2**23
+# Counts that differ in further decimals are sums of the same in another order.
+_DECIMALS = 9
 
 
 def distinct_columns(table: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -39,6 +41,72 @@ def distinct_columns(table: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.
     kinds = np.empty(len(order), dtype=np.intp)
     kinds[order] = np.cumsum(begins) - 1
     return order[begins], kinds
+
+
+def kinds_of_cells(right: NDArray[Any], trials: NDArray[Any]) -> NDArray[np.intp]:
+    """Return which pair of right answers and trials each cell has, of shape (system, question)."""
+    counts = np.stack([right, trials], axis=-1).round(_DECIMALS).reshape(-1, 2)
+    return np.unique(counts, axis=0, return_inverse=True)[1].reshape(right.shape)
+
+
+def told_apart(
+    cells: NDArray[np.intp], rows: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Divide rows, perhaps of several kinds, and columns into kinds, by colour refinement [1]_.
+
+    Rows are told apart by what they hold in columns of each kind, and these likewise, until no more
+    kinds appear. `cells` are numbered from 0, of shape (row, column).
+
+    References
+    ----------
+    .. [1] B. Weisfeiler and A. Leman. The reduction of a graph to canonical form and the algebra
+       which appears therein. Nauchno-Technicheskaya Informatsia 2 (1968).
+    """
+    rows = np.zeros(len(cells), dtype=np.intp) if rows is None else rows
+    columns = np.zeros(cells.shape[1], dtype=np.intp)
+    n_before, n_kinds = -1, 0
+    while n_kinds > n_before:
+        n_before = n_kinds
+        rows = _refined(rows, cells, columns)
+        columns = _refined(columns, cells.T, rows)
+        n_kinds = int(rows.max() + columns.max())
+    return rows, columns
+
+
+def _refined(
+    own: NDArray[np.intp], cells: NDArray[np.intp], others: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Divide kinds by what is found how often in cells with which others."""
+    held = np.sort(cells * (others.max() + 1) + others, axis=1)
+    return distinct_columns(np.column_stack([own, held]).T)[1]
+
+
+def canonical_order(cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return orders of rows and of columns that lead to the same table from any permutation of it.
+
+    Of rows that differ and yet are of one kind (:func:`told_apart`), as those of a Latin square,
+    one is set apart, and then the others by it. Equal rows stay in their order.
+
+    Examples
+    --------
+    >>> table = np.array([[1, 0, 1], [0, 0, 1]])
+    >>> rows, columns = canonical_order(table)
+    >>> table[rows][:, columns]
+    array([[0, 0, 1],
+           [0, 1, 1]])
+    """
+    equal = distinct_columns(cells.T)[1]
+    rows = None
+    while True:
+        rows, columns = told_apart(cells, rows)
+        first, last = np.full(len(rows), len(rows)), np.zeros(len(rows), dtype=np.intp)
+        np.minimum.at(first, rows, equal)
+        np.maximum.at(last, rows, equal)
+        mixed = np.flatnonzero(first[rows] < last[rows])
+        if not len(mixed):
+            return rows.argsort(kind="stable"), columns.argsort(kind="stable")
+        rows = 2 * rows
+        rows[mixed[rows[mixed].argmin()]] += 1
 
 
 def count_categories(outcomes: NDArray[np.int8], n_categories: int) -> NDArray[np.int64]:

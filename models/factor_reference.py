@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from bayesrank.counting import distinct_columns
+from bayesrank.counting import canonical_order, distinct_columns, kinds_of_cells
 
 Array = NDArray[np.float64]
 Score = Literal["mean_slope", "norm"]
@@ -105,6 +105,9 @@ def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorRef
     >>> reference.loading.shape, reference.directions.shape
     ((3, 1), (3, 2))
     """
+    # Rounding would turn factors that the data hardly tell apart.
+    systems, questions = canonical_order(kinds_of_cells(correct, trials))
+    correct, trials = (table[systems][:, questions] for table in (correct, trials))
     first, kinds = distinct_columns(np.concatenate([correct, trials]))
     counts = np.bincount(kinds).astype(np.float64)
     ability, loading, intercept = _first_point(correct, trials, n_factors)
@@ -125,7 +128,9 @@ def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorRef
         gaps, level = work - intercept, np.zeros(n_factors)
         points = _weighted_fits(loading, counts * weight, gaps, by_system, level)
         ability = ability + _STEP * (points - ability)
-    return _normalised(ability, loading[kinds], weight[:, kinds])
+    found = _normalised(ability, loading[kinds], weight[:, kinds])
+    places = questions.argsort()
+    return FactorReference(found.loading[places], found.held[places], questions[found.anchors])
 
 
 def _first_point(correct: Array, trials: Array, n_factors: int) -> tuple[Array, Array, Array]:

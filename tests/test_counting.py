@@ -3,12 +3,14 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bayesrank import Responses, counting
 from bayesrank.counting import (
+    canonical_order,
     compare_cells,
     compare_trials,
     compare_trials_by_question,
@@ -180,3 +182,25 @@ def test_an_unobserved_cell_is_no_comparison():
     wins, ties = compare_cells(np.array([[[0, 0]], [[1, 2]], [[2, 0]]]))
     np.testing.assert_allclose(wins, [[0, 0, 0], [0, 0, 4 / 3], [0, 0, 0]], rtol=1e-14)
     np.testing.assert_allclose(ties, [[0, 0, 0], [0, 0, 2 / 3], [0, 2 / 3, 0]], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.random.default_rng(0).integers(0, 3, (4, 7)),
+        np.random.default_rng(1).integers(0, 2, (5, 5)),
+        np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]]),  # whose rows and columns are of one kind
+        np.kron(np.eye(3, dtype=int), np.ones((2, 2), dtype=int)),
+    ],
+)
+def test_the_canonical_order_of_a_table_is_that_of_its_permutations(table):
+    def ordered(table):
+        rows, columns = canonical_order(table)
+        assert sorted(rows) == list(range(len(rows)))
+        assert sorted(columns) == list(range(len(columns)))
+        return table[rows][:, columns]
+
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        rows, columns = (rng.permutation(size) for size in table.shape)
+        np.testing.assert_array_equal(ordered(table[rows][:, columns]), ordered(table))

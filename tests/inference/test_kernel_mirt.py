@@ -32,6 +32,29 @@ def test_questions_that_tell_nothing_apart_are_ranked_and_checked():
     assert fit.sentence == "The model left out every question."
 
 
+@pytest.mark.parametrize("shape", [(3, 8, 1), (5, 4, 1), (4, 3, 3)])
+def test_other_places_of_systems_and_questions_move_labels_alone(shape):
+    # In few answers singular values are equal, so that rounding would choose the factors.
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        values = rng.integers(0, 2, shape)
+        systems, questions = (rng.permutation(size) for size in shape[:2])
+        score, moved = (
+            rank(table, "mirt", backend="map", draws=0)["ranking"]["score"].values
+            for table in (values, values[np.ix_(systems, questions)])
+        )
+        np.testing.assert_allclose(moved, score[systems], atol=1e-7)
+
+
+def test_systems_that_could_change_places_with_others_tie():
+    # The first two, with the questions that each has alone.
+    values = [[0, -1, 0, -1, 0], [-1, 0, 0, 0, -1], [1, 1, 0, 1, 1]]
+    result = rank(np.array(values)[..., np.newaxis], "mirt", backend="map", random_seed=1)
+    score, draws = result["ranking"]["score"].values, result["posterior"]["score"].values
+    assert score[0] == score[1] < score[2]
+    assert abs((draws[..., 0] > draws[..., 1]).mean() - 0.5) < 0.05
+
+
 def test_a_norm_needs_factors():
     with pytest.raises(DataError, match="must tell systems apart by n_factors=2 abilities"):
         rank(Responses(np.ones((4, 5, 2), int)), "mirt", score="norm")

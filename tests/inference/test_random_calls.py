@@ -34,8 +34,6 @@ MAY_STAY = frozenset({"nash", "pagerank"})
 STAYS = (0.0, 0.5, 1.0)
 # Draws that are places, of which one may be next to certain.
 PLACES = frozenset({"thompson"})
-# A known fault: its fit stops at other points of a ridge where systems have other places.
-MOVES = frozenset({"mirt"})
 SEED = int(os.environ.get("BAYESRANK_FUZZ_SEED", "0"))
 PARTS, CALLS = 20, 10_000
 
@@ -277,11 +275,8 @@ def _has_orders_of_its_own(result: xr.DataTree) -> bool:
 
 def _of_labels(result: xr.DataTree, call: Call) -> list[str]:
     """Compare with the same data whose systems, questions and trials have other places."""
-    if (
-        call.method in MOVES
-        or _has_orders_of_its_own(result)
-        or not bool(result.get("sample_stats/converged", xr.DataArray(True)).all())
-    ):
+    converged = bool(result.get("sample_stats/converged", xr.DataArray(True)).all())
+    if not converged or _has_orders_of_its_own(result):
         return []
     row = METHODS[call.method]
     in_order = row.kind == "rating" or "assume_time_axis" in row.options

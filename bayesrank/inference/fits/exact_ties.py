@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.counting import distinct_columns
+from bayesrank.counting import kinds_of_cells, told_apart
 from bayesrank.inference.fits.newton import ERROR_TOLERANCE
 
 Array = NDArray[np.float64]
@@ -125,11 +125,6 @@ class Exchangeable:
     def of(cls, right: Array, trials: Array) -> Self:
         """Find them by colour refinement in counts of shape (resample, system, question).
 
-        References
-        ----------
-        .. [1] B. Weisfeiler and A. Leman. The reduction of a graph to canonical form and the
-           algebra which appears therein. Nauchno-Technicheskaya Informatsia 2 (1968).
-
         Examples
         --------
         >>> right = np.array([[[2.0, 0.0, 1.0], [0.0, 2.0, 1.0], [1.0, 1.0, 2.0]]])
@@ -139,7 +134,7 @@ class Exchangeable:
         totals = np.sort(right.sum(axis=2).round(_DECIMALS), axis=1)
         found = {}
         for row in np.flatnonzero((totals[:, 1:] == totals[:, :-1]).any(axis=1)):
-            systems, questions = _refine(right[row], trials[row])
+            systems, questions = told_apart(kinds_of_cells(right[row], trials[row]))
             if systems.max() + 1 < len(systems):
                 found[int(row)] = systems, questions
         return cls(found)
@@ -175,26 +170,6 @@ class Exchangeable:
                 order = orders[name != "score"]
                 values[:, row] = np.take_along_axis(values[:, row], order, axis=1)
         return {name: values.reshape(shapes[name]) for name, values in flat.items()}
-
-
-def _refine(right: Array, trials: Array) -> tuple[Classes, Classes]:
-    """Tell systems apart by their counts on questions that are told apart, and these likewise."""
-    counts = np.stack([right, trials], axis=-1).round(_DECIMALS).reshape(-1, 2)
-    cells = np.unique(counts, axis=0, return_inverse=True)[1].reshape(right.shape)
-    systems, questions = (np.zeros(size, dtype=np.intp) for size in right.shape)
-    n_before, n_classes = -1, 0
-    while n_classes > n_before:
-        n_before = n_classes
-        systems = _refined(systems, cells, questions)
-        questions = _refined(questions, cells.T, systems)
-        n_classes = int(systems.max() + questions.max())
-    return systems, questions
-
-
-def _refined(own: Classes, cells: Classes, others: Classes) -> Classes:
-    """Divide classes by what is found how often in cells with which others."""
-    rows = np.sort(cells * (others.max() + 1) + others, axis=1)
-    return distinct_columns(np.column_stack([own, rows]).T)[1]
 
 
 def _shuffled(members: Classes, n_draws: int, rng: np.random.Generator) -> Classes:

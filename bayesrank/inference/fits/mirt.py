@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.bordered import joined
-from bayesrank.inference.fits.exact_ties import settle_ties
+from bayesrank.inference.fits.exact_ties import Exchangeable, settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Factors
 from bayesrank.inference.fits.item_models import (
@@ -36,6 +36,8 @@ from bayesrank.models.factor_reference import FactorReference, Score, factor_ref
 
 # Abilities are log-odds, of the order of 1.
 _NO_ABILITY = 1e-12
+# Scores that differ by less differ by rounding and by what the fit left.
+_SAME_SCORE = 1e-6
 
 
 def mirt_problem(
@@ -136,7 +138,22 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
         fit = replace(fit, gradients=lambda: turned(reference.along, by_score))
     totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
     rows = np.concatenate([cells.right, cells.trials], axis=2)
-    return replace(fit, score=settle_ties(fit.score[np.newaxis], totals, rows=rows)[0])
+    scores = settle_ties(fit.score[np.newaxis], totals, rows=rows)
+    if not np.ptp(problem.systems.mean):
+        # One of several equally high maxima has systems apart that could change places.
+        alike = Exchangeable.of(cells.right, cells.trials)
+        mean = alike.mean(scores)
+        if np.abs(mean - scores).max() > _SAME_SCORE:
+            fit = replace(fit, exchange=partial(_exchange_scores, alike))
+        scores = mean
+    return replace(fit, score=scores[0])
+
+
+def _exchange_scores(
+    alike: Exchangeable, drawn: dict[str, Array], rng: np.random.Generator
+) -> dict[str, Array]:
+    """Let systems that could change places do so in draws of their scores."""
+    return drawn | alike.exchange({"score": drawn["score"]}, rng)
 
 
 def _gradients(u: Array, v: Array) -> Array:
