@@ -13,8 +13,7 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import toposort
 
 from bayesrank.inference.graph import bound_model as module
-from bayesrank.inference.graph.bound_model import bind_model
-from bayesrank.inference.graph.compile import FUNCTIONS, build_objective
+from bayesrank.inference.graph.bound_model import FUNCTIONS, bind_model, build_objective
 from bayesrank.inference.graph.flat_model import FlatModel
 from bayesrank.models.distributions import BinomialReal
 

@@ -10,8 +10,7 @@ from arviz_stats.sampling_diagnostics import mcse
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph import sample as nuts
-from bayesrank.inference.graph.bound_model import bind_model
-from bayesrank.inference.graph.compile import FUNCTIONS
+from bayesrank.inference.graph.bound_model import FUNCTIONS, bind_model
 from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.inference.graph.sample import STATISTICS, sample
 

@@ -11,8 +11,7 @@ from bayesrank import METHODS, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.backends.optimum import STRENGTH_FAMILIES
 from bayesrank.inference.graph import sample as nuts
-from bayesrank.inference.graph.bound_model import bind_model
-from bayesrank.inference.graph.compile import FUNCTIONS
+from bayesrank.inference.graph.bound_model import FUNCTIONS, bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.method import load_function
 from bayesrank.models.score_priors import free_variable

@@ -9,8 +9,7 @@ from pymc.distributions.transforms import ZeroSumTransform
 from pytensor.compile.mode import Mode
 from scipy import stats
 
-from bayesrank.inference.graph.bound_model import bind_model
-from bayesrank.inference.graph.compile import FUNCTIONS
+from bayesrank.inference.graph.bound_model import FUNCTIONS, bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.models.distributions import BinomialReal, MultinomialReal, laplace, zero_sum
 

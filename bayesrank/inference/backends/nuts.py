@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration
-from bayesrank.inference.exchangeable import tie_exchangeable
+from bayesrank.inference.fits.exact_ties import tie_exchangeable
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.options import Calibration, Count, NutsSampler, Probability
 
@@ -70,8 +70,7 @@ def nuts(
     -------
     Estimate
     """
-    from bayesrank.inference.graph.labelled import log_densities
-    from bayesrank.inference.graph.sample import sample  # imports PyMC
+    from bayesrank.inference.graph.sample import log_densities, sample  # imports PyMC
 
     calibration = choose_calibration(run, calibration)
     if low_rank is None:

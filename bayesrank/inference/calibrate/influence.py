@@ -120,7 +120,8 @@ class Mode:
 
 def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
     """Describe the optimum of a graph, of a model that may have left questions out, as NaN."""
-    kept = np.isin(data.questions, fit.model.coords.get("question") or data.questions)
+    questions = fit.bound.flat.model.coords.get("question") or data.questions
+    kept = np.isin(data.questions, questions)
 
     def spread_out(name: str, values: NDArray[Any]) -> NDArray[Any]:
         if name not in QUESTION_PARAMETERS or kept.all():

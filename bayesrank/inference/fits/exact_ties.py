@@ -1,4 +1,4 @@
-"""Exact ties: systems, and questions, that the data cannot tell apart."""
+"""Exact ties: systems, and questions, that the data cannot tell apart, as no posterior can."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import kinds_of_cells, told_apart
 from bayesrank.inference.fits.newton import ERROR_TOLERANCE
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons
 
 Array = NDArray[np.float64]
 Classes = NDArray[np.intp]
@@ -51,9 +53,9 @@ def interchangeable(
 
     Two systems are interchangeable when swapping them leaves the sufficient statistics as they are:
     equal `totals` (what multiplies the score), equal counts against every third system in a
-    table that `pairs` returns, and equal `rows` of further statistics. A strictly concave objective
-    then has its maximum where their scores are equal. Ties that follow from a longer symmetry, as
-    of a cycle of three, are not found; see :func:`merge_noise`. All have a first axis of resamples.
+    table that `pairs` returns, and equal `rows` of further statistics. All have a first axis of
+    resamples. A strictly concave objective then has its maximum where their scores are equal. Ties
+    of a longer symmetry, as of a cycle of three, are not found; see :func:`merge_noise`.
 
     Examples
     --------
@@ -85,6 +87,32 @@ def _any_weights(size: int) -> Array:
 def _equal(sums: Array) -> NDArray[np.bool_]:
     """Say which sums of shape (resample, system, system) are those of the pair turned around."""
     return np.abs(sums - sums.transpose(0, 2, 1)) <= _ROUNDING * np.abs(sums)
+
+
+def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> Array:
+    """Give exchangeable systems the mean of their scores, of shape (system,).
+
+    For estimates by simulation, whose expectations are equal. Two systems are exchangeable if the
+    data stay the same when they trade names: the same answers, or the same results against all
+    others and each other.
+
+    Examples
+    --------
+    >>> tie_exchangeable(np.array([0.1, 0.2, 0.4]), Comparisons([[0, 2, 1], [2, 0, 1], [3, 3, 0]]))
+    array([0.15, 0.15, 0.4 ])
+    """
+    if isinstance(data, Comparisons):
+        lost, tied = _any_weights(2)
+        table = (data.wins + lost * data.wins.T + tied * data.ties)[np.newaxis]
+        first = interchangeable(table.sum(axis=-1), lambda: table)
+        if first is None:
+            return score
+        rows = first.T
+    else:
+        rows = data.values if isinstance(data, Responses) else data.grades
+        rows = np.nan_to_num(rows.reshape(len(rows), -1).astype(float), nan=np.inf)
+    groups = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    return (np.bincount(groups, score) / np.bincount(groups))[groups]
 
 
 def merge_noise(scores: Array) -> Array:

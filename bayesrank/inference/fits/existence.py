@@ -30,19 +30,8 @@ def check_wins(
     however the systems are split in two, each part beats the other at least once. A tie counts in
     both directions where it is an outcome, as in Rao-Kupper with a fixed kappa above 1.
 
-    Parameters
-    ----------
-    wins : array_like of shape (system, opponent)
-        ``wins[i, j] > 0``: i beat j.
-    ties : array_like of shape (system, opponent), default 0
-        Symmetric tie counts, where ties are outcomes.
-    systems, method : sequence of str, and str
-        Labels and the name of the method, for the message.
-
-    Raises
-    ------
-    NoFiniteEstimate
-        If a group of systems never lost to, or never beat, the others; the message names it.
+    `wins`, (system, opponent), and symmetric `ties`, where they are outcomes, are counts; `systems`
+    and `method` are named in the message.
 
     References
     ----------
@@ -81,17 +70,7 @@ def check_tie_model(
     :math:`e \ge g |d_i - d_j|` wherever i and j tied. That is a linear programme, needed only where
     wins alone do not connect the systems.
 
-    Parameters
-    ----------
-    wins, ties, systems, method
-        As in :func:`check_wins`.
-    share : float
-        1/2 for Davidson and 1 for Rao-Kupper.
-
-    Raises
-    ------
-    NoFiniteEstimate
-        If there are no ties, nothing but ties, or systems that the data set apart.
+    The share is 1/2 for Davidson and 1 for Rao-Kupper.
     """
     won, tied = np.asarray(wins) > 0.0, np.asarray(ties) > 0.0
     if not tied.any():
@@ -109,17 +88,19 @@ def check_tie_model(
             "undetermined",
         )
     check_wins(wins, ties, systems=systems, method=method)
-    direction = _rising_direction(won, tied, share)
-    if direction is None:
-        return
-    if np.ptp(direction) < _LEVEL:
-        raise no_estimate(method, "its tie strength is unbounded on these data")
-    top = named(systems, direction > direction.max() - _LEVEL)
-    raise no_estimate(
-        method,
-        f"raising {top} above the other systems, with the tie strength adjusted, never lowers the "
-        "likelihood",
+    ahead, behind = np.nonzero(won)
+    one, other = np.nonzero(tied)  # both orders of every tied pair
+    sizes = [len(ahead), len(ahead), len(one)]
+    direction = _never_falling(
+        np.concatenate([ahead, ahead, one]),
+        np.concatenate([behind, behind, other]),
+        np.repeat([1.0, share, share], sizes),
+        np.repeat([0.0, -1.0, 1.0], sizes)[:, np.newaxis],
+        len(won),
     )
+    if direction is not None and np.ptp(direction) < _LEVEL:
+        raise no_estimate(method, "its tie strength is unbounded on these data")
+    _refuse_to_raise(direction, "tie strength", systems, method)
 
 
 def check_grades(
@@ -136,31 +117,27 @@ def check_grades(
     between thresholds, other than a common shift of the scores: the difference of two scores must
     neither fall below the lower threshold of a grade that was given nor rise above its upper one.
 
-    Parameters
-    ----------
-    first, second : numpy.ndarray of int and shape (vote,)
-        The systems of the distinct votes.
-    ends : two tuples of numpy.ndarray of shape (vote,) and (vote, gap)
-        Whether the grade has a lower threshold, and what multiplies the gaps to give it; then the
-        same of the upper one.
-    systems, method : sequence of str, and str
-        Labels and the name of the method, for the message.
-
-    Raises
-    ------
-    NoFiniteEstimate
-        If the votes set systems apart.
+    `first` and `second`, (vote,), are the systems of the distinct votes. `ends` say for the lower
+    thresholds of their grades, and then for the upper ones, which have one, (vote,), and what
+    multiplies the gaps to give it, (vote, gap).
     """
     (low, lower), (high, upper) = ends
     i, j = (np.concatenate([each[low], each[high]]) for each in (first, second))
     slope = np.repeat([1.0, -1.0], [low.sum(), high.sum()])
     direction = _never_falling(i, j, slope, np.vstack([-lower[low], upper[high]]), len(systems))
+    _refuse_to_raise(direction, "thresholds", systems, method)
+
+
+def _refuse_to_raise(
+    direction: NDArray[np.float64] | None, others: str, systems: Sequence[str], method: str
+) -> None:
+    """Raise if the likelihood never falls along a direction of the scores and other parameters."""
     if direction is None:
         return
     top = named(systems, direction > direction.max() - _LEVEL)
     raise no_estimate(
         method,
-        f"raising {top} above the other systems, with the thresholds adjusted, never lowers the "
+        f"raising {top} above the other systems, with the {others} adjusted, never lowers the "
         "likelihood",
     )
 
@@ -181,18 +158,7 @@ def check_items(
     only if that graph is strongly connected. The same condition is necessary, though not
     sufficient, for 2PL and 3PL; fits of those report whether they converged.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (system, question)
-        Number right out of the number of trials.
-    systems, questions, method : sequence of str, and str
-        Labels and the name of the method, for the message.
-
-    Raises
-    ------
-    NoFiniteEstimate
-        If a system is always right or always wrong, if no question separates the systems, or if
-        the systems and questions fall into groups that are.
+    Counts are of shape (system, question).
 
     References
     ----------
@@ -266,20 +232,6 @@ def _closed_groups(
     first = np.argmin(np.where(unreached, sizes, len(sizes) + 1))
     last = np.argmin(np.where(unreaching, sizes, len(sizes) + 1))
     return together[first], together[last]
-
-
-def _rising_direction(
-    won: NDArray[np.bool_], tied: NDArray[np.bool_], share: float
-) -> NDArray[np.float64] | None:
-    """Return scores of a direction along which the likelihood never falls, or None."""
-    size = len(won)
-    ahead, behind = np.nonzero(won)
-    one, other = np.nonzero(tied)  # both orders of every tied pair
-    i = np.concatenate([ahead, ahead, one])
-    j = np.concatenate([behind, behind, other])
-    slope = np.repeat([1.0, share, share], [len(ahead), len(ahead), len(one)])
-    tie_part = np.repeat([0.0, -1.0, 1.0], [len(ahead), len(ahead), len(one)])
-    return _never_falling(i, j, slope, tie_part[:, np.newaxis], size)
 
 
 def _never_falling(

@@ -44,18 +44,13 @@ class Fit:
     Attributes
     ----------
     score : numpy.ndarray of shape (..., system)
-        The scores, higher is better. Paired and Luce scores sum to zero.
+        Higher is better. Paired and Luce scores sum to zero.
     parameters : dict of str to numpy.ndarray
         The other parameters on their natural scale, for example ``tie_strength`` of shape (...)
         or ``difficulty`` of shape (..., question).
-    converged : numpy.ndarray of bool and shape (...)
-        Whether the last Newton step and the gradient met the criteria of
-        :mod:`bayesrank.inference.fits.newton` and the optimum is a single finite point as far
-        as the kernel can tell. The rows of fits that did not converge hold the last point visited.
-    iterations : numpy.ndarray of int64 and shape (...)
-        Newton iterations.
-    gradient_norm : numpy.ndarray of shape (...)
-        Largest absolute component of the gradient of the objective, over the count scale.
+    converged, iterations, gradient_norm : numpy.ndarray of shape (...)
+        As in :class:`~bayesrank.inference.fits.newton.Optimum`; not converged, too, where the
+        optimum is no single finite point as far as the kernel can tell.
     free : numpy.ndarray of shape (..., p)
         The optimum in the kernel's free coordinates, which its docstring lists.
     unpack : callable
@@ -63,16 +58,15 @@ class Fit:
     log_likelihood : callable
         Returns the log-likelihood of shape (...); called at most once.
     curvature : callable
-        Returns the information matrix of shape (..., p, p), and the vectors, of shape
-        (p, constraint) or (..., p, constraint), whose product with the free coordinates is held,
-        for example ones over the scores; called at most once.
+        Returns the information matrix, (..., p, p), and the vectors, of shape (p, constraint) or
+        (..., p, constraint), whose product with the free coordinates is held, for example ones
+        over the scores; called at most once.
     displace : callable, default numpy.add
-        Moves the optimum by Gaussian deviations; a coordinate with a lower end is moved so that it
-        stays above it.
+        Moves the optimum by Gaussian deviations; a coordinate with a lower end stays above it.
     without : callable, optional
-        Given which questions to leave out, of shape (part, question), returns the scores of the
-        others, of shape (part, system), fitted again from where this fit ended; NaN where they
-        have no finite estimate. For likelihoods whose influences of questions tell too little.
+        Given which questions to leave out, (part, question), returns the scores of the others,
+        (part, system), fitted again from where this fit ended; NaN where they have no finite
+        estimate. For likelihoods whose influences of questions tell too little.
     exchange : callable, optional
         Given draws by name and a generator, lets systems and questions change places at random that
         the data cannot tell apart, of whose equally high maxima the fit ended at one.
@@ -164,10 +158,7 @@ class Fit:
 
     @cached_property
     def loglik(self) -> Array:
-        """Log-likelihood of the data, shape (...).
-
-        Without penalties and binomial coefficients.
-        """
+        """Log-likelihood of the data, (...), without penalties and binomial coefficients."""
         return self.log_likelihood()
 
     @property

@@ -24,20 +24,9 @@ def diagnose(
 ) -> list[str]:
     """Say in words what is wrong with a sampler's draws.
 
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Draws with dims chain and draw.
-    sample_stats : xarray.Dataset, optional
-        With a variable ``diverging``, to count divergent transitions.
-    var_names : sequence of str, optional
-        Variables to check; all by default. Elements that never change are passed over.
-
-    Returns
-    -------
-    list of str
-        One sentence per complaint; empty when R-hat is below 1.01, the bulk effective sample size
-        at least 100 per chain, and no transition diverged.
+    One sentence per complaint, none when R-hat is below 1.01, the bulk effective sample size at
+    least 100 per chain, and no transition of `sample_stats` diverged. Elements that never change,
+    and variables that are not in `var_names`, where given, are passed over.
 
     Examples
     --------
@@ -54,9 +43,14 @@ def diagnose(
     The bulk effective sample size of mu is 7, below 400: draw more.
     """
     # A second of start-up, spent only when there are draws.
+    from arviz_base import dataset_to_dataarray
     from arviz_stats.sampling_diagnostics import ess, rhat
 
-    chosen = _elements(posterior if var_names is None else posterior[list(var_names)])
+    sample_dims = ["chain", "draw"]
+    draws = posterior if var_names is None else posterior[list(var_names)]
+    draws = draws.transpose(*draws.dims)  # labels would be wrong where their orders differ
+    elements = dataset_to_dataarray(draws, sample_dims=sample_dims, add_coords=False)
+    elements = elements[..., (elements.max(sample_dims) > elements.min(sample_dims)).values]
     n_chains = posterior.sizes["chain"]
     sentences: list[str] = []
     if sample_stats is not None and "diverging" in sample_stats:
@@ -66,24 +60,23 @@ def diagnose(
                 f"{diverging} of {sample_stats['diverging'].size} transitions diverged: the draws "
                 "miss a part of the posterior; reparametrise, or raise target_accept."
             )
-    if not chosen.sizes["element"]:
+    if not elements.sizes["label"]:
         return sentences
     if n_chains > 1:
-        values = rhat(chosen)
-        worst = values["draws"].argmax("element")
-        if values["draws"][worst] >= LARGEST_RHAT:
+        values = rhat(elements)
+        worst = values[values.argmax("label")]
+        if worst >= LARGEST_RHAT:
             sentences.append(
-                f"R-hat of {values['element'][worst].item()} is {values['draws'][worst].item():.4g}"
-                f", above {LARGEST_RHAT}: the chains have not mixed; draw more or simplify the "
-                "model."
+                f"R-hat of {worst['label'].item()} is {worst.item():.4g}, above {LARGEST_RHAT}: "
+                "the chains have not mixed; draw more or simplify the model."
             )
-    values = ess(chosen.isel(element=_slowest(chosen["draws"].values)), method="bulk")
-    worst = values["draws"].argmin("element")
+    values = ess(elements[..., _slowest(elements.values)], method="bulk")
+    worst = values[values.argmin("label")]
     needed = SMALLEST_ESS_PER_CHAIN * n_chains
-    if values["draws"][worst] < needed:
+    if worst < needed:
         sentences.append(
-            f"The bulk effective sample size of {values['element'][worst].item()} is "
-            f"{values['draws'][worst].item():.0f}, below {needed}: draw more."
+            f"The bulk effective sample size of {worst['label'].item()} is {worst.item():.0f}, "
+            f"below {needed}: draw more."
         )
     return sentences
 
@@ -96,23 +89,3 @@ def _slowest(draws: NDArray[np.float64]) -> NDArray[np.intp]:
     deviation = draws - draws.mean(axis=(0, 1))
     product = (deviation[:, 1:] * deviation[:, :-1]).sum(axis=(0, 1))
     return np.argsort(-product / (deviation**2).sum(axis=(0, 1)))[:EXAMINED]
-
-
-def _elements(draws: xr.Dataset) -> xr.Dataset:
-    """Lay out every element that varies along one dim, labelled as ``name[coordinates]``."""
-    labels: list[str] = []
-    columns: list[np.ndarray] = []
-    for name, variable in draws.data_vars.items():
-        values = variable.transpose("chain", "draw", ...)
-        names = [values[dim].values for dim in values.dims[2:]]
-        for index in np.ndindex(values.shape[2:]):
-            column = values.values[(..., *index)].astype(np.float64)
-            if column.max() > column.min():
-                coords = ", ".join(str(name[i]) for name, i in zip(names, index, strict=True))
-                labels.append(f"{name}[{coords}]" if coords else str(name))
-                columns.append(column)
-    shape = (draws.sizes["chain"], draws.sizes["draw"], len(columns))
-    stacked = np.stack(columns, axis=-1) if columns else np.empty(shape)
-    return xr.Dataset(
-        {"draws": (("chain", "draw", "element"), stacked)}, coords={"element": labels}
-    )

@@ -18,7 +18,6 @@ True
 
 import warnings
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -29,7 +28,6 @@ from scipy.optimize import minimize
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
-from bayesrank.inference.graph.labelled import label
 from bayesrank.models.smooth_abs import WIDTHS
 from bayesrank.validation import check_choice
 
@@ -58,8 +56,6 @@ class ModelFit:
 
     Attributes
     ----------
-    model : pymc.Model
-        What was fitted.
     point : xarray.Dataset
         Free variables and deterministics at the optimum, constrained, with dims and coords.
     x : numpy.ndarray of shape (parameter,)
@@ -71,15 +67,12 @@ class ModelFit:
         The log-probability there: the log-likelihood, with the log-prior under "map".
     converged : bool
         Whether the curvature is negative definite and the next Newton step negligible (1e-9).
-    iterations : int
-        Steps taken.
     gradient_norm : float
         Largest absolute gradient on the unconstrained scale.
     bound : BoundModel
         The model's compiled functions.
     """
 
-    model: pm.Model
     point: xr.Dataset
     x: Array
     hessian: Array
@@ -89,18 +82,6 @@ class ModelFit:
     gradient_norm: float
     bound: BoundModel = field(repr=False)
 
-    @cached_property
-    def covariance(self) -> Array:
-        """Inverse of the curvature, of shape (parameter, parameter).
-
-        Raises
-        ------
-        ValueError
-            If the curvature is not positive definite: some direction is not identified.
-        """
-        root = self._inverse_root()
-        return root @ root.T
-
     def draws(
         self, *, draws: int = 500, chains: int = 4, random_seed: int | None = None
     ) -> xr.Dataset:
@@ -108,15 +89,6 @@ class ModelFit:
 
         Unconstrained parameters are normal around the optimum with the inverse of the exact
         Hessian as covariance; the draws are then mapped to the model's own variables.
-
-        Parameters
-        ----------
-        draws : int, default 500
-            Draws per chain.
-        chains : int, default 4
-            Chains, so that the shape is that of a sampler's draws; they are independent.
-        random_seed : int, optional
-            Same seed, same draws.
 
         Returns
         -------
@@ -129,9 +101,8 @@ class ModelFit:
             If the curvature is not positive definite: some direction is not identified.
         """
         rng = np.random.default_rng(random_seed)
-        noise = rng.standard_normal((chains * draws, self.x.size))
-        values = self.bound.named(self.x + noise @ self._inverse_root().T)
-        return label(self.model, values, {"chain": chains, "draw": draws})
+        noise = rng.standard_normal((chains, draws, self.x.size))
+        return self.bound.labelled(self.x + noise @ self._inverse_root().T)
 
     def _inverse_root(self) -> Array:
         """Return A with A A' equal to the inverse of minus the Hessian."""
@@ -161,17 +132,7 @@ def fit(model: pm.Model, kind: OptimumKind = "map") -> ModelFit:
     The posterior density is that of the variables as the model states them, without the Jacobians
     of the transforms.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        Any model whose free variables are continuous.
-    kind : {"map", "mle"}, default "map"
-        Likelihood and priors, or the likelihood alone.
-
-    Returns
-    -------
-    ModelFit
-        The optimum, its curvature and how it was reached.
+    `kind` is "map" for likelihood and priors, "mle" for the likelihood alone.
 
     Warns
     -----
@@ -184,14 +145,12 @@ def fit(model: pm.Model, kind: OptimumKind = "map") -> ModelFit:
     if not np.isfinite(value):
         raise ValueError(f"model must have a finite log-probability at its start; got {value}")
     found, spent = _maximize(bound, bound.start)
+    # At the tip of an absolute value the curvature is infinite; over its own scale it is not.
+    smooth = bound.smoothed(WIDTHS[0])
     result = ModelFit(
-        model=model,
-        point=label(model, bound.named(found.x[np.newaxis]), {}),
+        point=bound.labelled(found.x),
         x=found.x,
-        # At the tip of an absolute value the curvature is infinite; over its own scale it is not.
-        hessian=(
-            bound.smoothed(WIDTHS[0]).hessian(found.x) if bound.is_smoothed else found.hessian
-        ),
+        hessian=smooth.hessian(found.x) if bound.is_smoothed else found.hessian,
         logp=found.value,
         converged=found.converged,
         iterations=spent + found.iterations,

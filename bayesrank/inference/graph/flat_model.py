@@ -10,7 +10,7 @@ equal key.
 # PyTensor does not declare what it exports.
 # pyright: reportPrivateImportUsage=false
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -21,8 +21,10 @@ import pytensor.tensor as pt
 from pymc.initial_point import make_initial_point_expression
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import graph_inputs, toposort
 from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type import TensorType
 
 from bayesrank.validation import check_choice
@@ -37,22 +39,9 @@ LARGEST_STRUCTURAL_CONSTANT = 16
 class FlatModel:
     """The log-probability, starting point and named variables of a model as graphs.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        Any model whose free variables are continuous.
-    kind : {"mle", "map", "nuts"}
-        The likelihood alone; likelihood and priors; or both with the Jacobians of the transforms.
-
-    Attributes
-    ----------
-    parameters : tuple of pytensor.tensor.TensorVariable
-        The value variables that the log-probability depends on, in the model's order. Under "mle"
-        a prior's own hyperparameters are not among them: the likelihood does not see them.
-    logp : pytensor.tensor.TensorVariable
-        The log-probability, a scalar.
-    structure : Abstraction
-        Its structure and data.
+    `kind` is "mle" for the likelihood alone, "map" for likelihood and priors, or "nuts" for both
+    with the Jacobians of the transforms. `parameters` are the value variables that `logp` depends
+    on, in the model's order: under "mle" a prior's own hyperparameters are not among them.
     """
 
     def __init__(self, model: pm.Model, kind: Kind) -> None:
@@ -125,16 +114,9 @@ class FlatModel:
 class FlatInputs:
     """The inputs that stand for a model's parameters and data in compiled code.
 
-    Attributes
-    ----------
-    x : pytensor.tensor.TensorVariable
-        All free parameters on the unconstrained scale, one vector.
-    shapes : tuple of pytensor.tensor.TensorVariable
-        The shape of each array parameter; a parameter alone in the model needs none.
-    data : tuple of pytensor.graph.basic.Variable
-        One input per piece of data.
-    replacements : dict
-        What each variable of the model's graph becomes.
+    `x` holds all free parameters on the unconstrained scale, `shapes` the shape of each array
+    parameter (a parameter alone in the model needs none), `data` one input per piece of data.
+    `replacements` says what each variable of the model's graph becomes.
     """
 
     x: pt.TensorVariable
@@ -168,7 +150,7 @@ class FlatInputs:
 
     def substitute(self, outputs: Sequence[Variable]) -> list[Any]:
         """Return graphs of a model as graphs of these inputs."""
-        return rebuild(outputs, self.replacements)
+        return clone_replace(outputs, self.replacements, rebuild_strict=False)
 
 
 def shape_arguments(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
@@ -182,12 +164,8 @@ def shape_arguments(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
 class Abstraction:
     """The structure of a graph and the data taken out of it.
 
-    Attributes
-    ----------
-    key : Hashable
-        Equal for graphs that the same compiled code computes.
-    sources : tuple of pytensor.graph.basic.Variable
-        Shared variables and array constants in the order in which the graph first uses them.
+    The key is equal for graphs that the same compiled code computes; the sources are shared
+    variables and array constants in the order in which the graph first uses them.
     """
 
     key: Hashable
@@ -202,23 +180,9 @@ class Abstraction:
 
 
 def abstract(outputs: Sequence[Variable], arguments: Sequence[Variable]) -> Abstraction:
-    """Separate the structure of a graph from its data.
+    """Separate the structure of a graph, a function of arguments in this order, from its data.
 
-    Parameters
-    ----------
-    outputs : sequence of pytensor.graph.basic.Variable
-        What the graph computes.
-    arguments : sequence of pytensor.graph.basic.Variable
-        The variables that it is a function of; their order is part of the structure.
-
-    Returns
-    -------
-    Abstraction
-
-    Raises
-    ------
-    ValueError
-        If the graph depends on a variable that is neither an argument nor data.
+    ValueError if it depends on a variable that is neither an argument nor data.
     """
     number: dict[Variable, int] = {v: i for i, v in enumerate(arguments)}
     parts: list[Hashable] = [tuple(v.type for v in arguments)]
@@ -249,17 +213,32 @@ def abstract(outputs: Sequence[Variable], arguments: Sequence[Variable]) -> Abst
     return Abstraction(tuple(parts), tuple(sources))
 
 
-def rebuild(outputs: Sequence[Variable], replacements: Mapping[Variable, Variable]) -> list[Any]:
-    """Return graphs with variables replaced, letting types and shapes follow."""
-    new: dict[Variable, Variable] = dict(replacements)
-    for node in toposort(outputs, blockers=replacements):
-        inputs = [new.get(v, v) for v in node.inputs]
-        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            clones = node.clone_with_new_inputs(inputs, strict=False).outputs
-            # A replacement made for one output of a node with several must survive the node.
-            for old, clone in zip(node.outputs, clones, strict=True):
-                new.setdefault(old, clone)
-    return [new.get(v, v) for v in outputs]
+def split_data_terms(
+    output: Any, x: Variable, data: Sequence[Variable]
+) -> tuple[Any, list[Variable], list[Variable]]:
+    """Split a simplified graph into what moves with x and terms that depend on the data alone.
+
+    Returns the graph that remains, its new inputs, and what computes them from the data.
+    """
+    moving = {x}
+    # Arithmetic on scalars and shapes is cheaper to repeat than to pass as one more argument, so
+    # only what reads the elements of a data array is worth splitting off.
+    reading = {v for v in data if isinstance(v.type, TensorType) and v.type.ndim > 0}
+    computed: set[Variable] = set()
+    border: dict[Variable, Variable] = {}
+    for node in toposort([output]):
+        if any(v in moving for v in node.inputs):
+            moving.update(node.outputs)
+            border.update(
+                (v, v.type()) for v in node.inputs if v in reading and v.owner is not None
+            )
+        elif not isinstance(node.op, Shape | Shape_i) and any(v in reading for v in node.inputs):
+            reading.update(node.outputs)
+            computed.update(node.outputs)
+    if output in computed:
+        border[output] = output.type()
+    (rest,) = clone_replace([output], border, rebuild_strict=False)
+    return rest, list(border.values()), list(border)
 
 
 def _is_source(variable: Variable) -> bool:

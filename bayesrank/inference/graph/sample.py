@@ -14,6 +14,7 @@ Examples
 0.6
 """
 
+import hashlib
 import os
 import time
 import warnings
@@ -26,7 +27,6 @@ import xarray as xr
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
 from bayesrank.inference.graph.diagnostics import diagnose
-from bayesrank.inference.graph.labelled import label
 from bayesrank.options import Count, NutsSampler, Probability, checks_options
 from bayesrank.progress import in_notebook
 from bayesrank.validation import checked_seed
@@ -72,19 +72,9 @@ def sample(
     """Draw from the posterior of a model with NUTS.
 
     The default samples the engine's compiled code through nutpie, so that a second data set of
-    the same structure needs no compilation. The other samplers are those of ``pm.sample``. All
-    return the same groups, variables and statistics.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        The model; for "compiled" its free variables must be continuous.
-    draws : int, default 1000
-        Draws kept per chain.
-    random_seed : int, optional
-        Same seed, same draws.
-    chains, tune, nuts_sampler, target_accept, low_rank, cores, progressbar
-        As in :func:`bayesrank.inference.backends.nuts.nuts`; `low_rank` is False by default.
+    the same structure needs no compilation; the free variables must be continuous. The other
+    samplers are those of ``pm.sample``. All return the same groups, variables and statistics.
+    Options are those of :func:`bayesrank.inference.backends.nuts.nuts`.
 
     Returns
     -------
@@ -103,11 +93,7 @@ def sample(
         If an argument is out of range or the model has discrete free variables.
     """
     checked_seed(random_seed)
-    options: dict[str, Any] = {
-        "draws": draws,
-        "chains": chains,
-        "target_accept": target_accept,
-    }
+    options: dict[str, Any] = {"draws": draws, "chains": chains, "target_accept": target_accept}
     if tune is not None:
         options["tune"] = tune
     if nuts_sampler == "compiled":
@@ -117,18 +103,27 @@ def sample(
         seed = int(np.random.default_rng().integers(2**31)) if random_seed is None else random_seed
         if low_rank:
             options["adaptation"] = "low_rank"
-        groups = _sample_compiled(model, options, seed, cores, progressbar)
+        posterior, statistics = _sample_compiled(model, options, seed, cores, progressbar)
     elif low_rank:
         raise ValueError(f"low_rank must be False for nuts_sampler {nuts_sampler!r}; got True")
     else:
-        shown = bool(progressbar)
-        groups = _sample_pymc(model, options, random_seed, cores, shown, nuts_sampler)
+        tree = pm.sample(
+            model=model,
+            random_seed=random_seed,
+            cores=cores,
+            progressbar=bool(progressbar),
+            quiet=not progressbar,
+            nuts_sampler=nuts_sampler,
+            compute_convergence_checks=False,
+            **options,
+        )
+        names = [v.name for v in [*model.free_RVs, *model.deterministics]]
+        posterior = tree["posterior"].to_dataset()[names].drop_attrs()
+        statistics = tree["sample_stats"]
+    groups = {"posterior": posterior, "sample_stats": _level_statistics(statistics.to_dataset())}
     groups["sample_stats"].attrs["sampler"] = nuts_sampler
-    complaints = diagnose(
-        groups["posterior"],
-        groups["sample_stats"],
-        var_names=[v.name for v in model.free_RVs if v.name in groups["posterior"]],
-    )
+    sampled = [v.name for v in model.free_RVs if v.name in posterior]
+    complaints = diagnose(posterior, groups["sample_stats"], var_names=sampled)
     if complaints:
         warnings.warn(" ".join(complaints), ConvergenceWarning, stacklevel=2)
     return groups
@@ -136,7 +131,7 @@ def sample(
 
 def _sample_compiled(
     model: pm.Model, options: dict[str, Any], seed: int, cores: int | None, progressbar: bool
-) -> dict[str, xr.Dataset]:
+) -> tuple[xr.Dataset, xr.DataTree]:
     import nutpie  # more than a second of start-up that the other back ends spare
     from nutpie.compiled_pyfunc import from_pyfunc
 
@@ -149,7 +144,7 @@ def _sample_compiled(
     sampler_model = from_pyfunc(
         bound.size,
         lambda: bound.logp_and_gradient,
-        lambda *_: _flat_draw,
+        lambda *_: lambda x: {"x": x},
         [np.dtype(np.float64)],
         [(bound.size,)],
         ["x"],
@@ -163,44 +158,7 @@ def _sample_compiled(
         save_warmup=False,
         **options,
     )
-    x = tree["posterior"]["x"].values
-    n_chains, n_draws, size = x.shape
-    values = bound.named(x.reshape(n_chains * n_draws, size))
-    posterior = label(model, values, {"chain": n_chains, "draw": n_draws})
-    return {
-        "posterior": posterior,
-        "sample_stats": _level_statistics(tree["sample_stats"].to_dataset()),
-    }
-
-
-def _sample_pymc(
-    model: pm.Model,
-    options: dict[str, Any],
-    random_seed: int | None,
-    cores: int | None,
-    progressbar: bool,
-    nuts_sampler: Any,
-) -> dict[str, xr.Dataset]:
-    tree = pm.sample(
-        model=model,
-        random_seed=random_seed,
-        cores=cores,
-        progressbar=progressbar,
-        quiet=not progressbar,
-        nuts_sampler=nuts_sampler,
-        compute_convergence_checks=False,
-        **options,
-    )
-    drawn = tree["posterior"].to_dataset()
-    sizes = {"chain": drawn.sizes["chain"], "draw": drawn.sizes["draw"]}
-    values = {
-        v.name: drawn[v.name].values.reshape(-1, *drawn[v.name].shape[2:])
-        for v in [*model.free_RVs, *model.deterministics]
-    }
-    return {
-        "posterior": label(model, values, sizes),
-        "sample_stats": _level_statistics(tree["sample_stats"].to_dataset()),
-    }
+    return bound.labelled(tree["posterior"]["x"].values), tree["sample_stats"]
 
 
 def _choose_cores(bound: BoundModel, chains: int) -> int:
@@ -211,10 +169,6 @@ def _choose_cores(bound: BoundModel, chains: int) -> int:
         bound.logp_and_gradient(bound.start)
         seconds.append(time.perf_counter() - start)
     return min(chains, os.cpu_count() or 1) if min(seconds) > LONG_EVALUATION else 1
-
-
-def _flat_draw(x: Array) -> dict[str, Array]:
-    return {"x": x}
 
 
 def _jittered_start(bound: BoundModel, seed: int) -> Array:
@@ -242,3 +196,24 @@ def _level_statistics(statistics: xr.Dataset) -> xr.Dataset:
         },
         coords={dim: np.arange(statistics.sizes[dim]) for dim in ("chain", "draw")},
     )
+
+
+def log_densities(model: pm.Model, posterior: xr.Dataset) -> dict[str, xr.Dataset]:
+    """Compute the log-likelihood of every observation and the log-prior of every parameter.
+
+    Variables of the group ``log_likelihood`` have the attributes ``observed_shape`` and
+    ``observed_sha256``, by which models of the same observations are known; the other group is
+    ``log_prior``.
+    """
+    tree = xr.DataTree.from_dict({"posterior": posterior})
+    options = {"model": model, "extend_inferencedata": True, "progressbar": False}
+    pm.compute_log_likelihood(tree, **options)
+    pm.compute_log_prior(tree, **options)
+    groups = {name: tree[name].to_dataset() for name in ("log_likelihood", "log_prior")}
+    for variable in model.observed_RVs:
+        values = np.asarray(model.rvs_to_values[variable].eval(mode="FAST_COMPILE"), dtype=float)
+        groups["log_likelihood"][variable.name].attrs |= {
+            "observed_shape": " x ".join(str(size) for size in values.shape),
+            "observed_sha256": hashlib.sha256(values.tobytes()).hexdigest(),
+        }
+    return groups
