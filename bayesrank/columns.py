@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.declared_columns import DECLARED
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcome_values import outcome_numbers
+from bayesrank.outcomes import DECLARED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,14 +1,17 @@
-"""Checks of outcomes: categories, or scores on a scale, and what nobody declared."""
+"""What outcomes are, categories or scores on a scale: as declared, also in columns of a table."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.scale import UNIT, Scale, as_scale
 from bayesrank.validation import MISSING, frozen, numeric, without_mask
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Labels of the cell at an index (system, question), for messages.
 type Where = Callable[[int, int], str]
@@ -17,6 +20,9 @@ _TOP_CATEGORY = int(np.iinfo(np.int8).max)
 
 # Keywords that say what outcomes are.
 DECLARATIONS = frozenset({"weights", "scale", "categories"})
+# Names of columns that do are those keywords after a prefix.
+_PREFIX = "outcome_"
+DECLARED = frozenset(f"{_PREFIX}{name}" for name in DECLARATIONS)
 
 _SCALE = "scale=(low, high) for scores such as ratings and percentages"
 _WEIGHTS = "weights=(w0, w1, ...) for categories 0, 1, ... that are worth so much each"
@@ -236,3 +242,51 @@ def validate_prior_outcomes(
             f"got {raw[~valid][0]:g}"
         )
     return frozen(raw.astype(np.int8))
+
+
+def declared_columns(declared: Mapping[str, Any]) -> dict[str, str]:
+    """Return columns of one text each for keywords that say what outcomes are.
+
+    Examples
+    --------
+    >>> declared_columns({"scale": (1.0, 10.0), "weights": None})
+    {'outcome_scale': '1.0,10.0'}
+    """
+    return {
+        f"{_PREFIX}{name}": str(value)
+        if isinstance(value, int)
+        else ",".join(repr(float(each)) for each in value)
+        for name, value in declared.items()
+        if value is not None
+    }
+
+
+def read_declared(columns: "Mapping[str, pd.Series]", where: str) -> dict[str, Any]:
+    """Return the keywords of Responses that columns of a table, those in `DECLARED`, declare.
+
+    DamagedFileError, with `where` at its end, if rows of a column differ or it holds no numbers.
+    """
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        texts = column.astype(str).unique().tolist()
+        try:
+            (text,) = texts
+            numbers = tuple(float(each) for each in str(text).split(","))
+        except ValueError as error:
+            raise DamagedFileError(
+                f"{name} must hold the same numbers in every row, such as 1,10; got "
+                f"{', '.join(map(repr, texts[:2]))}{where}"
+            ) from error
+        keyword = name.removeprefix(_PREFIX)
+        found[keyword] = int(numbers[0]) if keyword == "categories" else numbers
+    return found
+
+
+def declared_alike(declared: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return what all tables declare, or raise DataError where they differ."""
+    if any(each != declared[0] for each in declared):
+        raise DataError(
+            "paths must declare what outcomes are alike in all tables; got "
+            f"{' and '.join(repr(dict(each)) for each in declared[:2])}: read them one at a time"
+        )
+    return declared[0]

@@ -18,7 +18,6 @@ from bayesrank.inference.backends.exact import exact
 from bayesrank.inference.backends.mml import mml
 from bayesrank.inference.backends.nuts import nuts
 from bayesrank.inference.backends.optimum import optimize
-from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset, load_function
 from bayesrank.options import check_options
@@ -33,8 +32,7 @@ from bayesrank.priors import (
 )
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree, mark_unranked
-from bayesrank.target_changes import announce_change
-from bayesrank.units import UnitLike, choose_unit
+from bayesrank.units import UnitLike, announce_change, choose_target, choose_unit
 from bayesrank.unranked import part_with_outcomes, with_outcomes
 from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
@@ -392,7 +390,7 @@ def _plan(
         method=row,
         data=ranked,
         backend=backend,
-        target=_choose_target(ranked, row, backend, target),
+        target=choose_target(ranked, row, backend, target),
         unit=unit,
         prior=_choose_prior(row, backend, prior),
         draws=int(draws),
@@ -468,29 +466,6 @@ def _backend_options(backend: str) -> tuple[str, ...]:
     """Return the keyword-only parameters of a back end."""
     parameters = inspect.signature(BACKENDS[backend]).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-
-
-def _choose_target(data: Data, row: Method, backend: str, target: str | None) -> str:
-    if not isinstance(data, Responses):
-        if target not in (None, "battles"):
-            kind = type(data).__name__.lower()
-            raise ValueError(f"target must be 'battles' for {kind}; got {target!r}")
-        return "battles"
-    if target not in (None, "benchmark", "population"):
-        raise ValueError(
-            f"target must be 'benchmark' or 'population' for responses; got {target!r}"
-        )
-    if backend in LIKELIHOOD_BACKENDS and not row.can_be_calibrated:
-        # Nothing calibrates these draws for other questions than those at hand.
-        if target == "population":
-            raise ValueError(
-                f"target must be 'benchmark' for {row.name} with backend {backend!r}; got "
-                "'population'"
-            )
-        return "benchmark"
-    if target is None:
-        return "benchmark" if has_repeated_trials(data) else "population"
-    return target
 
 
 def _choose_prior(row: Method, backend: str, prior: DirichletLike | None) -> Prior | None:

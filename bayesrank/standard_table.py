@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.columns import Source, column_of, field_name, find_columns
-from bayesrank.declared_columns import DECLARED, read_declared
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcome_values import DECIMAL_COMMA, nested, outcome_numbers
+from bayesrank.outcomes import DECLARED, read_declared
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,15 +1,34 @@
-"""What intervals take as independent of what: one kind of units, or two that cross."""
+"""What intervals answer: for which target, and what they take as independent of what."""
 
+import hashlib
+import warnings
 from collections.abc import Sequence
 from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
 
 from bayesrank.battles import Battles
-from bayesrank.errors import DataError
+from bayesrank.errors import DataError, TargetWarning
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
 type UnitLike = str | Sequence[str]
+
+# Data sets that are remembered, the latest ones.
+_MOST = 16
+
+
+class _Seen(NamedTuple):
+    """Data that were ranked: the number of their trials, a digest of them, and the target."""
+
+    n_trials: int
+    digest: bytes
+    target: str
+
+
+_seen: dict[tuple[tuple[str, ...], tuple[str, ...]], _Seen] = {}
 
 
 def choose_unit(
@@ -135,3 +154,65 @@ def _of_responses(
             f"variation of runs; got {_said(kinds)}"
         )
     return "run", target
+
+
+def choose_target(
+    data: Responses | Comparisons | Ballots, row: Method, backend: str, target: str | None
+) -> str:
+    """Return the target of a run; by default it follows the design."""
+    if not isinstance(data, Responses):
+        if target not in (None, "battles"):
+            kind = type(data).__name__.lower()
+            raise ValueError(f"target must be 'battles' for {kind}; got {target!r}")
+        return "battles"
+    if target not in (None, "benchmark", "population"):
+        raise ValueError(
+            f"target must be 'benchmark' or 'population' for responses; got {target!r}"
+        )
+    if backend in LIKELIHOOD_BACKENDS and not row.can_be_calibrated:
+        # Nothing calibrates these draws for other questions than those at hand.
+        if target == "population":
+            raise ValueError(
+                f"target must be 'benchmark' for {row.name} with backend {backend!r}; got "
+                "'population'"
+            )
+        return "benchmark"
+    if target is None:
+        return "benchmark" if has_repeated_trials(data) else "population"
+    return target
+
+
+def has_repeated_trials(data: Responses) -> bool:
+    """Return whether most observed cells have two trials or more, which show their own noise."""
+    return bool(2 * (data.trials >= 2).sum() > (data.trials > 0).sum())
+
+
+def announce_change(data: Responses, target: str) -> None:
+    """Warn if the data are earlier ones with trials added, and their default target was another.
+
+    TargetWarning says that the intervals of the two rankings answer different questions.
+    """
+    key = data.systems, data.questions
+    before = _seen.pop(key, None)
+    grew = before is not None and before.digest == _digest(data, before.n_trials)
+    if before is not None and grew and before.target != target:
+        warnings.warn(
+            f"target is {target!r} with the trials that were added; it was {before.target!r} "
+            "before, so that the intervals answer another question: pass "
+            f"target={before.target!r} to compare the two rankings",
+            TargetWarning,
+            stacklevel=4,
+        )
+    _seen[key] = _Seen(data.shape[2], _digest(data, data.shape[2]), target)
+    if len(_seen) > _MOST:
+        del _seen[next(iter(_seen))]
+
+
+def forget() -> None:
+    """Forget all data that were ranked."""
+    _seen.clear()
+
+
+def _digest(data: Responses, n_trials: int) -> bytes:
+    values = data.outcomes if data.scores is None else data.scores
+    return hashlib.sha256(np.ascontiguousarray(values[..., :n_trials]).tobytes()).digest()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesrank.columns import NAMES, SETTINGS, Source, field_name
-from bayesrank.declared_columns import DECLARED
 from bayesrank.errors import DataError
+from bayesrank.outcomes import DECLARED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ import pytensor.tensor as pt
 from numpy.typing import ArrayLike
 from pytensor.graph.basic import Variable
 
+from bayesrank.models.checked_data import as_data
 from bayesrank.models.latent_priors import laplace, zero_sum
-from bayesrank.models.named_data import as_data
 
 __all__ = ["BinomialReal", "MultinomialReal", "laplace", "zero_sum"]
 

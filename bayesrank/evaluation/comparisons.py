@@ -25,7 +25,7 @@ from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.rank_sets import adjacent_z_ranks, joint_rank_sets, resolved_pairs
 from bayesrank.results.ranks import rank_scores
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.summary import ranking_of
 from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1
 

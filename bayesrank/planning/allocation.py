@@ -12,7 +12,7 @@ from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_wort
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
 from bayesrank.results.rank_sets import pair_gaps
-from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]

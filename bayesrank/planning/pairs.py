@@ -19,7 +19,7 @@ from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.rank_sets import better_scores, pair_gaps
 from bayesrank.results.ranks import TIE_TOLERANCE
-from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_integer
 
 if TYPE_CHECKING:

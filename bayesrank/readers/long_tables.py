@@ -20,9 +20,9 @@ from bayesrank.columns import (
     field_name,
     is_other,
 )
-from bayesrank.declared_columns import declared_alike
 from bayesrank.errors import DataError
 from bayesrank.missing_reasons import why_missing
+from bayesrank.outcomes import declared_alike
 from bayesrank.readers.log_table import LogTable, build_table
 from bayesrank.readers.opening import plain_name, plain_suffix
 from bayesrank.readers.selection import Selection, choose

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrank.battles import Battles, Labels
-from bayesrank.declared_columns import declared_columns
 from bayesrank.errors import DataError
+from bayesrank.outcomes import declared_columns
 from bayesrank.readers.opening import open_zstd, plain_suffix
 from bayesrank.readers.table_files import BINARY, LINES
 from bayesrank.readers.text_tables import TEXT

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.grades import UnitGrades
-from bayesrank.inference.resample.arguments import has_repeated_trials, point_arguments
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.method import Method, load_function
 from bayesrank.responses import Responses
+from bayesrank.units import has_repeated_trials
 from bayesrank.views import Comparisons
 
 

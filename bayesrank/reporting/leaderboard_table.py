@@ -12,7 +12,7 @@ from bayesrank.reporting.tables import (
     supported_decimals,
 )
 from bayesrank.results.leaderboard import ranked_rows
-from bayesrank.results.stored import result_draws
+from bayesrank.results.summary import result_draws
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesrank.reporting.evidence import scale_text
 from bayesrank.results.numbers import probability_text
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.summary import ranking_of
 
 if TYPE_CHECKING:
     import xarray as xr

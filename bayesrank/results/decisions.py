@@ -5,7 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesrank.results.rank_sets import resolved_pairs
-from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import power_of_two
 
 

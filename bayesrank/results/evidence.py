@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.inference.labels import label_index
-from bayesrank.inference.run import Data
+from bayesrank.inference.run import Data, label_index
 from bayesrank.priors import as_dirichlet
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayesrank.display import to_html
 from bayesrank.results.evidence import shrunk_towards
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.summary import ranking_of
 
 # Those that a point estimate has alone.
 POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.summary import ranking_of
 
 # Points per logit: a difference of 400 is worth odds of ten to one.
 ELO_PER_LOGIT = 400.0 / math.log(10.0)

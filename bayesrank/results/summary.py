@@ -1,15 +1,18 @@
-"""What draws of scores say about ranks: intervals, bounds, probabilities."""
+"""The group ``ranking``: what draws say about ranks, by intervals, bounds and probabilities."""
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.inference.labels import label_index
+from bayesrank.inference.run import label_index
 from bayesrank.results.groups import letter_groups
 from bayesrank.results.rank_sets import joint_rank_sets, resolved_pairs, separated_from_next
 from bayesrank.results.ranks import rank_range, rank_scores, tie_groups
 
 FloatArray = NDArray[np.float64]
+
+# What the joint decisions imply, and what stood for it before there were any.
+_IMPLIED = ("joint_rank_lower", "joint_rank_upper", "group", "separated_from_next", "tier")
 
 
 def summarize_point(score: FloatArray, systems: tuple[str, ...]) -> xr.Dataset:
@@ -168,3 +171,62 @@ def _superiority(first: NDArray[np.int64]) -> FloatArray:
     kind = np.min_scalar_type(n_draws)
     above = np.array([(row < by_system).sum(axis=1, dtype=kind) for row in by_system], dtype=float)
     return (n_draws + above - above.T) / (2.0 * n_draws)
+
+
+def ranking_of(result: xr.DataTree) -> xr.Dataset:
+    """Return the group ``ranking``; what an old result lacks is made from its draws.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned, or one read from a file.
+
+    Returns
+    -------
+    xarray.Dataset
+        As of today: results that were stored with ``tier`` get the joint decisions ``resolved``
+        and what follows from them instead.
+
+    Raises
+    ------
+    ValueError
+        If `result` has no ranking.
+
+    Examples
+    --------
+    >>> from bayesrank import rank
+    >>> result = rank([[[1, 1, 1, 1]], [[0, 0, 0, 0]]], "avg", random_seed=1)
+    >>> ranking_of(result)["group"].values.tolist()
+    ['a', 'b']
+    """
+    if not isinstance(result, xr.DataTree):
+        raise ValueError(f"result must be what rank() returned; got {type(result).__name__}")
+    if "ranking" not in result.children:
+        groups = ", ".join(result.children) or "none"
+        raise ValueError(f"result must have a group 'ranking'; got groups {groups}")
+    ranking = result["ranking"].to_dataset()
+    if "superiority" not in ranking or "resolved" in ranking:
+        return ranking
+    resolution = summarize_resolution(
+        ranking["score"].values,
+        result_draws(result),
+        tuple(map(str, ranking["system"].values)),
+        ci_prob=ranking.attrs["ci_prob"],
+    )
+    return ranking.drop_vars(_IMPLIED, errors="ignore").assign(resolution.data_vars)
+
+
+def result_draws(result: xr.DataTree) -> NDArray[np.float64]:
+    """Return the draws of the scores of all chains.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        What :func:`bayesrank.rank` returned.
+
+    Returns
+    -------
+    numpy.ndarray of shape (draw, system)
+    """
+    score = result["posterior"]["score"].transpose("chain", "draw", "system").values
+    return score.reshape(-1, score.shape[-1])

@@ -12,7 +12,7 @@ from bayesrank.catalog import METHODS
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.method import load_function
-from bayesrank.results.stored import ranking_of, result_draws
+from bayesrank.results.summary import ranking_of, result_draws
 
 FloatArray = NDArray[np.float64]
 

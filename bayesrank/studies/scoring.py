@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import ConvergenceWarning, NoFiniteEstimate
-from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.run import split_scores
 from bayesrank.method import load_function
 from bayesrank.priors import Normal
 from bayesrank.ranking import point_estimate, rank

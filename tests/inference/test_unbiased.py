@@ -8,8 +8,8 @@ from scipy.special import betainc
 
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.ranking import draw_scores, point_estimate
+from bayesrank.units import has_repeated_trials
 
 ROWS = [name for name, row in METHODS.items() if row.functional]
 TARGETS = ["benchmark", "population"]

@@ -12,7 +12,7 @@ from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.groups import borders, letter_groups, split_letters
 from bayesrank.results.rank_sets import resolved_pairs
 from bayesrank.results.storage import load, save
-from bayesrank.results.stored import ranking_of
+from bayesrank.results.summary import ranking_of
 
 # Data sets of the properties.
 N_SETS = 500

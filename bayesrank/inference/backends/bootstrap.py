@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import Battles
-from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import (
     accelerate,
@@ -44,7 +43,7 @@ from bayesrank.inference.resample.weights import (
     resample_twice,
     widening_for_single_trials,
 )
-from bayesrank.inference.run import N_CHAINS, Estimate, Run
+from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons

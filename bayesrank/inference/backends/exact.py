@@ -7,14 +7,13 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
-from bayesrank.inference.labels import split_scores
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import accelerate, widen
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.weights import BATCH_SIZE, question_weights
-from bayesrank.inference.run import N_CHAINS, Estimate, Run
+from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.methods.thresholds import is_posterior_mean
 from bayesrank.options import NonNegative

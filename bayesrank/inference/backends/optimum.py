@@ -13,8 +13,7 @@ from bayesrank.inference.calibrate.sandwich import (
     sandwich_draws,
 )
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.labels import label_parameters
-from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain
+from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain, label_parameters
 from bayesrank.method import load_function
 from bayesrank.options import Calibration
 from bayesrank.priors import Flat
@@ -85,23 +84,7 @@ def optimize(
 def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
     """Turn a kernel's fit into an estimate with draws around it.
 
-    Parameters
-    ----------
-    run : Run
-        What was asked.
-    fit : Fit
-        Not batched.
-    calibration : {"sandwich", "none"}
-        Which covariance the draws have.
-
-    Returns
-    -------
-    Estimate
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the fit did not converge.
+    Warns ConvergenceWarning if the fit, which is not batched, did not converge.
     """
     if not bool(fit.converged):
         warnings.warn(

@@ -41,10 +41,10 @@ from scipy.special import ndtr, ndtri, stdtrit
 from bayesrank.inference.calibrate.mid_p import mid_p_quantile
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
-from bayesrank.inference.resample.arguments import has_repeated_trials
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.responses import Responses
+from bayesrank.units import has_repeated_trials
 
 Array = NDArray[np.float64]
 

@@ -37,7 +37,6 @@ _STEP = 1.5
 _WIDER = 3.0
 # Steeper items leave panels elsewhere alone.
 _STEEP = 10.0
-_POSITION_TOLERANCE = 1e-11
 _TABLE_STEPS = 24
 
 
@@ -78,19 +77,20 @@ class ItemCurves:
         gaps = nodes - np.reshape(self.centre, (-1, 1))
         return self._linear[:, None] * nodes + constant - 0.5 * gaps**2
 
+    def chances(self, points: Array) -> Array:
+        """Return chances of being right at points of shape (point,), of shape (point, question)."""
+        return logistic(points[:, None] * self.slope + self.intercept)
+
     def derivatives(self, ability: Array) -> tuple[Array, Array]:
         """Return the first and minus the second derivative of log f at one point per system."""
-        chance = logistic(ability[:, None] * self.slope + self.intercept)
+        chance = self.chances(ability)
         expected = self.trials * chance
         first = self._linear - expected @ self.slope - (ability - self.centre)
         return first, (expected * (1.0 - chance)) @ self.slope**2 + 1.0
 
     def information(self, nodes: Array) -> Array:
-        """Return the largest precision of any system, with the prior's, at nodes of shape (node,).
-
-        It is minus the second derivative of log f.
-        """
-        chance = logistic(nodes[:, None] * self.slope + self.intercept)
+        """Return the largest precision of any system's density, the prior's included, (node,)."""
+        chance = self.chances(nodes)
         return 1.0 + (self.trials @ (chance * (1.0 - chance) * self.slope**2).T).max(axis=0)
 
     @cached_property
@@ -151,10 +151,9 @@ class ItemCurves:
 
     @cached_property
     def grid(self) -> tuple[Array, Array, Array]:
-        """Nodes of all systems, their weights and the log integrals.
+        """Nodes of all systems, (node,), their weights, (system, node), and the log integrals.
 
-        The nodes are of shape (node,) and the weights (system, node); those of a system sum to
-        one. The log integral is that of the density with the prior normalised.
+        The weights of a system sum to one; its log integral has the prior normalised.
         """
         nodes, measure, inside = self._nodes
         log_density = self.shared_log_density(nodes)
@@ -309,21 +308,12 @@ def _antiderivative() -> Array:
 
 
 def _solve_increasing(polynomial: Array, target: Array) -> Array:
-    """Solve increasing Legendre series for a value, by Newton's method kept inside a bracket."""
-    low, high = np.full(len(target), -1.0), np.ones(len(target))
-    u = np.zeros(len(target))
-    slope = np.polynomial.legendre.legder(polynomial.T)
-    for _ in range(60):
-        excess = np.polynomial.legendre.legval(u, polynomial.T, tensor=False) - target
-        high = np.where(excess > 0.0, u, high)
-        low = np.where(excess > 0.0, low, u)
-        rate = np.polynomial.legendre.legval(u, slope, tensor=False)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            proposal = u - excess / rate
-        inside = (proposal > low) & (proposal < high)
-        following = np.where(inside, proposal, 0.5 * (low + high))
-        settled = np.abs(following - u).max(initial=0.0) <= _POSITION_TOLERANCE
-        u = following
-        if settled:
-            break
-    return u
+    """Find where Legendre series that increase on [-1, 1] reach a value, both with a first axis."""
+    from scipy.optimize.elementwise import find_root  # quantiles need it, few methods have any
+
+    def excess(u: Array, value: Array, *coefficients: Array) -> Array:
+        return np.polynomial.legendre.legval(u, np.stack(coefficients), tensor=False) - value
+
+    found = find_root(excess, (-1.0, 1.0), args=(target, *polynomial.T))
+    # Rounding may put a value at an end just beyond it.
+    return np.where(found.success, found.x, np.where(target > 0.0, 1.0, -1.0))

@@ -57,19 +57,9 @@ def logistic(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Guessing:
-    """How the lower asymptote is treated.
+    """How the lower asymptote is treated; ValueError if a probability is out of range.
 
-    Attributes
-    ----------
-    fixed : float or None, default 0
-        A known guessing probability (0 for 2PL), or None to estimate one per question.
-    upper : float, default 0.5
-        Upper limit of estimated guessing probabilities.
-
-    Raises
-    ------
-    ValueError
-        If a probability is out of range.
+    A known guessing probability (0 for 2PL), or None to estimate one per question, up to `upper`.
     """
 
     fixed: float | None = 0.0

@@ -27,7 +27,6 @@ from scipy.linalg import eigh
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.newton import FiniteMaximum
 from bayesrank.inference.fits.penalty import Array
 
@@ -177,7 +176,7 @@ class MarginalItems(MarginalLikelihood):
         """
         curves, n_questions = self.curves(point), len(self.weights)
         nodes, weights, _ = curves.grid
-        chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
+        chance = curves.chances(nodes)
         pull, leaning, own, crossed, bent = self._complete(curves, chance)
         gradient = np.concatenate([pull, self.contract(leaning)])
         bend = self.contract(np.diag(bent))
@@ -219,8 +218,7 @@ class MarginalItems(MarginalLikelihood):
         Blocks are those of complete data and penalty, (question, k, k), 1 without answers.
         """
         curves = self.curves(point)
-        chance = logistic(curves.grid[0][:, None] * curves.slope + curves.intercept)
-        _, _, own, crossed, bent = self._complete(curves, chance)
+        _, _, own, crossed, bent = self._complete(curves, curves.chances(curves.grid[0]))
         found = own[:, None, None]
         if self.slopes == "each":
             bent = bent + 2.0 * self.slope_penalty * self.weights
@@ -303,7 +301,7 @@ class MarginalItems(MarginalLikelihood):
         """
         curves, n_questions = self.curves(point), self.right.shape[1]
         nodes, weights, _ = curves.grid
-        chance = logistic(nodes[:, None] * curves.slope + curves.intercept)
+        chance = curves.chances(nodes)
         mean = weights @ nodes
         lean = weights * (nodes - mean[:, None])  # of which sums are covariances with z
         variance = (lean @ nodes)[:, None]

@@ -25,20 +25,13 @@ _LOGISTIC_VARIANCE = 2.89
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalFit(Fit):
-    """A fit whose scores are posterior means of abilities, with the items at their estimates.
+    """A fit whose scores are means of the `posterior` of the abilities, items at their estimates.
 
-    Attributes
-    ----------
-    posterior : AbilityPosterior
-        Of the abilities.
-    slopes : callable
-        Returns how much each score rises with the number right in each cell, of shape
-        (system of the score, system, question). The items follow the answers.
-    afresh : callable
-        As ``without``, but each fit begins where one of these data would, not at this optimum: with
-        several maxima it may reach another.
-    draw_items : callable, optional
-        Draws deviations of the free coordinates where their whole information would not fit.
+    `slopes` returns how much each score rises with the number right in each cell, of shape
+    (system of the score, system, question); the items follow the answers. `afresh` is as
+    ``without``, but each fit begins where one of these data would, not at this optimum: with
+    several maxima it may reach another. `draw_items` draws deviations of the free coordinates where
+    their whole information would not fit.
     """
 
     posterior: AbilityPosterior
@@ -71,8 +64,8 @@ def fit_rasch_mml(
 ) -> MarginalFit:
     """Fit the Rasch model by marginal likelihood, with normal abilities.
 
-    Counts are of shape (system, question), 0 trials where a cell is missing. Where the mean of the
-    abilities is not given it is estimated, and the mean difficulty of the questions kept is 0; so
+    Counts are of shape (system, question), 0 trials where a cell is missing. A mean of the
+    abilities that is not given is estimated, and the mean difficulty of the questions kept is 0; so
     is their standard deviation, 0 where the systems differ by no more than chance would have them.
     Free coordinates: intercepts -b for abilities of mean 0, then the log standard deviation unless
     it is fixed. Difficulties are infinite for questions that every system answers alike.
@@ -95,12 +88,12 @@ def fit_irt_2pl_mml(
 ) -> MarginalFit:
     """Fit the two-parameter logistic model by marginal likelihood, with standard normal abilities.
 
-    `reg_discrimination` is the weight of the sum of squared log discriminations, which keeps those
-    of questions that the better systems answer worse off 0; 0 for plain maximum likelihood. Free
-    coordinates: intercepts -a b, then log discriminations. Difficulties and discriminations are
-    infinite and NaN for questions that every system answers alike. Two systems that could change
-    places, or three in a circle, keep the same score, even where the likelihood is higher with them
-    apart.
+    `reg_discrimination` weighs the sum of squared log discriminations, which keeps those of
+    questions that the better systems answer worse off 0; 0 for plain maximum likelihood. Free
+    coordinates: intercepts -a b, then log discriminations; infinite difficulties and no
+    discriminations, NaN, for questions that every system answers alike. Two systems that could
+    change places, or three in a circle, keep the same score, even where the likelihood is higher
+    with them apart.
 
     Examples
     --------
@@ -192,15 +185,11 @@ class _Data:
             return {"difficulty": difficulty, "discrimination": discrimination}
         mean = self.mean(free, self.limit == 0.0)
         difficulty = mean[..., np.newaxis] - intercept
-        sd = (
-            slope[..., 0]
-            if problem.slopes == "common"
-            else np.full(mean.shape, problem.fixed_slope)
-        )
+        common = problem.slopes == "common"
         return {
             "difficulty": np.where(self.limit == 0.0, difficulty, self.limit),
             "ability_mean": mean,
-            "ability_sd": sd,
+            "ability_sd": slope[..., 0] if common else np.full(mean.shape, problem.fixed_slope),
         }
 
     def mean(self, point: Array, weights: Array) -> Array:

@@ -85,13 +85,9 @@ class _Block(NamedTuple):
 class MarginalDifficulties(MarginalLikelihood):
     """The objective of the module docstring.
 
-    Free coordinates: abilities, then gamma where the share varies, then log tau.
-
-    Attributes
-    ----------
-    totals, trials : numpy.ndarray of shape (system, question)
-        Sums of grades in [0, 1], and numbers of trials. No system has all of its grades at 0, or
-        all at 1, and no question is without a trial.
+    Free coordinates: abilities, then gamma where the share varies, then log tau. `totals` and
+    `trials`, (system, question), are sums of grades in [0, 1] and numbers of trials. No system has
+    all of its grades at 0, or all at 1, and no question is without a trial.
     """
 
     totals: Array
@@ -311,22 +307,7 @@ def standardized_accuracy(data: Responses, prior: Prior | None = None) -> Standa
 
 
 def fit_standardized(data: Responses) -> StandardizedFit:
-    """Fit standardised accuracy by marginal maximum likelihood.
-
-    Parameters
-    ----------
-    data : Responses
-        Grades: scores, or categories with weights. Every system has an outcome.
-
-    Returns
-    -------
-    StandardizedFit
-        Not batched.
-
-    Raises
-    ------
-    DataError
-        If a system has no outcome.
+    """Fit standardised accuracy to grades; DataError if a system has no outcome.
 
     Examples
     --------

@@ -25,7 +25,7 @@ Examples
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -200,14 +200,10 @@ class BoundModel:
         """
         leading = points.shape[:-1]
         named = self.named(points.reshape(-1, points.shape[-1]))
-        model = self.flat.model
-        return dict_to_dataset(
-            {name: value.reshape((*leading, *value.shape[1:])) for name, value in named.items()},
-            dims=model.named_vars_to_dims,
-            coords={dim: list(names) for dim, names in model.coords.items() if names is not None},
-            sample_dims=("chain", "draw")[: len(leading)],
-            check_conventions=False,  # there may be fewer draws than chains
-        ).drop_attrs()
+        arrays = {
+            name: value.reshape((*leading, *value.shape[1:])) for name, value in named.items()
+        }
+        return label(self.flat.model, arrays, ("chain", "draw")[: len(leading)])
 
     @property
     def is_smoothed(self) -> bool:
@@ -234,6 +230,19 @@ class BoundModel:
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes]).tolist()
         names = [str(v.name) for v in self.flat.free_rvs]
         return {n: slice(a, b) for n, a, b in zip(names, [0, *ends], ends, strict=False)}
+
+
+def label(
+    model: pm.Model, values: Mapping[str, NDArray[Any]], sample_dims: Sequence[str]
+) -> xr.Dataset:
+    """Put a model's dims and coords on the values of its variables, behind those of samples."""
+    return dict_to_dataset(
+        values,
+        dims=model.named_vars_to_dims,
+        coords={dim: list(names) for dim, names in model.coords.items() if names is not None},
+        sample_dims=sample_dims,
+        check_conventions=False,  # there may be fewer draws than chains
+    ).drop_attrs()
 
 
 def bind_model(model: pm.Model, kind: Kind, *, backend: Backend | None = None) -> BoundModel:

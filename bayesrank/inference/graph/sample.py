@@ -25,7 +25,7 @@ import pymc as pm
 import xarray as xr
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
+from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model, label
 from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.options import Count, NutsSampler, Probability, checks_options
 from bayesrank.progress import in_notebook
@@ -117,8 +117,9 @@ def sample(
             compute_convergence_checks=False,
             **options,
         )
-        names = [v.name for v in [*model.free_RVs, *model.deterministics]]
-        posterior = tree["posterior"].to_dataset()[names].drop_attrs()
+        drawn, variables = tree["posterior"], [*model.free_RVs, *model.deterministics]
+        values = {v.name: drawn[v.name].values for v in variables}
+        posterior = label(model, values, ("chain", "draw"))
         statistics = tree["sample_stats"]
     groups = {"posterior": posterior, "sample_stats": _level_statistics(statistics.to_dataset())}
     groups["sample_stats"].attrs["sampler"] = nuts_sampler

@@ -79,8 +79,3 @@ def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> t
         point_arguments(data, kind)  # raises unless outcomes are right or wrong
         return counts[..., 1], np.broadcast_to(data.trials, counts.shape[:-1])
     return counts, *point_arguments(data, kind)[1:]
-
-
-def has_repeated_trials(data: Responses) -> bool:
-    """Return whether most observed cells have two trials or more, which show their own noise."""
-    return bool(2 * (data.trials >= 2).sum() > (data.trials > 0).sum())

@@ -27,7 +27,6 @@ from bayesrank.counting import (
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import (
     cell_arguments,
-    has_repeated_trials,
     point_arguments,
 )
 from bayesrank.inference.resample.battle_units import draw_units
@@ -38,6 +37,7 @@ from bayesrank.inference.resample.clusters import (
 )
 from bayesrank.inference.resample.data_sets import redraw, redraw_twice
 from bayesrank.responses import Responses
+from bayesrank.units import has_repeated_trials
 from bayesrank.views import Comparisons
 
 FloatArray = NDArray[np.float64]
