@@ -288,3 +288,29 @@ def test_judges_of_votes_that_are_set_apart_leave_no_likelihood():
     with pytest.raises(NoFiniteEstimate, match="finite maximum-likelihood estimate"):
         rank(log, "cumulative_logit", backend="mle", raters="judge", draws=0)
     assert rank(log, "cumulative_logit", raters="judge", draws=0)["ranking"]["score"].max() < 1.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result", "prompt", "length"),
+    [
+        ("dddbd", "efecc", [0.97, 0.4, 0.63, 0.5, 0.8], "01212", [-0.007, -0.67, 0.03, -1.9, 1.3]),
+        (
+            "aadcc",
+            "ddeed",
+            ["B>A", "A=B", "B>A", "A>B", "B>A"],
+            "02221",
+            [1.57, -0.1, 0.68, -0.14, -0.38],
+        ),
+    ],
+)
+def test_few_votes_without_an_estimate_give_no_warning(first, second, result, prompt, length):
+    log = Battles(
+        list(first),
+        list(second),
+        result,
+        systems=list("abcdef"),
+        prompt=list(prompt),
+        covariates={"length": np.array(length) / 1_000},
+    )
+    with pytest.raises(NoFiniteEstimate, match="finite maximum-likelihood estimate"):
+        rank(log, "cumulative_logit", backend="mle", raters="prompt", draws=0)

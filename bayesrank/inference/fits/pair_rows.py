@@ -337,10 +337,14 @@ class PairRows(ZeroSumScores):
         Scores that differ by the noise of the fit become equal, and zeros positive.
         """
         optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size]) + 0.0
-        if not self.prior.precision.all() and self.is_flat(optimum.point).any():
-            raise no_estimate_of_votes()
+        self.require_estimate(optimum.point)
         moved = partial(displace, positive=self.likelihood.positive)
         return kind.at(self, optimum, (), **({"unpack": self.unpack, "displace": moved} | others))
+
+    def require_estimate(self, point: Array) -> None:
+        """Raise NoFiniteEstimate where the likelihood by itself rises for ever."""
+        if not self.prior.precision.all() and self.is_flat(point).any():
+            raise no_estimate_of_votes()
 
     def unpack(self, free: Array) -> dict[str, Array]:
         """Name the scores, coefficients of covariates, and what shared parameters stand for."""

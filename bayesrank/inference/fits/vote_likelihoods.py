@@ -207,7 +207,9 @@ class CumulativeLogit(VoteLikelihood):
         place = self.votes.places[some]
         low, high = cuts[:, place], cuts[:, place + 1]
         one, wide = np.ones((1, len(ahead))), (high - low) * np.isfinite(gap)
-        short, over, odds = logistic(-above), logistic(-below), 1.0 / np.expm1(gap)
+        short, over = logistic(-above), logistic(-below)
+        with np.errstate(over="ignore"):  # gaps of votes without an estimate grow for ever
+            odds = 1.0 / np.expm1(gap)
         return (
             (np.concatenate([one, -low]), weight * short, weight * short * (1.0 - short)),
             (np.concatenate([-one, high]), weight * over, weight * over * (1.0 - over)),
