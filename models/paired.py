@@ -1,5 +1,6 @@
 """Factories of paired-comparison models."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,9 +10,14 @@ import pytensor.tensor as pt
 from bayesrank.errors import DataError
 from bayesrank.formula import Design
 from bayesrank.models.checked_data import checks_data
-from bayesrank.models.distributions import BinomialReal
 from bayesrank.models.paired_data import NONE, Observed
-from bayesrank.models.paired_results import RESULTS, observe_davidson, observe_rao_kupper
+from bayesrank.models.paired_results import (
+    RESULTS,
+    davidson_weights,
+    observe_rao_kupper,
+    observe_weights,
+    observe_wins,
+)
 from bayesrank.models.score_priors import free_variable, zero_sum_score
 from bayesrank.options import AtLeastOne
 from bayesrank.priors import Flat, Normal, Prior, PriorLike, as_prior
@@ -84,15 +90,12 @@ def bradley_terry(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed, won, total = _decided(
-        comparisons, prior, ties, order_effect=order_effect, formula=formula
-    )
+    observed = _decided(comparisons, prior, ties, order_effect=order_effect, formula=formula)
     with pm.Model(coords=observed.coords) as model:
         score = zero_sum_score("score", prior) if centred else _uncentred_score(prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
         advantage = pm.Normal("order_effect", 0.0, 1.0) if order_effect else 0.0
-        logit_p = observed.ahead(score, covariate_prior) + advantage
-        BinomialReal("wins", n=total, logit_p=logit_p, observed=won, dims=observed.dim)
+        observe_wins(observed, observed.ahead(score, covariate_prior) + advantage)
     return model
 
 
@@ -153,12 +156,11 @@ def thurstone_mosteller(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed, won, total = _decided(comparisons, prior, ties, formula=formula)
+    observed = _decided(comparisons, prior, ties, formula=formula)
     with pm.Model(coords=observed.coords) as model:
         ahead = observed.ahead(zero_sum_score("score", prior), covariate_prior)
         # Log-odds, since a probability next to 1 would be 1.
-        logit_p = _log_normal_cdf(ahead) - _log_normal_cdf(-ahead)
-        BinomialReal("wins", n=total, logit_p=logit_p, observed=won, dims=observed.dim)
+        observe_wins(observed, _log_normal_cdf(ahead) - _log_normal_cdf(-ahead))
     return model
 
 
@@ -219,7 +221,8 @@ def davidson(
     with pm.Model(coords=observed.coords | {"result": RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
-        observe_davidson(observed, observed.ahead(score, covariate_prior), tie_prior)
+        ahead = observed.ahead(score, covariate_prior)
+        observe_weights(observed, davidson_weights(ahead, tie_prior))
     return model
 
 
@@ -311,8 +314,8 @@ def _decided(
     *,
     order_effect: bool = False,
     formula: str | None = None,
-) -> tuple[Observed, np.ndarray, np.ndarray]:
-    """Return what is observed, its wins and its decisive comparisons."""
+) -> Observed:
+    """Return the wins and losses of decisive comparisons."""
     if order_effect and formula is not None:
         raise ValueError(
             f"order_effect must be False with a formula, where it is the term 1; got {formula!r}"
@@ -324,7 +327,7 @@ def _decided(
     decided = won + lost > 0
     if isinstance(prior, Flat) and not decided.any():
         raise DataError("comparisons must hold a decisive one for a flat prior; got only ties")
-    return observed.keep(decided), won[decided], (won + lost)[decided]
+    return replace(observed, results=np.stack([won, lost], axis=-1)).keep(decided)
 
 
 def _log_normal_cdf(x: Any) -> Any:

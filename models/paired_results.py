@@ -16,19 +16,28 @@ from bayesrank.priors import PriorLike, as_prior
 RESULTS = ["win", "loss", "tie"]
 
 
-def observe_bradley_terry(observed: Observed, ahead: Any) -> None:
+def observe_wins(observed: Observed, logit_p: Any) -> None:
     """Observe the wins among decisive comparisons, of rows that have some."""
     won, total = observed.results[:, 0], observed.results[:, :2].sum(axis=1)
-    BinomialReal("wins", n=total, logit_p=ahead, observed=won, dims=observed.dim)
+    BinomialReal("wins", n=total, logit_p=logit_p, observed=won, dims=observed.dim)
 
 
-def observe_davidson(observed: Observed, ahead: Any, tie_prior: PriorLike) -> None:
-    """Observe wins, losses and ties in proportion to strengths and their geometric mean."""
+def davidson_weights(ahead: Any, tie_prior: PriorLike | None) -> list[Any]:
+    """Return log-weights of a win, a loss and, with a prior, of a tie, inside a model.
+
+    They are those of strengths and their geometric mean.
+    """
+    half = ahead / 2
+    if tie_prior is None:
+        return [half, -half]
     log_tie = free_variable("log_tie_strength", as_prior(tie_prior))
     pm.Deterministic("tie_strength", pt.exp(log_tie))
-    half = ahead / 2
-    each = pt.stack([half, -half, pt.zeros_like(half) + log_tie], axis=-1)
-    _observe_results(observed, log_softmax(each, axis=-1))
+    return [half, -half, pt.zeros_like(half) + log_tie]
+
+
+def observe_weights(observed: Observed, weights: list[Any]) -> None:
+    """Observe results whose chances are in proportion to weights, given by their logarithms."""
+    observe_results(observed, log_softmax(pt.stack(weights, axis=-1), axis=-1))
 
 
 def observe_rao_kupper(
@@ -43,10 +52,11 @@ def observe_rao_kupper(
     win, loss = -pt.softplus(threshold - ahead), -pt.softplus(threshold + ahead)
     # The logarithm of kappa squared less 1.
     tie = win + loss + 2 * threshold + pt.log1mexp(-2 * threshold)
-    _observe_results(observed, pt.stack([win, loss, tie], axis=-1))
+    observe_results(observed, pt.stack([win, loss, tie], axis=-1))
 
 
-def _observe_results(observed: Observed, log_p: Any) -> None:
+def observe_results(observed: Observed, log_p: Any) -> None:
+    """Observe results of given log-chances, of shape (row, result)."""
     MultinomialReal(
         "results", log_p=log_p, observed=observed.results, dims=(observed.dim, "result")
     )

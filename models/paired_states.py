@@ -16,9 +16,10 @@ from bayesrank.models.checked_data import checks_data
 from bayesrank.models.paired_data import Observed
 from bayesrank.models.paired_results import (
     RESULTS,
-    observe_bradley_terry,
-    observe_davidson,
+    davidson_weights,
     observe_rao_kupper,
+    observe_weights,
+    observe_wins,
 )
 from bayesrank.models.score_priors import positive_variable, zero_sum_score
 from bayesrank.options import Positive
@@ -299,8 +300,8 @@ def _observed(
 
 def _observe(likelihood: str, observed: Observed, ahead: Any, tie_prior: PriorLike) -> None:
     if likelihood == "bradley_terry":
-        observe_bradley_terry(observed, ahead)
+        observe_wins(observed, ahead)
     elif likelihood == "davidson":
-        observe_davidson(observed, ahead, tie_prior)
+        observe_weights(observed, davidson_weights(ahead, tie_prior))
     else:
         observe_rao_kupper(observed, ahead, tie_prior)

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.tensor.special import log_softmax
 
 from bayesrank.models.checked_data import checks_data
-from bayesrank.models.distributions import MultinomialReal
 from bayesrank.models.paired_data import Observed
+from bayesrank.models.paired_results import davidson_weights, observe_results, observe_weights
 from bayesrank.models.pooled_priors import pooled_around_zero
 from bayesrank.models.score_priors import free_variable, positive_variable, zero_sum_score
 from bayesrank.options import Positive, Raters
@@ -114,12 +113,7 @@ def cumulative_logit(
         ahead = observed.ahead(score, covariate_prior)
         if judges is not None:
             ahead = _seen_by(judges.codes, ahead, rater_scale)
-        MultinomialReal(
-            "results",
-            log_p=log_chances_between(cuts, ahead),
-            observed=observed.results,
-            dims=(observed.dim, "result"),
-        )
+        observe_results(observed, log_chances_between(cuts, ahead))
     return model
 
 
@@ -203,23 +197,14 @@ def davidson_outside(
     with pm.Model(coords=observed.coords | {"result": list(options)}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
-        half = observed.ahead(score, covariate_prior) / 2
-        weights = [half, -half]
-        if TIE in options:
-            log_tie = free_variable("log_tie_strength", as_prior(tie_prior))
-            pm.Deterministic("tie_strength", pt.exp(log_tie))
-            weights.append(pt.zeros_like(half) + log_tie)
+        ahead = observed.ahead(score, covariate_prior)
+        weights = davidson_weights(ahead, tie_prior if TIE in options else None)
         if BOTH_BAD in options:
             bar = free_variable("bar", as_prior(bar_prior))
             slope = free_variable("bar_slope", as_prior(slope_prior))
             pm.Deterministic("above_bar", slope * score - bar, dims="system")
             weights.append(bar - slope * observed.level(score))
-        MultinomialReal(
-            "results",
-            log_p=log_softmax(pt.stack(weights, axis=-1), axis=-1),
-            observed=observed.results,
-            dims=(observed.dim, "result"),
-        )
+        observe_weights(observed, weights)
     return model
 
 

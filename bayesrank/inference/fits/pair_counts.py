@@ -152,8 +152,7 @@ def pair_counts(
 
     For ``wins[..., i, j]``, how often i beat j, and symmetric ties, both of shape (..., system,
     opponent), where leading axes are resamples. Prior means of the zero-sum scores are of shape
-    (..., system), precisions of shape (...); a precision of 0 is flat. A ValueError says that one
-    is negative, or that a fixed tie strength leaves no room for ties.
+    (..., system), precisions of shape (...); a precision of 0 is flat.
     """
     checked_precision("tie_precision", tie_precision)
     won, tied = likelihood.sides(wins, ties)
@@ -168,13 +167,6 @@ def fit_pairs(
 
     Free coordinates are the scores, which sum to zero, then the tie parameter where it is
     estimated; ``parameters["tie_strength"]`` is its exponential.
-
-    Examples
-    --------
-    >>> from bayesrank.inference.fits.pairs import bradley_terry
-    >>> fit = fit_pairs(bradley_terry(), [[0.0, 3.0], [1.0, 0.0]])
-    >>> bool(np.isclose(fit.score[0] - fit.score[1], np.log(3.0)))
-    True
     """
     problem = pair_counts(likelihood, wins, ties, **priors)
     weight = 1.0 if likelihood.points_suffice else _IRRATIONAL[0]

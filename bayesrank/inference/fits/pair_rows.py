@@ -145,9 +145,10 @@ class PairRows(ZeroSumScores):
         return np.array([self._largest_count + steps])
 
     def split(self, point: Array) -> tuple[Array, Array, Array]:
-        """Split a point of shape (p,) into scores, coefficients and shared parameters."""
+        """Split points of shape (..., p) into scores, coefficients and shared parameters."""
         first = self.size + self.design.shape[1]
-        return point[: self.size], point[self.size : first], point[first : first + self.n_shared]
+        last = first + self.n_shared
+        return point[..., : self.size], point[..., self.size : first], point[..., first:last]
 
     def predictors(self, point: Array, some: Rows) -> tuple[Array, Array, Array]:
         """Return d and m of a block of votes, and the shared parameters."""
@@ -219,10 +220,9 @@ class PairRows(ZeroSumScores):
         return gradient[np.newaxis], information
 
     def parts(self, point: Array) -> tuple[Array, Array, Array]:
-        """Return the information of votes on the scores of each state, and of what all share.
+        """Return the information of votes on the scores of each state, (state, system, system).
 
-        Of shape (state, system, system); that across scores and others, (score, other), and on the
-        others with their priors.
+        Then that across scores and others, (score, other), and that of others with their priors.
         """
         told, held = self.told(point), self._held(point)
         pairs = told.pairs.reshape(-1, self.width, self.width)
@@ -271,10 +271,7 @@ class PairRows(ZeroSumScores):
         sums.corner[k:, k:] += bend[n:, n:].sum(axis=2)
 
     def step_of_effects(self, point: Array) -> Array:
-        """Return Newton's step of the coefficients by themselves, by a part of the votes, (p,).
-
-        It is none where it is long.
-        """
+        """Return Newton's step of the coefficients by a part of the votes, (p,); 0 where long."""
         n_votes, k = self.design.shape
         some = slice(None, None, max(1, n_votes // _BLOCK))
         slope, bend = self.terms(point, some)
@@ -332,10 +329,7 @@ class PairRows(ZeroSumScores):
         return found
 
     def fit_at(self, optimum: Optimum, kind: type[Fit] = Fit, **others: Any) -> Fit:
-        """Describe an optimum, by a fit of some kind with other attributes as in :class:`Fit`.
-
-        Scores that differ by the noise of the fit become equal, and zeros positive.
-        """
+        """Describe an optimum; scores that differ by its noise become equal, and zeros positive."""
         optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size]) + 0.0
         self.require_estimate(optimum.point)
         moved = partial(displace, positive=self.likelihood.positive)
@@ -348,10 +342,9 @@ class PairRows(ZeroSumScores):
 
     def unpack(self, free: Array) -> dict[str, Array]:
         """Name the scores, coefficients of covariates, and what shared parameters stand for."""
-        first = self.size + self.design.shape[1]
-        score, effect = free[..., : self.size], free[..., self.size : first]
+        score, effect, shared = self.split(free)
         named = {"score": score, "effect": effect} if effect.shape[-1] else {"score": score}
-        return named | self.likelihood.names(score, free[..., first:])
+        return named | self.likelihood.names(score, shared)
 
 
 def no_estimate_of_votes() -> NoFiniteEstimate:
@@ -364,10 +357,9 @@ def no_estimate_of_votes() -> NoFiniteEstimate:
 
 
 def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
-    """Return Newton's step along what is not held, damped until it leads upwards.
+    """Return Newton's step, (p,), along what is not `held`, (p, constraint), damped to go upwards.
 
-    For a negative Hessian of shape (p, p), directions that are held, (p, constraint), and a
-    gradient, (p,); 0 where nothing damps the matrix enough.
+    It is 0 where nothing damps the negative Hessian enough.
     """
     size = np.abs(np.diag(matrix)).mean()
     for damping in _DAMPING:
@@ -394,11 +386,10 @@ def pair_rows(
     shared_precision: ArrayLike = 0.0,
     kind: Callable[..., PairRows] = PairRows,
 ) -> PairRows:
-    """Build the log-posterior of votes with covariates under normal priors.
+    """Build the log-posterior of votes with covariates, of which there may be none.
 
-    They are those on scores of the root of a tree of states, on coefficients of covariates, of
-    which there may be none, and on shared parameters, broadcastable to (shared,). A precision of 0
-    is flat, a ValueError says that one is negative. `kind` builds other problems of the same votes.
+    Normal priors are on the scores of the root, on coefficients of covariates, and on shared
+    parameters, broadcastable to (shared,); a precision of 0 is flat. `kind` builds the problem.
     """
     checked_precision("effect_precision", effect_precision)
     checked_precision("shared_precision", shared_precision)
@@ -419,18 +410,7 @@ def fit_pair_rows(
 ) -> Fit:
     """Fit a model of votes with the priors of :func:`pair_rows`, by Newton's method.
 
-    Without covariates equal votes are merged. Free coordinates are those of :class:`PairRows`;
-    ``parameters["effect"]`` has the coefficients of the covariates, where there are some.
-
-    Examples
-    --------
-    >>> from bayesrank import Battles
-    >>> from bayesrank.inference.fits.pairs import bradley_terry
-    >>> data = Battles(["a", "a", "b", "b"], ["b", "b", "a", "a"], [1, 1, 0, 1])
-    >>> fit = fit_pair_rows(bradley_terry(), data, data.design("1"), effect_precision=1.0,
-    ...     prior_precision=1.0)
-    >>> bool(fit.parameters["effect"][0] > 0.0)
-    True
+    Without covariates equal votes are merged.
     """
     votes = VoteRows.of(data)
     if not design.shape[1]:
@@ -444,10 +424,7 @@ def fit_pair_rows(
 
 
 def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
-    """Return where to begin: at the fit of the counts of pairs, where they tell all but effects.
-
-    Else by the points of systems and the shares of results.
-    """
+    """Return where to begin: at the fit of the counts of pairs, else by points and shares."""
     likelihood, n_effects = problem.likelihood, problem.design.shape[1]
     n, n_states = problem.width, problem.tree.n_states
 

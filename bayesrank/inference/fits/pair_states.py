@@ -68,10 +68,7 @@ class StateFit(Fit):
         return self._over_grid(n_draws, rng, lambda each, rows: each.tree.draw(len(rows), rng))
 
     def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
-        """Return the parameters one Newton step away from where they are at drawn scales.
-
-        See :meth:`Fit.move`.
-        """
+        """Return the parameters one Newton step away at drawn scales; see :meth:`Fit.move`."""
 
         def step(each: _At, rows: NDArray[np.intp]) -> tuple[Array, Array]:
             states, n = each.tree.border.shape[:2]
@@ -87,11 +84,7 @@ class StateFit(Fit):
         rng: np.random.Generator,
         moved: Callable[[_At, NDArray[np.intp]], tuple[Array, Array]],
     ) -> dict[str, Array]:
-        """Draw scales, and return the parameters moved from the fit at each.
-
-        `moved` returns how far scores, of shape (row, state, system), and the other coordinates
-        move in some of the draws.
-        """
+        """Draw scales, and move scores, (row, state, system), and others from the fit at each."""
         densities = np.array([each.density for each in self.grid])
         weights = np.exp(densities - densities.max())
         which = rng.choice(len(weights), n_draws, p=weights / weights.sum())

@@ -3,12 +3,11 @@ r"""Likelihoods of paired comparisons, each stated once as a pointwise function.
 A likelihood is a function of the difference of two scores and perhaps of a tie parameter c that all
 pairs share,
 
-.. math:: \ell = \sum_{i \ne j} f(W_{ij}, T_{ij} / 2;\ \theta_i - \theta_j,\ c),
+.. math:: \ell = \sum_{i \ne j} f(W_{ij}, T_{ij} / 2;\ \theta_i - \theta_j,\ c).
 
-with its derivatives: a :class:`PairLikelihood`. The fit under normal priors
-(:mod:`bayesrank.inference.fits.pair_counts`) and the gradients for other counts that the sandwich
-needs follow from it. There is one function per method, :func:`bradley_terry` to
-:func:`thurstone_mosteller`; it takes the options of the factory that concern the likelihood.
+The fit under normal priors (:mod:`bayesrank.inference.fits.pair_counts`) and the gradients for
+other counts that the sandwich needs follow from it and its derivatives. There is one function per
+method, which takes the options of the factory that concern the likelihood.
 """
 
 from collections.abc import Callable
@@ -110,10 +109,7 @@ class PairLikelihood:
         return (tie == self.lowest_tie) | np.isinf(tie)
 
     def begin(self, share: Array, *, proper: bool) -> tuple[Array, Array]:
-        """Return what `start` does, the tie parameter as a column, without one where there is none.
-
-        A proper prior keeps it from infinite ends.
-        """
+        """Return what `start` does; a proper prior keeps the tie parameter, a column, finite."""
         if self.start is None:
             return np.ones_like(share), np.zeros((len(share), 0))
         if proper:

@@ -107,22 +107,10 @@ class RatedRows(PairRows):
     """The penalised log-likelihood of votes of judges, joint with the effects of the judges.
 
     The free coordinates are those of votes, whose information is that with the effects eliminated.
-    Points may have the effects behind them: log reliabilities, then biases.
-
-    Attributes
-    ----------
-    judge : numpy.ndarray of int and shape (vote,)
-        Who judged.
-    effects : numpy.ndarray of shape (2, judge)
-        Log reliabilities and biases at points without any.
-    effect_precision : numpy.ndarray of shape (2,)
-        Of their normal distributions.
-    tilt : numpy.ndarray of shape (p,)
-        What is added to the gradient, so that it is that of the marginal density at the maximum.
-    nodes : Nodes, optional
-        Effects of judges to average over.
-    secant : numpy.ndarray of shape (p, p)
-        What is added to the information without the judges.
+    Points may have the effects behind them: log reliabilities, then biases; at others they are
+    `effects`, of shape (2, judge), normal with `effect_precision`, (2,). `judge`, (vote,), says who
+    judged. `tilt`, (p,), added to the gradient, makes it that of the marginal density at the
+    maximum; `secant`, (p, p), is added to the information; `nodes` are effects to average over.
     """
 
     judge: NDArray[np.integer[Any]]
@@ -175,10 +163,7 @@ class RatedRows(PairRows):
         return gradient, lambda: (joint.schur + self.secant)[np.newaxis]
 
     def newton(self, point: Array) -> Array:
-        """Return the Newton step of all, halved until the density rises, of shape (1, p).
-
-        Where it curves upwards, without the second derivatives of what the judges see.
-        """
+        """Return the Newton step of all, halved until the density rises, of shape (1, p)."""
         for exact in (True, False):
             step = self.joint(point[0], exact=exact).step()
             if step is not None:
@@ -188,8 +173,7 @@ class RatedRows(PairRows):
     def joint(self, point: Array, *, exact: bool = True) -> Joint:
         """Expand the joint log-density at a point of shape (p,) or longer.
 
-        Without `exact` as far as it is never negative: without the second derivatives of what the
-        judges see.
+        If not `exact`, without the second derivatives of what the judges see: concave.
         """
         gradient, information = super().expand(point[np.newaxis])
         effects, p = self.of_judges(point), gradient.shape[1]

@@ -149,8 +149,7 @@ def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
 def _secant(problem: RatedRows, point: Array, along: Array) -> Array:
     """Return the update of rank one by which the curvature along a direction is the marginal one.
 
-    Judges who may be more reliable than thought bend the marginal density less than their
-    elimination says, along the factor that all of them share.
+    Judges who may be more reliable than thought bend it less than their elimination says.
     """
     joint = problem.joint(point)
 
@@ -170,16 +169,9 @@ class _Scales(NamedTuple):
     r"""How the marginal density varies with the logarithms of the scales of judges.
 
     By Fisher's identity it rises by :math:`\sum_g E[u_g^2] / \tau^2 - n`, and so do its
-    derivatives, by covariances with the squares of effects over what the votes leave open.
-
-    Attributes
-    ----------
-    slope : numpy.ndarray of shape (2,)
-        Its first derivatives, with the prior.
-    information : numpy.ndarray of shape (2, 2)
-        Minus the second ones, where the other parameters follow.
-    follow : numpy.ndarray of shape (2, p)
-        How the maximum in the other parameters follows.
+    derivatives, by covariances with the squares of effects over what the votes leave open. `slope`,
+    (2,), has its first derivatives, with the prior, `information`, (2, 2), minus the second ones,
+    where the maximum in the other parameters follows by `follow`, (2, p).
     """
 
     slope: Array

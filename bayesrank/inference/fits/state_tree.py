@@ -27,22 +27,20 @@ class StateTree:
     """How scores step from state to state.
 
     `parent`, of int and shape (state,), is the state before each, a lower number; -1 for the root,
-    which is the first. `variance`, (state,), is that of each step, in squares of the scale of
-    steps; that of the root is not used.
+    which is the first.
     """
 
     parent: NDArray[np.intp]
-    variance: Array
 
     @classmethod
     def star(cls, n_leaves: int) -> Self:
         """Return a root with equal children."""
-        return cls(np.append(-1, np.zeros(n_leaves, dtype=np.intp)), np.ones(n_leaves + 1))
+        return cls(np.append(-1, np.zeros(n_leaves, dtype=np.intp)))
 
     @classmethod
-    def chain(cls, durations: Array) -> Self:
-        """Return a walk with given times between its states."""
-        return cls(np.arange(-1, len(durations)), np.append(1.0, durations))
+    def chain(cls, n_states: int) -> Self:
+        """Return a walk."""
+        return cls(np.arange(-1, n_states - 1))
 
     @property
     def n_states(self) -> int:
@@ -51,7 +49,7 @@ class StateTree:
 
     def precisions(self, scale: float, root: float) -> Array:
         """Return the precision of each step, for a scale of steps; first that of the root."""
-        return np.append(root, 1.0 / (self.variance[1:] * scale**2))
+        return np.append(root, np.full(self.n_states - 1, 1.0 / scale**2))
 
     def matrix(self, precisions: Array) -> Array:
         """Return the precision matrix of the states of one system, of shape (state, state)."""
@@ -88,9 +86,8 @@ class BlockTree:
         """Factor the information of the likelihood and the precision of the steps.
 
         `blocks`, of shape (state, system, system), are the information of the likelihood on the
-        scores of each state, `border`, (state, system, shared), across scores and shared
-        parameters, and `corner`, (shared, shared), on these, with their prior. A LinAlgError says
-        that the matrix is not positive definite.
+        scores of each state, `border`, (state, system, shared), that across scores and shared
+        parameters, and `corner`, (shared, shared), that on these, with their prior.
         """
         from scipy.linalg import cho_solve  # other fits of pairs do not need SciPy
 

@@ -1,9 +1,8 @@
 r"""Likelihoods of votes, pointwise in predictors of a vote and parameters that all votes share.
 
 A vote on i and j sees how far the first is ahead, :math:`d`, perhaps the mean level of both,
-:math:`m = (\theta_i + \theta_j) / 2`, and shared parameters :math:`c`. A :class:`VoteLikelihood` is
-bound to votes and returns values and derivatives of blocks of them; the fit vote by vote
-(:mod:`bayesrank.inference.fits.pair_rows`) and the sandwich follow from it.
+:math:`m = (\theta_i + \theta_j) / 2`, and shared parameters :math:`c`. The fit vote by vote
+(:mod:`bayesrank.inference.fits.pair_rows`) and the sandwich follow from a :class:`VoteLikelihood`.
 """
 
 from abc import ABC, abstractmethod
@@ -67,10 +66,7 @@ class VoteLikelihood(ABC):
 
     @abstractmethod
     def start(self, *, proper: bool) -> Array:
-        """Return shared parameters to begin with, (k,): those of the votes, all systems alike.
-
-        A `proper` prior keeps them from infinite ends.
-        """
+        """Return shared parameters, (k,), if all systems were alike; finite ones if `proper`."""
 
     @abstractmethod
     def names(self, score: Array, shared: Array) -> dict[str, Array]:
@@ -124,9 +120,9 @@ class TwoSided(VoteLikelihood):
         ahead: Array,
         shared: Array,
     ) -> list[Array]:
-        """Add up a function of one side of votes: that of the winner, and both sides of ties.
+        """Add up a function of the winner's side of votes and both of ties, and turn the results.
 
-        `signs` are those that its results change by when the sides change.
+        `signs` say which of them change theirs when the sides change.
         """
         outcome, weight = self.votes.outcome[some], self.votes.weight[some]
         tie = shared if len(shared) else self.likelihood.log_tie or 0.0

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesrank.battle_states import Period, States, groups_of, periods_of
+from bayesrank.battle_states import Period, groups_of, periods_of
 from bayesrank.battles import Battles, with_covariates
 from bayesrank.connectivity import strongly_connected
 from bayesrank.formula import Design
@@ -145,9 +146,8 @@ def hierarchical_comparisons(
         return table.fit_comparisons(bound, data, prior, **further)
     states = groups_of(data)
     tree = StateTree.star(len(states.names))
-    shifted = States(states.codes + 1, states.names)
     step = "group_sd", group_sd, group_prior
-    return _fit(data, prior, shifted, tree, _by_group, bound, step, **further)
+    return _fit(data, prior, states.codes + 1, tree, _by_group, bound, step, **further)
 
 
 def dynamic_comparisons(
@@ -168,17 +168,16 @@ def dynamic_comparisons(
     if not isinstance(data, Battles):
         return table.fit_comparisons(bound, data, prior, **further)
     states = periods_of(data, period)
-    tree = StateTree.chain(np.ones(len(states.names) - 1))
-    if len(states.names) == 1:
-        walk_sd = walk_sd or 1.0  # nothing steps
-    step = "walk_sd", walk_sd, walk_prior
-    return _fit(data, prior, states, tree, _over_time, bound, step, **further)
+    tree = StateTree.chain(len(states.names))
+    # Nothing steps in one period.
+    step = "walk_sd", walk_sd or (1.0 if len(states.names) == 1 else None), walk_prior
+    return _fit(data, prior, states.codes, tree, _over_time, bound, step, **further)
 
 
 def _fit(
     data: Battles,
     prior: Prior,
-    states: States,
+    state: NDArray[np.integer[Any]],
     tree: StateTree,
     by_state: Callable[[Array], dict[str, Array]],
     bound: PairLikelihood,
@@ -199,12 +198,10 @@ def _fit(
         return None
     if bound.lowest_tie == 0.0 and priors["shared_mean"].any():
         return None
-    # One tie parameter at most.
-    priors |= {each: float(priors[each][0]) for each in ("shared_mean", "shared_precision")}
     return fit_states(
         bound,
         data,
-        states.codes,
+        state,
         tree,
         by_state,
         design=data.design(formula),
