@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import sample as sampling
 from bayesrank.inference.graph.sample import sample
-from bayesrank.inference.resample import data_sets, leave_out, weights
-from bayesrank.inference.resample.data_sets import draw_cells
-from bayesrank.inference.resample.weights import draw_trial_weights, resample, resample_twice
+from bayesrank.inference.resample import leave_out, trials, weights
+from bayesrank.inference.resample.trials import draw_cells, draw_trial_weights, redraw_twice
+from bayesrank.inference.resample.weights import resample
 from bayesrank.inference.run import Run
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
@@ -48,12 +48,12 @@ def shared_work() -> Iterator[list[float]]:
             # What runs the chunks has limited the threads; to look for libraries again takes long.
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
-            (bootstrap, "resample_twice", work.of_kind(resample_twice)),
+            (bootstrap, "redraw_twice", work.of_kind(redraw_twice)),
             *(
                 (leave_out, name, work.without(getattr(leave_out, name)))
                 for name in ("_without_clusters", "_without_outcomes", "_without_trials")
             ),
-            (data_sets, "draw_cells", work.of_data(draw_cells)),
+            (trials, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),
             (condorcet, "score_by_component", work.orders),

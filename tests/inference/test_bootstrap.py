@@ -10,9 +10,10 @@ from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
 from bayesrank.inference.backends import exact as exact_module
-from bayesrank.inference.resample import weights as resampling
+from bayesrank.inference.resample import arguments
 from bayesrank.inference.resample.bca import widen
 from bayesrank.inference.resample.leave_out import without_clusters
+from bayesrank.inference.resample.weights import resample
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
 from bayesrank.methods.bipartite import rankllm
@@ -210,7 +211,7 @@ def test_accuracy_by_rare_answers_is_corrected():
     raw = np.concatenate(
         [
             inverse_difficulty(*batch)
-            for batch in resampling.resample(
+            for batch in resample(
                 data, "binary", target="benchmark", smooth=True, size=4000, rng=rng
             )
         ]
@@ -230,7 +231,7 @@ def weighted_draws(data, method):
 
     rng = np.random.default_rng(1)
     plan = {"target": "population", "smooth": True, "size": 4_000, "rng": rng}
-    draws = np.concatenate([score(one) for one in resampling.resample(data, row.data, **plan)])
+    draws = np.concatenate([score(one) for one in resample(data, row.data, **plan)])
     return draws, without_clusters(data, row.data, score)
 
 
@@ -291,7 +292,7 @@ def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, cores):
 def test_small_batches_give_as_many_draws(monkeypatch):
     data = simulate()
     _, expected = draws_of(data, "avg", draws=20)
-    monkeypatch.setattr(resampling, "BATCH_SIZE", 100)
+    monkeypatch.setattr(arguments, "BATCH_SIZE", 100)
     _, found = draws_of(data, "avg", draws=20)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -337,9 +338,7 @@ def test_the_only_right_answer_to_a_question_widens_the_draws():
     outcomes[:, 0] = 0
     outcomes[2, 0, 3] = 1
     data = Responses(outcomes)
-    weights = resampling.resample(
-        data, "grades", target="benchmark", smooth=True, size=2000, rng=rng
-    )
+    weights = resample(data, "grades", target="benchmark", smooth=True, size=2000, rng=rng)
     raw = np.concatenate([rankllm(*batch).score for batch in weights])
     _, draws = draws_of(data, "rankllm", draws=500)
     others = [0, 1, 3]
@@ -351,7 +350,7 @@ def test_equal_systems_are_drawn_near_the_largest_of_them():
     # The largest of several equal shares is too large, and that of their draws once more.
     data = Responses(np.random.default_rng(4).integers(0, 2, (6, 30, 4)))
     score, draws = draws_of(data, "rankllm", target="benchmark", draws=500)
-    weights = resampling.resample(
+    weights = resample(
         data,
         "grades",
         target="benchmark",

@@ -5,6 +5,7 @@ import pytest
 
 from bayesrank import Battles, Responses, rank
 from bayesrank.errors import DataError
+from bayesrank.inference.resample import arguments
 from bayesrank.inference.resample import pseudo_unit as boundary
 from bayesrank.methods.accuracy import avg
 
@@ -120,7 +121,7 @@ def test_scores_that_vary_are_left_as_they_are():
 
 def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     data = Responses(outcomes(1.0, 0.5))
-    monkeypatch.setattr(boundary, "BATCH_SIZE", 7 * 3 * N_QUESTIONS * N_TRIALS)
+    monkeypatch.setattr(arguments, "BATCH_SIZE", 7 * 3 * N_QUESTIONS * N_TRIALS)
     sizes = []
 
     def score_of(arguments):

@@ -6,7 +6,8 @@ import pytest
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.catalog import METHODS
 from bayesrank.errors import DataError
-from bayesrank.inference.backends import exact as module
+from bayesrank.inference.backends import exact as exact_module
+from bayesrank.inference.resample import arguments as module
 from bayesrank.inference.run import Run
 from bayesrank.method import Method
 
@@ -123,7 +124,7 @@ def test_a_method_without_a_closed_form_is_refused():
         options={},
     )
     with pytest.raises(ValueError, match="backend must be one of bootstrap; got 'exact'"):
-        module.exact(run)
+        exact_module.exact(run)
 
 
 def test_one_group_of_most_questions_has_leverage_over_a_population():

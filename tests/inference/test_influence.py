@@ -464,7 +464,7 @@ def test_runs_of_all_systems_are_left_out_together():
 def test_published_item_models_vary_over_questions_as_fits_without_one(preset, monkeypatch):
     # Beside what the prior leaves open.
     nothing = ModelPart(np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6)))
-    monkeypatch.setattr(sandwich, "_model_part", lambda *_: nothing)
+    monkeypatch.setattr(sandwich.Mode, "prior", lambda *_, **__: nothing)
     data = simulate((6, 12, 8), seed=2)
     options = {"target": "population", "random_seed": 0}
     result = rank(data, preset, draws=5_000, **options)

@@ -7,14 +7,9 @@ import pytest
 
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
-from bayesrank.inference.resample import weights as resampling
-from bayesrank.inference.resample.weights import (
-    question_pairs,
-    question_weights,
-    require_two_trials,
-    resample,
-    resample_twice,
-)
+from bayesrank.inference.resample import arguments as resampling
+from bayesrank.inference.resample.trials import redraw_twice, require_two_trials
+from bayesrank.inference.resample.weights import question_pairs, question_weights, resample
 
 SIZE = 60_000
 
@@ -239,7 +234,7 @@ def test_redrawn_scores_are_drawn_with_replacement():
 
 def test_data_sets_drawn_twice_share_what_was_drawn_first():
     data = simulate(4, seed=1)
-    pairs = list(resample_twice(data, "grades", size=SIZE, rng=np.random.default_rng(0)))
+    pairs = list(redraw_twice(data, "grades", size=SIZE, rng=np.random.default_rng(0)))
     one, other = (np.concatenate([pair[which][0] for pair in pairs]) for which in (0, 1))
     (first,) = draw(data, "grades", smooth=False)
     p = (4 * first + 0.5) / 5
@@ -251,7 +246,7 @@ def test_data_sets_drawn_twice_share_what_was_drawn_first():
 
 def test_pairs_drawn_twice_compare_as_many_trials():
     data = simulate(4, seed=1)
-    for pair in resample_twice(data, "pairs", size=20, rng=np.random.default_rng(0)):
+    for pair in redraw_twice(data, "pairs", size=20, rng=np.random.default_rng(0)):
         for wins, ties in pair:
             assert_every_trial_compared(wins, ties, 3 * 4)
 
@@ -260,7 +255,7 @@ def test_scores_drawn_twice_are_scores_that_were_seen():
     scores = np.random.default_rng(0).random((2, 2, 4))
     scores[0, 0, 1] = np.nan
     scores[1, 1, :] = np.nan
-    ((((one,), (other,)),)) = resample_twice(
+    ((((one,), (other,)),)) = redraw_twice(
         Responses(scores), "grades", size=SIZE, rng=np.random.default_rng(1)
     )
     assert np.isnan(one[:, 1, 1]).all()
@@ -367,14 +362,14 @@ def test_wins_are_sums_over_weighted_questions(paired):
     assert min(wins.min(), ties.min()) >= 0
 
 
-def redrawn(data, kind, size, *, shuffled=1.0, seed=0):
+def redrawn(data, kind, size, *, shuffled=True, seed=0):
     rng = np.random.default_rng(seed)
     options = {"target": "population", "smooth": False, "size": size, "shuffled": shuffled}
     ((arrays, weights),) = resample(data, kind, rng=rng, **options)
     return arrays, weights
 
 
-@pytest.mark.parametrize("shuffled", [0.0, 1.0])
+@pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("groups", [None, list("aabbccddeeff")])
 def test_redrawn_questions_are_whole_numbers_that_add_up(groups, shuffled):
     data = simulate(2, n_questions=12, groups=groups)
@@ -386,7 +381,7 @@ def test_redrawn_questions_are_whole_numbers_that_add_up(groups, shuffled):
 
 def test_questions_are_drawn_alike_and_shuffled_ones_as_often_as_one_of_them():
     data = simulate(2, n_questions=6)
-    _, weights = redrawn(data, "grades", SIZE, shuffled=0.0)
+    _, weights = redrawn(data, "grades", SIZE, shuffled=False)
     assert_moments(weights.astype(float), np.ones(6), np.full(6, 5 / 6))
     _, weights = redrawn(data, "grades", SIZE)
     chance = np.repeat([1.0, 1 / 6], 6) / 7
@@ -438,7 +433,7 @@ def test_questions_of_a_cluster_are_shuffled_alike():
 
 def test_a_stream_repeats_whole_questions():
     data = simulate(3, n_questions=4)
-    stream, order = redrawn(data, "stream", 50, shuffled=0.0)
+    stream, order = redrawn(data, "stream", 50, shuffled=False)
     assert order.shape == (50, 12)
     np.testing.assert_array_equal(stream, data.stream)
     questions, trials = order % 4, order // 4
@@ -448,7 +443,7 @@ def test_a_stream_repeats_whole_questions():
 
 
 def test_any_question_may_end_a_stream():
-    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, shuffled=0.0)
+    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, shuffled=False)
     last = np.bincount(order[:, -1] % 4) / len(order)
     np.testing.assert_allclose(last, 0.25, atol=0.04)
 
@@ -543,12 +538,6 @@ def test_one_trial_shows_no_variation():
 def test_one_question_shows_no_variation(smooth):
     with pytest.raises(DataError, match=r"questions must be two or more .* target='benchmark'"):
         draw(simulate(3, n_questions=1), "grades", target="population", smooth=smooth, size=2)
-
-
-def test_comparisons_have_no_questions():
-    table = Comparisons([[0, 1], [1, 0]])
-    with pytest.raises(DataError, match=r"questions must be two or more .* got battles"):
-        question_weights(table, 2, np.random.default_rng(0))
 
 
 def test_no_battle_shows_no_variation():

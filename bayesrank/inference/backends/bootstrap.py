@@ -1,15 +1,8 @@
 """The bootstrap back end: posteriors of methods without a likelihood, from resampled data.
 
-Smooth functions of the data are drawn with Dirichlet weights, over the trials of each question for
-the benchmark target and over questions for the population target, and are corrected for the bias
-that the weights show and for leverage and skewness that they hide. Scores that jump (voting,
-ratings) are computed on whole data sets drawn anew and recentred on the point estimate: they
-estimate the expected score of a new data set of the same design. Winning-votes scores are
-discontinuous: over a population each draw is a mean over several resampled data sets. The level
-that ratings share is reflected. Where scores jump inside questions and add up over those, their
-spread is that of an iterated bootstrap. Scores that count (majorities, levels, points) are spread
-evenly over the step between two counts, which leaves the order of different counts that do not vary
-as it is. No draw leaves the range of the score, where it has one.
+docs/uncertainty.md says how smooth scores, scores that jump (voting, ratings) and percentages of
+the largest are drawn. Scores that count (majorities, levels, points) are also spread evenly over
+the step between two counts, which leaves the order of different counts that do not vary as it is.
 """
 
 import math
@@ -36,13 +29,12 @@ from bayesrank.inference.resample.bca import (
 from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters, without_trials
 from bayesrank.inference.resample.pseudo_unit import loosen
-from bayesrank.inference.resample.ranges import within_range
-from bayesrank.inference.resample.runs import resample_runs, runs_of
-from bayesrank.inference.resample.weights import (
-    resample,
-    resample_twice,
+from bayesrank.inference.resample.trials import (
+    redraw_twice,
+    runs_of,
     widening_for_single_trials,
 )
+from bayesrank.inference.resample.weights import resample
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
@@ -60,21 +52,9 @@ _RESAMPLED_AGAIN = 500
 
 
 def bootstrap(run: Run) -> Estimate:
-    """Estimate a score on the data and draw it from resampled data.
+    """Estimate a score of the NumPy layer on the data and draw it from resampled data.
 
-    Parameters
-    ----------
-    run : Run
-        With a method of the NumPy layer.
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    DataError
-        If the data do not vary over the units of the target.
+    DataError if the data do not vary over the units of the target.
     """
     ranker, options = load_function(run.method.function), run.ranker_options
     point = point_arguments(run.data, run.method.data)
@@ -84,20 +64,14 @@ def bootstrap(run: Run) -> Estimate:
     data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
     if run.target == "population" and isinstance(data, Responses):
         warn_of_few_groups(data)
-    plan = _plan(run, data, len(score))
+    plan = _Plan.of(run, data, len(score))
 
     def score_of(arguments: tuple[Any, ...]) -> Array:
         scores = split_scores(ranker(*arguments, **options))[0]
         # What varies like other scores are the shares that the systems have of all together.
         return scores / scores.sum(axis=-1, keepdims=True) if run.method.kind == "share" else scores
 
-    draws = _draw(plan, score_of)
-    if not run.method.smooth:
-        draws = _recentre(plan, score, draws)
-    elif run.unit == "trial" and run.target == "benchmark":
-        centre = draws.mean(axis=(0, 1))
-        factor = widening_for_single_trials(cast("Responses", data))
-        draws = centre + factor * (draws - centre)
+    draws = _recentre(plan, score, _draw(plan, score_of))
     draws = _correct_skewness(plan, draws, score_of)
     if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
@@ -111,43 +85,33 @@ def bootstrap(run: Run) -> Estimate:
     if plan.step > 0.0:
         draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
     # What widens draws knows no range.
-    return Estimate(score, within_range(run, draws), point=parameters)
+    return Estimate(score, _within_range(run, draws), point=parameters)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How the scores of a run vary with the data.
-
-    Attributes
-    ----------
-    run : Run
-        What was asked.
-    data : Responses or Comparisons
-        Its data.
-    step : float
-        Step between two values of the score, 0 for scores that take any.
-    turns : bool
-        Whether another question may turn a majority where few decide; sums hardly notice.
-    leaps : bool
-        Whether a vote in hand or not is most of the score: winning votes over a population.
-    adds_up : bool
-        Whether the score adds up over questions, which ratings do not: they hang on the order of
-        the answers.
-    """
+    """How the scores of a run vary with the data."""
 
     run: Run
     data: Responses | Comparisons
+    # Step between two values of the score, 0 for scores that take any.
     step: float
+    # Whether another question may turn a majority where few decide; sums hardly notice.
     turns: bool
+    # Whether a vote in hand or not is most of the score: winning votes over a population.
     leaps: bool
+    # Whether the score adds up over questions, which ratings do not: they hang on the order of the
+    # answers.
     adds_up: bool
 
-
-def _plan(run: Run, data: Responses | Comparisons, n_systems: int) -> _Plan:
-    step = _step(run, n_systems)
-    turns = step > 0.0 and run.method.kind == "majority"
-    leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
-    return _Plan(run, data, step, turns, leaps, not turns and run.method.kind != "rating")
+    @classmethod
+    def of(cls, run: Run, data: Responses | Comparisons, n_systems: int) -> "_Plan":
+        step, kind = run.method.step, run.method.kind
+        if isinstance(step, str):
+            step = cast("float", load_function(step)(run.ranker_options, n_systems))
+        turns = step > 0.0 and kind == "majority"
+        leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
+        return cls(run, data, step, turns, leaps, not turns and kind != "rating")
 
 
 def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
@@ -155,28 +119,22 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
     run = plan.run
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
-        common: dict[str, Any] = {
-            "smooth": run.method.smooth,
-            "size": run.draws,
-            "rng": np.random.default_rng(seed),
-        }
-        if run.unit == "run":
-            batches = resample_runs(cast("Responses", plan.data), run.method.data, **common)
-        else:
-            batches = resample(
-                plan.data,
-                run.method.data,
-                target=run.target,
-                shuffled=float(plan.turns),
-                of_each=_OF_EACH if plan.leaps else 0,
-                unit=run.unit,
-                **common,
-            )
+        batches = resample(
+            plan.data,
+            run.method.data,
+            target=run.target,
+            smooth=run.method.smooth,
+            size=run.draws,
+            rng=np.random.default_rng(seed),
+            shuffled=plan.turns,
+            of_each=_OF_EACH if plan.leaps else 0,
+            unit=run.unit,
+        )
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
     def draw_again(seed: np.random.SeedSequence) -> Array:
-        batches = resample_twice(
+        batches = redraw_twice(
             cast("Responses", plan.data),
             run.method.data,
             size=_RESAMPLED_AGAIN,
@@ -199,10 +157,16 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
 
 
 def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
-    """Return draws of scores that jump, around the estimate, the level of ratings turned."""
+    """Return draws with the spread of independent units, around the estimate if they jump."""
+    run, centre = plan.run, draws.mean(axis=(0, 1))
+    if run.method.smooth:
+        if run.unit == "trial" and run.target == "benchmark":
+            factor = widening_for_single_trials(cast("Responses", plan.data))
+            draws = centre + factor * (draws - centre)
+        return draws
     if not plan.leaps:
-        draws = score + _widening(plan.run) * (draws - draws.mean(axis=(0, 1)))
-    return _reflect_level(draws) if plan.run.method.kind == "rating" else draws
+        draws = score + _widening(run) * (draws - centre)
+    return _reflect_level(draws) if run.method.kind == "rating" else draws
 
 
 def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
@@ -226,12 +190,6 @@ def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
     return draws
 
 
-def _step(run: Run, n_systems: int) -> float:
-    """Return the step between two values of a score, 0 for scores that take any."""
-    step = run.method.step
-    return load_function(step)(run.ranker_options, n_systems) if isinstance(step, str) else step
-
-
 def _reflect_level(draws: Array) -> Array:
     """Return draws with the deviations of the level that all systems share turned around.
 
@@ -245,23 +203,11 @@ def _reflect_level(draws: Array) -> Array:
 
 
 def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Return deviations that spread counts over the step to the next ones.
+    """Return deviations (chain, draw, system) over a step, evenly from -1/2 to 1/2, with mean 0.
 
     An expected score lies between the values that a score can take. Where few of the resamples, or
     none, have another value, it may still be off this one by a part of a step. Every system has
     deviations of its own: equal counts are no sign of equal expectations.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Numbers of chains, draws and systems.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        Evenly from -1/2 to 1/2, with mean 0.
     """
     size = math.prod(shape[:-1])
     evenly = (np.arange(size) + 0.5) / size - 0.5
@@ -275,16 +221,42 @@ def _widening(run: Run) -> float:
     which there may be few, Student's t adds (n - 1) / (n - 3). The trials of a stream are few too,
     but of many questions; other trials are drawn from shares that allow for it.
     """
+    rating = run.method.kind == "rating"
     if run.target == "population":
         n = int(clusters_of(cast("Responses", run.data)).max()) + 1
-        return math.sqrt(n / max(n - 3, 1))
-    if run.unit == "run":
+    elif run.unit == "run":
         n = int(runs_of(cast("Responses", run.data)).sum(axis=1).min())
-        return math.sqrt(n / max(n - 3, 1))
-    if isinstance(run.data, Battles):
+    elif not rating:
+        return 1.0
+    elif isinstance(run.data, Battles):
         n = run.data.units[run.unit]
-        return math.sqrt(n / max(n - 3, 1)) if run.method.kind == "rating" else 1.0
-    if run.method.kind == "rating":
+    else:
         n = cast("Responses", run.data).shape[2]
         return math.sqrt(n / (n - 1))
-    return 1.0
+    return math.sqrt(n / max(n - 3, 1))
+
+
+def _within_range(run: Run, draws: Array) -> Array:
+    """Return draws that end where the score does by its definition; no truth is outside."""
+    n_systems, name = draws.shape[-1], run.method.range
+    if not name:
+        return draws
+    if name == "grades":
+        data = cast("Responses", run.data)
+        # Scores on a scale are shares of it until the result is built.
+        worths = np.array([0.0, 1.0]) if data.scores is not None else data.category_weights
+        return np.clip(draws, worths.min(), worths.max())
+    is_margin = run.options.get("score_type") == "advantage_vs_equilibrium"
+    longest = math.sqrt(1.0 - 1.0 / n_systems)  # of a vector of norm one and sum zero
+    n_questions = run.data.shape[1] if isinstance(run.data, Responses) else 0
+    ends = {
+        "payoffs": (-1 if is_margin else 0, 1),
+        "shares": (0, 1),
+        "unit vector": (-longest, longest),
+        "levels": (1, n_systems),
+        "rounds": (0, n_systems - 1),
+        "balance": (1 - n_systems, n_systems - 1),
+        "points": (0, n_questions * (n_systems - 1)),
+        "losses": (-n_questions, 0),
+    }
+    return np.clip(draws, *ends[name])

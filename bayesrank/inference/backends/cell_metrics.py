@@ -40,20 +40,12 @@ _SIMULATED = 30_000
 
 @dataclass(frozen=True)
 class CellMetric:
-    """A metric of k trials as a function of the answers to one question.
+    """A metric of k trials as a function of the answers to one question."""
 
-    Attributes
-    ----------
-    method : Method
-        Row of the catalog with a functional.
-    options : mapping
-        Its options.
-    worths : numpy.ndarray of shape (category,)
-        Worth of each category; of right and wrong ones where the metric reads no other.
-    """
-
+    # Row of the catalog with a functional, and its options.
     method: Method
     options: Mapping[str, Any]
+    # Worth of each category; of right and wrong ones where the metric reads no other.
     worths: Array
 
     @property
@@ -90,21 +82,14 @@ class CellMetric:
 
 
 class Moments(NamedTuple):
-    """Moments of a metric over the questions of a system, as shares of its range.
+    """Moments of a metric over the questions of a system, as shares of its range."""
 
-    Attributes
-    ----------
-    mean, rest : float
-        Mean, and its distance from the upper end of the range.
-    within : float
-        Variance of the estimate of a question by its trials.
-    between : float
-        Variance of the metric from question to question.
-    """
-
+    # Mean, and its distance from the upper end of the range.
     mean: float
     rest: float
+    # Variance of the estimate of a question by its trials.
     within: float
+    # Variance of the metric from question to question.
     between: float
 
 
@@ -113,16 +98,7 @@ def system_moments(
 ) -> list[Moments]:
     """Return moments of each system, expected over the posteriors of its chances.
 
-    Parameters
-    ----------
-    metric : CellMetric
-        The metric.
-    counts : numpy.ndarray of shape (system, question, category)
-        Counts of the answers.
-    ends : tuple of float
-        Range of the metric.
-    rng : numpy.random.Generator
-        Source of randomness where there are more than two categories.
+    From counts (system, question, category); `rng` is for more than two categories.
     """
     binary = _BinaryMoments(metric, ends, counts.sum(axis=-1)) if metric.is_binary else None
     found = []
@@ -222,28 +198,10 @@ def chance_nodes(most_trials: int) -> tuple[Array, Array]:
 def chance_posteriors(
     right: Counts, trials: Counts, times: Counts, nodes: Array, edges: Array
 ) -> Array:
-    """Return posterior masses on the nodes of the chances of one system.
+    """Return posterior masses (cell, node) on the nodes of the chances of one system.
 
-    Parameters
-    ----------
-    right, trials : numpy.ndarray of shape (cell,)
-        Right answers and trials.
-    times : numpy.ndarray of shape (cell,)
-        How many questions have these counts.
-    nodes, edges : numpy.ndarray of shape (node,) and (node + 1,)
-        See :func:`chance_nodes`.
-
-    Returns
-    -------
-    numpy.ndarray of shape (cell, node)
-
-    Examples
-    --------
-    >>> nodes, edges = chance_nodes(4)
-    >>> right, trials, times = np.array([0, 4]), np.array([4, 4]), np.array([1, 1])
-    >>> mass = chance_posteriors(right, trials, times, nodes, edges)
-    >>> (mass @ nodes).round(2)
-    array([0.13, 0.87])
+    From right answers and trials of its cells, and how many questions have these; nodes and edges
+    are those of :func:`chance_nodes`.
     """
     mean = float((times @ right + 0.5) / (times @ trials + 1.0))
     masses, weights = _laws(mean, edges)

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.bca import accelerate, widen
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.inference.resample.pseudo_unit import loosen
-from bayesrank.inference.resample.weights import BATCH_SIZE, question_weights
+from bayesrank.inference.resample.weights import question_weights
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.methods.thresholds import is_posterior_mean
@@ -135,8 +135,7 @@ def _draw_chain(
     per_draw = arguments[0].size
     if run.target == "population" and isinstance(run.data, Responses) and run.data.trials.all():
         per_draw = sum(run.data.shape)  # weights of questions, and scores
-    step = max(1, BATCH_SIZE // per_draw)
-    sizes = [min(step, run.draws - start) for start in range(0, run.draws, step)]
+    sizes = [some.stop - some.start for some in batches(run.draws, per_draw)]
     return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 
 
@@ -169,22 +168,10 @@ def _draw_weighted(
 def draw_probabilities(
     arguments: tuple[Any, ...], size: int, rng: np.random.Generator
 ) -> tuple[Any, ...]:
-    """Draw the probabilities of a functional under the uniform prior.
+    """Draw the probabilities of a functional under the uniform prior, as its arguments.
 
-    Parameters
-    ----------
-    arguments : tuple
-        Right answers and trials of shape (system, question), or counts by category and the worths.
-    size : int
-        Number of draws.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    tuple
-        Arguments of the functional: probabilities with the draws first, NaN where nothing was
-        observed, and the worths of categories.
+    From right answers and trials (system, question), or counts by category and the worths:
+    probabilities with the draws first, NaN where nothing was observed, and the worths.
     """
     counts, other = arguments
     if counts.ndim == 2:

@@ -106,8 +106,7 @@ def nuts(
     )
     if calibration == "none":
         return estimate
-    data, prior = run.factory_data, run.factory_prior
-    return calibrate(run, estimate, data, prior, find_mode=lambda: _fit_mode(model))
+    return calibrate(run, estimate, lambda: _fit_mode(model))
 
 
 def _fit_mode(model: "pm.Model") -> "ModelFit":

@@ -78,7 +78,7 @@ def optimize(
     estimate, fit = _from_graph(run, log_likelihood)
     if calibration == "none":
         return estimate
-    return calibrate(run, estimate, data, prior, find_mode=lambda: fit)
+    return calibrate(run, estimate, lambda: fit)
 
 
 def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:

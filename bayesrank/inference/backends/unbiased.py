@@ -1,24 +1,18 @@
-r"""Draws around the unbiased estimates of metrics of k trials, such as pass@k.
+"""Draws around the unbiased estimates of metrics of k trials, such as pass@k.
 
 Estimate and draws describe the same quantity, the metric of k fresh trials averaged over questions.
-A score s, as a share of the range of the metric, varies as the share of successes in
-:math:`n = s (1 - s) / V` independent trials would [1]_, where V is the variance of the estimate.
-The draws have the mid-P confidence distribution for n trials, which stays in the range and has the
-estimate near its median.
+The draws have the mid-P confidence distribution of the score
+(:mod:`bayesrank.inference.calibrate.mid_p`), which stays in the range and has the estimate near
+its median.
 
-- On a benchmark V is the variance by the trials of these questions (`within` of
+- On a benchmark the variance is that by the trials of these questions (`within` of
   :mod:`bayesrank.inference.backends.cell_metrics`). For a score at an end of the range, n is the
   number of blocks of k trials.
-- Over a population V is the variance between questions or their clusters, one more of them at an
+- Over a population it is the variance between questions or their clusters, one more of them at an
   end of the range included. It is at least the variance by the distribution of the chances, since a
   few questions of a kind that was not asked may decide the mean. For a score at an end of the range
   n is the number of clusters. Systems depend on each other by a Gaussian copula with the
   correlations over clusters; the trial that the mid-P rule adds is each system's own.
-
-References
-----------
-.. [1] E. L. Korn and B. I. Graubard. Confidence intervals for proportions with small expected
-   number of positive counts estimated from survey data. Survey Methodology 24 (1998), 193-201.
 """
 
 from typing import cast
@@ -27,54 +21,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.backends.cell_metrics import CellMetric, system_moments
-from bayesrank.inference.calibrate.mid_p import mid_p_quantile
+from bayesrank.inference.calibrate.mid_p import mid_p_draws
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.resample.clusters import warn_of_few_groups
-from bayesrank.inference.resample.weights import question_clusters, require_two_trials
+from bayesrank.inference.resample.contributions import ROUNDING
+from bayesrank.inference.resample.trials import require_two_trials
+from bayesrank.inference.resample.weights import question_clusters
 from bayesrank.inference.run import Run, by_chain
 from bayesrank.methods.thresholds import trials_drawn
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
 
-# Scores are rounded by less, relative to their range.
-_ROUNDING = 1e-12
 # Draws would differ from the estimate by no more than rounding with more effective trials.
 _MOST_TRIALS = 1e9
 
 
 def draw_around_unbiased(run: Run, score: Array) -> Array:
-    """Draw scores around their unbiased estimates.
+    """Draw scores (chain, draw, system) around their unbiased estimates.
 
-    Parameters
-    ----------
-    run : Run
-        With responses and a method that has a functional.
-    score : numpy.ndarray of shape (system,)
-        The estimates.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        Systems with the same counts have the same draws, so that they stay tied.
-
-    Raises
-    ------
-    DataError
-        If the data do not vary over the units of the target.
+    Systems with the same counts have the same draws, so that they stay tied. DataError if the data
+    do not vary over the units of the target.
     """
     data = cast("Responses", run.data)
     worths = np.arange(2.0) if run.method.data == "binary" else data.category_weights
     metric = CellMetric(run.method, run.options, worths)
     low, high = metric.range(data.trials)
-    if high - low <= _ROUNDING * max(abs(low), abs(high)):
+    if high - low <= ROUNDING * max(abs(low), abs(high)):
         return by_chain(np.tile(score, (run.size, 1)))  # certain by definition
     _, first, same = np.unique(
         data.counts.reshape(len(score), -1), axis=0, return_index=True, return_inverse=True
     )
     counts = data.counts[first]
     share = np.clip((score[first] - low) / (high - low), 0.0, 1.0)
-    share = np.where(share < _ROUNDING, 0.0, np.where(share > 1.0 - _ROUNDING, 1.0, share))
+    share = np.where(share < ROUNDING, 0.0, np.where(share > 1.0 - ROUNDING, 1.0, share))
     rng = np.random.default_rng(run.seed)
     mean, rest, within, between = np.transpose(system_moments(metric, counts, (low, high), rng))
     n_questions = counts.any(axis=-1).sum(axis=1).astype(np.float64)
@@ -91,8 +71,8 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
         trials = np.where((share > 0.0) & (share < 1.0), trials, blocks)
     # Evenly spread, so that intervals do not depend on the seed.
     levels = (normals.argsort(axis=0).argsort(axis=0) + 0.5) / run.size
-    drawn = [mid_p_quantile(*each) for each in zip(levels.T, share, trials, strict=True)]
-    return by_chain(low + (high - low) * np.stack(drawn, axis=1)[:, same.ravel()])
+    drawn = mid_p_draws(levels, share, trials)
+    return by_chain(low + (high - low) * drawn[:, same.ravel()])
 
 
 def _ratio(most: Array, variance: Array, least: Array) -> Array:
@@ -105,18 +85,9 @@ def _over_clusters(
 ) -> tuple[Array, Array]:
     """Return effective trials by the variance over clusters, and correlated normal draws.
 
-    Parameters
-    ----------
-    values : numpy.ndarray of shape (system, question)
-        Estimates of the questions as shares of the range, NaN without trials.
-    share : numpy.ndarray of shape (system,)
-        Their means.
-    clusters : numpy.ndarray of shape (question,)
-        The cluster of each question.
-    trials : numpy.ndarray of shape (system,)
-        Effective trials by the law of the chances, the most that are returned.
-    normals : numpy.ndarray of shape (draw, system)
-        Independent standard normal draws.
+    `values` are estimates of the questions as shares of the range, NaN without trials, and `share`
+    their means; `trials` are effective trials by the law of the chances, the most that are
+    returned; `normals` are independent, (draw, system).
     """
     seen = ~np.isnan(values)
     deviation = np.where(seen, values - share[:, np.newaxis], 0.0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.resample.weights import BATCH_SIZE
+from bayesrank.inference.resample.arguments import batches
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -38,20 +38,13 @@ _TENTH = 0.1
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves of the parameters from a point.
+    """Moves of the parameters from a point."""
 
-    Attributes
-    ----------
-    unpack : callable
-        Maps free coordinates of shape (point, p) to parameters by name, with a leading axis.
-    point : numpy.ndarray of shape (p,)
-        Where they begin.
-    directions : numpy.ndarray of shape (direction, p)
-        Where they go.
-    """
-
+    # Maps free coordinates of shape (point, p) to parameters by name, with a leading axis.
     unpack: Callable[[Array], Named]
+    # (p,): where they begin.
     point: Array
+    # (direction, p): where they go.
     directions: Array
 
     @cached_property
@@ -75,9 +68,8 @@ class Moves:
         As far as suits a slope if no `length` is given; `size` is how many doubles the caller needs
         for a direction.
         """
-        step = max(1, BATCH_SIZE // max(size, len(self.point)))
-        for start in range(0, len(self.directions), step):
-            block = self.directions[start : start + step]
+        for some in batches(len(self.directions), max(size, len(self.point))):
+            block = self.directions[some]
             largest = np.maximum(np.abs(block).max(axis=1, initial=0.0), 1e-300)
             far = STEP / largest if length is None else np.full(len(block), length)
             moves = far[:, np.newaxis] * block
@@ -97,17 +89,11 @@ class Scaling:
     """A mean over questions that is held, and so sets the origin or the unit of the scores.
 
     Another sample of questions has another mean.
-
-    Attributes
-    ----------
-    of : callable
-        The quantity whose mean is held, of shape (point, question), NaN or infinite for questions
-        that were left out.
-    lowered : callable
-        Parameters with the quantity of all questions lower by some amount.
     """
 
+    # The quantity whose mean is held, (point, question), NaN or infinite where left out.
     of: Callable[[Named], Array]
+    # Parameters with the quantity of all questions lower by some amount.
     lowered: Callable[[Named, float], Named]
 
     def shares(self, named: Named) -> Array:
@@ -119,25 +105,16 @@ class Scaling:
 
 @dataclass(frozen=True)
 class CellModel:
-    """Independent answers, with log-odds for every system and question.
-
-    Attributes
-    ----------
-    data : Responses
-        Binary outcomes.
-    predictor : callable
-        Log-odds of right answers from named parameters, of shape (point, system, question), or
-        (point, system, question, trial), of which each depends on the parameters of its system and
-        of its question; infinite or NaN for questions that were left out.
-    scaling : Scaling, optional
-        What sets the origin or the unit of the scores, if not the systems.
-    mean_of : callable, optional
-        Shares of each question in scores that are means over questions, (question, system).
-    """
+    """Independent right or wrong answers, with log-odds for every system and question."""
 
     data: Responses
+    # Log-odds of right answers from named parameters, (point, system, question) or with trials, of
+    # which each depends on the parameters of its system and of its question; infinite or NaN for
+    # questions that were left out.
     predictor: Callable[[Named], Array]
+    # What sets the origin or the unit of the scores, if not the systems.
     scaling: Scaling | None = None
+    # Shares of each question in scores that are means over questions, (question, system).
     mean_of: Callable[[Named], Array] | None = None
 
     def log_odds(self, named: Named) -> Array:
@@ -242,18 +219,11 @@ class CellModel:
 
 @dataclass(frozen=True)
 class EventModel:
-    """Events of one question and trial each, with right and wrong systems.
-
-    Attributes
-    ----------
-    data : Responses
-        Binary outcomes.
-    log_chance : callable
-        Log-likelihoods of events from named parameters and the right and wrong systems, both of
-        shape (event, system); of shape (point, event).
-    """
+    """Events of one question and trial each, with right and wrong systems."""
 
     data: Responses
+    # Log-likelihoods (point, event) of events from named parameters and the right and wrong
+    # systems, both (event, system).
     log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
 
     def leaning(self, moves: Moves, *, same_questions: bool) -> Array:

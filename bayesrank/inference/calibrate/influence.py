@@ -1,10 +1,8 @@
-r"""How scores at an optimum move with the data: contributions of units by one Newton step.
+"""How scores at an optimum move with the data: contributions of units by one Newton step.
 
-At an optimum x of an objective with curvature H, a unit u whose log-likelihood :math:`\ell_u`
-counts a little more moves the score :math:`s_l` by :math:`z_l^\top \nabla \ell_u` with
-:math:`z_l = H^{-1} \nabla s_l`, which is the slope of :math:`\ell_u` along :math:`z_l`. So one
-direction per system gives the influences of all units, by central differences and without the
-gradients of the units.
+The influence of a unit on a score is the slope of its log-likelihood along the direction in which
+the optimum moves as the score does (docs/uncertainty.md). So one direction per system gives the
+influences of all units, by central differences and without the gradients of the units.
 
 References
 ----------
@@ -35,13 +33,10 @@ from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.resample.arguments import batches
 from bayesrank.inference.resample.clusters import sums_over_clusters
-from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.weights import (
-    BATCH_SIZE,
-    require_two_trials,
-    widening_for_single_trials,
-)
+from bayesrank.inference.resample.contributions import ROUNDING, Contributions
+from bayesrank.inference.resample.trials import require_two_trials, widening_for_single_trials
 from bayesrank.responses import Responses
 
 if TYPE_CHECKING:
@@ -49,29 +44,18 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Share of the largest variance below which a direction has none.
-_FLAT = 1e-12
-
 
 @dataclass(frozen=True)
 class Mode:
-    """An optimum, its Newton steps, and the parameters that its coordinates stand for.
+    """An optimum, its Newton steps, and the parameters that its coordinates stand for."""
 
-    Attributes
-    ----------
-    point : numpy.ndarray of shape (p,)
-        The optimum in free coordinates.
-    steps : callable
-        Newton steps of the objective there for gradients, both of shape (step, p).
-    unpack : callable
-        Maps points of shape (point, p) to parameters by name.
-    known : callable, optional
-        Returns :attr:`gradients`, if they are known.
-    """
-
+    # (p,), in free coordinates.
     point: Array
+    # Newton steps of the objective there for gradients, both of shape (step, p).
     steps: Callable[[Array], Array]
+    # Parameters by name of points of shape (point, p).
     unpack: Callable[[Array], Named]
+    # Returns the gradients of the scores, if they are known.
     known: Callable[[], Array] | None = None
 
     @cached_property
@@ -80,10 +64,9 @@ class Mode:
         if self.known is not None:
             return self.known()
         size = len(self.point)
-        step = max(1, BATCH_SIZE // max(size, 1))
         parts = []
-        for start in range(0, size, step):
-            moves = STEP * np.eye(min(step, size - start), size, start)
+        for some in batches(size, size):
+            moves = STEP * np.eye(some.stop - some.start, size, some.start)
             up, down = (self.unpack(self.point + side * moves)["score"] for side in (1.0, -1.0))
             parts.append((up - down) / (2 * STEP))
         return np.concatenate(parts).T
@@ -109,7 +92,7 @@ class Mode:
         pull = model.leaning(self.moves, same_questions=same_questions).sum(axis=1)
         # The share of the prior in the information along each axis of the posterior.
         variances, axes = np.linalg.eigh(self.directions @ self.gradients.T)
-        spread = variances > _FLAT * variances[-1]
+        spread = variances > ROUNDING * variances[-1]
         axes, variances = axes[:, spread], variances[spread]
         one_sd = (axes / np.sqrt(variances)).T @ self.directions
         bend = model.bend(Moves(self.unpack, self.point, one_sd)) if len(one_sd) else variances
@@ -153,13 +136,7 @@ def question_contributions(mode: Mode, model: UnitModel) -> Variation:
 
 
 def trial_contributions(mode: Mode, model: UnitModel, unit: str = "trial") -> Variation:
-    """Return how scores vary over the trials of each question, or over runs of all questions.
-
-    Raises
-    ------
-    DataError
-        If most observed cells have one trial.
-    """
+    """Return how scores vary over the trials of each question, or over runs of all questions."""
     data = model.data
     if isinstance(model, CellModel):
         logit = model.log_odds(mode.moves.at)[0]
@@ -194,26 +171,13 @@ def answer_contributions(
     unit: str = "trial",
     chance: Array | float = 0.0,
 ) -> Variation:
-    """Return how scores vary over answers, or over runs, whose slopes by the answers are known.
+    """Return how scores vary over right or wrong answers, or over runs, by slopes by the answers.
 
-    Parameters
-    ----------
-    sums, products : callable
-        Sums over systems, or with ``over="question"`` over these, of slopes of scores by the
-        numbers right, times weights of shape (system, question, trial): of shape
-        (score, question, trial) or (score, system, trial); and sums over answers of products of
-        such slopes, times such weights.
-    data : Responses
-        Right or wrong answers.
-    unit : {"trial", "run"}, default "trial"
-        Whether answers of a run to several questions may vary together.
-    chance : numpy.ndarray of shape (system, question, trial) or float, default 0
-        Expectations that change from trial to trial.
-
-    Raises
-    ------
-    DataError
-        If most observed cells have one trial.
+    `sums` sums slopes of scores by the numbers right, times weights of shape (system, question,
+    trial), over systems or with ``over="question"`` over these: of shape (score, question, trial)
+    or (score, system, trial). `products` sums products of such slopes, times such weights, over
+    answers. `chance` has expectations that change from trial to trial. DataError if most observed
+    cells have one trial.
     """
     require_two_trials(data)
     widening = widening_for_single_trials(data)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.calibrate.variation import Variation
-from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.clusters import asked_clusters
 from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.weights import require_two_trials, widening_for_single_trials
+from bayesrank.inference.resample.trials import require_two_trials, widening_for_single_trials
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
@@ -29,17 +29,8 @@ def question_jackknife(
 ) -> Variation | None:
     """Return what questions add to a fit's scores, by the delete-a-group jackknife.
 
-    Parameters
-    ----------
-    scores_without : callable
-        Scores of fits that leave questions out, see :class:`bayesrank.inference.fits.fit.Fit`.
-    data : Responses
-        What was fitted.
-
-    Returns
-    -------
-    Variation
-        None where some questions cannot be spared for an estimate.
+    None where some questions cannot be spared for an estimate; `scores_without` are those of fits
+    that leave questions out (`Fit.without`).
 
     References
     ----------
@@ -62,20 +53,6 @@ def jackknife_of_many(
     same as the whole does, and says nothing of how far estimates from other questions jump. Fits
     without a fifth of them do. Their deviations are from the estimate, not from their own mean, so
     that an estimate at another maximum than most of them has wide intervals.
-
-    Parameters
-    ----------
-    scores_without : callable
-        Scores of fits that leave questions out, see :class:`bayesrank.inference.fits.fit.Fit`.
-    score : numpy.ndarray of shape (system,)
-        Scores of the fit of all questions.
-    data : Responses
-        What was fitted.
-
-    Returns
-    -------
-    Variation
-        None where some questions cannot be spared for an estimate.
 
     References
     ----------
@@ -100,25 +77,8 @@ def jackknife_by_refits(
 ) -> Variation | None:
     """Return how scores vary over questions, runs or trials, by fits to the others.
 
-    Parameters
-    ----------
-    refit : callable
-        Scores fitted to numbers right and of trials, see
-        :class:`bayesrank.inference.fits.fit.Fit`.
-    data : Responses
-        What was fitted.
-    kind : {"question", "run", "trial"}
-        What is left out.
-
-    Returns
-    -------
-    Variation
-        None where some units cannot be spared for an estimate.
-
-    Raises
-    ------
-    DataError
-        If trials vary and most observed cells have one.
+    None where some units cannot be spared for an estimate; `refit` returns scores fitted to numbers
+    right and of trials (`Fit.refit`). DataError if trials vary and most observed cells have one.
     """
     if kind != "question":
         return _trial_jackknife(refit, data, kind)
@@ -173,11 +133,9 @@ def _counts_of_parts(
 
 def _parts(data: Responses) -> NDArray[np.intp]:
     """Return the part of every question, -1 for those that nobody was asked."""
-    asked = data.trials.any(axis=0)
-    parts = np.full(len(asked), -1)
-    parts[asked] = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    parts = asked_clusters(data)
     n_parts = int(parts.max()) + 1
     if n_parts > _MOST_PARTS:
         joined = np.random.default_rng(0).permutation(n_parts) % _MOST_PARTS
-        parts[asked] = joined[parts[asked]]
+        parts = np.where(parts < 0, -1, joined[parts])
     return parts

@@ -1,4 +1,16 @@
-"""The mid-P confidence distribution of a share of successes."""
+"""The mid-P confidence distribution of a share of successes, for scores inside a range.
+
+A score s, as a share of its range, varies as the share of successes in n = s (1 - s) / V
+independent trials would, where V is its variance (Korn and Graubard 1998).
+
+References
+----------
+.. [1] E. L. Korn and B. I. Graubard. Confidence intervals for proportions with small expected
+   number of positive counts estimated from survey data. Survey Methodology 24 (1998), 193-201.
+.. [2] A. Agresti and A. Gottard. Nonconservative exact small-sample inference for discrete
+   data. Computational Statistics & Data Analysis 51 (2007).
+   https://doi.org/10.1016/j.csda.2006.02.024
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,32 +23,18 @@ _TAIL = np.geomspace(1e-9, 0.06, 60)
 _TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 120)[1:-1], 1.0 - _TAIL[::-1]])
 
 
+def mid_p_draws(levels: Array, share: Array, number: Array) -> Array:
+    """Return quantiles at levels (draw, system) for shares and numbers of trials (system,)."""
+    columns = zip(levels.T, share, number, strict=True)
+    return np.stack([mid_p_quantile(*column) for column in columns], axis=1)
+
+
 def mid_p_quantile(level: Array, share: float, number: float) -> Array:
     r"""Return quantiles of the mid-P confidence distribution of a binomial probability.
 
     Its distribution function is the mean of those of :math:`\mathrm{Beta}(k, n - k + 1)` and
     :math:`\mathrm{Beta}(k + 1, n - k)`, with successes k among n trials that need not be whole; at
     k = 0 the first of them is a point at 0, at k = n the second one is a point at 1.
-
-    Parameters
-    ----------
-    level : numpy.ndarray
-        Probabilities.
-    share : float
-        Share of successes k / n.
-    number : float
-        Number of trials n, positive.
-
-    Returns
-    -------
-    numpy.ndarray
-        Between 0 and 1.
-
-    References
-    ----------
-    .. [1] A. Agresti and A. Gottard. Nonconservative exact small-sample inference for discrete
-       data. Computational Statistics & Data Analysis 51 (2007).
-       https://doi.org/10.1016/j.csda.2006.02.024
 
     Examples
     --------

@@ -1,23 +1,35 @@
-"""How the gradient of paired comparisons varies: over trials, runs and questions, or battles."""
+"""How the gradient of paired comparisons varies: over trials, runs and questions, or battles.
+
+A unit, such as a judge, is one however many battles it decided.
+
+References
+----------
+.. [1] A. C. Cameron and D. L. Miller. A practitioner's guide to cluster-robust inference. Journal
+   of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
+"""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.counting import compare_cells, count_categories
+from bayesrank.battles import Battles
+from bayesrank.counting import compare_cells
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.influence import event_contributions
 from bayesrank.inference.calibrate.set_covariance import covariance_of
 from bayesrank.inference.calibrate.variation import Variation
+from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
-from bayesrank.inference.resample.arguments import point_arguments
+from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.clusters import sums_over_clusters
-from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.weights import (
-    BATCH_SIZE,
+from bayesrank.inference.resample.contributions import Contributions, student_variance
+from bayesrank.inference.resample.trials import (
+    level_counts,
     require_two_trials,
-    resample,
     widening_for_single_trials,
 )
+from bayesrank.inference.resample.weights import resample
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
@@ -36,23 +48,10 @@ def gradient_variation(
 ) -> Variation:
     """Return how the gradient varies over one kind of units of responses, or of counts of battles.
 
-    Parameters
-    ----------
-    data : Responses or Comparisons
-        What was fitted.
-    likelihood : PairLikelihood
-        Of one pair.
-    point : numpy.ndarray of shape (p,)
-        The scores, then the tie parameter where it is estimated.
-    kind : {"question", "run", "trial", "battle"}
-        The units; clusters of questions where the data have them.
-    seed : numpy.random.SeedSequence
-        For battles, and trials of each system, that are drawn anew.
-
-    Raises
-    ------
-    DataError
-        If trials vary and most observed cells have one, or runs where systems share none.
+    The point has the scores, then the tie parameter where it is estimated; the kind is question (or
+    their clusters), run or trial. The seed is for battles, and trials of each system, that are
+    drawn anew. DataError if trials vary and most observed cells have one, or runs that systems do
+    not share.
     """
     if not isinstance(data, Responses):
         return _redrawn(data, likelihood, point, "battles", seed)
@@ -82,7 +81,7 @@ def _redrawn(
     seed: np.random.SeedSequence,
 ) -> Variation:
     """Return how the gradient varies over draws of trials, or of battles."""
-    batches = resample(
+    drawn = resample(
         data,
         "pairs",
         target=target,
@@ -91,7 +90,7 @@ def _redrawn(
         rng=np.random.default_rng(seed),
     )
     wins, ties = point_arguments(data, "pairs")
-    found = np.concatenate([likelihood.gradient(point, *batch) for batch in batches])
+    found = np.concatenate([likelihood.gradient(point, *batch) for batch in drawn])
     freedom = float(wins.sum() + ties.sum() / 2.0)
     covariance = covariance_of(found)
     return Variation(covariance, freedom, np.diag(covariance) ** 2 / freedom)
@@ -103,11 +102,13 @@ def _questions(data: Responses, likelihood: PairLikelihood, point: Array) -> Arr
         by_trial = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
         rows = by_trial.reshape(data.shape[1], data.shape[2], -1).sum(axis=1)
     else:
-        counts = count_categories(data.levels, int(data.levels.max(initial=1)) + 1)
-        by_question = counts.swapaxes(0, 1)[:, :, np.newaxis]
-        step = max(1, BATCH_SIZE // len(data.systems) ** 2)
-        blocks = np.split(by_question, range(step, len(by_question), step))
-        rows = np.concatenate([likelihood.gradient(point, *compare_cells(b)) for b in blocks])
+        by_question = level_counts(data.levels).swapaxes(0, 1)[:, :, np.newaxis]
+        rows = np.concatenate(
+            [
+                likelihood.gradient(point, *compare_cells(by_question[some]))
+                for some in batches(len(by_question), len(data.systems) ** 2)
+            ]
+        )
     return sums_over_clusters(rows, data)
 
 
@@ -136,3 +137,50 @@ def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point
                 slope = np.where(np.eye(size, dtype=bool), 0.0, table[2][0])
                 rows[:, size] += (at * (slope @ others)).sum(axis=0)
     return rows
+
+
+def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) -> Variation:
+    """Return how the gradient of the log-likelihood of votes varies over units of battles.
+
+    The unit is ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that
+    share both. Gradients of units see few of the systems, so that they are sparse.
+    """
+    from bayesrank.inference.calibrate.unit_kernels import add_units  # loads Numba
+
+    codes = _shared_units(data, unit)
+    n, p, size = int(codes.max()) + 1, len(point), problem.size
+    slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
+    for some in problem.blocks:
+        slopes[:, some], beside = problem.slopes(point, some)
+        for column, values in zip(others, beside.T, strict=True):
+            np.add.at(column, codes[some], values)
+    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
+    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
+    sides = np.stack([problem.votes.first, problem.votes.second])
+    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
+    diagonal = np.einsum("ii->i", squares)
+    diagonal *= 0.5
+    squares += squares.T
+    squares[size:, size:] = others @ others.T
+    freedom = n - 1.0
+    widening = student_variance(freedom) * n / max(freedom, 1.0)
+    spread = widening * (squares - np.outer(total, total) / n)
+    return Variation(spread, freedom, widening**2 * fourth)
+
+
+def _shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:
+    """Return the unit of each battle; of two kinds those that share both are one."""
+    codes = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
+    return codes[0] if len(codes) == 1 else np.unique(codes, axis=1, return_inverse=True)[1].ravel()
+
+
+def _in_order(
+    codes: NDArray[np.integer[Any]], n_units: int
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    """Return where the rows of each unit begin, and the rows, each unit together."""
+    from scipy.sparse import csr_array
+
+    flags = np.ones(len(codes), dtype=np.bool_)
+    # Sorts by counting.
+    table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
+    return table.indptr, table.indices

@@ -1,16 +1,10 @@
-r"""Calibrated draws: the sandwich (Godambe) covariance of scores over the units that vary.
+"""Calibrated draws: the sandwich (Godambe) covariance of scores over the units that vary.
 
 A composite likelihood uses each response more than once (a pairwise likelihood once per opponent),
 so its curvature H overstates the information; that of a misspecified likelihood is off either way,
 and no likelihood of the questions at hand knows of other questions. The estimate still varies like
-:math:`H^{-1} J H^{-1}`, with J the variance of the gradient at the estimate over the units that
-really vary: trials, questions, or clusters of questions.
-
-One unit of the likelihood's own information stands among the n observed ones, and where few units
-vary less than it says, it counts (:mod:`bayesrank.inference.calibrate.variation`). The prior, of
-curvature P, pulls the estimate by :math:`b = P \hat\theta`, more or less: the mean square error of
-the estimate over the posterior of the truth has :math:`b b^\top + P H^{-1} P` beside J. So what no
-unit has shown, as ten wins of ten, or systems that never met, is as uncertain as in the posterior.
+the sandwich of the inverse of H and the variance of the gradient over the units that really vary.
+What no unit shows is added to it (docs/uncertainty.md, with formulas).
 
 For likelihoods of responses the covariance comes from
 :mod:`bayesrank.inference.calibrate.influence`, or from estimates that leave out one cluster of
@@ -20,10 +14,7 @@ References
 ----------
 .. [1] C. Varin, N. Reid and D. Firth. An overview of composite likelihood methods. Statistica
    Sinica 21 (2011). https://www.jstor.org/stable/24309261
-.. [2] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
-   additive model components. Scandinavian Journal of Statistics 39 (2012).
-   https://doi.org/10.1111/j.1467-9469.2011.00760.x
-.. [3] B. Shaby. The open-faced sandwich adjustment for MCMC using estimating functions. Journal of
+.. [2] B. Shaby. The open-faced sandwich adjustment for MCMC using estimating functions. Journal of
    Computational and Graphical Statistics 23 (2014).
    https://doi.org/10.1080/10618600.2013.842174
 """
@@ -32,14 +23,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
-from bayesrank.inference.calibrate.battle_units import unit_variation
 from bayesrank.inference.calibrate.cells_and_events import UnitModel
 from bayesrank.inference.calibrate.influence import (
     Mode,
@@ -54,7 +44,7 @@ from bayesrank.inference.calibrate.jackknife import (
     jackknife_of_many,
     question_jackknife,
 )
-from bayesrank.inference.calibrate.pair_units import gradient_variation
+from bayesrank.inference.calibrate.pair_units import gradient_variation, unit_variation
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
     covariance_of,
@@ -66,21 +56,17 @@ from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_u
 from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.pair_counts import pair_counts
-from bayesrank.inference.fits.pair_rows import pair_rows
+from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
-from bayesrank.inference.fits.zero_sum import ZeroSumScores
 from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.clusters import (
-    FEW_UNITS,
-    warn_of_few_groups,
-)
-from bayesrank.inference.run import Data, Estimate, Run
+from bayesrank.inference.resample.clusters import FEW_UNITS, warn_of_few_groups
+from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.options import Calibration
 from bayesrank.priors import Flat, Normal, Prior
 from bayesrank.responses import Responses
-from bayesrank.views import Comparisons, Events
+from bayesrank.views import Comparisons
 
 if TYPE_CHECKING:
     from bayesrank.inference.fits.mml import MarginalFit
@@ -96,19 +82,6 @@ def default_calibration(method: Method, backend: str, target: str) -> Calibratio
     posteriors that take as known what the answers to a question say of how much it counts, and for
     all likelihoods that have a gradient where the questions vary; none for battles, which are
     independent observations.
-
-    Parameters
-    ----------
-    method : Method
-        Row of the catalog.
-    backend : str
-        One of its back ends.
-    target : {"benchmark", "population", "battles"}
-        What varies.
-
-    Returns
-    -------
-    {"sandwich", "none"}
     """
     if backend not in LIKELIHOOD_BACKENDS or target == "battles" or not method.can_be_calibrated:
         return "none"
@@ -118,28 +91,10 @@ def default_calibration(method: Method, backend: str, target: str) -> Calibratio
 
 
 def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
-    """Return the calibration of a run: the one asked for, or the default.
+    """Return the calibration of a run of a likelihood: the one asked for, or the default.
 
-    Parameters
-    ----------
-    run : Run
-        With a likelihood-based method.
-    calibration : {"sandwich", "none"}, optional
-        What was asked for.
-
-    Returns
-    -------
-    {"sandwich", "none"}
-
-    Raises
-    ------
-    ValueError
-        If the sandwich is not to be had.
-
-    Warns
-    -----
-    CalibrationWarning
-        If there are few questions, or groups of them, to learn from how scores vary over them.
+    ValueError if the sandwich is not to be had; CalibrationWarning if there are few questions, or
+    groups of them, to learn from how scores vary over them.
     """
     if calibration == "sandwich" and not run.method.can_be_calibrated:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
@@ -148,8 +103,8 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         clustered = run.unit == "run"
         if isinstance(run.data, Battles):
             clustered = not run.data.rows_are_units(run.unit)
-        if clustered:
-            calibration = "sandwich" if run.method.can_be_calibrated else "none"
+        if clustered and run.method.can_be_calibrated:
+            calibration = "sandwich"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if calibration == "none" or run.draws == 0 or run.target != "population":
@@ -172,28 +127,11 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
 
 
 def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
-    """Draw parameters around a kernel's fit, the scores with the sandwich covariance.
+    """Draw parameters around a kernel's fit of the data, the scores with the sandwich covariance.
 
-    Parameters
-    ----------
-    run : Run
-        With draws, and a method that has a gradient.
-    fit : Fit
-        The fit of the data, not batched.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        ``score`` of shape (draw, system) and the other parameters, each with a leading draw axis.
-        Parameters of questions keep the spread that the curvature gives them.
-
-    Raises
-    ------
-    DataError
-        If there are too few units of the target to show any variation.
+    By name, with a leading axis of draws; parameters of questions keep the spread that the
+    curvature gives them. DataError if there are too few units of the target to show any variation.
     """
-    if run.method.gradient is None:
-        raise ValueError(f"method must have a gradient; got {run.method.name}")
     rng = np.random.default_rng(run.seed)
     if run.method.data == "responses":
         drawn = fit.draw(run.size, rng)
@@ -212,92 +150,55 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     That of the units, one unit of the likelihood's own information among them, and that of the
     prior. It adds the square of its pull on the estimate, and what is left open of that pull.
     """
-    if run.method.gradient is None or not isinstance(run.data, Responses | Comparisons):
-        raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
-    likelihood = load_function(run.method.gradient)(**run.options)
+    likelihood = load_function(run.method.gradient or "")(**run.options)
     if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
-        likelihood = likelihood.of_pairs(len(fit.free) > len(run.data.systems))
-    problem = _problem(run, likelihood) if fit.rows is None else fit.rows()
+        systems = cast("Responses | Comparisons", run.data).systems
+        likelihood = likelihood.of_pairs(len(fit.free) > len(systems))
+
+    def rows() -> PairRows:
+        if fit.rows is not None:
+            return fit.rows()
+        battles = with_covariates(run.data)
+        return pair_rows(likelihood, battles, battles.design(run.formula))
+
+    if fit.rows is None and run.formula is None and isinstance(likelihood, PairLikelihood):
+        problem = pair_counts(likelihood, *point_arguments(run.data, "pairs"))
+    else:
+        problem = rows()
+
+    def over(kind: str) -> Variation:
+        if isinstance(run.data, Battles):
+            return unit_variation(rows(), run.data, kind, fit.free)
+        data = cast("Responses | Comparisons", run.data)
+        return gradient_variation(
+            data, cast("PairLikelihood", likelihood), fit.free, kind, run.seed
+        )
+
     own = problem.information(fit.free[np.newaxis])[0]
     prior = fit.information - own
     pull = problem.gradient(fit.free[np.newaxis])[0]
     open_pull = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    found = over_units(run, partial(_gradient_units, run, likelihood, fit))
-    return ModelPart(own, pull, open_pull).covariance(cast("Variation", found))
+    return ModelPart(own, pull, open_pull).covariance(over_units(run, over))
 
 
-def _problem(run: Run, likelihood: PairLikelihood | VoteModel) -> ZeroSumScores:
-    """Return the log-likelihood of the data, without priors."""
-    formula = run.formula
-    if formula is None and isinstance(likelihood, PairLikelihood):
-        return pair_counts(likelihood, *point_arguments(run.data, "pairs"))
-    battles = with_covariates(cast("Comparisons", run.data))
-    return pair_rows(likelihood, battles, battles.design(formula))
-
-
-def _gradient_units(run: Run, likelihood: Any, fit: Fit, kind: str) -> Variation:
-    """Return how the gradient varies over one kind of units."""
-    if isinstance(run.data, Battles):
-        if fit.rows is None:
-            rows = pair_rows(likelihood, run.data, run.data.design(run.formula))
-        else:
-            rows = fit.rows()
-        return unit_variation(rows, run.data, kind, fit.free)
-    data = cast("Responses | Comparisons", run.data)
-    return gradient_variation(data, likelihood, fit.free, kind, run.seed)
-
-
-def calibrate(
-    run: Run,
-    estimate: Estimate,
-    data: Data | Events,
-    prior: Prior | None,
-    *,
-    find_mode: "Callable[[], ModelFit] | None" = None,
-) -> Estimate:
-    """Give the draws of the scores of an estimate the sandwich covariance.
+def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]") -> Estimate:
+    """Give the draws of the scores of an estimate the sandwich covariance, by an affine map.
 
     The covariance is that of a fit to the same data: of a kernel where one covers the prior and
-    the options, else of the model's own graph. Parameters other than scores and strengths keep the
-    draws that they have.
-
-    Parameters
-    ----------
-    run : Run
-        What was asked.
-    estimate : Estimate
-        With draws, for example of NUTS.
-    data : Responses, Comparisons, Ballots or Events
-        The data as the factory takes them.
-    prior : Prior or None
-        The prior of the estimate.
-    find_mode : callable, optional
-        Returns the fit of the graph; needed for responses.
-
-    Returns
-    -------
-    Estimate
-        With draws of the same shape, mean, order and autocorrelation.
-
-    Raises
-    ------
-    DataError
-        If there are too few units of the target to show any variation.
-
-    Warns
-    -----
-    CalibrationWarning
-        If the graph has no fit to start from; the draws are left as they are.
+    the options, else of the model's own graph, whose fit `find_mode` returns. Parameters other than
+    scores and strengths keep the draws that they have. DataError if there are too few units of the
+    target to show any variation; CalibrationWarning if the graph has no fit to start from, and the
+    draws are left as they are.
     """
     if estimate.draws is None:
         return estimate
     if run.method.spread is not None:
         drawn = load_function(run.method.spread)(run, None, like=estimate)
         return replace(estimate, draws=drawn, calibration="sandwich")
-    if isinstance(data, Comparisons) or find_mode is None:
-        drawn = sandwich_draws(run, _reference_fit(run, data, prior))["score"]
-        covariance = covariance_of(drawn)
-    elif (found := _mode_covariance(run, data, prior, find_mode)) is not None:
+    of_pairs = isinstance(run.factory_data, Comparisons)
+    if of_pairs:
+        covariance = covariance_of(sandwich_draws(run, _reference_fit(run))["score"])
+    elif (found := _mode_covariance(run, find_mode)) is not None:
         covariance = found
     else:
         warnings.warn(
@@ -308,7 +209,7 @@ def calibrate(
         )
         return estimate
     draws = adjust(estimate.draws, covariance)
-    if isinstance(data, Comparisons):
+    if of_pairs:
         # Comparisons tell of contrasts alone: no other data would move the common level.
         draws = hold_level(draws)
     parameters = estimate.parameters
@@ -318,12 +219,10 @@ def calibrate(
     return replace(estimate, draws=draws, parameters=parameters, calibration="sandwich")
 
 
-def _mode_covariance(
-    run: Run, data: Data | Events, prior: Prior | None, find_mode: "Callable[[], ModelFit]"
-) -> Array | None:
+def _mode_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Array | None:
     """Return the covariance at the mode of a posterior of responses, None where it has none."""
     try:
-        kernel = _kernel_fit(run, data, prior)
+        kernel = _kernel_fit(run, run.factory_prior)
     except NoFiniteEstimate:
         return None
     if kernel is not None and bool(kernel.converged):
@@ -341,7 +240,7 @@ def score_covariance(run: Run, fit: Fit) -> Array:
 
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
-        return marginal_prior(fit, cast("Responses", run.data)).covariance(cast("Variation", found))
+        return marginal_prior(fit, cast("Responses", run.data)).covariance(found)
     mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients)
     return _responses_covariance(run, mode, fit.without, fit.refit)
 
@@ -406,7 +305,7 @@ def _responses_covariance(
     """Return the covariance of scores at a mode, by fits to parts where there are any."""
     if not mode.point.size:  # a system alone, with nothing to be compared with
         return np.zeros((len(run.data.systems),) * 2)
-    model = _unit_model(run)
+    model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
 
     def over(kind: str) -> Variation:
         if refit is not None and (parts := jackknife_by_refits(refit, model.data, kind)):
@@ -416,39 +315,27 @@ def _responses_covariance(
         parts = None if without is None else question_jackknife(without, model.data)
         return question_contributions(mode, model) if parts is None else parts
 
-    found = cast("Variation", over_units(run, over))
-    return _model_part(run, mode, model).covariance(found)
+    part = mode.prior(model, same_questions=run.target != "population")
+    return part.covariance(over_units(run, over))
 
 
-def _unit_model(run: Run) -> UnitModel:
-    """Return the log-likelihood of responses by unit of variation."""
-    return load_function(run.method.gradient or "")(run.data, **run.options)
-
-
-def _model_part(run: Run, mode: Mode, model: UnitModel) -> ModelPart:
-    """Return what scores owe to the likelihood and to the priors, at a mode."""
-    return mode.prior(model, same_questions=run.target != "population")
-
-
-def _kernel_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit | None:
+def _kernel_fit(run: Run, prior: Prior | None) -> Fit | None:
     """Fit by the kernel, where there is one that covers the prior."""
     if run.method.kernel is None or prior is None:
         return None
-    return load_function(run.method.kernel)(data, prior, **run.options)
+    return load_function(run.method.kernel)(run.factory_data, prior, **run.options)
 
 
-def _reference_fit(run: Run, data: Data | Events, prior: Prior | None) -> Fit:
+def _reference_fit(run: Run) -> Fit:
     """Fit by the kernel, with the prior where it covers it and the nearest one where not."""
-    if run.method.kernel is None:
-        raise ValueError(f"method must have a kernel for the sandwich; got {run.method.name}")
     options = dict(run.options)
     if run.method.data == "comparisons" and "centred" in options:
         # Comparisons tell of contrasts alone, of which a prior of independent scores says the same
         # whether they are centred or not.
         options["centred"] = True
     run = replace(run, options=options)
-    for candidate in (prior, Flat(), Normal(0.0, 1.0)):
-        found = _kernel_fit(run, data, candidate)
+    for candidate in (run.factory_prior, Flat(), Normal(0.0, 1.0)):
+        found = _kernel_fit(run, candidate)
         if found is not None and bool(found.converged):
             return found
     raise DataError(

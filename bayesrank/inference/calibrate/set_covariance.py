@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bayesrank.inference.resample.contributions import ROUNDING
 
-# Directions with less than this share of the largest variance do not vary but for rounding.
-_NO_SPREAD = 1e-12
+Array = NDArray[np.float64]
 
 
 def hold_level(draws: Array) -> Array:
@@ -16,27 +15,10 @@ def hold_level(draws: Array) -> Array:
 
 
 def adjust(draws: Array, covariance: Array) -> Array:
-    """Give draws another covariance, keeping their mean.
+    """Give draws (chain, draw, parameter) another covariance by an affine map, keeping their mean.
 
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, parameter)
-        What to adjust.
-    covariance : numpy.ndarray of shape (parameter, parameter)
-        The wanted covariance. Directions in which it does not vary, or the draws do not, such as
-        the common shift of zero-sum scores, are left as they are.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, parameter)
-        An affine map of `draws`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> adjusted = adjust(rng.normal(size=(4, 500, 2)), np.diag([9.0, 4.0]))
-    >>> np.allclose(np.cov(adjusted.reshape(-1, 2).T), np.diag([9.0, 4.0]))
-    True
+    Directions in which that does not vary, or the draws do not, such as the common shift of
+    zero-sum scores, are left as they are.
     """
     flat = draws.reshape(-1, draws.shape[-1])
     mean = flat.mean(axis=0)
@@ -84,4 +66,4 @@ def covariance_of(draws: Array) -> Array:
 def axes_of(covariance: Array) -> Array:
     """Return orthonormal directions in which a covariance has spread, in columns."""
     values, vectors = np.linalg.eigh(covariance)
-    return vectors[:, values > _NO_SPREAD * values.max(initial=0.0)]
+    return vectors[:, values > ROUNDING * values.max(initial=0.0)]

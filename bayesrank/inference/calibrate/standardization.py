@@ -1,4 +1,4 @@
-r"""Standardised accuracy: the sampling distribution of its scores, inside the range of the grades.
+"""Standardised accuracy: the sampling distribution of its scores, inside the range of the grades.
 
 A score is the mean of fitted chances, of which those of observed cells add up to what was observed
 (:mod:`bayesrank.inference.fits.standardized`). Its error has these parts: noise of the
@@ -6,26 +6,21 @@ observed cells, the error of the parameters, which moves the fitted chances of w
 answers of other systems leave open there, and misfit of the item model. Over a population of
 questions the spread of the questions joins them.
 
-- *Noise* is the variance of the trials within cells relative to :math:`E p (1 - p)` of the item
-  model, the dispersion, estimated per system and shrunk to that of all systems by as much as the
-  systems agree; where cells have one trial, residuals tell it. One more unit has the dispersion of
+- *Noise* is the variance of the trials within cells relative to E p (1 - p) of the item model, the
+  dispersion, estimated per system and shrunk to that of all systems by as much as the systems
+  agree; where cells have one trial, residuals tell it. One more unit has the dispersion of
   independent right or wrong answers, so that what has never varied may vary.
 - *Misfit*, the interaction of systems and questions, is what residuals have beyond noise.
-- *Marginal distributions* are those of a share of successes among an effective number of trials,
-  :math:`n_l = s_l (1 - s_l) / V_l`, by the mid-P rule: a system that is always right has draws from
-  :math:`\mathrm{Beta}(n, 1)` and, as often, of 1. Estimated variances have degrees of freedom,
-  which reduce the effective number as Student's t widens an interval.
+- *Marginal distributions* are those of :mod:`bayesrank.inference.calibrate.mid_p`. Estimated
+  variances have degrees of freedom, which reduce the effective number of trials as Student's t
+  widens an interval.
 - *Dependence* between systems is that of a Gaussian copula with the correlations of the errors.
 
 References
 ----------
-.. [1] E. L. Korn and B. I. Graubard. Confidence intervals for proportions with small expected
-   number of positive counts estimated from survey data. Survey Methodology 24 (1998), 193-201.
-.. [2] A. Agresti and A. Gottard. Nonconservative exact small-sample inference for discrete data.
-   Computational Statistics & Data Analysis 51 (2007). https://doi.org/10.1016/j.csda.2006.02.024
-.. [3] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
+.. [1] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
    Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
-.. [4] J. Schäfer and K. Strimmer. A shrinkage approach to large-scale covariance matrix estimation
+.. [2] J. Schäfer and K. Strimmer. A shrinkage approach to large-scale covariance matrix estimation
    and implications for functional genomics. Statistical Applications in Genetics and Molecular
    Biology 4 (2005). https://doi.org/10.2202/1544-6115.1175
 """
@@ -38,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from bayesrank.inference.calibrate.mid_p import mid_p_quantile
+from bayesrank.inference.calibrate.mid_p import mid_p_draws
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
-from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.clusters import asked_clusters
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.responses import Responses
 from bayesrank.units import has_repeated_trials
@@ -56,23 +51,14 @@ _CI_PROB = 0.95
 
 @dataclass(frozen=True)
 class Spread:
-    """Sampling distribution of standardised accuracies.
-
-    Attributes
-    ----------
-    fit : StandardizedFit
-        What was estimated.
-    target : {"benchmark", "population"}
-        Whether the questions stay as they are or vary too.
-    unit : {"trial", "run"}, default "trial"
-        Whether the trials of a system are independent, or its answers of one run may fail together.
-    model_based : bool, default False
-        Whether to take the item model at its word.
-    """
+    """Sampling distribution of standardised accuracies."""
 
     fit: StandardizedFit
+    # Whether the questions stay as they are (benchmark) or vary too (population).
     target: str
+    # Whether the trials of a system are independent, or its answers of one run may fail together.
     unit: str = "trial"
+    # Whether to take the item model at its word.
     model_based: bool = False
 
     @cached_property
@@ -224,8 +210,8 @@ class Spread:
     @cached_property
     def _by_cluster(self) -> Array:
         """Sums of deviations from the mean over clusters of questions, (cluster, system)."""
-        asked = self.fit.data.trials.any(axis=0)
-        clusters = np.unique(clusters_of(self.fit.data)[asked], return_inverse=True)[1]
+        clusters = asked_clusters(self.fit.data)
+        clusters = clusters[clusters >= 0]  # of the questions that were fitted
         by_cluster = np.zeros((int(clusters.max()) + 1, len(self.kept)))
         np.add.at(by_cluster, clusters, (self._filled.T - self._filled.mean(axis=1)))
         return by_cluster
@@ -286,27 +272,14 @@ class Spread:
         return normals @ root.T
 
     def draw(self, normals: Array, centre: Array | None = None) -> Array:
-        """Turn independent normal draws into draws of scores.
+        """Turn independent normal draws (draw, system) into draws of scores in units of the grades.
 
-        Parameters
-        ----------
-        normals : numpy.ndarray of shape (draw, system)
-            Independent standard normal draws.
-        centre : numpy.ndarray of shape (system,), optional
-            Shares of the range around which to draw; the estimate by default.
-
-        Returns
-        -------
-        numpy.ndarray of shape (draw, system)
-            In units of the grades.
+        Around a centre of shares of the range (system,), by default the estimate.
         """
         levels = ndtr(self.correlate(normals))
         centre = self.fit.share if centre is None else centre
-        columns = [
-            mid_p_quantile(level, share, number)
-            for level, share, number in zip(levels.T, centre, self.effective_trials, strict=True)
-        ]
-        return self.fit.grades.worth(np.stack(columns, axis=1))
+        drawn = mid_p_draws(levels, centre, self.effective_trials)
+        return self.fit.grades.worth(drawn)
 
 
 def sampled_scores(
@@ -318,21 +291,9 @@ def sampled_scores(
 ) -> Array:
     """Draw scores from their sampling distribution, the `spread` of the row of the catalog.
 
-    Parameters
-    ----------
-    run : Run
-        With draws; its target and unit say what varies.
-    fit : StandardizedFit or None
-        The fit of the data, or None to fit them.
-    model_based : bool, default False
-        Whether to take the item model at its word: no misfit, answers that are independent, and
-        questions that stay as they are.
-    like : Estimate, optional
-        Draws whose order and centre to keep, for example of NUTS.
-
-    Returns
-    -------
-    numpy.ndarray of shape (draw, system), or of the shape of the draws of `like`
+    Of shape (draw, system), or that of the draws of `like`, whose order and centre they keep; None
+    as `fit` fits the data. `model_based` takes the item model at its word: no misfit, answers that
+    are independent, and questions that stay as they are.
     """
     data = cast("Responses", run.data)
     target, unit = ("benchmark", "trial") if model_based else (run.target, run.unit)

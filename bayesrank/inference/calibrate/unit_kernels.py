@@ -23,20 +23,10 @@ def add_units(
 ) -> None:
     """Add the gradients of units in scores to their total, and squares to one triangle or other.
 
-    Parameters
-    ----------
-    starts : numpy.ndarray of int and shape (unit + 1,)
-        Where the rows of each unit begin.
-    rows : numpy.ndarray of int and shape (row,)
-        The rows, each unit together.
-    sides, slopes : numpy.ndarray of shape (2, row)
-        The scores of both systems of a row, and its slopes in them.
-    others : numpy.ndarray of shape (unit, other)
-        The gradients of units in the last coordinates.
-    squares : numpy.ndarray of shape (p, p)
-        Each pair of coordinates is added in one order; none of two last coordinates.
-    total, fourth : numpy.ndarray of shape (p,)
-        Sums of gradients and of their fourth powers.
+    `starts` (unit + 1) says where the `rows` of each unit begin, `sides` and `slopes` (2, row) are
+    the scores of both systems of a row and its slopes in them, `others` (unit, other) gradients in
+    the last coordinates. `squares` (p, p) has each pair of coordinates in one order, none of two
+    last ones; `total` and `fourth` (p) are sums of gradients and of their fourth powers.
     """
     n_others = others.shape[1]
     size = len(total) - n_others

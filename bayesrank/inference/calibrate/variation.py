@@ -1,18 +1,6 @@
-r"""How estimates vary over the units of a run, and what the model and its prior add to that.
+"""How estimates vary over the units of a run, and what the model and its prior add to that.
 
-Two kinds of units that cross, as runs and questions or prompts and judges, add up, less what is
-counted twice: :math:`C_a + C_b - C_{ab}`, with the units that share both in the last.
-
-References
-----------
-.. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller. Robust inference with multiway clustering.
-   Journal of Business & Economic Statistics 29 (2011). https://doi.org/10.1198/jbes.2010.07136
-.. [2] A. V. Carter, K. T. Schnepel and D. G. Steigerwald. Asymptotic behavior of a t-test robust to
-   cluster heterogeneity. Review of Economics and Statistics 99 (2017).
-   https://doi.org/10.1162/REST_a_00639
-.. [3] G. Marra and S. N. Wood. Coverage properties of confidence intervals for generalized
-   additive model components. Scandinavian Journal of Statistics 39 (2012).
-   https://doi.org/10.1111/j.1467-9469.2011.00760.x
+Formulas and references: docs/uncertainty.md.
 """
 
 from collections.abc import Callable
@@ -33,20 +21,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Variation:
-    """How estimates vary over units.
+    """How estimates vary over units."""
 
-    Attributes
-    ----------
-    covariance : numpy.ndarray of shape (coordinate, coordinate)
-        With the widening of Student's t for few units.
-    freedom : float
-        Its degrees of freedom: units less strata.
-    squares : numpy.ndarray of shape (coordinate,)
-        Sum over units of the square of what each adds to a variance.
-    """
-
+    # (coordinate, coordinate), with the widening of Student's t for few units.
     covariance: Array
+    # Its degrees of freedom: units less strata.
     freedom: float
+    # (coordinate,): sum over units of the square of what each adds to a variance.
     squares: Array
 
     @classmethod
@@ -60,36 +41,29 @@ class Variation:
 
         What that leaves below zero, where neither kind shows anything, is zero.
         """
-        total = positive_part(self.covariance + other.covariance - both.covariance)
+        values, axes = np.linalg.eigh(self.covariance + other.covariance - both.covariance)
+        total = (np.maximum(values, 0.0) * axes) @ axes.T
         fewer = np.maximum(self.squares, other.squares)
         return Variation(total, min(self.freedom, other.freedom), fewer)
 
 
 @dataclass(frozen=True)
 class ModelPart:
-    """What the likelihood and its prior say of estimates besides the units.
+    """What the likelihood and its prior say of estimates besides the units."""
 
-    Attributes
-    ----------
-    own : numpy.ndarray of shape (coordinate, coordinate)
-        Covariance of the estimates by the information of the likelihood, as if its model held.
-    pull : numpy.ndarray of shape (coordinate,)
-        How far the prior moves the estimates.
-    left_open : numpy.ndarray of shape (coordinate, coordinate)
-        Covariance of what the prior alone tells of the scores.
-    """
-
+    # (coordinate, coordinate): by the information of the likelihood, as if its model held.
     own: Array
+    # (coordinate,): how far the prior moves the estimates.
     pull: Array
+    # (coordinate, coordinate): of what the prior alone tells of the scores.
     left_open: Array
 
     def covariance(self, found: Variation) -> Array:
         """Return the covariance of estimates that vary over units.
 
         One unit of the model stands among these. Where they vary less than the noise of single
-        answers, the noise makes up for it, as far as a variance consists of few units [2]_, whose
-        spread is rough. Beside them is what the prior leaves open: the mean square error of the
-        estimates over the posterior of the truth [3]_.
+        answers, the noise makes up for it, as far as a variance consists of few units, whose spread
+        is rough. Beside them is what the prior leaves open.
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
@@ -103,27 +77,11 @@ class ModelPart:
         return total + np.outer(self.pull, self.pull) + self.left_open
 
 
-def positive_part(matrix: Array) -> Array:
-    """Return a symmetric matrix with what is below zero along its axes set to zero."""
-    values, axes = np.linalg.eigh(matrix)
-    return (np.maximum(values, 0.0) * axes) @ axes.T
-
-
-def over_units(run: Run, over: Callable[[str], Variation | None]) -> Variation | None:
+def over_units(run: Run, over: Callable[[str], Variation]) -> Variation:
     """Return how estimates vary over the units of a run.
 
-    Parameters
-    ----------
-    run : Run
-        Its target and unit say what varies.
-    over : callable
-        Returns how they vary over one kind of units, ``question``, ``run`` or ``trial`` of
-        responses; of battles over units that share all of some kinds, joined by a comma. None
-        where the data cannot tell.
-
-    Returns
-    -------
-    Variation or None
+    `over` returns how they vary over one kind of units, ``question``, ``run`` or ``trial`` of
+    responses; of battles over units that share all of some kinds, joined by a comma.
     """
     if not isinstance(run.data, Responses):
         kinds = run.unit.split(",")
@@ -132,9 +90,8 @@ def over_units(run: Run, over: Callable[[str], Variation | None]) -> Variation |
     else:
         return over(run.unit)
     found = [over(kind) for kind in kinds]
-    if len(found) == 2:
-        found.append(over("trial" if isinstance(run.data, Responses) else run.unit))
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    return known[0] if len(known) == 1 else known[0].crossed(*known[1:])
+    if len(found) == 1:
+        return found[0]
+    return found[0].crossed(
+        found[1], over("trial" if isinstance(run.data, Responses) else run.unit)
+    )

@@ -20,6 +20,7 @@ often a question counts; functions of a stream take the order of its events, tho
 often each battle is played.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,18 @@ from bayesrank.inference.resample.battle_units import log_of
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
+# Doubles per batch and array: 32 MB.
+BATCH_SIZE = 2**22
+
+
+def batches(size: int, doubles: int) -> Iterator[slice]:
+    """Yield slices of `size` items, of which each takes so many doubles, of bounded memory."""
+    step = max(1, BATCH_SIZE // max(doubles, 1))
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
 
 def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple[Any, ...]:
-    """Return the positional arguments of a ranker for the data as they are.
-
-    Raises
-    ------
-    DataError
-        If the data do not have what the method needs.
-    """
+    """Return the positional arguments for the data as they are; DataError if they lack them."""
     if kind == "pairs" and not isinstance(data, Ballots):
         comparisons = data if isinstance(data, Comparisons) else data.comparisons
         return comparisons.wins, comparisons.ties

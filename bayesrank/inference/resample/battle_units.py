@@ -1,4 +1,4 @@
-"""Resamples of battles by what is independent of what: votes, prompts or judges."""
+"""Resamples of battles: of counts, or by what is independent: votes, prompts or judges."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.clusters import concentration_of_few
+from bayesrank.inference.resample.clusters import unit_gammas
 from bayesrank.methods.battle_ratings import Log
+from bayesrank.views import Comparisons
 
 FloatArray = NDArray[np.float64]
 Draw = Callable[[int], tuple[Any, ...]]
@@ -26,13 +27,7 @@ def log_of(data: Battles) -> Log:
 
 
 def whole_weights(data: Battles) -> NDArray[np.int64] | None:
-    """Return how often each row is played, None for once each.
-
-    Raises
-    ------
-    DataError
-        If a weight is a fraction, which no rating can play, or all are zero.
-    """
+    """Return how often each row is played, None for once each; no fractions, nor all zero."""
     if data.weight is None:
         return None
     times = data.weight.astype(np.int64)
@@ -51,18 +46,7 @@ def draw_units(
 ) -> tuple[Draw, int]:
     """Return what draws a batch of resamples over units, and the doubles that one takes.
 
-    Parameters
-    ----------
-    data : Battles
-        The data as they are.
-    kind : {"log", "pairs"}
-        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
-    unit : {"battle", "prompt", "judge"}
-        What is independent of what.
-    smooth : bool
-        Whether units may have fractional weights; else they are drawn with replacement.
-    rng : numpy.random.Generator
-        Source of randomness.
+    Units have fractional weights if the score is smooth; else they are drawn with replacement.
     """
     codes = data.unit_codes(unit)
     n_units = int(codes.max()) + 1
@@ -74,9 +58,37 @@ def draw_units(
             codes = np.repeat(codes, times)
         log = log_of(data)
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
-    weights = _gamma_weights if smooth else _whole_draws
     count = _counts_by_unit(data, codes, n_units)
-    return lambda n: count(weights(n_units, n, rng)), max(n_units, 3 * data.wins.size)
+
+    def draw(n: int) -> tuple[Any, ...]:
+        if not smooth:
+            return count(_whole_draws(n_units, n, rng))
+        gammas = unit_gammas(n_units, n, rng)
+        return count(gammas / gammas.mean(axis=1, keepdims=True))
+
+    return draw, max(n_units, 3 * data.wins.size)
+
+
+def draw_counts(
+    data: Comparisons, size: int, rng: np.random.Generator, *, smooth: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Draw wins and ties of independent battles, of shape (resample, system, opponent).
+
+    By the Bayesian bootstrap if the score is smooth, in which equal battles add up to one Gamma
+    variable; else how often each outcome of each pair occurs in about as many battles.
+    """
+    if not data.totals.any():
+        raise DataError("comparisons must hold one at least for target='battles'; got none")
+    shape = (size, *data.wins.shape)
+    if not smooth:
+        ties = np.triu(rng.poisson(data.ties, shape))
+        wins = rng.poisson(data.wins, shape)
+        return wins.astype(np.float64), (ties + ties.swapaxes(1, 2)).astype(np.float64)
+    wins = rng.standard_gamma(data.wins, shape)
+    ties = np.triu(rng.standard_gamma(data.ties, shape))
+    total = wins.sum(axis=(1, 2), keepdims=True) + ties.sum(axis=(1, 2), keepdims=True)
+    scale = (data.wins.sum() + data.ties.sum() / 2) / total
+    return scale * wins, scale * (ties + ties.swapaxes(1, 2))
 
 
 def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -84,12 +96,6 @@ def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[n
     drawn = rng.integers(n_units, size=(size, n_units))
     rows = [np.bincount(row, minlength=n_units) for row in drawn]
     return np.array(rows, dtype=np.int32)
-
-
-def _gamma_weights(n_units: int, size: int, rng: np.random.Generator) -> FloatArray:
-    """Draw Dirichlet weights of units with mean 1, widened for few of them."""
-    gammas = rng.standard_gamma(concentration_of_few(np.array(n_units)), (size, n_units))
-    return gammas / gammas.mean(axis=1, keepdims=True)
 
 
 def _counts_by_unit(

@@ -1,7 +1,9 @@
-"""What draws of a bootstrap do not show by themselves.
+"""What draws of a bootstrap do not show by themselves: bias, leverage, skewness and jumps.
 
-Bias, leverage of few questions or answers and jumps do not concern scores that are nearly linear in
-the data, whose draws are left as they are; skewness concerns all.
+Draws are of shape (chain, draw, system). All but scores that jump stay within the range of the
+draws of their system, beyond which a score may not exist. Bias and leverage do not concern scores
+that are nearly linear in the data, whose draws are left as they are; skewness concerns all.
+Formulas, numbers and references: docs/uncertainty.md.
 """
 
 import math
@@ -12,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.contributions import ROUNDING, Contributions
 
 Array = NDArray[np.float64]
 
@@ -23,8 +25,6 @@ _NORMAL = NormalDist()
 _CLEAR, _LEAST_BIAS = 4.0, 0.15
 # With the estimate beyond all but a few of the draws there are no quantiles left to shift them to.
 _LARGEST_BIAS = 1.5
-# Scores are rounded by less, relative to their size.
-_ROUNDING = 1e-9
 
 # Of a linear score draws and jackknife have the same spread but for noise below this ratio.
 _WIDER = 1.05
@@ -37,33 +37,10 @@ def correct_bias(score: Array, draws: Array) -> Array:
 
     As far as the draws lie off the estimate the estimate lies off the truth. Measured in standard
     deviations of a normal distribution, that distance is the same on any scale of the score.
-
-    Parameters
-    ----------
-    score : numpy.ndarray of shape (system,)
-        Estimate on the data.
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores of resampled data.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        Within the range of the draws of a system, beyond which a score may not exist.
-
-    References
-    ----------
-    .. [1] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
-       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
-
-    Examples
-    --------
-    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
-    >>> float(np.median(correct_bias(np.array([0.4]), draws)).round(2))
-    0.31
     """
     flat = draws.reshape(-1, draws.shape[-1])
     n = len(flat)
-    slack = _ROUNDING * np.abs(score)
+    slack = ROUNDING * np.abs(score)
     below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
     standard_error = math.sqrt(math.pi / (2.0 * n))  # of a median, in standard deviations
     least = max(_LEAST_BIAS, _CLEAR * standard_error)
@@ -98,31 +75,7 @@ def accelerate(draws: Array, acceleration: Array) -> Array:
     """Move draws along their own quantiles as far as the standard error changes with the score.
 
     Where values are skewed, a sample with a low mean has a low spread as well, and its interval
-    ends too early on the long side. The skewness of what the clusters contribute tells how fast
-    the standard error changes.
-
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores by weighted questions.
-    acceleration : numpy.ndarray of shape (system,)
-        Of the contributions; 0 leaves draws as they are.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        Within the range of the draws of a system.
-
-    References
-    ----------
-    .. [1] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
-       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
-
-    Examples
-    --------
-    >>> draws = np.linspace(0.0, 1.0, 1001).reshape(1, 1001, 1)
-    >>> np.quantile(accelerate(draws, np.array([0.1])), [0.05, 0.5, 0.95]).round(2)
-    array([0.08, 0.5 , 0.98])
+    ends too early on the long side.
     """
     # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
     normal = _normal_quantiles(draws[..., 0].size)
@@ -139,32 +92,11 @@ def stretch(draws: Array, factor: Array) -> Array:
 
 
 def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
-    """Give draws the spread of the jackknife over questions where that is clearly larger.
+    """Give draws the spread of the jackknife where that is clearly larger, or larger at all.
 
     Weights that are drawn at random hardly ever leave a question out, and so hide how far a score
     hangs on a few of them. The degrees of freedom of the jackknife's variance are those that the
     kurtosis of the contributions leaves it.
-
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores by weighted questions.
-    table : Contributions
-        What each cluster of questions adds.
-    always : bool, default False
-        Whether to do so where it is larger at all.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        Within the range of the draws of a system, beyond which a score may not exist.
-
-    Examples
-    --------
-    >>> draws = np.linspace(-1.0, 1.0, 5).reshape(1, 5, 1)
-    >>> table = Contributions.of(0.2 * np.arange(7.0)[:, np.newaxis], left_out=True)
-    >>> widen(draws, table).ravel().round(2)
-    array([-1.  , -0.73,  0.  ,  0.73,  1.  ])
     """
     mean, size = draws.mean(axis=(0, 1)), np.abs(draws).max(axis=(0, 1))
     size[size == 0.0] = 1.0
@@ -172,7 +104,7 @@ def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
     # Draws have the variance of Student's t with n - 1 degrees of freedom.
     found = table.standard_errors
     wider = always | (np.sqrt(table.widening) * found > _WIDER * spread)
-    wider &= spread > _ROUNDING * np.abs(mean)
+    wider &= spread > ROUNDING * np.abs(mean)
     freedom = np.maximum(table.tail_freedom, _LEAST_FREEDOM)
     wanted = np.sqrt(freedom / (freedom - 2.0)) * found
     return stretch(draws, np.divide(wanted, spread, out=np.ones_like(spread), where=wider))
@@ -184,31 +116,8 @@ def iterate(draws: Array, again: Array) -> Array:
     Where a score jumps inside a question, the data at hand may lie beside the jump, and resamples
     vary less than new data would; where data hardly ever lie beside one, they vary more. Whatever
     factor lies between the spread of the score and that of its resamples, about the same lies
-    between that and the spread of their resamples.
-
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores of resampled data.
-    again : numpy.ndarray of shape (2, pair, system)
-        Scores of data resampled from resampled data, two from the same.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        With the mean of the draws.
-
-    References
-    ----------
-    .. [1] P. Hall and M. A. Martin. On bootstrap resampling and iteration. Biometrika 75 (1988).
-       https://doi.org/10.1093/biomet/75.4.661
-
-    Examples
-    --------
-    >>> draws = np.array([-2.0, 0.0, 2.0]).reshape(1, 3, 1)
-    >>> again = np.array([[1.0, 3.0, 0.0], [-1.0, 1.0, 2.0]]).reshape(2, 3, 1)
-    >>> iterate(draws, again).ravel().round(2)
-    array([-2.31,  0.  ,  2.31])
+    between that and the spread of their resamples: `again` are scores of data resampled from
+    resampled data, two from the same, (2, pair, system).
     """
     mean, variance = draws.mean(axis=(0, 1)), draws.var(axis=(0, 1))
     next_variance = ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
@@ -219,37 +128,18 @@ def iterate(draws: Array, again: Array) -> Array:
 
 
 def scale_to_largest(score: Array, draws: Array) -> Array:
-    """Return draws of shares as percentages of the largest, corrected for its bias.
+    """Return draws of positive shares as percentages of the largest, corrected for its bias.
 
     The largest of several estimates is too large, and that of their draws once more, by as much as
     the mean of the largest is above the largest of the means. Systems far below the largest are
     moved up by both, those near it by less, so that they keep their order.
-
-    Parameters
-    ----------
-    score : numpy.ndarray of shape (system,)
-        Shares on the data, above 0.
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Shares of resampled data, above 0.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        At most 100.
-
-    Examples
-    --------
-    >>> draws = np.array([[[0.5, 0.5], [0.6, 0.4]], [[0.6, 0.4], [0.7, 0.3]]])
-    >>> scale_to_largest(np.array([0.6, 0.4]), draws)[..., 1].round(1)
-    array([[100. ,  66.7],
-           [ 66.7,  42.9]])
     """
     # A share is off its expectation by as much as its draws are off the share, on average.
     draws = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
-    draws = np.maximum(draws, _ROUNDING)
+    draws = np.maximum(draws, ROUNDING)
     largest = draws.max(axis=-1, keepdims=True)
     gap = np.log(largest / draws)
     bias = 2.0 * math.log(largest.mean() / draws.mean(axis=(0, 1)).max())
-    if bias > _ROUNDING:
+    if bias > ROUNDING:
         gap += bias * np.expm1(-gap / bias)
     return 100.0 * np.exp(-gap)

@@ -1,4 +1,4 @@
-"""Which questions vary together: the units of the population target."""
+"""Units of a sample: which questions vary together, and how units are weighted."""
 
 import warnings
 
@@ -16,40 +16,33 @@ FEW_UNITS = 5
 # Below this many units the spread over them is rough.
 SOME_UNITS = 10
 
-# Weights of a smaller concentration would underflow to zero, all of them.
-LEAST_CONCENTRATION = 0.02
+# Next to no weight: without the only question that links two systems there is no score at all.
+LEAST_WEIGHT = 1e-6
+
+# Dirichlet weights of a smaller concentration would underflow to zero, all of them.
+_LEAST_CONCENTRATION = 0.02
 
 
-def concentration_of_few(n: NDArray[np.integer]) -> Array:
-    """Return the concentration of Dirichlet weights of n units, with Student's t for few."""
-    return np.maximum((n - 4) / np.maximum(n, 1), LEAST_CONCENTRATION)
+def concentration(n: NDArray[np.integer] | int, lost: int) -> Array:
+    """Return the concentration of Dirichlet weights of n units (docs/uncertainty.md).
+
+    For the unbiased variance 2 are lost, for that of Student's t as well 4. Where few are left the
+    weight falls on one unit at random, with 98 % of the standard deviation wanted.
+    """
+    return np.maximum((n - lost) / np.maximum(n, 1), _LEAST_CONCENTRATION)
+
+
+def unit_gammas(n_units: int, size: int, rng: np.random.Generator) -> Array:
+    """Draw what Dirichlet weights of units are in proportion to, of shape (size, unit)."""
+    return rng.standard_gamma(concentration(n_units, 4), (size, n_units))
 
 
 def clusters_of(data: Responses) -> NDArray[np.intp]:
-    """Return the cluster of every question.
+    """Return the cluster of every question, numbered from 0.
 
     The groups of the data are the clusters, for questions of a benchmark, topic or document are
     alike. Fewer than five groups say nothing about how groups vary; then, as without groups, every
     question is a cluster of its own.
-
-    Parameters
-    ----------
-    data : Responses
-        The data.
-
-    Returns
-    -------
-    numpy.ndarray of int and shape (question,)
-        Clusters are numbered from 0.
-
-    Examples
-    --------
-    >>> from bayesrank import Responses
-    >>> outcomes = np.zeros((2, 6, 1), dtype=int)
-    >>> clusters_of(Responses(outcomes, groups=list("aabcde"))).tolist()
-    [0, 0, 1, 2, 3, 4]
-    >>> clusters_of(Responses(outcomes)).tolist()
-    [0, 1, 2, 3, 4, 5]
     """
     if data.groups is not None:
         _, clusters = np.unique(np.array(data.groups), return_inverse=True)
@@ -59,18 +52,7 @@ def clusters_of(data: Responses) -> NDArray[np.intp]:
 
 
 def warn_of_few_groups(data: Responses) -> None:
-    """Warn where the groups are too few to show how scores vary over groups.
-
-    Parameters
-    ----------
-    data : Responses
-        The data.
-
-    Warns
-    -----
-    CalibrationWarning
-        If there are two, three or four groups.
-    """
+    """Warn where there are two groups or more, but too few to show how scores vary over them."""
     n_groups = 1 if data.groups is None else len(set(data.groups))
     if 1 < n_groups < FEW_UNITS:
         warnings.warn(
@@ -82,23 +64,20 @@ def warn_of_few_groups(data: Responses) -> None:
         )
 
 
-def sums_over_clusters(by_question: Array, data: Responses) -> Array:
-    """Sum rows over the questions of each cluster.
-
-    Parameters
-    ----------
-    by_question : numpy.ndarray of shape (question, ...)
-        One row for each question.
-    data : Responses
-        The data.
-
-    Returns
-    -------
-    numpy.ndarray of shape (cluster, ...)
-        Of clusters with a question that somebody was asked: others are no units of the sample.
-    """
+def asked_clusters(data: Responses) -> NDArray[np.intp]:
+    """Return the cluster of every question that somebody was asked, numbered from 0, else -1."""
     asked = data.trials.any(axis=0)
-    clusters = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    clusters = np.full(len(asked), -1)
+    clusters[asked] = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    return clusters
+
+
+def sums_over_clusters(by_question: Array, data: Responses) -> Array:
+    """Sum rows (question, ...) over the questions of each cluster, (cluster, ...).
+
+    Clusters without a question that somebody was asked are no units of the sample.
+    """
+    clusters = asked_clusters(data)
     sums = np.zeros((int(clusters.max()) + 1, *by_question.shape[1:]))
-    np.add.at(sums, clusters, by_question[asked])
+    np.add.at(sums, clusters[clusters >= 0], by_question[clusters >= 0])
     return sums

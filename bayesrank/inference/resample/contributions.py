@@ -1,23 +1,9 @@
-r"""The table of contributions: how much each unit of the data adds to each score.
+"""The table of contributions: how much each unit of the data adds to each score.
 
-A unit is what varies on its own: a trial, a question, or a cluster of questions. Its contributions
-come from one Newton step, from a fit to the other units, or from the ranker without it. Whatever
-they come from, the rows :math:`c_u` of a stratum of n units (all clusters; the trials of one cell)
-vary around their mean :math:`\bar c`, and their columns tell
-
-- the covariance of the scores, :math:`\sum_u \frac{n}{n - 1} (c_u - \bar c)(c_u - \bar c)^\top`;
-- how many degrees of freedom this estimate has;
-- the acceleration of BCa intervals, from the skewness;
-- the degrees of freedom that the kurtosis leaves a variance, which tell how long its tails are.
-
-References
-----------
-.. [1] B. Efron and C. Stein. The jackknife estimate of variance. The Annals of Statistics 9 (1981).
-   https://doi.org/10.1214/aos/1176345462
-.. [2] B. Efron. Better bootstrap confidence intervals. Journal of the American Statistical
-   Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478410
-.. [3] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
-   Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
+Contributions come from one Newton step, from a fit to the other units, or from the ranker without
+the unit. Whatever they come from, the rows of a stratum of n units (all clusters of questions; the
+trials of one cell) vary around their mean, and the columns of the table tell covariance,
+acceleration and degrees of freedom by the formulas of docs/uncertainty.md.
 """
 
 from dataclasses import dataclass
@@ -29,8 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# Scores are rounded by less, relative to their size.
-_ROUNDING = 1e-9
+# Scores and their spread are rounded by less, relative to their size.
+ROUNDING = 1e-9
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -63,22 +49,10 @@ class Contributions:
     ) -> Self:
         """Build the table from what each unit adds.
 
-        Parameters
-        ----------
-        added : numpy.ndarray of shape (unit, system)
-            Contributions, for example influences; or scores without each unit.
-        strata : numpy.ndarray of int and shape (unit,), optional
-            Which units vary around one mean; all by default.
-        copies : numpy.ndarray of shape (unit,), optional
-            For how many equal units a row stands, 1 by default.
-        left_out : bool, default False
-            Whether the rows are scores without a unit, which moves them by its part of n - 1 as it
-            moves a mean, and the other way.
-
-        Examples
-        --------
-        >>> Contributions.of(np.array([[1.0], [-1.0], [1.0], [-1.0]])).covariance.item()
-        5.333333333333333
+        Rows of shape (unit, system) are contributions, for example influences; or, if `left_out`,
+        scores without a unit, which moves them by its part of n - 1 as it moves a mean, and the
+        other way. Units of a stratum vary around one mean, all of them by default; a row stands for
+        as many equal units as it has `copies`.
         """
         copies = np.ones(len(added)) if copies is None else np.asarray(copies, dtype=float)
         stratum = np.zeros(len(added), dtype=np.intp)
@@ -91,7 +65,7 @@ class Contributions:
         unbiased = n_units / np.maximum(n_units - 1.0, 1.0)
         scale = 1.0 / unbiased if left_out else unbiased
         size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
-        deviations[:, size <= _ROUNDING] = 0.0
+        deviations[:, size <= ROUNDING] = 0.0
         freedom = float((n_units - 1.0).sum())
         return cls(-deviations if left_out else deviations, copies * scale[stratum], freedom)
 

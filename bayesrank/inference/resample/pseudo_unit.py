@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.grades import require_outcomes_of
+from bayesrank.inference.resample.arguments import batches
 from bayesrank.inference.resample.battle_units import log_of
 from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.contributions import ROUNDING
 from bayesrank.inference.resample.weights import (
-    BATCH_SIZE,
     per_sample_of_questions,
     question_arguments,
     question_weights,
+    with_copies,
 )
 from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
@@ -32,9 +34,6 @@ from bayesrank.views import Comparisons
 
 Array = NDArray[np.float64]
 Arguments = tuple[Any, ...]
-
-# Scores are rounded by less, relative to the largest of them.
-_ROUNDING = 1e-9
 
 
 def loosen(
@@ -49,31 +48,9 @@ def loosen(
 ) -> Array:
     """Draw the scores anew that are the same in all draws.
 
-    Parameters
-    ----------
-    draws : numpy.ndarray of shape (chain, draw, system)
-        Scores of resampled data.
-    data : Responses or Comparisons
-        The data as they are.
-    kind : str
-        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
-    target : {"benchmark", "population", "battles"}
-        Whether the unit is a trial, a question or cluster of questions, or a unit of battles.
-    score_of : callable
-        Scores (resample, system) by arguments of the ranker.
-    rng : numpy.random.Generator
-        Source of randomness.
-    unit : {"battle", "prompt", "judge", "trial", "run"}, default "battle"
-        What is independent of what.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-
-    Raises
-    ------
-    DataError
-        If such a system has no outcome.
+    Scores of resampled data and those returned are of shape (chain, draw, system); `kind` is what
+    the ranker reads, `score_of` returns scores (resample, system) by its arguments; `unit` and
+    `target` say what varies. DataError if such a system has no outcome.
 
     References
     ----------
@@ -81,7 +58,7 @@ def loosen(
        249 (1983). https://doi.org/10.1001/jama.1983.03330370053031
     """
     flat = draws.reshape(-1, draws.shape[-1])
-    stuck = np.flatnonzero(np.ptp(flat, axis=0) <= _ROUNDING * np.abs(flat).max())
+    stuck = np.flatnonzero(np.ptp(flat, axis=0) <= ROUNDING * np.abs(flat).max())
     if not stuck.size:
         return draws
     loosened = flat.copy()
@@ -101,7 +78,7 @@ def loosen(
             plans = [_answers_beside(data, kind, system, len(flat), varies, rng)]
         if key not in done:
             drawn = np.zeros(1)
-            while plans and np.ptp(drawn) <= _ROUNDING * np.abs(flat).max():
+            while plans and np.ptp(drawn) <= ROUNDING * np.abs(flat).max():
                 drawn = np.concatenate([score_of(batch)[:, system] for batch in plans.pop(0)])
             # One system may lose its unit in the draws in which another wins its own, or loses it.
             done[key] = rng.permutation(drawn)
@@ -115,8 +92,8 @@ def _answers_beside(
     """Yield arguments of data with one more unit, of which a system alone has the end."""
     more = _with_extremes(data, system)
     n_observed = int(np.count_nonzero(data.trials[system]))
-    step = max(1, BATCH_SIZE // (3 * per_sample_of_questions(data)))
-    for places in np.split(np.arange(size), range(step, size, step)):
+    for block in batches(size, 3 * per_sample_of_questions(data)):
+        places = np.arange(size)[block]
         if kind == "stream":
             yield more.stream, _orders(data, system, target, places, rng)
         else:
@@ -164,8 +141,8 @@ def _battles_beside(
     of_unit = n_battles / data.units[unit] if isinstance(data, Battles) else 1.0
     log = log_of(data) if kind == "log" and isinstance(data, Battles) else None
     per_draw = 2 * data.wins.size if log is None else len(log.first) + 2 * len(met)
-    step = max(1, BATCH_SIZE // per_draw)
-    for places in np.split(np.arange(size), range(step, size, step)):
+    for block in batches(size, per_draw):
+        places = np.arange(size)[block]
         rows, lost = np.arange(len(places)), places % 2 == 0
         opponent = rng.integers(len(met), size=len(places))
         if log is not None:
@@ -244,12 +221,4 @@ def _with_extremes(data: Responses, system: int) -> Responses:
         np.where(observed, np.where(alone, one, other), missing)
         for one, other in ((worst, best), (best, worst))
     ]
-    earlier = data.prior_sets
-    return Responses(
-        np.concatenate([data.values, *copies], axis=1),
-        systems=data.systems,
-        **data.declared,
-        groups=None if data.groups is None else 3 * data.groups,
-        prior_outcomes=None if earlier is None else np.concatenate(3 * [earlier], axis=-2),
-        paired=data.paired,
-    )
+    return with_copies(data, *copies)
