@@ -6,10 +6,7 @@ import pytest
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.catalog import METHODS
 from bayesrank.errors import DataError
-from bayesrank.inference.backends import exact as exact_module
 from bayesrank.inference.resample import arguments as module
-from bayesrank.inference.run import Run
-from bayesrank.method import Method
 
 # Right answers of two systems on three questions with four trials.
 RIGHT = np.array([[4, 2, 1], [1, 0, 3]])
@@ -109,22 +106,6 @@ def test_small_batches_give_the_same_draws(monkeypatch, method):
 def test_comparisons_have_no_closed_form():
     with pytest.raises(DataError, match="data must be responses for thompson; got comparisons"):
         rank(Comparisons([[0, 1], [1, 0]]), "thompson")
-
-
-def test_a_method_without_a_closed_form_is_refused():
-    row = Method("avg", "metrics", "bayesrank.methods.accuracy:avg", "grades", ("bootstrap",), ())
-    run = Run(
-        method=row,
-        data=Responses(OUTCOMES),
-        backend="exact",
-        target="benchmark",
-        prior=None,
-        draws=2,
-        seed=np.random.SeedSequence(1),
-        options={},
-    )
-    with pytest.raises(ValueError, match="backend must be one of bootstrap; got 'exact'"):
-        exact_module.exact(run)
 
 
 def test_one_group_of_most_questions_has_leverage_over_a_population():

@@ -148,9 +148,7 @@ def _draw(
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
         return sampler(*arguments, None, size=size, rng=rng, **run.sampler_options)
-    if run.method.functional is None:
-        raise ValueError(f"backend must be one of {', '.join(run.method.backends)}; got 'exact'")
-    functional = load_function(run.method.functional)
+    functional = load_function(run.method.functional or "")
     options = run.method.functional_options(run.options)
     return functional(*draw_probabilities(arguments, size, rng), **options)
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.backends.cell_metrics import CellMetric, system_moments
-from bayesrank.inference.calibrate.mid_p import mid_p_draws
+from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.contributions import ROUNDING
@@ -32,9 +32,6 @@ from bayesrank.methods.thresholds import trials_drawn
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]
-
-# Draws would differ from the estimate by no more than rounding with more effective trials.
-_MOST_TRIALS = 1e9
 
 
 def draw_around_unbiased(run: Run, score: Array) -> Array:
@@ -77,7 +74,7 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
 
 def _ratio(most: Array, variance: Array, least: Array) -> Array:
     """Return effective trials; a share of each question varies no more than one trial does."""
-    return np.clip(most / np.maximum(variance, np.finfo(np.float64).tiny), least, _MOST_TRIALS)
+    return np.clip(most / np.maximum(variance, np.finfo(np.float64).tiny), least, UNLIMITED)
 
 
 def _over_clusters(

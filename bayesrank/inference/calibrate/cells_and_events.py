@@ -27,7 +27,7 @@ QUESTION_PARAMETERS = frozenset(
 
 # Largest move of a parameter for a slope: its error is of the order of the square, and that of
 # rounding of the inverse.
-STEP = 1e-4
+_STEP = 1e-4
 
 # Move of a mean over questions, for a second difference.
 _SHIFT = 1e-3
@@ -70,8 +70,8 @@ class Moves:
         """
         for some in batches(len(self.directions), max(size, len(self.point))):
             block = self.directions[some]
-            largest = np.maximum(np.abs(block).max(axis=1, initial=0.0), 1e-300)
-            far = STEP / largest if length is None else np.full(len(block), length)
+            largest = np.maximum(np.abs(block).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
+            far = _STEP / largest if length is None else np.full(len(block), length)
             moves = far[:, np.newaxis] * block
             yield self.unpack(self.point + moves), self.unpack(self.point - moves), far
 
@@ -203,7 +203,7 @@ class CellModel:
                 if along.shape[1] != size:
                     continue  # no parameter of a predictor, but what one is made of
                 # As far as the free coordinates would move it: what is positive stays so.
-                far = STEP / largest * np.abs(along).max(axis=0, initial=0.0)
+                far = _STEP / largest * np.abs(along).max(axis=0, initial=0.0)
                 up, down = (
                     function({**moves.at, name: _moved(moves.at[name], place, side)})[0]
                     for side in (far, -far)

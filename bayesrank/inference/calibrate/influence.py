@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.cells_and_events import (
     QUESTION_PARAMETERS,
-    STEP,
     CellModel,
     Moves,
     Named,
@@ -33,7 +32,6 @@ from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.resample.arguments import batches
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import ROUNDING, Contributions
 from bayesrank.inference.resample.trials import require_two_trials, widening_for_single_trials
@@ -63,13 +61,7 @@ class Mode:
         """How the scores rise with the free coordinates, of shape (system, p)."""
         if self.known is not None:
             return self.known()
-        size = len(self.point)
-        parts = []
-        for some in batches(size, size):
-            moves = STEP * np.eye(some.stop - some.start, size, some.start)
-            up, down = (self.unpack(self.point + side * moves)["score"] for side in (1.0, -1.0))
-            parts.append((up - down) / (2 * STEP))
-        return np.concatenate(parts).T
+        return Moves(self.unpack, self.point, np.eye(len(self.point))).rates["score"].T
 
     @cached_property
     def directions(self) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.calibrate.variation import Variation
-from bayesrank.inference.resample.clusters import asked_clusters
+from bayesrank.inference.resample.clusters import FEW_UNITS, SOME_UNITS, asked_clusters
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.trials import require_two_trials, widening_for_single_trials
 from bayesrank.responses import Responses
@@ -17,11 +17,8 @@ Array = NDArray[np.float64]
 # More clusters are joined at random into so many: each part costs a fit.
 _MOST_PARTS = 50
 
-# Parts of the questions, and divisions into them, where fits have several maxima.
-_LARGE_PARTS, _DIVISIONS = 5, 4
-
-# Parts that the trials of each question are divided into, as often as there is time for.
-_TRIAL_PARTS = 10
+# Divisions of the questions into few parts where fits have several maxima.
+_DIVISIONS = 4
 
 
 def question_jackknife(
@@ -61,7 +58,7 @@ def jackknife_of_many(
     """
     parts = _parts(data)
     n = int(parts.max()) + 1
-    large = min(_LARGE_PARTS, n)
+    large = min(FEW_UNITS, n)
     rng = np.random.default_rng(0)
     joined = np.stack([rng.permutation(n) % large for _ in range(_DIVISIONS)])
     left_out = (joined[:, parts] == np.arange(large)[:, np.newaxis, np.newaxis]) & (parts >= 0)
@@ -100,7 +97,7 @@ def _trial_jackknife(
     """
     require_two_trials(data)
     rng = np.random.default_rng(0)
-    n_parts = min(_TRIAL_PARTS, data.shape[2])
+    n_parts = min(SOME_UNITS, data.shape[2])
     n_divisions = _MOST_PARTS // n_parts
     divisions = [_counts_of_parts(data, n_parts, kind, rng) for _ in range(n_divisions)]
     # All in one call, which climbs side by side.

@@ -16,10 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, expit, logit
 
+from bayesrank.inference.resample.contributions import ROUNDING
+
 Array = NDArray[np.float64]
 
+# Of more effective trials, or with more degrees of freedom, draws differ by rounding alone.
+UNLIMITED = 1.0 / ROUNDING
+
 # Probabilities at which distribution functions of scores are tabulated between their ends.
-_TAIL = np.geomspace(1e-9, 0.06, 60)
+_TAIL = np.geomspace(ROUNDING, 0.06, 60)
 _TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 120)[1:-1], 1.0 - _TAIL[::-1]])
 
 

@@ -33,18 +33,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from bayesrank.inference.calibrate.mid_p import mid_p_draws
+from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.clusters import asked_clusters
+from bayesrank.inference.resample.contributions import ROUNDING
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.responses import Responses
 from bayesrank.units import has_repeated_trials
 
 Array = NDArray[np.float64]
 
-# Degrees of freedom of a variance that is known.
-_UNLIMITED = 1e9
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
 
@@ -100,7 +99,7 @@ class Spread:
         trials, chances = self.fit.grades.trials, self.fit.chances
         n_systems = len(trials)
         if self.model_based:
-            return np.ones(n_systems), np.full(n_systems, _UNLIMITED)
+            return np.ones(n_systems), np.full(n_systems, UNLIMITED)
         by_difficulty, by_ability = self.leverage
         expected = chances.noise / np.maximum(trials, 1.0)
         counted = self.observed & self.inside[:, np.newaxis]
@@ -120,8 +119,8 @@ class Spread:
         prior = (n_others * common + 1.0) / (n_others + 1.0)
         own = (n_cells * own + prior) / (n_cells + 1.0)
         variance = (n_cells / (n_cells + 1.0)) ** 2 * variance
-        freedom = np.divide(2.0 * own**2, variance, where=variance > 0.0, out=_UNLIMITED * own)
-        return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, _UNLIMITED)
+        freedom = np.divide(2.0 * own**2, variance, where=variance > 0.0, out=UNLIMITED * own)
+        return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, UNLIMITED)
 
     @cached_property
     def has_replicates(self) -> bool:
@@ -238,7 +237,11 @@ class Spread:
             direction = np.sqrt(beyond)
             signs = np.sign(totals @ totals.T)
             alike = np.abs(totals @ totals.T)
-            size = np.sqrt(np.maximum(np.outer((totals**2).sum(1), (totals**2).sum(1)), 1e-300))
+            size = np.sqrt(
+                np.maximum(
+                    np.outer((totals**2).sum(1), (totals**2).sum(1)), np.finfo(np.float64).tiny
+                )
+            )
             return np.outer(direction, direction) * signs * np.minimum(alike / size, 1.0)
         return np.diag(beyond)
 
@@ -261,7 +264,7 @@ class Spread:
         centre = np.where(self.inside, self.fit.share, self._filled.mean(axis=1))
         number = centre * (1.0 - centre) / np.diag(self.covariance)
         tail = 0.5 + _CI_PROB / 2.0
-        freedom = np.clip(self.freedom, 1.0, _UNLIMITED)
+        freedom = np.clip(self.freedom, 1.0, UNLIMITED)
         return number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2
 
     def correlate(self, normals: Array) -> Array:
@@ -311,7 +314,7 @@ def _independent_normals(draws: Array) -> Array:
     ranks = draws.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
     normals = ndtri((ranks + 0.5) / len(draws))
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(normals, rowvar=False)))
-    return normals @ (vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T
+    return normals @ (vectors / np.sqrt(np.maximum(values, ROUNDING))) @ vectors.T
 
 
 def _pooled_ratios(
@@ -353,8 +356,8 @@ def _freedom_of_variance(by_cluster: Array) -> Array:
     centred = squares - mean
     slope = (centred * by_cluster).mean(axis=0) / np.where(mean > 0.0, mean, 1.0)
     rest = ((centred - slope * by_cluster) ** 2).mean(axis=0)
-    freedom = 2.0 * n * mean**2 / np.where(rest > 1e-12 * mean**2, rest, 1.0)
-    return np.where((rest > 1e-12 * mean**2) & (mean > 0.0), freedom, _UNLIMITED)
+    freedom = 2.0 * n * mean**2 / np.where(rest > ROUNDING * mean**2, rest, 1.0)
+    return np.where((rest > ROUNDING * mean**2) & (mean > 0.0), freedom, UNLIMITED)
 
 
 def _shrunk_covariance(rows: Array, sd: Array) -> Array:

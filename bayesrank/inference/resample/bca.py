@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.resample.clusters import FEW_UNITS
 from bayesrank.inference.resample.contributions import ROUNDING, Contributions
 
 Array = NDArray[np.float64]
@@ -28,8 +29,6 @@ _LARGEST_BIAS = 1.5
 
 # Of a linear score draws and jackknife have the same spread but for noise below this ratio.
 _WIDER = 1.05
-# A t distribution needs more degrees of freedom to have a variance that is of any use.
-_LEAST_FREEDOM = 4.0
 
 
 def correct_bias(score: Array, draws: Array) -> Array:
@@ -105,7 +104,8 @@ def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
     found = table.standard_errors
     wider = always | (np.sqrt(table.widening) * found > _WIDER * spread)
     wider &= spread > ROUNDING * np.abs(mean)
-    freedom = np.maximum(table.tail_freedom, _LEAST_FREEDOM)
+    # At least those of as few units as tell a spread, where the variance of t is twice as large.
+    freedom = np.maximum(table.tail_freedom, FEW_UNITS - 1)
     wanted = np.sqrt(freedom / (freedom - 2.0)) * found
     return stretch(draws, np.divide(wanted, spread, out=np.ones_like(spread), where=wider))
 
