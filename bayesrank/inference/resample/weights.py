@@ -49,41 +49,16 @@ def resample(
     of_each: int = 0,
     unit: str = "battle",
 ) -> Iterator[Arguments]:
-    """Yield batches of resampled arguments, each with a leading axis of resamples.
+    """Yield batches of resampled arguments of a ranker, each with a leading axis of resamples.
 
-    Parameters
-    ----------
-    data : Responses or Comparisons
-        The data as they are.
-    kind : str
-        What the ranker reads, see :mod:`bayesrank.inference.resample.arguments`.
-    target : {"benchmark", "population", "battles"}
-        Whether trials, questions or battles are resampled.
-    smooth : bool
-        Whether fractional weights may be used; else whole data sets are drawn.
-    size : int
-        Number of resamples in all.
-    rng : numpy.random.Generator
-        Source of randomness.
-    shuffled : bool, default False
-        Whether a question with its systems shuffled stands beside the observed ones where whole
-        data sets are drawn for the population target.
-    of_each : int, default 0
-        How many whole data sets to draw, one after another, from each of `size` populations that
-        questions may come from (the Bayesian bootstrap); 0 to draw `size` data sets from the
-        observed questions.
-    unit : str, default "battle"
-        What is independent of what; of responses ``run`` to resample whole runs instead.
-
-    Yields
-    ------
-    tuple
-        Positional arguments of the ranker.
-
-    Raises
-    ------
-    DataError
-        If there are too few units to show any variation.
+    Trials, questions or battles are resampled by the target; with ``unit="run"`` whole runs of
+    responses, and of battles the units that are independent. Smooth scores get fractional weights;
+    else whole data sets are drawn. Over questions these may have one more question beside the
+    observed ones, with its systems `shuffled`, and come from each of `size` populations that
+    questions may come from (the Bayesian bootstrap), `of_each` one after another; 0 draws from the
+    observed questions. `kind` is what the ranker reads
+    (:mod:`bayesrank.inference.resample.arguments`). DataError if there are too few units to show
+    any variation.
     """
     if isinstance(data, Battles) and (kind == "log" or not data.rows_are_units(unit)):
         draw, doubles = draw_units(data, kind, unit, smooth=smooth, rng=rng)
