@@ -71,10 +71,6 @@ class Run:
 
     Attributes
     ----------
-    data : Responses, Comparisons or Ballots
-        What is ranked.
-    backend : str
-        One of the method's back ends.
     target : str
         ``benchmark``, ``population`` or ``battles``.
     prior : Prior or None
@@ -215,7 +211,7 @@ class Estimate:
         result tree: labelling takes longer than a small fit.
     groups : mapping of str to xarray.Dataset, to a mapping of numbers, or to a callable
         Further groups of the result, such as ``sample_stats``. A callable returns such a mapping
-        and is called when the result tree is built, which loops over point estimates never do.
+        when the result tree is built, which loops over point estimates never do.
     calibration : str
         How the draws were calibrated; ``none`` if they were not.
     """

@@ -64,7 +64,7 @@ def optimize(
     calibration = choose_calibration(run, calibration)
     data, prior = run.factory_data, run.factory_prior
     if isinstance(prior, Flat) and run.method.existence is not None:
-        load_function(run.method.existence)(data, **run.options)
+        load_function(run.method.existence)(data, method=run.method.name, **run.options)
     if run.raters is not None and log_likelihood:
         raise ValueError(
             "log_likelihood must be False for raters, whose effects the fit integrates out; got "

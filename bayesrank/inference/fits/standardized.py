@@ -222,13 +222,13 @@ class MarginalDifficulties(MarginalLikelihood):
 class FittedChances:
     """Posterior moments of the chances at the optimum, and how they follow the parameters.
 
-    `chance`, `variance` and `noise`, of shape (system, question), are the posterior mean of each
-    chance p, its variance with the abilities known, and the mean of :math:`p (1 - p)`, the variance
-    of a right or wrong answer. `information` and `likelihood_information`, (p, p), are the negative
-    Hessians of the objective and of its likelihood. `slopes`, (system, p), are the derivatives of
-    the sums of chances over questions, weighted by what is missing of them, and `shared`, (system,
-    system), the posterior covariance of these sums, the abilities known. `difficulty`, (question,),
-    are posterior means, less their mean.
+    `chance`, `variance` and `noise`, (system, question), are the posterior mean of each chance p,
+    its variance with the abilities known, and the mean of :math:`p (1 - p)`, the variance of an
+    answer. `information` and `likelihood_information`, (p, p), are the negative Hessians of the
+    objective and of its likelihood. `slopes`, (system, p), are the derivatives of the sums of
+    chances over questions, weighted by what is missing of them, and `shared`, (system, system), the
+    posterior covariance of these sums, the abilities known. `difficulty`, (question,), are
+    posterior means, less their mean.
     """
 
     problem: MarginalDifficulties

@@ -2,8 +2,8 @@
 
 Two functions per row of the catalog, all called alike with the options of the row's factory:
 ``fit(data, prior, **options)``, where None means that the kernel does not cover the case, which
-then goes to the compiled graph of the factory; and ``require(data, **options)``, which raises
-NoFiniteEstimate where the maximum-likelihood estimate does not exist.
+then goes to the compiled graph of the factory; and ``require(data, method=NAME, **options)``, which
+raises NoFiniteEstimate where the maximum-likelihood estimate does not exist.
 """
 
 from dataclasses import replace
@@ -211,66 +211,40 @@ def _davidson_luce_without(
     return np.where(fit.converged[:, np.newaxis], fit.score, np.nan)
 
 
-def require_bradley_terry(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
-    """Raise unless everybody can be connected by chains of wins in both directions."""
-    _require_wins(data, ties, "bradley_terry")
-
-
-def require_thurstone_mosteller(data: Comparisons, *, ties: TiePolicy = "ignore", **_: Any) -> None:
-    """Raise unless everybody can be connected by chains of wins in both directions."""
-    _require_wins(data, ties, "thurstone_mosteller")
-
-
-def _require_wins(data: Comparisons, ties: TiePolicy, method: str) -> None:
-    wins = data.wins + data.ties / 2 if ties == "half" else data.wins
+def require_wins(
+    data: Comparisons | Ballots | Responses | Events,
+    *,
+    method: str,
+    ties: TiePolicy = "ignore",
+    **_: Any,
+) -> None:
+    """Raise unless chains of wins, or of better places, connect everybody in both directions."""
+    if isinstance(data, Comparisons):
+        wins = data.wins + data.ties / 2 if ties == "half" else data.wins
+    elif isinstance(data, Ballots):
+        # A system on no ballot is ranked above and below nobody.
+        wins = (data.grades[:, np.newaxis] > data.grades[np.newaxis]).any(axis=-1)
+    else:
+        events = _events(data)
+        wins = events.right.T.astype(np.float64) @ events.wrong
     check_wins(wins, systems=data.systems, method=method)
 
 
-def require_davidson(data: Comparisons, **_: Any) -> None:
+def require_davidson(data: Comparisons, *, method: str, **_: Any) -> None:
     """Raise where the likelihood rises for ever along some direction."""
-    _require_ties(data, "davidson", 0.5)
+    check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=0.5)
 
 
 def require_rao_kupper(
-    data: Comparisons, *, tie_strength: AtLeastOne | None = None, **_: Any
+    data: Comparisons, *, method: str, tie_strength: AtLeastOne | None = None, **_: Any
 ) -> None:
     """Raise where the likelihood rises for ever along some direction."""
     if tie_strength is None:
-        _require_ties(data, "rao_kupper", 1.0)
+        check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=1.0)
     else:
         ties = data.ties if tie_strength > 1.0 else 0.0
-        check_wins(data.wins, ties, systems=data.systems, method="rao_kupper")
-
-
-def _require_ties(data: Comparisons, method: str, share: float) -> None:
-    check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=share)
-
-
-def require_plackett_luce(data: Comparisons | Ballots, **_: Any) -> None:
-    """Raise unless chains of better places connect everybody in both directions."""
-    wins = _ranked_above(data.grades) if isinstance(data, Ballots) else data.wins
-    check_wins(wins, systems=data.systems, method="plackett_luce")
-
-
-def require_bradley_terry_luce(data: Responses | Events, **_: Any) -> None:
-    """Raise unless everybody can be connected by chains of wins in both directions."""
-    check_wins(_right_and_wrong(_events(data)), systems=data.systems, method="bradley_terry_luce")
-
-
-def require_davidson_luce(data: Responses | Events, **_: Any) -> None:
-    """Raise unless everybody can be connected by chains of wins in both directions."""
-    check_wins(_right_and_wrong(_events(data)), systems=data.systems, method="davidson_luce")
+        check_wins(data.wins, ties, systems=data.systems, method=method)
 
 
 def _events(data: Responses | Events) -> Events:
     return data if isinstance(data, Events) else data.events
-
-
-def _ranked_above(grades: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return whether i was ever ranked above j; an unseen system is above and below nobody."""
-    return (grades[:, np.newaxis] > grades[np.newaxis]).any(axis=-1)
-
-
-def _right_and_wrong(events: Events) -> NDArray[np.bool_]:
-    """Return whether i was ever right where j was wrong."""
-    return (events.right.T.astype(np.float64) @ events.wrong) > 0.0

@@ -25,7 +25,7 @@ Examples
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -35,7 +35,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import xarray as xr
-from arviz_base import dict_to_dataset
 from numba import njit
 from numpy.typing import NDArray
 from pytensor.compile.mode import Mode, get_mode
@@ -48,6 +47,7 @@ from bayesrank.inference.graph.flat_model import (
     FlatModel,
     Kind,
     abstract,
+    label,
     shape_arguments,
     split_data_terms,
 )
@@ -232,32 +232,14 @@ class BoundModel:
         return {n: slice(a, b) for n, a, b in zip(names, [0, *ends], ends, strict=False)}
 
 
-def label(
-    model: pm.Model, values: Mapping[str, NDArray[Any]], sample_dims: Sequence[str]
-) -> xr.Dataset:
-    """Put a model's dims and coords on the values of its variables, behind those of samples."""
-    return dict_to_dataset(
-        values,
-        dims=model.named_vars_to_dims,
-        coords={dim: list(names) for dim, names in model.coords.items() if names is not None},
-        sample_dims=sample_dims,
-        check_conventions=False,  # there may be fewer draws than chains
-    ).drop_attrs()
-
-
 def bind_model(model: pm.Model, kind: Kind, *, backend: Backend | None = None) -> BoundModel:
     """Compile a model, or find it compiled, and bind it to its own data.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        Any model whose free variables are continuous.
-    kind : {"mle", "map", "nuts"}
-        The likelihood alone; likelihood and priors; or both with the Jacobians of the transforms.
-    backend : {"python", "numba"}, optional
-        Machine code takes seconds to compile the first time and evaluates 50 times faster than
-        PyTensor's Python linker, which is ready in 0.2 s. By default machine code for NUTS, and
-        Python for the some ten evaluations of an optimisation.
+    Its free variables are continuous. `kind` is "mle" for the likelihood alone, "map" for
+    likelihood and priors, "nuts" for both with the Jacobians of the transforms. Machine code, the
+    default for NUTS, takes seconds to compile the first time and evaluates 50 times faster than
+    PyTensor's Python linker, which is ready in 0.2 s for the some ten evaluations of an
+    optimisation.
 
     Raises
     ------

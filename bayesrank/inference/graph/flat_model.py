@@ -10,7 +10,7 @@ equal key.
 # PyTensor does not declare what it exports.
 # pyright: reportPrivateImportUsage=false
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -18,6 +18,9 @@ from typing import Any, Literal
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import xarray as xr
+from arviz_base import dict_to_dataset
+from numpy.typing import NDArray
 from pymc.initial_point import make_initial_point_expression
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
@@ -39,9 +42,9 @@ LARGEST_STRUCTURAL_CONSTANT = 16
 class FlatModel:
     """The log-probability, starting point and named variables of a model as graphs.
 
-    `kind` is "mle" for the likelihood alone, "map" for likelihood and priors, or "nuts" for both
-    with the Jacobians of the transforms. `parameters` are the value variables that `logp` depends
-    on, in the model's order: under "mle" a prior's own hyperparameters are not among them.
+    `kind` is that of :func:`bayesrank.inference.graph.bound_model.bind_model`. `parameters` are the
+    value variables that `logp` depends on, in the model's order: under "mle" a prior's own
+    hyperparameters are not among them.
     """
 
     def __init__(self, model: pm.Model, kind: Kind) -> None:
@@ -277,3 +280,16 @@ def _constant_key(constant: Constant) -> Hashable:
     if isinstance(data, np.ndarray | np.generic):
         return (data.shape, data.tobytes())
     return data if isinstance(data, Hashable) else constant.signature()
+
+
+def label(
+    model: pm.Model, values: Mapping[str, NDArray[Any]], sample_dims: Sequence[str]
+) -> xr.Dataset:
+    """Put a model's dims and coords on the values of its variables, behind those of samples."""
+    return dict_to_dataset(
+        values,
+        dims=model.named_vars_to_dims,
+        coords={dim: list(names) for dim, names in model.coords.items() if names is not None},
+        sample_dims=sample_dims,
+        check_conventions=False,  # there may be fewer draws than chains
+    ).drop_attrs()

@@ -108,16 +108,7 @@ def _use_logistic(_: Any, node: Any) -> Any:
 def with_logistic(mode: Mode) -> Mode:
     """Return a compilation mode that computes logistic functions of vectors this way.
 
-    It is for functions whose gradients have been taken already.
-
-    Parameters
-    ----------
-    mode : pytensor.compile.mode.Mode
-        A mode that compiles with Numba.
-
-    Returns
-    -------
-    pytensor.compile.mode.Mode
+    The mode compiles with Numba, functions whose gradients have been taken already.
 
     Examples
     --------

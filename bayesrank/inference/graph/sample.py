@@ -25,8 +25,9 @@ import pymc as pm
 import xarray as xr
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model, label
+from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
 from bayesrank.inference.graph.diagnostics import diagnose
+from bayesrank.inference.graph.flat_model import label
 from bayesrank.options import Count, NutsSampler, Probability, checks_options
 from bayesrank.progress import in_notebook
 from bayesrank.validation import checked_seed
