@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import xarray as xr
+from pymc.stats import compute_log_likelihood, compute_log_prior
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
@@ -209,8 +210,8 @@ def log_densities(model: pm.Model, posterior: xr.Dataset) -> dict[str, xr.Datase
     """
     tree = xr.DataTree.from_dict({"posterior": posterior})
     options = {"model": model, "extend_inferencedata": True, "progressbar": False}
-    pm.compute_log_likelihood(tree, **options)
-    pm.compute_log_prior(tree, **options)
+    compute_log_likelihood(tree, **options)
+    compute_log_prior(tree, **options)
     groups = {name: tree[name].to_dataset() for name in ("log_likelihood", "log_prior")}
     for variable in model.observed_RVs:
         values = np.asarray(model.rvs_to_values[variable].eval(mode="FAST_COMPILE"), dtype=float)
