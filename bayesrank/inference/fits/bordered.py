@@ -29,7 +29,7 @@ class Bordered:
     Blocks are those of :class:`~bayesrank.inference.fits.two_sided.Expansion`. `on_u`, (resample,
     extra, system, a), and `on_v`, (resample, extra, question, b), are the further rows: what
     couples questions, and what is held. `corner`, (resample, extra), is their diagonal: 0 for what
-    is held, the sign of what a coupling takes away.
+    is held, else over which a coupling takes away the square of its row.
     """
 
     uu: Array
@@ -189,8 +189,8 @@ class Bordered:
         couples = self.corner[0] != 0.0
         if couples.any():
             columns = self.on_v[:, couples].transpose(0, 1, 3, 2).reshape(batch, couples.sum(), -1)
-            signed = columns * -self.corner[:, couples, np.newaxis]
-            full[:, size:, size:] += columns.transpose(0, 2, 1) @ signed
+            shares = columns / self.corner[:, couples, np.newaxis]
+            full[:, size:, size:] -= columns.transpose(0, 2, 1) @ shares
         return full
 
 

@@ -16,16 +16,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import (
-    NO_GUESSING,
-    Guessing,
-    slopes,
-)
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing
 from bayesrank.inference.fits.penalty import Array
 from bayesrank.inference.fits.two_sided import Expansion
 
 # exp of a difference within twice this bound neither overflows nor underflows.
 _LARGEST = 300.0
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -191,47 +188,50 @@ class Lines(_Counts):
         by_cell = None if exact is None else exact[:, np.newaxis]
         (n_systems, _, n_questions, kinds), batch = self.shape, len(u)
         of_cells = 2 if guess is None else 5
-        # Derivatives by the log-odds and the chance of guessing, with those times `lean`, and two.
-        cells = np.empty((2 * of_cells + 2, batch, n_systems, n_questions))
+        # Derivatives of the cells, then those by the log-odds times `lean`, and two.
+        mixed = min(of_cells, 3)
+        cells = np.empty((of_cells + mixed + 2, batch, n_systems, n_questions))
         found, leaning = cells[:of_cells], cells[of_cells:-2]
-        value = slopes(
+        value = _binomial(
             self.right, self.trials, x, guess, by_cell, found=found, with_value=with_value
         )
-        np.multiply(found, lean, out=leaning)
+        np.multiply(found[:mixed], lean, out=leaning)
         pull, weight = found[0], found[1]
         told = pull if by_cell is None else pull * by_cell
         bend = np.subtract(leaning[1], told, out=cells[-2])
         np.multiply(bend, lean, out=cells[-1])
         sums = np.ones(n_systems) @ cells  # NumPy's own take longer
         by_kind, by_lean = sums[:of_cells], sums[of_cells:]
-        gv, vv = np.empty((batch, n_questions, kinds)), np.empty((batch, n_questions, kinds, kinds))
-        uv = np.empty((batch, n_systems, 1, n_questions, kinds))
-        gv[..., 0], gv[..., 1] = by_kind[0], by_lean[0]
-        vv[..., 0, 0], vv[..., 1, 1] = by_kind[1], sums[-1]
-        mixed = by_lean[1]
-        uv[:, :, 0, :, 0], uv[:, :, 0, :, 1] = weight * slope, bend * slope
-        stretch: Array | float = 1.0
+        # With the axes of kinds first in memory.
+        gv, vv = np.empty((kinds, batch, n_questions)), np.empty((kinds, kinds, batch, n_questions))
+        uv = np.empty((kinds, batch, n_systems, n_questions))
+        gv[0], gv[1], vv[0, 0], vv[1, 1] = by_kind[0], by_lean[0], by_kind[1], sums[-1]
+        np.multiply(weight, slope, out=uv[0])
+        np.multiply(bend, slope, out=uv[1])
+        crossed, stretch = by_lean[1], 1.0
         if self.offset:
-            stretch = 1.0 + slope[:, 0]
-            mixed = mixed + slope[:, 0] * sums[-2]
-            gv[..., 0] *= stretch
-            vv[..., 0, 0] *= stretch * stretch
-            uv[:, :, 0, :, 0] *= stretch[:, np.newaxis]
-        vv[..., 0, 1] = vv[..., 1, 0] = mixed
+            steep = slope[:, 0]
+            stretch = 1.0 + steep
+            crossed = crossed + steep * sums[-2]
+            gv[0] *= stretch
+            vv[0, 0] *= stretch * stretch
+            uv[0] *= stretch[:, np.newaxis]
+        vv[0, 1] = vv[1, 0] = crossed
         if isinstance(guess, np.ndarray):  # it is estimated
-            first = guess[:, 0] * (1.0 - guess[:, 0] / self.guessing.upper)
-            second = first * (1.0 - 2.0 * guess[:, 0] / self.guessing.upper)
-            by_guess = by_kind[2]
-            gv[..., 2] = first * by_guess
+            share = guess[:, 0] / self.guessing.upper
+            first = guess[:, 0] * (1.0 - share)
+            second, by_guess = first * (1.0 - 2.0 * share), by_kind[3]
+            gv[2] = first * by_guess
             if exact is not None:
                 by_guess = by_guess * exact
-            vv[..., 0, 2] = vv[..., 2, 0] = first * stretch * by_kind[3]
-            vv[..., 1, 2] = vv[..., 2, 1] = first * by_lean[3]
-            vv[..., 2, 2] = first * first * by_kind[4] - second * by_guess
-            uv[:, :, 0, :, 2] = found[3] * (slope * first[:, np.newaxis])
+            vv[0, 2] = vv[2, 0] = first * stretch * by_kind[2]
+            vv[1, 2] = vv[2, 1] = first * by_lean[2]
+            vv[2, 2] = first * first * by_kind[4] - second * by_guess
+            np.multiply(found[2], slope * first[:, np.newaxis], out=uv[2])
         gu = pull @ slope.swapaxes(1, 2)
         uu = (weight @ (slope * slope).swapaxes(1, 2))[..., np.newaxis]
-        return Expansion(gu, uu, gv, vv, uv, value)
+        beside = uv.transpose(1, 2, 3, 0)[:, :, np.newaxis]
+        return Expansion(gu, uu, gv.transpose(1, 2, 0), vv.transpose(2, 3, 0, 1), beside, value)
 
     def log_odds(self, u: Array, v: Array) -> tuple[Array, Array, Array, Array | float | None]:
         """Return discriminations, derivatives by their logarithms, log-odds, chances of guessing.
@@ -271,7 +271,7 @@ class Factors(_Counts):
     ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
         found = np.empty((2, *self.right.shape))
-        value = slopes(self.right, self.trials, _inner(u, v), found=found, with_value=with_value)
+        value = _binomial(self.right, self.trials, _inner(u, v), found=found, with_value=with_value)
         pull, weight = found[0], found[1]
         batch, n_systems, a = u.shape
         n_questions, b = v.shape[1:]
@@ -290,6 +290,73 @@ class Factors(_Counts):
             uv,
             value,
         )
+
+
+def _binomial(
+    right: Array,
+    trials: Array,
+    x: Array,
+    guess: Array | float | None = None,
+    exact: NDArray[np.bool_] | None = None,
+    *,
+    found: Array,
+    with_value: bool = False,
+) -> Array | None:
+    """Find derivatives of binomial log-likelihoods; return their sum, up to constants, if asked.
+
+    Counts and log-odds x without a guess are of shape (resample, system, question); `guess` is the
+    chance of being right by a guess, above 0, or None. `found`, (kind, resample, system, question),
+    gets the first derivative by the log-odds and minus the second; and with a guess minus the
+    second by both, the first by its chance, and minus the second by that. `exact` says where
+    the second ones are of the counts observed, everywhere by default, and not of their
+    expectations. The sum is of shape (resample,).
+    """
+    pull, weight = found[0], found[1]
+    odds = np.abs(x)
+    np.negative(odds, out=odds)
+    np.exp(odds, out=odds)
+    sides = odds + 1.0
+    value = np.maximum(x, 0.0) + np.log(sides) if with_value else None
+    # The smaller of both chances, with all its digits.
+    np.reciprocal(sides, out=sides)
+    odds *= sides
+    likely = x > 0.0
+    chance, spread = np.where(likely, sides, odds), sides * odds
+    if guess is None:
+        if value is not None:
+            value = right * x - trials * value
+        np.multiply(trials, chance, out=pull)
+        np.subtract(right, pull, out=pull)
+        np.multiply(trials, spread, out=weight)
+        return _totals(value)
+    wrong, total = np.where(likely, odds, sides), (1.0 - guess) * chance
+    total += guess
+    np.maximum(total, _TINY, out=total)
+    ratio, missed = right / total, trials - right
+    if value is not None:
+        value = right * np.log(total) + missed * (np.log1p(-guess) - value)
+    missed /= 1.0 - guess
+    mixed, by_guess, sharp = found[2], found[3], found[4]
+    np.subtract(ratio, trials, out=pull)
+    pull *= chance
+    np.multiply(wrong, ratio, out=by_guess)
+    by_guess -= missed
+    if exact is not None:
+        ratio, missed = np.where(exact, ratio, trials), np.where(exact, missed, trials * wrong)
+    share = np.divide(ratio, total, out=total)
+    np.multiply(spread, share, out=mixed)
+    np.subtract(trials, share * guess, out=weight)
+    weight *= spread
+    np.multiply(wrong, wrong, out=sharp)
+    sharp *= share
+    missed /= 1.0 - guess
+    sharp += missed
+    return _totals(value)
+
+
+def _totals(value: Array | None) -> Array | None:
+    """Return sums over systems and questions."""
+    return None if value is None else np.add.reduce(value.reshape(len(value), -1), axis=1)
 
 
 def _inner(u: Array, v: Array) -> Array:

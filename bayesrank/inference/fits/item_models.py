@@ -1,7 +1,8 @@
 """Item response models as rows of one engine: their designs, priors and what they hold."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,7 +170,14 @@ def pooled_items(
     return problem, data
 
 
-def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fit:
+def fit_pooled_items(
+    correct: ArrayLike,
+    trials: ArrayLike,
+    *,
+    derive: Callable[[Named], Named] = dict,
+    gradients: Callable[[], Array] | None = None,
+    **priors: Any,
+) -> Fit:
     """Find the mode of an item response model whose parameters all have priors.
 
     It is the one above the first approximation of the Rasch model; with informative priors there is
@@ -179,6 +187,10 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     ----------
     correct, trials, **priors
         As in :func:`pooled_items`.
+    derive : callable, optional
+        Turns these parameters by name into those of the fit.
+    gradients : callable, optional
+        How the scores rise with the free coordinates, where `derive` changes them.
 
     Returns
     -------
@@ -211,15 +223,14 @@ def fit_pooled_items(correct: ArrayLike, trials: ArrayLike, **priors: Any) -> Fi
     u, v = reduced.split(optimum.point)
     totals = data.by_system + problem.systems.precision[0, 0] * np.asarray(problem.systems.mean).T
     u = settle_ties(u[..., 0], totals, rows=rows)[..., np.newaxis]
-    optimum = replace(optimum, point=joined(u, v[:, place]))
-    unpack = partial(_unpack, n_systems, kinds, guessing)
+    optimum = optimum.at(joined(u, v[:, place]))
     return Fit.at(
         problem,
         optimum,
         data.lead,
-        unpack,
+        lambda free: derive(_unpack(n_systems, kinds, guessing, free)),
         blocks=problem.blocks,
-        gradients=lambda: np.eye(n_systems, optimum.point.shape[1]),
+        gradients=gradients or (lambda: np.eye(n_systems, optimum.point.shape[1])),
     )
 
 
@@ -325,7 +336,7 @@ def spread_point(
     if isinstance(place, slice):
         return optimum
     u, v = reduced.split(optimum.point)
-    return replace(optimum, point=joined(u, v[:, place]))
+    return optimum.at(joined(u, v[:, place]))
 
 
 def _with_same_totals[Problem: TwoSided[Rasch]](
@@ -366,13 +377,11 @@ def shrunk_log_odds(successes: Array, trials: Array) -> Array:
     >>> shrunk_log_odds(np.array([[1.0, 9.0]]), np.full((1, 2), 10.0)).round(2)
     array([[-1.36,  1.36]])
     """
-    log_odds = smoothed_log_odds(successes, trials)
-    n = log_odds.shape[-1]
+    log_odds, n = smoothed_log_odds(successes, trials), successes.shape[-1]
     mean = log_odds.sum(axis=-1, keepdims=True) / n
-    deviation = log_odds - mean
+    deviation, chance = log_odds - mean, (successes + 0.5) / (trials + 1.0)
     # The variance of log-odds is 1 / (n p q).
-    noise = (trials + 1.0) ** 2 / ((successes + 0.5) * (trials - successes + 0.5))
-    noise /= np.maximum(trials, 1.0)
+    noise = 1.0 / (chance * (1.0 - chance) * np.maximum(trials, 1.0))
     beyond = np.maximum((deviation * deviation - noise).sum(axis=-1, keepdims=True), 0.0)
     variance = (POOLED_DF + beyond) / (POOLED_DF + n - 1.0)
     return mean + deviation * (variance / (variance + noise))

@@ -50,20 +50,21 @@ def rasch(
     if difficulty_prior != HIERARCHICAL or normal[1] == 0.0:
         return None
     mean, precision = normal
-    fit = fit_pooled_items(
-        *data.binary_counts,
-        ability_mean=mean,
-        ability_precision=precision,
-        level=float(np.mean(mean)),
-        level_sd=(precision * data.shape[0]) ** -0.5,
-    )
+    n_systems, n_questions = data.shape[:2]
 
     def gradients() -> NDArray[np.float64]:
-        n_systems, n_questions = data.shape[:2]
         level = np.arange(n_systems + n_questions) >= n_systems
         return np.eye(n_systems, len(level)) + level / n_questions
 
-    return _with_free_variables(fit, _uncentred, gradients=gradients)
+    return fit_pooled_items(
+        *data.binary_counts,
+        derive=_uncentred,
+        gradients=gradients,
+        ability_mean=mean,
+        ability_precision=precision,
+        level=float(mean.sum()) / mean.size,
+        level_sd=(precision * n_systems) ** -0.5,
+    )
 
 
 def irt_2pl(
@@ -89,7 +90,7 @@ def irt_2pl(
         ability_precision=normal[1],
         reg_discrimination=reg_discrimination,
     )
-    return _with_free_variables(_with_refits(fit_counts, data), _log_discrimination)
+    return _with_refits(fit_counts, data)
 
 
 def irt_3pl(
@@ -135,14 +136,7 @@ def irt_3pl(
     fit = _with_refits(fit_counts, data)
     if normal[1] == 0.0:
         _require_no_guess(data, fit)
-
-    def free(named: Named) -> Named:
-        if guessing is not None:
-            return _log_discrimination(named)
-        share = named["guessing"] / guessing_upper
-        return _log_discrimination(named) | {"guessing_logit": np.log(share) - np.log1p(-share)}
-
-    return _with_free_variables(fit, free)
+    return fit
 
 
 def dynamic_irt(
@@ -207,8 +201,7 @@ def dynamic_irt(
         penalty = NormalPrior(0.0, 2.0 * slope_reg)
         return fit_trials(growth(data.outcomes, slope_prior=penalty, **given), score_target)
     if variant == "state_space" and state_reg > 0:
-        fit = fit_trials(walk(data.outcomes, state_reg=state_reg, **given), score_target)
-        return _with_free_variables(fit, _increments)
+        return fit_trials(walk(data.outcomes, state_reg=state_reg, **given), score_target)
     return None
 
 
@@ -268,8 +261,12 @@ def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
     normal = prior.quadratic()
     if normal is None or normal[1] == 0.0 or len(set(data.groups or ())) > 1:
         return None
-    fit = fit_pooled_items(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
-    return _with_free_variables(fit, _spread_of_difficulties)
+    return fit_pooled_items(
+        *data.binary_counts,
+        derive=_with_difficulties,
+        ability_mean=normal[0],
+        ability_precision=normal[1],
+    )
 
 
 def rasch_mml(
@@ -357,15 +354,15 @@ def _fit_pooled_growth(
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
     normal = NormalPrior(float(slopes[0]), slopes[1])
     model = growth(data.outcomes, slope_prior=normal, pooled=True, **given)
-    fit = fit_trials(model, score_target)
-    return _with_free_variables(fit, _contrasts)
+    return fit_trials(model, score_target)
 
 
 def _uncentred(named: Named) -> Named:
     """Measure abilities from the mean difficulty instead of from the mean ability."""
     contrast, intercept = named["score"], named["intercept"]
     level = intercept.sum(axis=-1, keepdims=True) / intercept.shape[-1]
-    return {"score": contrast + level, "contrast": contrast, "difficulty": level - intercept}
+    derived = {"score": contrast + level, "contrast": contrast, "difficulty": level - intercept}
+    return named | derived
 
 
 def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
@@ -382,36 +379,9 @@ def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
     return replace(fit_counts(*data.binary_counts), refit=refit)
 
 
-def _with_free_variables(fit: Fit, derive: Callable[[Named], Named], **others: Any) -> Fit:
-    """Add variables of the factory to those of a kernel, or replace some.
-
-    PyMC would draw free ones that are missing from their prior when it predicts from a result.
-    """
-
-    def unpack(free: NDArray[np.float64]) -> Named:
-        named = fit.unpack(free)
-        return named | derive(named)
-
-    named = {"score": fit.score, **fit.parameters}
-    named |= derive(named)
-    return replace(fit, score=named.pop("score"), parameters=named, unpack=unpack, **others)
-
-
-def _log_discrimination(named: Named) -> Named:
-    return {"log_discrimination": np.log(named["discrimination"])}
-
-
-def _spread_of_difficulties(named: Named) -> Named:
-    return {"difficulty": -named["intercept"], "difficulty_sd": named["intercept"].std(axis=-1)}
-
-
-def _contrasts(named: Named) -> Named:
-    level = named["ability"].mean(axis=-1, keepdims=True)
-    return {"contrast": named["ability"] - level, "intercept": level - named["difficulty"]}
-
-
-def _increments(named: Named) -> Named:
-    return {"increment": np.diff(named["trajectory"], axis=-1)}
+def _with_difficulties(named: Named) -> Named:
+    intercept = named["intercept"]
+    return named | {"difficulty": -intercept, "difficulty_sd": intercept.std(axis=-1)}
 
 
 def _is_flat(*priors: PriorLike) -> bool:

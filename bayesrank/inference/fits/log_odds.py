@@ -1,4 +1,4 @@
-"""Right answers as functions of log-odds: chances, log-likelihoods and their derivatives.
+"""Chances of right answers as functions of log-odds.
 
 All in vectorised steps of NumPy, which are three times as fast as the ready-made functions:
 `numpy.logaddexp` and `scipy.special.expit` work element by element.
@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-_TINY = 1e-300
 
 
 def softplus(x: Array) -> Array:
@@ -77,64 +75,3 @@ class Guessing:
 
 
 NO_GUESSING = Guessing()
-
-
-def slopes(
-    right: Array,
-    trials: Array,
-    x: Array,
-    guess: Array | float | None = None,
-    exact: NDArray[np.bool_] | None = None,
-    *,
-    found: Array,
-    with_value: bool = False,
-) -> Array | None:
-    """Find derivatives of binomial log-likelihoods; return their sum, up to constants, if asked.
-
-    Counts and log-odds x without a guess are of shape (resample, system, question); `guess` is the
-    chance of being right by a guess, above 0, or None. `found`, (kind, resample, system, question),
-    gets the first derivative by the log-odds and minus the second; and with a guess the first by
-    its chance, minus the second by both, and minus the second by the chance. `exact` says where
-    the second ones are of the counts observed, everywhere by default, and not of their
-    expectations. The sum is of shape (resample,).
-    """
-    pull, weight = found[0], found[1]
-    odds = np.abs(x)
-    np.negative(odds, out=odds)
-    np.exp(odds, out=odds)
-    sides = odds + 1.0
-    value = np.maximum(x, 0.0) + np.log(sides) if with_value else None
-    # The smaller of both chances, with all its digits.
-    np.reciprocal(sides, out=sides)
-    odds *= sides
-    likely = x > 0.0
-    chance = np.where(likely, sides, odds)
-    spread = sides * odds
-    if guess is None:
-        if value is not None:
-            value = right * x - trials * value
-        np.multiply(trials, chance, out=pull)
-        np.subtract(right, pull, out=pull)
-        np.multiply(trials, spread, out=weight)
-        return _totals(value)
-    wrong = np.where(likely, odds, sides)
-    total = np.maximum(guess + (1.0 - guess) * chance, _TINY)
-    ratio, not_right = right / total, trials - right
-    if value is not None:
-        value = right * np.log(total) + not_right * (np.log1p(-guess) - value)
-    by_guess, mixed, sharp = found[2], found[3], found[4]
-    missed = not_right / (1.0 - guess)
-    np.multiply(chance, ratio - trials, out=pull)
-    np.subtract(wrong * ratio, missed, out=by_guess)
-    if exact is not None:
-        ratio, missed = np.where(exact, ratio, trials), np.where(exact, missed, trials * wrong)
-    share = ratio / total
-    np.multiply(spread, trials - share * guess, out=weight)
-    np.multiply(spread, share, out=mixed)
-    np.add(wrong * wrong * share, missed / (1.0 - guess), out=sharp)
-    return _totals(value)
-
-
-def _totals(value: Array | None) -> Array | None:
-    """Return sums over systems and questions."""
-    return None if value is None else np.add.reduce(value.reshape(len(value), -1), axis=1)

@@ -152,6 +152,10 @@ class Optimum:
     iterations: NDArray[np.int64]
     gradient_norm: Array
 
+    def at(self, point: Array) -> "Optimum":
+        """Return the same optimum at points in other coordinates."""
+        return Optimum(point, self.converged, self.iterations, self.gradient_norm)
+
 
 class _Step(NamedTuple):
     """Where safe steps led, (resample, p), and their longest coordinates before any shortening.

@@ -46,22 +46,19 @@ class Quadratic:
         return -0.5 * np.vecdot(gap.reshape(size, -1), gradient.reshape(size, -1)), gradient
 
 
-# Rows by which the hierarchical prior couples the questions.
-N_COUPLINGS = 2
-
-
 class PooledSlopes(NamedTuple):
     """The log-density of :class:`Pooled` near a point, up to a constant, and its derivatives.
 
-    Its precision is diag(t) - C' diag(s) C, for t that broadcasts to (resample, question), rows C
-    of (resample, 2, question), and signs s of (resample, 2).
+    Its precision is diag(t) - along c c' - s s' 2 / freedom, for t that broadcasts to (resample,
+    question), c how many questions each stands for, `along` of shape (resample, 1) and s, the
+    gradient by the spread, of (resample, question).
     """
 
     value: Array
     gradient: Array
     precision: Array
-    rows: Array
-    signs: Array
+    along: Array
+    by_spread: Array
 
 
 @dataclass(frozen=True)
@@ -86,29 +83,28 @@ class Pooled:
     level_sd: float = LEVEL_SD
     counts: Array | None = None
 
+    def freedom(self, n_rows: int) -> float:
+        """Return the degrees of freedom of the spread and its prior, for so many rows."""
+        return POOLED_DF - 1.0 + (n_rows if self.counts is None else self.counts.sum())
+
     def at(self, v: Array) -> PooledSlopes:
         """Expand the log-density at coordinates of the questions."""
         x, each = v[..., self.column], self.counts
-        n = x.shape[-1] if each is None else each.sum()
-        freedom, of_mean = POOLED_DF + n - 1.0, self.level_sd**-2 / n
+        freedom = self.freedom(x.shape[-1])
+        n = freedom - POOLED_DF + 1.0
+        of_mean = self.level_sd**-2 / n
         mean = np.add.reduce(x if each is None else each * x, axis=-1, keepdims=True) / n
         deviation, above = x - mean, mean - self.level
         far = deviation if each is None else each * deviation
         squares = POOLED_DF + np.vecdot(far, deviation)[:, np.newaxis]
-        precision = freedom / squares
-        gradient, pull = far * -precision, above * of_mean
+        precision, pull = freedom / squares, above * of_mean
         value = (-0.5 * n) * above * pull - (0.5 * freedom) * np.log(squares)
         # What the spread takes away from the precision along the mean, and its prior adds.
         along = (precision - of_mean) / n
-        rows, signs = np.empty((len(x), N_COUPLINGS, x.shape[-1])), np.ones((len(x), 2))
-        np.copysign(1.0, along, out=signs[:, :1])
-        rows[:, 0] = np.sqrt(np.abs(along))
-        np.multiply(gradient, (2.0 / freedom) ** 0.5, out=rows[:, 1])
+        by_spread = far * -precision
         if each is not None:
-            rows[:, 0] *= each
             pull, precision = pull * each, precision * each
-        gradient -= pull
-        return PooledSlopes(value[:, 0], gradient, precision, rows, signs)
+        return PooledSlopes(value[:, 0], by_spread - pull, precision, along, by_spread)
 
 
 def checked_precision(name: str, precision: ArrayLike) -> Array:

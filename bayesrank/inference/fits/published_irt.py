@@ -12,7 +12,7 @@ of one that discriminates sharply, whose intercept does.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -36,7 +36,7 @@ from bayesrank.inference.fits.item_models import (
 )
 from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
-from bayesrank.inference.fits.penalty import Array, PooledSlopes, Quadratic, checked_precision
+from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.fits.saddles import axes_of, choose_alike, maximise_past_saddles
 from bayesrank.inference.fits.two_sided import Expansion, TwoSided
@@ -179,7 +179,7 @@ class PublishedItems(TwoSided[Lines]):
     def _at_infinity(self, point: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Say which abilities and which offsets have their maximum at infinity."""
         if self.has_floor:
-            return self._fallen(point, super()._expand(point)[0])
+            return self._fallen(point, super()._expand(point))
         n_systems, _, n_questions, _ = self.likelihood.shape
         shapes = (len(point), n_systems), (len(point), n_questions)
         return np.zeros(shapes[0], dtype=bool), np.zeros(shapes[1], dtype=bool)
@@ -198,11 +198,9 @@ class PublishedItems(TwoSided[Lines]):
         some = self.kept.any(axis=-1, keepdims=True)
         return fallen[0] & some, fallen[1] & self.kept
 
-    def _expand(
-        self, point: Array, exact: NDArray[np.bool_] | None = None
-    ) -> tuple[Expansion, PooledSlopes | None]:
+    def _expand(self, point: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
         """Return the objective in blocks, without what is at the floor."""
-        found, pooled = super()._expand(point, exact)
+        found = super()._expand(point, exact)
         if self.has_floor:
             lowest, fallen = self._fallen(point, found)
             if lowest.any() or fallen.any():
@@ -212,9 +210,9 @@ class PublishedItems(TwoSided[Lines]):
                 found.vv[..., 0, :] *= ~fallen[..., np.newaxis]
                 found.vv[..., :, 0] *= ~fallen[..., np.newaxis]
                 found.vv[..., 0, 0] += fallen
-        return found, pooled
+        return found
 
-    def _bordered(self, point: Array, found: Expansion, pooled: PooledSlopes | None) -> Bordered:
+    def _bordered(self, point: Array, found: Expansion) -> Bordered:
         """Return the matrix of a Newton step, that of the Lagrangian.
 
         The Lagrangian is the objective less a multiplier times minus the mean difficulty; without
@@ -358,7 +356,7 @@ def fit_published_items(
     if isinstance(place, np.ndarray):
         reduced, place, optimum = _told_apart(problem, reduced, place, optimum, max_iterations)
     optimum = spread_point(reduced, place, optimum)
-    optimum = replace(optimum, point=problem.levelled(problem.floored(optimum.point)))
+    optimum = optimum.at(problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
     unpack = partial(_unpack, shape, guessing, limit=data.limit)
     alike = Exchangeable.of(data.right, data.trials)
@@ -401,7 +399,7 @@ def _highest(
     found = maximise_past_saddles(many, many.restore(begin), max_iterations=max_iterations)
     reached = np.where(found.converged, many.value(found.point), -np.inf)
     levels = np.where(optimum.converged, problem.value(optimum.point), -np.inf)
-    optimum = replace(optimum, point=optimum.point.copy())
+    optimum = optimum.at(optimum.point.copy())
     for row, _ in others:
         tried = np.flatnonzero(rows == row)
         high, level = reached[tried].max(), levels[row]
@@ -507,9 +505,11 @@ def _unpack(
     named = {
         "score": ability,
         "difficulty": limited(difficulty, limit),
+        "log_discrimination": known(log_slope, limit),
         "discrimination": known(np.exp(log_slope), limit),
     }
     if guessing.fixed is None:
+        named["guessing_logit"] = known(logit, limit)
         named["guessing"] = known(guessing.upper * logistic(logit), limit)
     elif guessing.fixed:
         named["guessing"] = np.full(difficulty.shape, guessing.fixed)

@@ -184,7 +184,7 @@ def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     if same is None:
         return optimum
     u, v = problem.split(optimum.point)
-    return replace(optimum, point=joined(np.take_along_axis(u, same[..., np.newaxis], axis=1), v))
+    return optimum.at(joined(np.take_along_axis(u, same[..., np.newaxis], axis=1), v))
 
 
 def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
@@ -326,12 +326,16 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
         lead, of_systems = free.shape[:-1], free[..., :size]
         if walks:
             u = of_systems.reshape(*lead, n_systems, width)
-            named = {"ability": u.mean(axis=-1), "trajectory": u}
+            named = {"ability": u.mean(axis=-1), "trajectory": u, "increment": np.diff(u, axis=-1)}
         else:
             u = of_systems.reshape(*lead, width, n_systems).swapaxes(-1, -2)
             named = {"ability": u[..., 0], "slope": u[..., 1]}
-        difficulty = limited(free[..., size:], data.limit)
-        return {"score": u @ target, **named, "difficulty": difficulty}
+        named["difficulty"] = limited(free[..., size:], data.limit)
+        if problem.pooled:
+            level = named["ability"].mean(axis=-1, keepdims=True)
+            named["contrast"] = named["ability"] - level
+            named["intercept"] = level - named["difficulty"]
+        return {"score": u @ target, **named}
 
     return fit_difficulties(problem, data, unpack, order)
 

@@ -6,7 +6,6 @@ References
    Newton method. Mathematical Programming 16 (1979). https://doi.org/10.1007/BF01582091
 """
 
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -76,7 +75,7 @@ def maximise_past_saddles(
     suspects = optimum.converged.copy()
     if suspects.any():
         suspects &= ~problem.definite(optimum.point)
-        optimum = replace(optimum, point=optimum.point.copy())  # problems know points they saw
+        optimum = optimum.at(optimum.point.copy())  # problems know points they saw
     for row in np.flatnonzero(suspects):
         index = np.array([row])
         one = problem.take(index)

@@ -23,13 +23,7 @@ from bayesrank.inference.fits.newton import (
     maximise,
     maximise_nonconcave,
 )
-from bayesrank.inference.fits.penalty import (
-    N_COUPLINGS,
-    Array,
-    Pooled,
-    PooledSlopes,
-    Quadratic,
-)
+from bayesrank.inference.fits.penalty import Array, Pooled, PooledSlopes, Quadratic
 
 Exact = NDArray[np.bool_] | None
 
@@ -40,6 +34,7 @@ class Expansion:
 
     The gradient is of shape (resample, system, a) and (resample, question, b), blocks of (resample,
     system, a, a) and (resample, question, b, b), the border of (resample, system, a, question, b).
+    `pooled` is the prior that couples the questions.
     """
 
     gu: Array
@@ -48,6 +43,7 @@ class Expansion:
     vv: Array
     uv: Array
     value: Array | None = None
+    pooled: PooledSlopes | None = None
 
 
 class Cells(Protocol):
@@ -170,7 +166,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
-        value = self._at(point)[0].value
+        value = self._at(point).value
         if value is None:  # the steps of concave ones do without
             u, v = self.split(point)
             value = self.loglik(point) + self.systems.at(u)[0] + self.questions.at(v)[0]
@@ -178,7 +174,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient along what is not held, of shape (resample, p)."""
-        found = self._at(point)[0]
+        found = self._at(point)
         gradient, held = joined(found.gu, found.gv), self.held_rows(point)
         lengths = np.maximum((held * held).sum(axis=1), 1e-300)
         shares = (gradient[:, np.newaxis] @ held)[:, 0] / lengths
@@ -186,11 +182,11 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def information(self, point: Array) -> Array:
         """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        return self._bordered(point, *self._at(point)).dense()
+        return self._bordered(point, self._at(point)).dense()
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the negative Hessian is positive definite, of shape (resample,)."""
-        return self._bordered(point, *self._at(point)).definite()
+        return self._bordered(point, self._at(point)).definite()
 
     def lowest_direction(self, point: Array) -> tuple[float, Array]:
         """Return a direction of low curvature at one point, of shape (1, p), and its curvature.
@@ -198,12 +194,12 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         That of the block, or of the Schur complement, with the lowest eigenvalue. The direction is
         not kept to what is held.
         """
-        curvature, u, v = self._bordered(point, *self._at(point)).lowest_direction()
+        curvature, u, v = self._bordered(point, self._at(point)).lowest_direction()
         return curvature, joined(u, v)
 
     def blocks(self, point: Array) -> Bordered:
         """Return the negative Hessian of one resample in blocks, bordered by what is held."""
-        matrix = self._bordered(point, *self._at(point))
+        matrix = self._bordered(point, self._at(point))
         couples = matrix.corner[0] != 0.0
         u, v = self.split(self.held_rows(point)[0].T)
         return replace(
@@ -219,8 +215,8 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
-        found, pooled = self._at(point)
-        return joined(*self._bordered(point, found, pooled).solve(found.gu, found.gv))
+        found = self._at(point)
+        return joined(*self._bordered(point, found).solve(found.gu, found.gv))
 
     def reach(self, point: Array, step: Array) -> Array:
         """Return how far a step moves any log-odds at most, of shape (resample,)."""
@@ -234,13 +230,13 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         Questions whose own block is not positive definite get the expected one, and shares of the
         expected diagonal are what damps.
         """
-        found, pooled = self._at(point)
-        whole, curved = self._bordered(point, found, pooled), self.likelihood.curved
+        found = self._at(point)
+        whole, curved = self._bordered(point, found), self.likelihood.curved
         if curved:  # the blocks themselves, without what is held
             blocks = whole if whole.vv is found.vv else replace(whole, vv=found.vv)
             if not (definite := blocks.definite_questions).all():
-                found, pooled = self._expand(point, definite)
-                whole = self._bordered(point, found, pooled)
+                found = self._expand(point, definite)
+                whole = self._bordered(point, found)
         safe = [] if curved else [found]
 
         def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
@@ -250,7 +246,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
             if damping is not None:
                 if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
-                    safe.append(self._expand(point, nowhere)[0])
+                    safe.append(self._expand(point, nowhere))
                 matrix = matrix.damped(damping, safe[0].uu[rows], safe[0].vv[rows])
             return joined(*matrix.solve(gu, gv))
 
@@ -268,17 +264,17 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
         held[:, size:, n_u:] = of_questions.reshape(resamples, n_questions * b, n_v)
         return held
 
-    def _at(self, point: Array) -> tuple[Expansion, PooledSlopes | None]:
+    def _at(self, point: Array) -> Expansion:
         """Return what :meth:`_expand` does, once for the last point."""
         if not (self._last and self._last[0] is point):
             self._last[:] = point, self._expand(point)
         return self._last[1]
 
-    def _expand(self, point: Array, exact: Exact = None) -> tuple[Expansion, PooledSlopes | None]:
-        """Return the objective in blocks, and the prior that couples questions."""
+    def _expand(self, point: Array, exact: Exact = None) -> Expansion:
+        """Return the objective in blocks."""
         u, v = self.split(point)
         with_value = exact is None and not self.concave
-        found, pooled = self.likelihood.expand(u, v, exact, with_value=with_value), None
+        found = self.likelihood.expand(u, v, exact, with_value=with_value)
         sides = (self.systems, u, found.gu, found.uu), (self.questions, v, found.gv, found.vv)
         for prior, x, gradient, blocks in sides:
             if prior.flat:
@@ -289,7 +285,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
             if found.value is not None:
                 found.value += value
         if self.pooled is not None:
-            k, pooled = self.pooled.column, self.pooled.at(v)
+            k, found.pooled = self.pooled.column, (pooled := self.pooled.at(v))
             found.gv[..., k] += pooled.gradient
             found.vv[..., k, k] += pooled.precision
             if found.value is not None:
@@ -299,7 +295,7 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
             if not told and np.count_nonzero(blocks) < blocks.size:
                 diagonal = np.einsum("bnkk->bnk", blocks)
                 diagonal += diagonal == 0.0
-        return found, pooled
+        return found
 
     @cached_property
     def _told(self) -> tuple[bool, bool]:
@@ -309,23 +305,28 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
             of_questions[self.pooled.column] = True
         return bool(self.systems.precision.diagonal().all()), bool(of_questions.all())
 
-    def _bordered(self, point: Array, found: Expansion, pooled: PooledSlopes | None) -> Bordered:
+    def _bordered(self, point: Array, found: Expansion) -> Bordered:
         """Return the matrix of a Newton step, bordered by what is held."""
         on_u, on_v, corner = self._borders
-        if self.pooled is not None and pooled is not None:
+        if self.pooled is not None and found.pooled is not None:
+            along, each = found.pooled.along, self.pooled.counts
             on_v, corner = on_v.copy(), corner.copy()
-            on_v[:, :N_COUPLINGS, :, self.pooled.column] = pooled.rows
-            corner[:, :N_COUPLINGS] = pooled.signs
+            on_v[:, 0, :, self.pooled.column] = along if each is None else along * each
+            on_v[:, 1, :, self.pooled.column] = found.pooled.by_spread
+            corner[:, :1] = along + (along == 0.0)
         return Bordered(found.uu, found.vv, found.uv, on_u, on_v, corner)
 
     @cached_property
     def _borders(self) -> tuple[Array, Array, Array]:
         """What borders all matrices, after room for what couples questions; and their corner."""
         n_systems, a, n_questions, b = self.likelihood.shape
-        n_low, n_u = N_COUPLINGS * (self.pooled is not None), len(self.hold_u)
+        n_low, n_u = 2 * (self.pooled is not None), len(self.hold_u)
         extra = n_low + n_u + self.hold_v.shape[1]
         on_u = np.zeros((self.size, extra, n_systems, a))
         on_v = np.zeros((self.size, extra, n_questions, b))
         on_u[:, n_low : n_low + n_u] = self.hold_u
         on_v[:, n_low + n_u :] = self.hold_v
-        return on_u, on_v, np.zeros((self.size, extra))
+        corner = np.zeros((self.size, extra))
+        if self.pooled is not None:
+            corner[:, 1] = 0.5 * self.pooled.freedom(n_questions)
+        return on_u, on_v, corner
