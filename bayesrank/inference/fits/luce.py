@@ -1,16 +1,8 @@
 r"""Luce's models of sets of winners, by Newton's method.
 
-*Bradley-Terry-Luce*, a composite likelihood [1]_: every system i in the winner set U of an event is
-a choice out of itself and the losers V,
-
-.. math:: \ell = \sum_k c_k \sum_{i \in U_k} \log
-   \frac{\pi_i}{\pi_i + \sum_{j \in V_k} \pi_j}, \qquad \pi = e^{\theta},
-
-with :math:`c_k` the multiplicity of event k.
-
-*Davidson-Luce* [2]_: a winner set U of size t out of one common comparison set has probability
-:math:`\delta_t \exp(\sum_{i \in U} \theta_i / t) / Z`. With every :math:`\delta_t` free the sizes
-carry no information about :math:`\theta`: given its size, U has probability
+Those of :func:`bayesrank.models.bradley_terry_luce`, and of :func:`bayesrank.models.davidson_luce`
+where all events have one comparison set. With every prevalence :math:`\delta_t` free the sizes
+carry no information about :math:`\theta` then: given its size t, U has probability
 :math:`\exp(\sum_{i \in U} \theta_i / t) / e_t(e^{\theta / t})`, and the sizes are multinomial.
 With :math:`S_i` the sum of 1 / |U| over the sets that contain i and :math:`n_t` the number of sets
 of size t,
@@ -28,12 +20,6 @@ and the probability on the right, which is of the order of one over the standard
 size, comes from the characteristic function at L + 1 points of the circle: exactly, without
 overflow and without cancellation. The same points give the probabilities that one or two given
 elements are in the set, for all sizes at once and by matrix products.
-
-References
-----------
-.. [1] R. D. Luce. Individual Choice Behavior: A Theoretical Analysis. Wiley (1959).
-.. [2] D. Firth, I. Kosmidis and H. Turner. Davidson-Luce model for multi-item choice with ties.
-   arXiv (2019). https://arxiv.org/abs/1909.07123
 """
 
 from collections.abc import Callable
@@ -243,16 +229,7 @@ class WinnerSets:
 
 
 def winner_sets(scores: Array, sizes: NDArray[np.int64]) -> WinnerSets:
-    """Evaluate winner sets of sizes of at least 1 and below the number of systems.
-
-    Examples
-    --------
-    >>> sets = winner_sets(np.zeros((1, 4)), np.array([1, 2]))
-    >>> np.exp(sets.log_normaliser).round(12)
-    array([[4., 6.]])
-    >>> sets.inclusion[0, :, 0].round(12)
-    array([0.25, 0.5 ])
-    """
+    """Evaluate winner sets of sizes of at least 1 and below the number of systems."""
     n_systems = scores.shape[-1]
     top = scores.max(axis=-1, keepdims=True)
     log_x = (scores - top)[:, np.newaxis] / sizes[:, np.newaxis]
@@ -404,15 +381,8 @@ def set_statistics(
     """Summarise winner sets out of one common comparison set.
 
     `right`, of shape (..., event, system), says who is in the winner set; `counts`, (..., event),
-    how often each event happened, 0 where all systems won or none did. Returns, for each system,
-    the sum of one over the size of the winner sets that contain it, and the numbers of winner sets
-    of size 1, 2, ... below that of all systems.
-
-    Examples
-    --------
-    >>> shares, n_sets = set_statistics(np.tri(3, k=-1)[1:] > 0.0, np.ones(2))
-    >>> shares.tolist(), n_sets.tolist()
-    ([1.5, 0.5, 0.0], [1.0, 1.0])
+    how often each event happened, 0 where all systems won or none did. Returns what
+    :func:`fit_davidson_luce` takes.
     """
     size = right.sum(axis=-1, keepdims=True)
     each: Array = counts / np.maximum(size[..., 0], 1)
@@ -424,11 +394,10 @@ def set_statistics(
 def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:
     """Add the probabilities of the sizes to a fit of Davidson-Luce scores that is not batched.
 
-    Sizes and scores are independent given the data. The free coordinates of the sizes are the
-    log-odds of each against all larger ones, in which the sizes are independent too. `n_sets` are
-    the numbers of winner sets of size 1, 2, ...; ``size_probability`` and ``tie_prevalence`` are of
-    shape (size,), over the sizes that occur; a size alone has no probability to estimate. The
-    prevalences are relative to that of the smallest size, and not part of the draws.
+    The free coordinates of the sizes are the log-odds of each against all larger ones, which are
+    independent of each other and of the scores. ``size_probability``, where there are two sizes or
+    more, and ``tie_prevalence`` are of shape (size,), over the sizes that occur. The prevalences
+    are relative to that of the smallest size, and not part of the draws.
     """
     sizes, n_systems = np.flatnonzero(n_sets) + 1, len(fit.score)
     counts = n_sets[sizes - 1]

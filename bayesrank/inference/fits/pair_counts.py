@@ -180,6 +180,8 @@ def fit_pairs(
         score = free[..., : problem.size]
         return {"score": score} | likelihood.names(score, free[..., problem.size :])
 
+    free_tie = likelihood.start is not None
+    moved = partial(displace, positive=likelihood.positive) if free_tie else np.add
     return fit_scores(
         problem,
         _start_of(problem),
@@ -188,7 +190,7 @@ def fit_pairs(
         pairs=tables,
         exists=problem.exists,
         unpack=unpack,
-        displace=partial(displace, positive=likelihood.positive),
+        displace=moved,
     )
 
 

@@ -1,9 +1,9 @@
 r"""The density of votes whose judges differ in reliability and in bias for the first answer.
 
 Judge g sees :math:`a_g d + h_g` in place of d. Log reliabilities :math:`\log a_g` and biases
-:math:`h_g` are normal around 0. Either they are coordinates themselves, or they are integrated out:
-the gradient of the marginal density is that of the joint one, averaged over the effects that the
-votes leave open (Fisher's identity), by Gauss-Hermite quadrature around their modes [1]_.
+:math:`h_g` are normal around 0. Either they are coordinates, or they are integrated out: the
+gradient of the marginal density is that of the joint one, averaged over the effects that the votes
+leave open (Fisher's identity), by Gauss-Hermite quadrature around their modes [1]_.
 
 References
 ----------

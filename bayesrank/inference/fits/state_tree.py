@@ -1,11 +1,10 @@
 r"""Gaussian steps of scores along a tree of states, and systems of equations on it.
 
 The scores of a state are those of its parent plus independent normal steps; those of the root have
-a normal prior. Groups are the children of one root, periods a chain. The likelihood ties scores
-within a state, so that the information is block by block: a matrix for each state, multiples of
-the identity between a state and its parent, and a border of parameters that all states share.
-Elimination from the leaves to the root, then of the border, solves it in the time of one dense
-matrix for each state.
+a normal prior. Groups are the children of one root, periods a chain. The information is block by
+block: a matrix for each state, multiples of the identity between a state and its parent, and a
+border of parameters that all states share. Elimination from the leaves to the root, then of the
+border, solves it in the time of one dense matrix for each state.
 
 References
 ----------
