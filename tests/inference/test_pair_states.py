@@ -184,6 +184,15 @@ def test_abilities_and_their_scale_are_recovered(method):
     assert np.mean(scales) > 0.8
 
 
+def test_seeds_share_no_scales():
+    data, _ = a_log(300)
+    fit = vote_table.hierarchical_comparisons(data, Normal(0.0, 1.0))
+    still = np.zeros((200, len(fit.free)))
+    one, again, other = (fit.move(still, np.random.default_rng(s))["group_sd"] for s in (0, 0, 1))
+    np.testing.assert_array_equal(one, again)
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.3
+
+
 def test_groups_with_few_battles_borrow_from_the_others():
     data, _ = a_log(3000, n_states=3, step=0.05, seed=1)
     few = np.flatnonzero((groups_of(data).codes < 2) | (np.arange(3000) % 100 == 0))

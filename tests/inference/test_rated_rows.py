@@ -169,6 +169,19 @@ def test_draws_have_names(data):
         assert drawn.std(("chain", "draw")).min() > 0.03
 
 
+def test_seeds_share_no_noise(data):
+    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
+    for draw in (
+        lambda rng: fit.draw(200, rng),
+        lambda rng: fit.move(np.zeros((200, len(fit.free))), rng),
+    ):
+        one, again, other = (draw(np.random.default_rng(seed)) for seed in (0, 0, 1))
+        for name in ("log_reliability", "position_bias"):
+            np.testing.assert_array_equal(one[name], again[name])
+            noise = [(each[name] - each[name].mean(axis=0)).ravel() for each in (one, other)]
+            assert abs(np.corrcoef(noise)[0, 1]) < 0.1
+
+
 def test_many_judges_of_few_votes_do_not_pull_the_scores_apart():
     # The maximum of the joint density has scores 7 percent too large here.
     data, _ = a_log(24_000, seed=1, n_judges=800)
