@@ -222,7 +222,8 @@ def _columns_of_formulae(formula: str, known: Variables) -> dict[str, NDArray[An
         named = model_description(formula).var_names
         _refuse_unknown(sorted(named), known)
         frame = pd.DataFrame({name: known[name] for name in named or {POSITION}})
-        parts = design_matrices(formula, frame, env=0)
+        with np.errstate(all="ignore"):  # what is not finite is refused with the name of its column
+            parts = design_matrices(formula, frame, env=0)
     except DataError:
         raise
     except (ParseError, ScanError, ValueError, KeyError, NameError, TypeError) as error:

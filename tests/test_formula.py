@@ -116,7 +116,6 @@ def test_the_reference_group_does_not_hang_on_the_order_of_rows():
         ("0", "formula must have a term"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
 def test_formulas_that_cannot_be_used_are_refused(data, formula, said):
     with pytest.raises(DataError, match=said):
         data.design(formula)

@@ -13,7 +13,13 @@ from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
-from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
+from bayesrank.inference.fits.log_odds import (
+    NO_GUESSING,
+    Guessing,
+    finite_exp,
+    logistic,
+    smoothed_log_odds,
+)
 from bayesrank.inference.fits.newton import CACHE_CELLS, Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.two_sided import TwoSided
@@ -257,7 +263,7 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
     if guessing is None:
         return named
     log_slope = of_questions[..., 1, :]
-    slope = np.exp(log_slope)
+    slope = finite_exp(log_slope)
     named["log_discrimination"], named["discrimination"] = log_slope, slope
     named["difficulty"] = -intercept / slope
     if guessing.fixed is None:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# Of a logarithm, so that products and ratios of a few exponentials are in the range of float64.
+_LARGEST_LOG = 300.0
+
 
 def softplus(x: Array) -> Array:
     """Return log(1 + exp(x)), of any size without overflow.
@@ -26,6 +29,17 @@ def softplus(x: Array) -> Array:
     np.log1p(found, out=found)
     found += np.maximum(x, 0.0)
     return found
+
+
+def finite_exp(x: Array) -> Array:
+    """Return exp(x) within the range of float64: draws of what no datum tells may be of any size.
+
+    Examples
+    --------
+    >>> finite_exp(np.array([0.0, 1e5])).tolist()
+    [1.0, 1.9424263952412558e+130]
+    """
+    return np.exp(np.clip(x, -_LARGEST_LOG, _LARGEST_LOG))
 
 
 def smoothed_log_odds(successes: Array, trials: Array) -> Array:

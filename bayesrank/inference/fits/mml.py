@@ -13,7 +13,7 @@ from bayesrank.inference.fits.ability_posterior import AbilityPosterior
 from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.exact_ties import interchangeable
 from bayesrank.inference.fits.fit import Fit, gaussian_draws, identified
-from bayesrank.inference.fits.log_odds import smoothed_log_odds
+from bayesrank.inference.fits.log_odds import finite_exp, smoothed_log_odds
 from bayesrank.inference.fits.marginal import MarginalItems
 from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave
 from bayesrank.inference.fits.penalty import Array, checked_precision
@@ -178,7 +178,7 @@ class _Data:
     def unpack(self, free: Array) -> dict[str, Array]:
         """Name the parameters at free coordinates of shape (..., p)."""
         problem, n_questions = self.problem, len(self.limit)
-        intercept, slope = free[..., :n_questions], np.exp(free[..., n_questions:])
+        intercept, slope = free[..., :n_questions], finite_exp(free[..., n_questions:])
         if problem.slopes == "each":
             difficulty = np.where(self.limit == 0.0, -intercept / slope, self.limit)
             discrimination = np.where(self.limit == 0.0, slope, np.nan)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.inference.fits.log_odds import softplus
+from bayesrank.inference.fits.log_odds import finite_exp, softplus
 from bayesrank.inference.fits.newton import step_length
 from bayesrank.options import AtLeastOne
 
@@ -147,7 +147,7 @@ def displace(free: Array, deviations: Array, *, positive: NDArray[np.bool_]) -> 
     moved = free + deviations
     for column in free.shape[-1] - len(positive) + np.flatnonzero(positive):
         inside = inner_threshold(free[..., column])
-        moved[..., column] = free[..., column] * np.exp(deviations[..., column] / inside)
+        moved[..., column] = free[..., column] * finite_exp(deviations[..., column] / inside)
     return moved
 
 

@@ -34,7 +34,13 @@ from bayesrank.inference.fits.item_models import (
     merged_questions,
     spread_point,
 )
-from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, logistic, smoothed_log_odds
+from bayesrank.inference.fits.log_odds import (
+    NO_GUESSING,
+    Guessing,
+    finite_exp,
+    logistic,
+    smoothed_log_odds,
+)
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -501,12 +507,12 @@ def _unpack(
     ability, offset, log_slope, logit = np.split(
         free, n_systems + n_questions * np.arange(3), axis=-1
     )
-    difficulty = -offset * (np.exp(-log_slope) + 1.0)
+    difficulty = -offset * (finite_exp(-log_slope) + 1.0)
     named = {
         "score": ability,
         "difficulty": limited(difficulty, limit),
         "log_discrimination": known(log_slope, limit),
-        "discrimination": known(np.exp(log_slope), limit),
+        "discrimination": known(finite_exp(log_slope), limit),
     }
     if guessing.fixed is None:
         named["guessing_logit"] = known(logit, limit)

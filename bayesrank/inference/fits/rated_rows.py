@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.fit import anchored
+from bayesrank.inference.fits.log_odds import finite_exp
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import Array
 from bayesrank.inference.fits.vote_likelihoods import Rows, Terms
@@ -97,7 +98,7 @@ def names_of(effects: Array) -> dict[str, Array]:
     log_reliability, bias = effects[..., 0, :], effects[..., 1, :]
     return {
         "log_reliability": log_reliability,
-        "reliability": np.exp(log_reliability),
+        "reliability": finite_exp(log_reliability),
         "position_bias": bias,
     }
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import logistic, softplus
+from bayesrank.inference.fits.log_odds import finite_exp, logistic, softplus
 from bayesrank.inference.fits.pairs import (
     Array,
     PairLikelihood,
@@ -226,7 +226,7 @@ class CumulativeLogit(VoteLikelihood):
         if not shared.shape[-1]:
             return {}
         named = {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
-        return named | ({"tie_strength": np.exp(shared[..., 0])} if self.has_ties else {})
+        return named | ({"tie_strength": finite_exp(shared[..., 0])} if self.has_ties else {})
 
 
 class OutsideOption(VoteLikelihood):
@@ -290,7 +290,7 @@ class OutsideOption(VoteLikelihood):
 
     def names(self, score: Array, shared: Array) -> dict[str, Array]:
         """Name the tie strength and the bar, where there are ties and votes for neither."""
-        named = {"tie_strength": np.exp(shared[..., 0])} if self.has_ties else {}
+        named = {"tie_strength": finite_exp(shared[..., 0])} if self.has_ties else {}
         if self.has_level:
             bar, slope = shared[..., -2], shared[..., -1]
             above = slope[..., np.newaxis] * score - bar[..., np.newaxis]
