@@ -80,8 +80,12 @@ def test_error_over_the_posterior_of_the_truth_is_that_of_a_normal_model(n):
         np.array([share * estimate]),
         np.array([[share**2 / information]]),
     )
-    found = part.covariance(alike(part.own, np.inf))
+    # The whole error where no unit shows how the estimate varies.
+    found = part.covariance(alike(np.zeros((1, 1)), np.inf))
     assert found.item() == pytest.approx(error, rel=0.02)
+    # Other data of which the units tell have the same pull.
+    of_units = part.covariance(alike(part.own, np.inf))
+    assert of_units.item() == pytest.approx(part.own.item() + part.left_open.item())
 
 
 def test_units_have_the_variance_of_a_sum_and_the_tails_of_student():

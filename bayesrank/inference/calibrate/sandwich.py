@@ -147,8 +147,8 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
 def _gradient_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the gradient of paired comparisons at the optimum.
 
-    That of the units, one unit of the likelihood's own information among them, and that of the
-    prior. It adds the square of its pull on the estimate, and what is left open of that pull.
+    That of the units, one unit of the likelihood's own information among them, and what the prior
+    leaves open of its pull on the estimate.
     """
     likelihood = load_function(run.method.gradient or "")(**run.options)
     if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):

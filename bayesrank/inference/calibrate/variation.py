@@ -62,8 +62,8 @@ class ModelPart:
         """Return the covariance of estimates that vary over units.
 
         One unit of the model stands among these. Where they vary less than the noise of single
-        answers, the noise makes up for it, as far as a variance consists of few units, whose spread
-        is rough. Beside them is what the prior leaves open.
+        answers, this noise and the square of the pull make up for it, as far as a variance consists
+        of few units, whose spread is rough. Beside them is what the prior leaves open.
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
@@ -72,9 +72,8 @@ class ModelPart:
         units = np.divide(seen**2, squares, out=np.ones_like(own), where=squares > 0.0)
         missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
         missing *= np.minimum(SOME_UNITS / units, 1.0)
-        root = symmetric_root(self.own)
-        total = total + (root * missing) @ root
-        return total + np.outer(self.pull, self.pull) + self.left_open
+        root = symmetric_root(self.own + np.outer(self.pull, self.pull))
+        return total + (root * missing) @ root + self.left_open
 
 
 def over_units(run: Run, over: Callable[[str], Variation]) -> Variation:
