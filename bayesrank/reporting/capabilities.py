@@ -84,7 +84,7 @@ def _notes(row: Method, data: Responses | Comparisons) -> list[str]:
             given = data
             if row.data == "comparisons" and isinstance(data, Responses):
                 given = data.comparisons
-            load_function(row.existence)(given)
+            load_function(row.existence)(given, method=row.name)
         except NoFiniteEstimate:
             notes.append("no finite maximum-likelihood estimate: use the back end map")
     if isinstance(data, Responses) and not has_repeated_trials(data):
