@@ -58,6 +58,8 @@ def bayes(
         else 0.
     quantile : float, optional
         Score by this quantile, ``mean + norm.ppf(quantile) * sd`` as in [2]_, instead of the mean.
+        Of few trials this normal approximation may lie beyond the least or the largest worth, and
+        the interval with it.
 
     Returns
     -------

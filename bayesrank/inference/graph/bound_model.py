@@ -22,6 +22,7 @@ Examples
 # PyTensor does not declare what it exports.
 # pyright: reportPrivateImportUsage=false
 
+import math
 import threading
 import warnings
 from collections import OrderedDict
@@ -199,7 +200,7 @@ class BoundModel:
         Points are of shape (parameter,), or (chain, draw, parameter).
         """
         leading = points.shape[:-1]
-        named = self.named(points.reshape(-1, points.shape[-1]))
+        named = self.named(points.reshape(math.prod(leading), points.shape[-1]))
         arrays = {
             name: value.reshape((*leading, *value.shape[1:])) for name, value in named.items()
         }
