@@ -11,7 +11,6 @@ that hardly discriminates, whose difficulty runs away along a curved ridge, and 
 of one that discriminates sharply, whose intercept does.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -44,11 +43,14 @@ from bayesrank.inference.fits.log_odds import (
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.saddles import axes_of, choose_alike, maximise_past_saddles
+from bayesrank.inference.fits.saddles import (
+    axes_of,
+    is_higher,
+    maximise_from_several,
+    maximise_past_saddles,
+)
 from bayesrank.inference.fits.two_sided import Expansion, TwoSided
 
-# A maximum is higher than another from this share of the objective on.
-_HIGHER = 1e-9
 # Abilities are clear if they explain so many times the variance of the strongest other dimension.
 _CLEAR = 4.0
 _DIMENSIONS = 3
@@ -256,24 +258,10 @@ def published_items(
 ) -> tuple[PublishedItems, ItemCounts]:
     """Build the objective of the published 2PL or 3PL model.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (..., system, question)
-        Number right and number of trials; real-valued, 0 trials where a cell is missing.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of a normal prior on the (uncentred) abilities.
-    ability_precision : float, default 0
-        Precision of that prior; 0 for none.
-    reg_discrimination : float, default 0.01
-        Weight of the sum of squared log discriminations.
-    guessing : Guessing, default none
-        How guessing is treated.
-    reg_guessing : float, default 0.1
-        Weight of the sum of squared guessing logits.
-
-    Returns
-    -------
-    tuple of PublishedItems and ItemCounts
+    Counts are of shape (..., system, question), real-valued, 0 trials where a cell is missing.
+    Abilities, not centred, have a normal prior of `ability_mean`, broadcastable to (system,), and
+    `ability_precision`, 0 for none; `reg_discrimination` and `reg_guessing` weigh the sums of
+    squared log discriminations and guessing logits.
 
     Raises
     ------
@@ -325,19 +313,10 @@ def fit_published_items(
     abilities at minus infinity: they are reported, all equal, at the ability where the chance of
     being right exceeds guessing by less than 1e-10 on every question.
 
-    Parameters
-    ----------
-    correct, trials, **priors
-        As in :func:`published_items`.
-    max_iterations : int, default 500
-        Iterations after which a fit is given up and flagged.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: those of :class:`PublishedItems`. ``parameters``: ``difficulty``, infinite
-        for questions that every system answers alike (they are left out), ``discrimination``, and
-        ``guessing`` where there is any; NaN for those.
+    Arguments are those of :func:`published_items`, and after `max_iterations` a fit is given up and
+    flagged. Free coordinates: those of :class:`PublishedItems`. ``parameters``: ``difficulty``,
+    infinite for questions that every system answers alike (they are left out), ``discrimination``
+    and ``guessing`` where there is any, NaN for those, and their logarithms and logits.
 
     References
     ----------
@@ -358,7 +337,8 @@ def fit_published_items(
         max_iterations = min(max_iterations, MAX_ITERATIONS)
     reduced, place = merged_questions(problem)
     start = merged_point(problem, reduced, place, _first_point(problem, data))
-    optimum = _highest(reduced, data, start, max_iterations)
+    others = _other_abilities(data, start.shape[1])
+    optimum = maximise_from_several(reduced, start, others, max_iterations=max_iterations)
     if isinstance(place, np.ndarray):
         reduced, place, optimum = _told_apart(problem, reduced, place, optimum, max_iterations)
     optimum = spread_point(reduced, place, optimum)
@@ -385,38 +365,6 @@ def fit_published_items(
     )
 
 
-def _highest(
-    problem: PublishedItems, data: ItemCounts, start: Array, max_iterations: int
-) -> Optimum:
-    """Return the highest of the maxima above several starting points.
-
-    Above the Rasch model's there are others where its abilities say less of the answers than a
-    second dimension does: then abilities are also begun at either end of such dimensions.
-    """
-    n_systems = data.right.shape[1]
-    optimum = maximise_past_saddles(problem, start, max_iterations=max_iterations)
-    others = list(_other_abilities(data))
-    if not others:
-        return optimum
-    rows = np.concatenate([np.full(len(ways), row) for row, ways in others])
-    begin = start[rows]
-    begin[:, :n_systems] += np.concatenate([ways for _, ways in others])
-    many = problem.take(rows)
-    found = maximise_past_saddles(many, many.restore(begin), max_iterations=max_iterations)
-    reached = np.where(found.converged, many.value(found.point), -np.inf)
-    levels = np.where(optimum.converged, problem.value(optimum.point), -np.inf)
-    optimum = optimum.at(optimum.point.copy())
-    for row, _ in others:
-        tried = np.flatnonzero(rows == row)
-        high, level = reached[tried].max(), levels[row]
-        if not high > (level + _HIGHER * abs(level) if np.isfinite(level) else level):
-            continue
-        best = choose_alike(found.point, tried[reached[tried] >= high - _HIGHER * abs(high)])
-        for name in ("point", "converged", "iterations", "gradient_norm"):
-            getattr(optimum, name)[row] = getattr(found, name)[best]
-    return optimum
-
-
 def _told_apart(
     problem: PublishedItems,
     reduced: PublishedItems,
@@ -441,15 +389,18 @@ def _told_apart(
         some = merged_kinds(problem, apart)
         start = merged_point(problem, some, apart, whole)
         found = maximise_past_saddles(some, start, max_iterations=max_iterations)
-        level = reduced.value(optimum.point)[0]
-        if not some.value(found.point)[0] > level + _HIGHER * abs(level):
+        if not is_higher(some.value(found.point)[0], reduced.value(optimum.point)[0]):
             break
         reduced, place, optimum = some, apart, found
     return reduced, place, optimum
 
 
-def _other_abilities(data: ItemCounts) -> Iterator[tuple[int, Array]]:
-    """Yield which resamples need more starts, and the changes of abilities, (start, system)."""
+def _other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
+    """Return changes of points of that size, (start, size), for resamples that need more starts.
+
+    Those whose abilities in the Rasch model say less of the answers than a second dimension does:
+    other maxima are above either end of such dimensions.
+    """
     rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
     rest = rates - rates.mean(axis=-1, keepdims=True)
     rest -= rest.mean(axis=-2, keepdims=True)
@@ -459,6 +410,7 @@ def _other_abilities(data: ItemCounts) -> Iterator[tuple[int, Array]]:
     spread = smoothed_log_odds(data.by_system, data.played)
     n_systems = spread.shape[-1]
     signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
+    others = {}
     for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
         strong = _strongest(shares[row, ::-1], directions[row, :, ::-1])
         # Along and against the strongest dimensions, and between any two.
@@ -468,7 +420,9 @@ def _other_abilities(data: ItemCounts) -> Iterator[tuple[int, Array]]:
         pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
         ways = np.concatenate([strong, *pairs])
         ways = np.concatenate([ways, -ways])
-        yield int(row), ways * np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
+        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
+        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
+    return others
 
 
 def _strongest(shares: Array, directions: Array) -> Array:

@@ -6,6 +6,7 @@ References
    Newton method. Mathematical Programming 16 (1979). https://doi.org/10.1007/BF01582091
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ _ALIKE = 1e-6
 _AWAY = 0.5
 _MOST_HALVINGS = 12
 # Share of the objective by which a maximum is higher than another, or than a saddle point.
-_SAME_LEVEL = 1e-9
+SAME_LEVEL = 1e-9
 # Longest coordinate between the ends of two ways to the same maximum.
 _SAME_PLACE = 1e-4
 
@@ -83,14 +84,53 @@ def maximise_past_saddles(
             end = _higher_end(one, optimum.point[index], max_iterations, only_asymmetric)
             if end is None:
                 break
-            ends, best = end
-            optimum.point[row] = ends.point[best]
-            optimum.converged[row] = ends.converged[best]
-            optimum.iterations[row] += ends.iterations[best]
-            optimum.gradient_norm[row] = ends.gradient_norm[best]
+            iterations = optimum.iterations[row]
+            _replace(optimum, row, *end)
+            optimum.iterations[row] += iterations
         else:
             optimum.converged[row] = False
     return optimum
+
+
+def maximise_from_several(
+    problem: CurvedProblem,
+    start: Array,
+    others: Mapping[int, Array],
+    *,
+    max_iterations: int = MAX_DAMPED_ITERATIONS,
+) -> Optimum:
+    """Climb from points of shape (resample, p), and return the highest of the maxima found.
+
+    `others` gives changes of the point of a resample, (start, p), from which it is begun, too.
+    """
+    optimum = maximise_past_saddles(problem, start, max_iterations=max_iterations)
+    if not others:
+        return optimum
+    rows = np.concatenate([np.full(len(ways), row) for row, ways in others.items()])
+    many = problem.take(rows)
+    begin = many.restore(start[rows] + np.concatenate(list(others.values())))
+    found = maximise_past_saddles(many, begin, max_iterations=max_iterations)
+    reached = np.where(found.converged, many.value(found.point), -np.inf)
+    levels = np.where(optimum.converged, problem.value(optimum.point), -np.inf)
+    optimum = optimum.at(optimum.point.copy())
+    for row in others:
+        tried = np.flatnonzero(rows == row)
+        high = reached[tried].max()
+        if is_higher(high, levels[row]):
+            alike = tried[reached[tried] >= high - SAME_LEVEL * abs(high)]
+            _replace(optimum, row, found, choose_alike(found.point, alike))
+    return optimum
+
+
+def is_higher(level: float, other: float) -> bool:
+    """Say whether one objective is above another, infinite where nothing was found, for certain."""
+    return bool(level > (other + SAME_LEVEL * abs(other) if np.isfinite(other) else other))
+
+
+def _replace(optimum: Optimum, row: int, found: Optimum, best: int) -> None:
+    """Put what was found for another row in the place of a row."""
+    for name in ("point", "converged", "iterations", "gradient_norm"):
+        getattr(optimum, name)[row] = getattr(found, name)[best]
 
 
 def _higher_end(
@@ -114,7 +154,7 @@ def _higher_end(
     ends = maximise_nonconcave(many, start, max_iterations=max_iterations)
     levels = many.value(ends.point)
     high = int(levels.argmax())
-    least = _SAME_LEVEL * abs(levels[high])
+    least = SAME_LEVEL * abs(levels[high])
     if levels[high] - saddle <= least:
         return None
     alike = np.flatnonzero(levels[high] - levels <= least)
