@@ -18,12 +18,14 @@ from bayesrank.inference.fits.log_odds import (
     Guessing,
     finite_exp,
     logistic,
+    shrunk_log_odds,
     smoothed_log_odds,
+    stretched,
 )
 from bayesrank.inference.fits.newton import CACHE_CELLS, Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.two_sided import TwoSided
-from bayesrank.priors import LEVEL_SD, POOLED_DF
+from bayesrank.priors import LEVEL_SD
 
 Named = dict[str, Array]
 
@@ -37,7 +39,6 @@ class NormalPrior(NamedTuple):
 
 _STANDARD = NormalPrior()
 _ALL = slice(None)
-_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -223,13 +224,11 @@ def fit_pooled_items(
     if isinstance(problem.likelihood, Lines):
         # Only where questions differ in more than difficulty does it matter which were right.
         rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
-    reduced, place = merged_questions(problem)
-    start = merged_point(problem, reduced, place, _first_point(problem, data))
-    optimum = reduced.maximise(start)
-    u, v = reduced.split(optimum.point)
+    optimum = merged_questions(problem).maximise(_first_point(problem, data))
+    u, v = problem.split(optimum.point)
     totals = data.by_system + problem.systems.precision[0, 0] * np.asarray(problem.systems.mean).T
     u = settle_ties(u[..., 0], totals, rows=rows)[..., np.newaxis]
-    optimum = optimum.at(joined(u, v[:, place]))
+    optimum = optimum.at(joined(u, v))
     return Fit.at(
         problem,
         optimum,
@@ -272,29 +271,57 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
     return named
 
 
-def merged_questions[Problem: TwoSided[Any]](
-    problem: Problem,
-) -> tuple[Problem, NDArray[np.intp] | slice]:
-    """Merge the questions of one table that are answered alike.
+@dataclass(frozen=True)
+class Merged[Problem: TwoSided[Any]]:
+    """A problem and the same with its like questions merged, whose parameters are equal.
 
-    Their parameters are equal, since a prior treats them alike. Returns the problem of the merged
-    questions and where each question is among them, of shape (question,); or the same problem and a
-    slice of all where few are alike, or there are several resamples.
+    `place`, (question,), is where each question is among the merged ones; a slice of all where
+    none are merged.
     """
+
+    whole: Problem
+    reduced: Problem
+    place: NDArray[np.intp] | slice = _ALL
+
+    def point(self, point: Array) -> Array:
+        """Return points of the merged questions."""
+        if isinstance(self.place, slice):
+            return point
+        u, v = self.whole.split(point)
+        merged = np.empty((len(u), *self.reduced.likelihood.shape[2:]))
+        merged[:, self.place] = v
+        return joined(u, merged)
+
+    def spread(self, optimum: Optimum) -> Optimum:
+        """Return an optimum of merged questions as one of the questions one by one."""
+        if isinstance(self.place, slice):
+            return optimum
+        u, v = self.reduced.split(optimum.point)
+        return optimum.at(joined(u, v[:, self.place]))
+
+    def maximise(self, start: Array) -> Optimum:
+        """Climb from a point of the questions one by one."""
+        return self.spread(self.reduced.maximise(self.point(start)))
+
+
+def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem]:
+    """Merge the questions of one table that are answered alike, where many are."""
     answers = problem.likelihood
     if problem.size != 1:
-        return problem, _ALL
+        return Merged(problem, problem)
     if isinstance(answers, Rasch):
         return _with_same_totals(problem)
     if 2 * problem.cells <= CACHE_CELLS:  # several go at a time, see `newton`
-        return problem, _ALL
+        return Merged(problem, problem)
     first, place = distinct_columns(np.concatenate([answers.right[0], answers.trials[0]]))
     if 2 * len(first) > len(place):
-        return problem, _ALL
-    return merged_kinds(problem, place), place
+        return Merged(problem, problem)
+    return merged_kinds(problem, place)
 
 
-def merged_kinds[Problem: TwoSided[Any]](problem: Problem, place: NDArray[np.intp]) -> Problem:
+def merged_kinds[Problem: TwoSided[Any]](
+    problem: Problem, place: NDArray[np.intp]
+) -> Merged[Problem]:
     """Merge questions of the same kind, of one table where these are answered alike."""
     answers, first = problem.likelihood, np.unique(place, return_index=True)[1]
     counts = np.bincount(place).astype(np.float64)
@@ -309,8 +336,8 @@ def merged_kinds[Problem: TwoSided[Any]](problem: Problem, place: NDArray[np.int
 
 def _merged[Problem: TwoSided[Any]](
     problem: Problem, likelihood: Any, counts: Array, place: NDArray[np.intp], **others: Any
-) -> Problem:
-    """Return a problem of merged questions, with what is held of their sums."""
+) -> Merged[Problem]:
+    """Merge questions of a likelihood, with what is held of their sums."""
     rows = np.moveaxis(problem.hold_v[0], 1, 0)
     held = np.zeros((len(counts), *rows.shape[1:]))
     np.add.at(held, place, rows)
@@ -318,36 +345,13 @@ def _merged[Problem: TwoSided[Any]](
     if len(hold_v) > 1:  # orthogonal again
         hold_v = np.linalg.qr(hold_v.reshape(len(hold_v), -1).T)[0].T.reshape(hold_v.shape)
     pooled = problem.pooled and replace(problem.pooled, counts=counts)
-    return replace(
+    reduced = replace(
         problem, likelihood=likelihood, hold_v=hold_v[np.newaxis], pooled=pooled, **others
     )
+    return Merged(problem, reduced, place)
 
 
-def merged_point(
-    problem: TwoSided[Any], reduced: TwoSided[Any], place: NDArray[np.intp] | slice, point: Array
-) -> Array:
-    """Return points of the questions one by one as points of :func:`merged_questions`."""
-    if reduced is problem:
-        return point
-    u, v = problem.split(point)
-    merged = np.empty((len(u), *reduced.likelihood.shape[2:]))
-    merged[:, place] = v
-    return joined(u, merged)
-
-
-def spread_point(
-    reduced: TwoSided[Any], place: NDArray[np.intp] | slice, optimum: Optimum
-) -> Optimum:
-    """Return an optimum of merged questions as one of the questions one by one."""
-    if isinstance(place, slice):
-        return optimum
-    u, v = reduced.split(optimum.point)
-    return optimum.at(joined(u, v[:, place]))
-
-
-def _with_same_totals[Problem: TwoSided[Rasch]](
-    problem: Problem,
-) -> tuple[Problem, NDArray[np.intp] | slice]:
+def _with_same_totals[Problem: TwoSided[Rasch]](problem: Problem) -> Merged[Problem]:
     """Merge the questions of a complete table that have the same number right.
 
     Those that are left out are left out; their place is any.
@@ -356,13 +360,13 @@ def _with_same_totals[Problem: TwoSided[Rasch]](
     # Merging a small table takes longer than it saves, unless many are alike.
     small = problem.cells <= CACHE_CELLS
     if small and answers.by_question.max() >= n_questions:
-        return problem, _ALL
+        return Merged(problem, problem)
     kept = np.flatnonzero(answers.asked[0])
     complete = (answers.trials[..., kept] == answers.trials.max()).all()
     n_distinct = len(set(answers.by_question[0, kept].tolist()))
     few = n_distinct == n_questions or (small and 2 * n_distinct > n_questions)
     if not kept.size or not complete or few or (problem.pooled and kept.size < n_questions):
-        return problem, _ALL
+        return Merged(problem, problem)
     right, found, counts = np.unique(
         answers.by_question[0, kept], return_inverse=True, return_counts=True
     )
@@ -370,52 +374,4 @@ def _with_same_totals[Problem: TwoSided[Rasch]](
     place[kept] = found
     trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
     merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
-    return _merged(problem, merged, counts.astype(np.float64), place), place
-
-
-def shrunk_log_odds(successes: Array, trials: Array) -> Array:
-    """Return smoothed log-odds of counts, (resample, n), shrunk as the hierarchical prior would.
-
-    Its variance is what is left of their spread beyond that of their errors.
-
-    Examples
-    --------
-    >>> shrunk_log_odds(np.array([[1.0, 9.0]]), np.full((1, 2), 10.0)).round(2)
-    array([[-1.36,  1.36]])
-    """
-    log_odds, n = smoothed_log_odds(successes, trials), successes.shape[-1]
-    mean = log_odds.sum(axis=-1, keepdims=True) / n
-    deviation, chance = log_odds - mean, (successes + 0.5) / (trials + 1.0)
-    # The variance of log-odds is 1 / (n p q).
-    noise = 1.0 / (chance * (1.0 - chance) * np.maximum(trials, 1.0))
-    beyond = np.maximum((deviation * deviation - noise).sum(axis=-1, keepdims=True), 0.0)
-    variance = (POOLED_DF + beyond) / (POOLED_DF + n - 1.0)
-    return mean + deviation * (variance / (variance + noise))
-
-
-def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Turn marginal log-odds into abilities and difficulties (the PROX approximation).
-
-    Both are stretched by how much the other side spreads: log-odds of systems, (resample, system),
-    and minus those of questions, (resample, question), centred here with `weights` of that shape.
-
-    References
-    ----------
-    .. [1] L. Cohen. Approximate expressions for parameter estimates in the Rasch model. British
-       Journal of Mathematical and Statistical Psychology 32 (1979).
-       https://doi.org/10.1111/j.2044-8317.1979.tb00756.x
-    """
-    if weights is None:
-        centre = difficulty.sum(axis=-1) / difficulty.shape[-1]
-    else:
-        total = np.maximum(weights.sum(axis=-1), _TINY)
-        centre = (difficulty * weights).sum(axis=-1) / total
-    difficulty = difficulty - centre[:, None]
-    spread, other = _variance(ability), _variance(difficulty)
-    both = np.concatenate([other, spread], axis=-1)
-    factors = np.sqrt((1.0 + both / 2.89) / np.maximum(1.0 - spread * other / 8.35, 0.25))
-    return ability * factors[:, :1], difficulty * factors[:, 1:]
-
-
-def _variance(values: Array) -> Array:
-    return np.vecdot(values, values)[:, np.newaxis] / values.shape[-1]
+    return _merged(problem, merged, counts.astype(np.float64), place)

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.priors import POOLED_DF
+
 Array = NDArray[np.float64]
 
 # Of a logarithm, so that products and ratios of a few exponentials are in the range of float64.
 _LARGEST_LOG = 300.0
+_TINY = 1e-300
 
 
 def softplus(x: Array) -> Array:
@@ -51,6 +54,54 @@ def smoothed_log_odds(successes: Array, trials: Array) -> Array:
     array([-2.197,  0.   ])
     """
     return np.log((successes + 0.5) / (trials - successes + 0.5))
+
+
+def shrunk_log_odds(successes: Array, trials: Array) -> Array:
+    """Return smoothed log-odds of counts, (resample, n), shrunk as the hierarchical prior would.
+
+    Its variance is what is left of their spread beyond that of their errors.
+
+    Examples
+    --------
+    >>> shrunk_log_odds(np.array([[1.0, 9.0]]), np.full((1, 2), 10.0)).round(2)
+    array([[-1.36,  1.36]])
+    """
+    log_odds, n = smoothed_log_odds(successes, trials), successes.shape[-1]
+    mean = log_odds.sum(axis=-1, keepdims=True) / n
+    deviation, chance = log_odds - mean, (successes + 0.5) / (trials + 1.0)
+    # The variance of log-odds is 1 / (n p q).
+    noise = 1.0 / (chance * (1.0 - chance) * np.maximum(trials, 1.0))
+    beyond = np.maximum((deviation * deviation - noise).sum(axis=-1, keepdims=True), 0.0)
+    variance = (POOLED_DF + beyond) / (POOLED_DF + n - 1.0)
+    return mean + deviation * (variance / (variance + noise))
+
+
+def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Turn marginal log-odds into abilities and difficulties (the PROX approximation).
+
+    Both are stretched by how much the other side spreads: log-odds of systems, (resample, system),
+    and minus those of questions, (resample, question), centred here with `weights` of that shape.
+
+    References
+    ----------
+    .. [1] L. Cohen. Approximate expressions for parameter estimates in the Rasch model. British
+       Journal of Mathematical and Statistical Psychology 32 (1979).
+       https://doi.org/10.1111/j.2044-8317.1979.tb00756.x
+    """
+    if weights is None:
+        centre = difficulty.sum(axis=-1) / difficulty.shape[-1]
+    else:
+        total = np.maximum(weights.sum(axis=-1), _TINY)
+        centre = (difficulty * weights).sum(axis=-1) / total
+    difficulty = difficulty - centre[:, None]
+    spread, other = _variance(ability), _variance(difficulty)
+    both = np.concatenate([other, spread], axis=-1)
+    factors = np.sqrt((1.0 + both / 2.89) / np.maximum(1.0 - spread * other / 8.35, 0.25))
+    return ability * factors[:, :1], difficulty * factors[:, 1:]
+
+
+def _variance(values: Array) -> Array:
+    return np.vecdot(values, values)[:, np.newaxis] / values.shape[-1]
 
 
 def logistic(x: Array) -> Array:

@@ -23,12 +23,7 @@ from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import Exchangeable, settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Factors
-from bayesrank.inference.fits.item_models import (
-    Named,
-    merged_point,
-    merged_questions,
-    spread_point,
-)
+from bayesrank.inference.fits.item_models import Named, merged_questions
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.two_sided import TwoSided
@@ -114,9 +109,7 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
         loading = reference.loading + reference.across(beside).swapaxes(-1, -2)
         return _named(ability, loading, free[..., -n_questions:], beside, reference, score)
 
-    reduced, place = merged_questions(problem)
-    start = merged_point(problem, reduced, place, _first_point(cells, reference))
-    optimum = spread_point(reduced, place, reduced.maximise(start))
+    optimum = merged_questions(problem).maximise(_first_point(cells, reference))
     # Sums leave rounding errors where all abilities are zero, which are no factors.
     ability = optimum.point[:, :n_abilities]
     ability[np.abs(ability) < _NO_ABILITY] = 0.0

@@ -25,13 +25,12 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines
 from bayesrank.inference.fits.item_models import (
     ItemCounts,
+    Merged,
     item_counts,
     known,
     limited,
     merged_kinds,
-    merged_point,
     merged_questions,
-    spread_point,
 )
 from bayesrank.inference.fits.log_odds import (
     NO_GUESSING,
@@ -335,13 +334,13 @@ def fit_published_items(
     exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
     if not np.any(exists):  # nothing settles on the way to infinity
         max_iterations = min(max_iterations, MAX_ITERATIONS)
-    reduced, place = merged_questions(problem)
-    start = merged_point(problem, reduced, place, _first_point(problem, data))
+    merged = merged_questions(problem)
+    start = merged.point(_first_point(problem, data))
     others = _other_abilities(data, start.shape[1])
-    optimum = maximise_from_several(reduced, start, others, max_iterations=max_iterations)
-    if isinstance(place, np.ndarray):
-        reduced, place, optimum = _told_apart(problem, reduced, place, optimum, max_iterations)
-    optimum = spread_point(reduced, place, optimum)
+    optimum = maximise_from_several(merged.reduced, start, others, max_iterations=max_iterations)
+    if isinstance(merged.place, np.ndarray):
+        merged, optimum = _told_apart(merged, merged.place, optimum, max_iterations)
+    optimum = merged.spread(optimum)
     optimum = optimum.at(problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
     unpack = partial(_unpack, shape, guessing, limit=data.limit)
@@ -366,33 +365,32 @@ def fit_published_items(
 
 
 def _told_apart(
-    problem: PublishedItems,
-    reduced: PublishedItems,
+    merged: Merged[PublishedItems],
     place: NDArray[np.intp],
     optimum: Optimum,
     max_iterations: int,
-) -> tuple[PublishedItems, NDArray[np.intp], Optimum]:
+) -> tuple[Merged[PublishedItems], Optimum]:
     """Climb on where like questions fit better apart: one of each such kind at a time.
 
     An optimum of merged questions may be a saddle point of the questions one by one, since only
-    their mean difficulty is held. Returns the merged problem, the kinds of the questions, and where
-    it ended.
+    their mean difficulty is held. Returns the questions merged so far, and where it ended.
     """
     while optimum.converged[0]:
-        whole = spread_point(reduced, place, optimum).point
-        if problem.definite(whole)[0]:
+        point = merged.spread(optimum).point
+        if merged.whole.definite(point)[0]:
             break
-        lowest = np.linalg.eigvalsh(reduced.blocks(optimum.point).vv[0])[:, 0]
+        lowest = np.linalg.eigvalsh(merged.reduced.blocks(optimum.point).vv[0])[:, 0]
         kind = int(np.where(np.bincount(place) > 1, lowest, np.inf).argmin())
-        apart = place.copy()
-        apart[np.flatnonzero(place == kind)[:1]] = len(lowest)
-        some = merged_kinds(problem, apart)
-        start = merged_point(problem, some, apart, whole)
-        found = maximise_past_saddles(some, start, max_iterations=max_iterations)
-        if not is_higher(some.value(found.point)[0], reduced.value(optimum.point)[0]):
+        place = place.copy()
+        place[np.flatnonzero(place == kind)[:1]] = len(lowest)
+        some = merged_kinds(merged.whole, place)
+        start = some.point(point)
+        found = maximise_past_saddles(some.reduced, start, max_iterations=max_iterations)
+        levels = some.reduced.value(found.point), merged.reduced.value(optimum.point)
+        if not is_higher(*(float(level[0]) for level in levels)):
             break
-        reduced, place, optimum = some, apart, found
-    return reduced, place, optimum
+        merged, optimum = some, found
+    return merged, optimum
 
 
 def _other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:

@@ -34,10 +34,8 @@ from bayesrank.inference.fits.item_models import (
     item_counts,
     limited,
     merged_questions,
-    spread_point,
-    stretched,
 )
-from bayesrank.inference.fits.log_odds import smoothed_log_odds
+from bayesrank.inference.fits.log_odds import smoothed_log_odds, stretched
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision
 from bayesrank.inference.fits.two_sided import TwoSided
@@ -169,7 +167,8 @@ def fit_difficulties(
 
 def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     """Climb from about the Rasch model of the counts, with like questions merged."""
-    reduced, place = merged_questions(problem)
+    merged = merged_questions(problem)
+    reduced = merged.reduced
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
         -smoothed_log_odds(reduced.likelihood.by_question, reduced.likelihood.asked),
@@ -179,7 +178,7 @@ def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     if problem.likelihood.design is not None:
         u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
     start = joined(u, -difficulty[..., np.newaxis])
-    optimum = spread_point(reduced, place, reduced.maximise(start))
+    optimum = merged.spread(reduced.maximise(start))
     same = _alike(problem)
     if same is None:
         return optimum

@@ -77,7 +77,7 @@ def maximise_past_saddles(
     if suspects.any():
         suspects &= ~problem.definite(optimum.point)
         optimum = optimum.at(optimum.point.copy())  # problems know points they saw
-    for row in np.flatnonzero(suspects):
+    for row in np.flatnonzero(suspects).tolist():
         index = np.array([row])
         one = problem.take(index)
         for _ in range(_MOST_SADDLES):
