@@ -130,28 +130,12 @@ def pooled_items(
     With :math:`x_{lm} = a_m \theta_l + d_m` and c the chance of guessing, P = c + (1 - c)
     sigma(x). Abilities and log discriminations sum to zero.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (..., system, question)
-        Number right and number of trials, 0 trials where a cell is missing.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of the normal prior on the abilities; only differences matter.
-    ability_precision : float, default 1.0
-        Precision of that prior, positive.
-    slope_prior : NormalPrior, optional
-        Prior on the log discriminations; all are 0 by default.
-    guessing : Guessing, default none
-        How guessing is treated, where discriminations differ.
-    guess_prior : NormalPrior, default standard
-        Prior on the guessing logits.
-    level, level_sd : float, default 0 and 2.5
-        Prior mean and standard deviation of the mean of the intercepts.
-
-    Returns
-    -------
-    tuple of TwoSided and ItemCounts
-        The objective, whose points hold abilities, intercepts, log discriminations where they
-        differ and guessing logits where they are estimated; and the data.
+    Counts are of shape (..., system, question), 0 trials where a cell is missing. Abilities have a
+    normal prior of `ability_mean`, broadcastable to (system,), of which only differences matter,
+    and `ability_precision`, positive. Without `slope_prior` log discriminations are 0; where they
+    differ there is guessing, with `guess_prior` on its logits. `level` and `level_sd` are the prior
+    mean and standard deviation of the mean intercept. Points hold abilities, intercepts, log
+    discriminations where they differ and guessing logits where they are estimated.
     """
     data = item_counts(correct, trials, drop=False)
     n_systems, n_questions = data.right.shape[1:]
@@ -190,21 +174,10 @@ def fit_pooled_items(
     It is the one above the first approximation of the Rasch model; with informative priors there is
     no other.
 
-    Parameters
-    ----------
-    correct, trials, **priors
-        As in :func:`pooled_items`.
-    derive : callable, optional
-        Turns these parameters by name into those of the fit.
-    gradients : callable, optional
-        How the scores rise with the free coordinates, where `derive` changes them.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: those of the objective. ``score`` is the ability; ``parameters``:
-        ``intercept``, and where they are free ``log_discrimination`` and ``guessing_logit``, with
-        what follows from them.
+    Arguments are those of :func:`pooled_items`. Free coordinates: those of the objective. ``score``
+    is the ability; ``parameters``: ``intercept``, and where they are free ``log_discrimination``
+    and ``guessing_logit``, with what follows from them. `derive` turns these by name into those of
+    the fit, whose scores rise by `gradients` with the free coordinates.
 
     References
     ----------

@@ -55,15 +55,9 @@ def rasch_items(
 ) -> tuple[TwoSided[Rasch], ItemCounts]:
     """Build the objective of the Rasch model, whose points hold abilities and minus difficulties.
 
-    Parameters
-    ----------
-    correct, trials : array_like of shape (..., system, question)
-        Number right and number of trials; real-valued, 0 trials where a cell is missing. Questions
-        that every system answers alike are left out.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of a normal prior on the (uncentred) abilities.
-    ability_precision : float, default 0
-        Precision of that prior, not negative; 0 for maximum likelihood.
+    Counts are of shape (..., system, question), real-valued, 0 trials where a cell is missing;
+    questions that every system answers alike are left out. Abilities, not centred, have a normal
+    prior of `ability_mean`, broadcastable to (system,), and `ability_precision`, 0 for none.
     """
     checked_precision("ability_precision", ability_precision)
     data = item_counts(correct, trials, drop=True)
@@ -208,28 +202,13 @@ def growth(
 ) -> Trials:
     """Build the objective of latent growth.
 
-    Parameters
-    ----------
-    outcomes : array_like of shape (..., system, question, trial)
-        1 for right, 0 for wrong, negative where a response is missing.
-    times : numpy.ndarray of shape (trial,)
-        As :func:`~bayesrank.time_axis.check_time_axis` returns them.
-    slope_prior : NormalPrior
-        Prior on the slopes; its precision, which is positive, is twice the weight of a penalty on
-        their squares.
-    ability_mean : array_like, broadcastable to (system,), default 0
-        Means of a normal prior on the (uncentred) abilities at the first trial.
-    ability_precision : float, default 0
-        Precision of that prior; 0 for maximum likelihood.
-    pooled : bool, default False
-        Whether difficulties have the hierarchical prior. Without it, questions that every system
-        answers alike in all trials are left out.
-
-    Returns
-    -------
-    tuple of TwoSided and ItemCounts
-        The objective, whose points hold abilities averaged over the trials, slopes and minus the
-        difficulties; and the counts per question.
+    Outcomes are of shape (..., system, question, trial), 1 for right, 0 for wrong, negative where a
+    response is missing; times, (trial,), as :func:`~bayesrank.time_axis.check_time_axis` returns
+    them. The precision of `slope_prior` is positive, twice the weight of a penalty on squared
+    slopes; the prior of abilities, as in :func:`rasch_items`, is on those at the first trial. With
+    `pooled` difficulties have the hierarchical prior; without it, questions that every system
+    answers alike in all trials are left out. Points hold abilities averaged over the trials, slopes
+    and minus the difficulties.
 
     References
     ----------
@@ -285,23 +264,14 @@ def walk(
 
 
 def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
-    """Fit growth or random walks.
+    """Fit growth or random walks, as :func:`growth` and :func:`walk` build them.
 
-    Parameters
-    ----------
-    model : tuple of TwoSided and ItemCounts
-        As :func:`growth` and :func:`walk` build it.
-    score_target : {"final", "initial", "mean", "gain"}, default "final"
-        The score: ability at the last trial, at the first, its mean over trials, or the last less
-        the first.
-
-    Returns
-    -------
-    Fit
-        Free coordinates: abilities averaged over the trials, slopes, difficulties; or states,
-        system by system, and difficulties. ``parameters``: ``ability``, the mean over the trials;
-        ``slope``, or ``trajectory`` of shape (..., system, trial); and ``difficulty``, of mean 0,
-        infinite for questions that were left out and NaN for those that nobody was asked.
+    The score is the ability at the last trial, at the first, its mean over trials, or the last less
+    the first. Free coordinates: abilities averaged over the trials, slopes, difficulties; or
+    states, system by system, and difficulties. ``parameters``: ``ability``, the mean over the
+    trials; ``slope``, or ``trajectory`` of shape (..., system, trial) and its ``increment``; and
+    ``difficulty``, of mean 0, infinite for questions that were left out and NaN for those that
+    nobody was asked.
 
     Examples
     --------

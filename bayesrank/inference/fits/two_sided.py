@@ -99,20 +99,8 @@ class TwoSided[Likelihood: Cells](FiniteMaximum):
     Points hold the first coordinate of all systems, their second, ..., and those of the questions
     likewise.
 
-    Attributes
-    ----------
-    likelihood : Cells
-        The likelihood.
-    systems, questions : Quadratic
-        Priors of either side.
-    pooled : Pooled, optional
-        A hierarchical prior on one coordinate of the questions.
-    hold_u : numpy.ndarray of shape (held, system, a)
-        What is held of the systems, orthogonal rows.
-    hold_v : numpy.ndarray of shape (1 or resample, held, question, b)
-        What is held of the questions, orthogonal rows.
-    n_resamples : int
-        Number of resamples.
+    `pooled` is a hierarchical prior on one coordinate of the questions. What is held are orthogonal
+    rows `hold_u`, of shape (held, system, a), and `hold_v`, (1 or resample, held, question, b).
     """
 
     likelihood: Likelihood
