@@ -1,5 +1,6 @@
 """The parts of the mechanism of docs/uncertainty.md, and the test that fails without each."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -51,3 +52,57 @@ def test_every_part_has_its_test(part):
     file, name = PARTS[part].split("::")
     source = Path(__file__).with_name(f"test_{file}.py").read_text(encoding="utf-8")
     assert re.search(rf"^def test_{name}\(", source, re.MULTILINE)
+
+
+# Numeric constants of the folders of the mechanism, and what the page says of them.
+NUMBERS = {
+    "FEW_UNITS": "5 units (`FEW_UNITS`)",
+    "SOME_UNITS": "10 units (`SOME_UNITS`)",
+    "_CLEAR, _LEAST_BIAS": "0.15 sd, 4 standard errors of a median",
+    "_LARGEST_BIAS": "1.5 sd",
+    "_WIDER": "5 %",
+    "_MOST_CLUSTERS": "500 clusters",
+    "_MOST_TRIALS": "5,000 trials",
+    "_MOST_PARTS": "50 parts",
+    "_DIVISIONS": "divisions of the questions where a likelihood has several maxima",
+    "_OF_EACH": "data sets whose mean winning votes are",
+    "ROUNDING": "$10^{-9}$ (`ROUNDING`)",
+    "UNLIMITED": "its inverse stands for infinitely many",
+    "BATCH_SIZE": "$2^{22}$ doubles (`BATCH_SIZE`)",
+    "_STEP": "$10^{-4}$",
+    "_SHIFT": "$10^{-3}$",
+    "_TENTH": "0.1 sd",
+    "LEAST_WEIGHT": "$10^{-6}$",
+    "_LEAST_CONCENTRATION": "0.02",
+    "_RESAMPLES": "2,000",
+    "_RESAMPLED_AGAIN": "500",
+    "_SIMULATED": "30,000",
+    "_NODES, _WEIGHTS": "10 nodes",
+    "_SHARES": "4 shares",
+    "_PER_SD, _FEWEST": "64 points, 5 a standard deviation",
+    "_TAIL": "238 probabilities",
+    "_TABLE": "238 probabilities",
+    "_CI_PROB": "intervals of 95 %",
+}
+FILES = (
+    *("calibrate/*.py", "resample/*.py"),
+    *(f"backends/{name}.py" for name in ("bootstrap", "exact", "unbiased", "cell_metrics")),
+)
+
+
+def test_the_page_lists_every_number():
+    root = Path(__file__).parents[2]
+    page = (root / "docs/uncertainty.md").read_text(encoding="utf-8")
+    section = page.split("## Numbers")[1].split("## References")[0]
+    found = set()
+    for path in (one for kind in FILES for one in (root / "bayesrank/inference").glob(kind)):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            numbers = [
+                one
+                for one in ast.walk(node)
+                if isinstance(one, ast.Constant) and type(one.value) in (int, float)
+            ]
+            if isinstance(node, ast.Assign) and numbers:
+                found.add(ast.unparse(node.targets[0]).strip("()"))
+    assert found == NUMBERS.keys()
+    assert [text for text in NUMBERS.values() if text not in section] == []
