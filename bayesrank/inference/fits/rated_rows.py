@@ -133,8 +133,9 @@ class RatedRows(PairRows):
 
     def _seen(self, effects: Array, ahead: Array, some: Rows) -> tuple[Array, Array]:
         """Return what judges of effects (2, judge) see of differences, and their reliabilities."""
-        reliability, judge = np.exp(effects[0]), self.judge[some]
-        return reliability[judge] * ahead + effects[1, judge], reliability[judge]
+        (log_reliability, bias), judge = effects, self.judge[some]
+        reliability = np.exp(log_reliability)[judge]
+        return reliability * ahead + bias[judge], reliability
 
     def terms(self, point: Array, some: Rows) -> Terms:
         """Return the derivatives of votes in the differences before the judges see them."""
