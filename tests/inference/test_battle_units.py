@@ -69,7 +69,7 @@ def test_the_spread_of_scores_is_the_sandwich():
     slopes = [fit.gradient(at, *tables)[0] for at in (*moved, *backwards)]
     hessian = (np.array(slopes[5:]) - np.array(slopes[:5])) / (2 * step)
     bread = np.linalg.pinv(hessian + np.diag([1.0] * 4 + [0.25]))  # with the priors
-    meat = ModelPart(hessian, np.zeros(5), np.zeros((5, 5))).covariance(found)
+    meat = ModelPart(hessian, hessian, np.zeros((5, 5))).covariance(found)
     contrast = np.eye(4) - 0.25
     expected = contrast @ (bread @ meat @ bread)[:4, :4] @ contrast
     found = np.cov(result["posterior"]["score"].values.reshape(-1, 4), rowvar=False)

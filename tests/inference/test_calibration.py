@@ -80,10 +80,11 @@ def bradley_terry_gradient(right, score):
 
 
 def with_prior(variance, freedom, wins, score, bread):
-    """Return a variance with what the model adds, and the prior's pull of precision 1."""
+    """Return a variance with what the model adds, and a prior of precision 1."""
     information = np.linalg.pinv(bradley_terry_bread(wins, score, 0.0))
     variance = variance + information / freedom
-    values, axes = np.linalg.eigh(information + np.outer(score, score))
+    prior = np.eye(len(score)) - 1 / len(score)
+    values, axes = np.linalg.eigh(information + prior - bread)
     root = axes @ np.diag(np.sqrt(np.maximum(values, 0.0))) @ axes.T
     missing = np.maximum(1.0 - np.diag(variance) / np.diag(information), 0.0)
     return variance + root @ np.diag(missing) @ root + bread

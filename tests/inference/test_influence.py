@@ -68,7 +68,7 @@ def widening(freedom) -> float:
 
 def with_prior(fit, name, data, table) -> np.ndarray:
     model = getattr(unit_likelihoods, name)(data)
-    found = mode_of(fit).prior(model, same_questions=False).covariance(table)
+    found = mode_of(fit).prior(model).covariance(table)
     centring = np.eye(len(found)) - 1 / len(found)  # draws sum to zero
     return centring @ found @ centring
 
@@ -463,7 +463,7 @@ def test_runs_of_all_systems_are_left_out_together():
 @pytest.mark.parametrize("preset", ["rasch_2pl", "rasch_3pl_map"])
 def test_published_item_models_vary_over_questions_as_fits_without_one(preset, monkeypatch):
     # Beside what the prior leaves open.
-    nothing = ModelPart(np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6)))
+    nothing = ModelPart(*np.zeros((3, 6, 6)))
     monkeypatch.setattr(sandwich.Mode, "prior", lambda *_, **__: nothing)
     data = simulate((6, 12, 8), seed=2)
     options = {"target": "population", "random_seed": 0}
@@ -534,9 +534,8 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     slopes = fit.slopes()
     own = np.einsum("slm,lm,tlm->st", slopes, noise, slopes)
     np.testing.assert_allclose(prior.own, own, atol=1e-12)
-    # Abilities are standard normal: of the precision of an estimate 1 is the prior's.
-    np.testing.assert_allclose(prior.pull, fit.score * variance)
-    # So are their level and their scale its own, two of eight directions, and left open.
+    np.testing.assert_allclose(prior.posterior, np.diag(variance))
+    # Abilities are standard normal: level and scale, two of eight directions, are left open.
     assert 8 * np.trace(prior.left_open) / variance.sum() == pytest.approx(2.0, abs=0.3)
 
 

@@ -11,8 +11,8 @@ PARTS = {
     "one unit of the model": "variation::the_model_is_one_unit_beside_those_of_the_data",
     "noise of the model at least": "variation::few_units_vary_by_the_noise_of_the_model_at_least",
     "of few units alone": "variation::many_units_may_show_less_than_the_noise_of_the_model",
-    "pull of the prior": (
-        "variation::error_over_the_posterior_of_the_truth_is_that_of_a_normal_model"
+    "posterior of what no unit shows": (
+        "variation::what_no_unit_shows_has_the_variance_of_the_posterior"
     ),
     "what the prior leaves open": "variation::shares_of_the_prior_are_those_of_the_information",
     "Student's t": "variation::units_have_the_variance_of_a_sum_and_the_tails_of_student",

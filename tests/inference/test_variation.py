@@ -29,19 +29,20 @@ def alike(covariance, freedom):
 
 
 def test_the_model_is_one_unit_beside_those_of_the_data():
-    part = ModelPart(np.eye(2), np.zeros(2), NOTHING)
+    part = ModelPart(np.eye(2), np.eye(2), NOTHING)
     found = part.covariance(alike(4.0 * COVARIANCE, 9.0))
     np.testing.assert_allclose(found, 4.0 * COVARIANCE + np.eye(2) / 9.0)
 
 
 def test_few_units_vary_by_the_noise_of_the_model_at_least():
-    part = ModelPart(np.diag([2.0, 1.0]), np.zeros(2), NOTHING)
+    own = np.diag([2.0, 1.0])
+    part = ModelPart(own, own, NOTHING)
     found = part.covariance(alike(np.array([[0.5, 0.3], [0.3, 4.0]]), 8.0))
     np.testing.assert_allclose(found, np.array([[2.0, 0.3], [0.3, 4.125]]))
 
 
 def test_many_units_may_show_less_than_the_noise_of_the_model():
-    part = ModelPart(np.eye(2), np.zeros(2), NOTHING)
+    part = ModelPart(np.eye(2), np.eye(2), NOTHING)
     # Of 40 alike and one of twice their size, beside which the variance is one half.
     units = 0.525**2 / (0.5**2 / 40 + 0.025**2)
     found = part.covariance(alike(0.5 * np.eye(2), 40.0))
@@ -52,7 +53,8 @@ def test_many_units_may_show_less_than_the_noise_of_the_model():
 
 
 def test_noise_that_makes_up_keeps_the_scores_at_sum_zero():
-    part = ModelPart(np.eye(3) - 1 / 3, np.zeros(3), np.zeros((3, 3)))
+    own = np.eye(3) - 1 / 3
+    part = ModelPart(own, own, np.zeros((3, 3)))
     one = np.array([1.0, -1.0, 0.0])
     found = part.covariance(alike(np.outer(one, one), 9.0))
     np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-7)
@@ -60,32 +62,26 @@ def test_noise_that_makes_up_keeps_the_scores_at_sum_zero():
 
 @pytest.mark.parametrize("freedom", [0.0, 9.0, 1e6])
 def test_what_no_unit_shows_has_the_variance_of_the_model(freedom):
-    part = ModelPart(COVARIANCE, np.zeros(2), NOTHING)
+    part = ModelPart(COVARIANCE, COVARIANCE, NOTHING)
     found = part.covariance(alike(NOTHING, freedom))
     np.testing.assert_allclose(found, COVARIANCE)
 
 
-@pytest.mark.parametrize("n", [1, 20])
-def test_error_over_the_posterior_of_the_truth_is_that_of_a_normal_model(n):
+@pytest.mark.parametrize("n", [0, 1, 20])
+def test_what_no_unit_shows_has_the_variance_of_the_posterior(n):
     # n answers from N(truth, 1), a prior N(0, 1 / P): the estimate is shrunk by P / H.
-    precision, estimate = 0.7, 1.3
+    precision = 0.7
     information = n + precision
-    share = precision / information
-    rng = np.random.default_rng(0)
-    truth = rng.normal(estimate, information**-0.5, 200_000)
-    data = rng.normal(truth, n**-0.5)
-    error = np.mean(((1 - share) * data - truth) ** 2)
     part = ModelPart(
         np.array([[n / information**2]]),
-        np.array([share * estimate]),
-        np.array([[share**2 / information]]),
+        np.array([[1 / information]]),
+        np.array([[precision**2 / information**3]]),
     )
-    # The whole error where no unit shows how the estimate varies.
     found = part.covariance(alike(np.zeros((1, 1)), np.inf))
-    assert found.item() == pytest.approx(error, rel=0.02)
-    # Other data of which the units tell have the same pull.
+    assert found.item() == pytest.approx(1 / information)
+    # Where units show the noise, other data have the same prior, but for what it leaves open.
     of_units = part.covariance(alike(part.own, np.inf))
-    assert of_units.item() == pytest.approx(part.own.item() + part.left_open.item())
+    assert of_units.item() == pytest.approx((part.own + part.left_open).item())
 
 
 def test_units_have_the_variance_of_a_sum_and_the_tails_of_student():
@@ -132,10 +128,10 @@ def test_shares_of_the_prior_are_those_of_the_information(precision):
     data = simulate((4, 12, 3))
     fit = fit_rasch(*data.binary_counts, ability_precision=precision)
     mode = Mode(fit.free, fit.steps, fit.unpack)
-    found = mode.prior(unit_likelihoods.rasch(data), same_questions=False)
+    found = mode.prior(unit_likelihoods.rasch(data))
     of_prior = np.diag(np.where(np.arange(len(fit.information)) < 4, precision, 0.0))
     steps = mode.directions
-    np.testing.assert_allclose(found.pull, steps @ of_prior @ fit.free, atol=1e-4)
+    np.testing.assert_allclose(found.posterior, steps[:, :4], atol=1e-5)
     variances, axes = np.linalg.eigh(steps[:, :4])
     own = axes.T @ steps @ (fit.information - of_prior) @ steps.T @ axes
     np.testing.assert_allclose(axes.T @ found.own @ axes, np.diag(np.diag(own)), atol=1e-5)

@@ -122,9 +122,12 @@ class CellModel:
         found = self.predictor(named)
         return np.where(np.isfinite(found), found, 0.0)
 
-    def leaning(self, moves: Moves, *, same_questions: bool) -> Array:
-        """Return slopes of the log-likelihoods of questions, of shape (direction, question)."""
-        found = self.sums(self._moments(moves.at)[0], moves, same_questions=same_questions)
+    def leaning(self, moves: Moves) -> Array:
+        """Return slopes of the log-likelihoods of questions at their own parameters.
+
+        Of shape (direction, question).
+        """
+        found = self.sums(self._moments(moves.at)[0], moves, same_questions=False)
         return found if found.ndim == 2 else found.sum(axis=-1)
 
     def bend(self, moves: Moves) -> Array:
@@ -226,7 +229,7 @@ class EventModel:
     # systems, both (event, system).
     log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
 
-    def leaning(self, moves: Moves, *, same_questions: bool) -> Array:
+    def leaning(self, moves: Moves) -> Array:
         """Return slopes of the log-likelihoods of questions, of shape (direction, question)."""
         return self.by_trial(moves).sum(axis=-1)
 

@@ -79,9 +79,8 @@ class Mode:
         """How the parameters move along the directions."""
         return Moves(self.unpack, self.point, self.directions)
 
-    def prior(self, model: UnitModel, *, same_questions: bool) -> ModelPart:
-        """Return what the scores owe to the priors, those of the questions only if these stay."""
-        pull = model.leaning(self.moves, same_questions=same_questions).sum(axis=1)
+    def prior(self, model: UnitModel) -> ModelPart:
+        """Return what the scores owe to the likelihood and to the priors."""
         # The share of the prior in the information along each axis of the posterior.
         variances, axes = np.linalg.eigh(self.directions @ self.gradients.T)
         spread = variances > ROUNDING * variances[-1]
@@ -89,8 +88,9 @@ class Mode:
         one_sd = (axes / np.sqrt(variances)).T @ self.directions
         bend = model.bend(Moves(self.unpack, self.point, one_sd)) if len(one_sd) else variances
         share = np.clip(1.0 - bend, 0.0, 1.0)
-        own, left_open = ((part * variances * axes) @ axes.T for part in (1.0 - share, share**2))
-        return ModelPart(own, pull, left_open)
+        parts = 1.0 - share, np.ones_like(share), share**2
+        own, posterior, left_open = ((part * variances * axes) @ axes.T for part in parts)
+        return ModelPart(own, posterior, left_open)
 
 
 def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
@@ -118,7 +118,7 @@ def question_contributions(mode: Mode, model: UnitModel) -> Variation:
     each question enters with its likelihood at its own best parameters, and with the means over
     questions to which scores are relative.
     """
-    moved = model.leaning(mode.moves, same_questions=False).T
+    moved = model.leaning(mode.moves).T
     if isinstance(model, CellModel):
         moved = moved + model.direct(mode.moves.at)
         if model.scaling is not None:

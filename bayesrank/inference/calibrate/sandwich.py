@@ -53,7 +53,7 @@ from bayesrank.inference.calibrate.set_covariance import (
     redraw,
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
-from bayesrank.inference.fits.fit import Fit, anchored
+from bayesrank.inference.fits.fit import Fit, along, anchored
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
@@ -175,10 +175,11 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
         )
 
     own = problem.information(fit.free[np.newaxis])[0]
-    prior = fit.information - own
-    pull = problem.gradient(fit.free[np.newaxis])[0]
-    open_pull = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    return ModelPart(own, pull, open_pull).covariance(over_units(run, over))
+    # Tells nothing of the level of scores that sum to zero, as the likelihood does not.
+    posterior = along(*fit.geometry)
+    prior = posterior - own
+    left_open = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
+    return ModelPart(own, posterior, left_open).covariance(over_units(run, over))
 
 
 def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]") -> Estimate:
@@ -267,10 +268,6 @@ def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
     the answers, their slopes say, and the distribution alone tells the rest.
     """
     sd = fit.posterior.sd()
-    mean, scale = (
-        fit.parameters.get(f"ability_{name}", one) for name, one in (("mean", 0.0), ("sd", 1.0))
-    )
-    share = np.divide(sd**2, np.square(scale), out=np.ones_like(sd), where=np.asarray(scale) > 0.0)
     with np.errstate(invalid="ignore"):  # questions that were left out
         logit = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
         logit = np.nan_to_num(logit * fit.parameters.get("discrimination", 1.0))
@@ -282,7 +279,7 @@ def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
     known = np.divide(own, spread, out=np.zeros_like(own), where=spread > 0.0)
     values, axes = np.linalg.eigh(known)
     left_open = spread * ((np.clip(1.0 - values, 0.0, 1.0) ** 2 * axes) @ axes.T)
-    return ModelPart(own, share * (fit.score - mean), left_open)
+    return ModelPart(own, np.diag(sd**2), left_open)
 
 
 def _has_many_maxima(run: Run) -> bool:
@@ -315,8 +312,7 @@ def _responses_covariance(
         parts = None if without is None else question_jackknife(without, model.data)
         return question_contributions(mode, model) if parts is None else parts
 
-    part = mode.prior(model, same_questions=run.target != "population")
-    return part.covariance(over_units(run, over))
+    return mode.prior(model).covariance(over_units(run, over))
 
 
 def _kernel_fit(run: Run, prior: Prior | None) -> Fit | None:

@@ -53,8 +53,8 @@ class ModelPart:
 
     # (coordinate, coordinate): by the information of the likelihood, as if its model held.
     own: Array
-    # (coordinate,): how far the prior moves the estimates.
-    pull: Array
+    # (coordinate, coordinate): of the posterior.
+    posterior: Array
     # (coordinate, coordinate): of what the prior alone tells of the scores.
     left_open: Array
 
@@ -62,8 +62,8 @@ class ModelPart:
         """Return the covariance of estimates that vary over units.
 
         One unit of the model stands among these. Where they vary less than the noise of single
-        answers, this noise and the square of the pull make up for it, as far as a variance consists
-        of few units, whose spread is rough. Beside them is what the prior leaves open.
+        answers, the posterior makes up for it, as far as a variance consists of few units, whose
+        spread is rough. Beside them is what the prior leaves open, once.
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
@@ -72,7 +72,7 @@ class ModelPart:
         units = np.divide(seen**2, squares, out=np.ones_like(own), where=squares > 0.0)
         missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
         missing *= np.minimum(SOME_UNITS / units, 1.0)
-        root = symmetric_root(self.own + np.outer(self.pull, self.pull))
+        root = symmetric_root(self.posterior - self.left_open)
         return total + (root * missing) @ root + self.left_open
 
 

@@ -249,7 +249,7 @@ def gaussian_draws(
     try:
         root = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:  # perhaps only across what is held
-        matrix = anchored(_along(information, constraints), constraints)
+        matrix = anchored(along(information, constraints), constraints)
         with identified():
             root = np.linalg.cholesky(matrix)
     # One solve for all draws of a matrix: put the draws last, where solve wants its columns.
@@ -311,7 +311,7 @@ def anchored(information: Array, constraints: Array) -> Array:
     return information + size * (unit @ np.swapaxes(unit, -1, -2))
 
 
-def _along(information: Array, constraints: Array) -> Array:
+def along(information: Array, constraints: Array) -> Array:
     """Return an information matrix without what it says across the constrained space."""
     unit = _unit(constraints)
     inside = np.eye(information.shape[-1]) - unit @ np.swapaxes(unit, -1, -2)
