@@ -51,7 +51,7 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "redraw_twice", work.of_kind(redraw_twice)),
             *(
                 (leave_out, name, work.without(getattr(leave_out, name)))
-                for name in ("_without_clusters", "_without_outcomes", "_without_trials")
+                for name in ("_without_outcomes", "_without_trials")
             ),
             (trials, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),

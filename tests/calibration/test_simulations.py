@@ -192,7 +192,7 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
         ("avg", [{}, {}], 4 + 4),
         ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),
         ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
-        ("pagerank", [{"target": "population"}, {"target": "population"}], 4 + 1),
+        ("pagerank", [{"target": "population"}, {"target": "population"}], 4),
         ("inverse_difficulty", [{}, {}], 4 + 4 + 1),
         ("bradley_terry", [{}, {"calibration": "none"}], 1 + 1),
         pytest.param(

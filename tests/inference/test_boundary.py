@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from bayesrank import Battles, Responses, rank
+from bayesrank import METHODS, Battles, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.resample import arguments
 from bayesrank.inference.resample import pseudo_unit as boundary
+from bayesrank.inference.run import Run
 from bayesrank.methods.accuracy import avg
 
 N_QUESTIONS, N_TRIALS = 40, 5
@@ -15,6 +16,11 @@ N_QUESTIONS, N_TRIALS = 40, 5
 def outcomes(*chances, seed=0):
     rng = np.random.default_rng(seed)
     return rng.binomial(1, np.reshape(chances, (-1, 1, 1)), (len(chances), N_QUESTIONS, N_TRIALS))
+
+
+def run_of(data, target):
+    seed = np.random.SeedSequence(0)
+    return Run(METHODS["avg"], data, "bootstrap", target, None, 5, seed, {})
 
 
 def draws_of(data, method="avg", **options):
@@ -106,15 +112,10 @@ def test_a_system_is_alone_with_the_worst_answers_and_with_the_best():
 
 
 def test_scores_that_vary_are_left_as_they_are():
-    data = Responses(outcomes(0.5, 0.6))
+    run = run_of(Responses(outcomes(0.5, 0.6)), "benchmark")
     draws = np.random.default_rng(0).random((4, 5, 2))
     found = boundary.loosen(
-        draws,
-        data,
-        "grades",
-        target="benchmark",
-        score_of=lambda _: pytest.fail("nothing is to be drawn"),
-        rng=np.random.default_rng(0),
+        run, draws, lambda _: pytest.fail("nothing is to be drawn"), np.random.default_rng(0)
     )
     assert found is draws
 
@@ -130,9 +131,8 @@ def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
 
     draws = np.ones((4, 5, 2))
     draws[..., 1] = np.random.default_rng(0).random((4, 5))
-    found = boundary.loosen(
-        draws, data, "grades", target="population", score_of=score_of, rng=np.random.default_rng(0)
-    )
+    run = run_of(data, "population")
+    found = boundary.loosen(run, draws, score_of, np.random.default_rng(0))
     assert sizes == [7, 7, 6]
     assert (found[..., 0] < 1.0).sum() == 10
     np.testing.assert_array_equal(found[..., 1], draws[..., 1])

@@ -18,11 +18,6 @@ from bayesrank.inference.calibrate.influence import (
     question_contributions,
     trial_contributions,
 )
-from bayesrank.inference.calibrate.jackknife import (
-    jackknife_by_refits,
-    jackknife_of_many,
-    question_jackknife,
-)
 from bayesrank.inference.calibrate.sandwich import marginal_prior
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits import mml
@@ -33,6 +28,11 @@ from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.inference.resample.clusters import clusters_of
 from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.leave_out import (
+    jackknife_by_refits,
+    jackknife_of_many,
+    question_jackknife,
+)
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 
@@ -337,7 +337,7 @@ def test_few_groups_are_no_clusters():
 def test_the_jackknife_agrees_with_influences_where_both_are_known():
     data = simulate((6, 200, 4))
     marginal = mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0)
-    found = question_jackknife(marginal.without, data).covariance
+    found = Variation.of(question_jackknife(marginal.without, data)).covariance
     fit = fit_rasch(*data.binary_counts, ability_precision=1 / 9)
     expected = widened_over_questions(mode_of(fit), unit_likelihoods.rasch(data))
     ratio = np.sqrt(np.diag(found) / np.diag(expected))
@@ -370,14 +370,15 @@ def test_a_marginal_fit_begun_afresh_may_reach_another_maximum():
 def test_a_mean_without_many_of_its_questions_has_its_variance():
     values = np.random.default_rng(0).normal(size=(2, 200))
     data = Responses(np.ones((2, 200, 1), dtype=int))
-    found = jackknife_of_many(
-        lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1), data
-    ).covariance
+
+    def variation_of_many(score):
+        table = jackknife_of_many(lambda left_out: ~left_out @ values.T / 160, score, data)
+        return Variation.of(table).covariance
+
+    found = variation_of_many(values.mean(axis=1))
     # Of 16 degrees of freedom: four divisions into five parts.
     assert np.diag(found) / widening(49) == pytest.approx(values.var(axis=1, ddof=1) / 200, rel=0.7)
-    beside = jackknife_of_many(
-        lambda left_out: ~left_out @ values.T / 160, values.mean(axis=1) + [0.0, 1.0], data
-    ).covariance
+    beside = variation_of_many(values.mean(axis=1) + [0.0, 1.0])
     # The mean square of 20 deviations, times the ratio of what is left to what is left out.
     assert beside[1, 1] == pytest.approx(found[1, 1] + 4.0 * widening(49))
     assert beside[0, 0] == pytest.approx(found[0, 0])
@@ -402,8 +403,7 @@ def test_davidson_luce_over_questions_has_the_spread_of_the_jackknife(log_likeli
     fit = davidson_luce(data, Normal(0.0, 1.0))
     refits = [fit.without(np.arange(25)[np.newaxis] == m)[0] for m in range(25)]
     deviations = refits - np.mean(refits, axis=0)
-    table = question_jackknife(fit.without, data)
-    assert table is not None
+    table = Variation.of(question_jackknife(fit.without, data))
     expected = widening(24) * 24 / 25 * deviations.T @ deviations
     np.testing.assert_allclose(table.covariance, expected, rtol=1e-6)
     expected = with_prior(fit, "davidson_luce", data, table)
@@ -445,7 +445,8 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
     n_parts, n_left = min(n_trials, 10), min(n_trials, 4)
     freedom = 50 // n_parts * (n_parts - 1)
     wide = freedom / (freedom - 2) * expected
-    ratio = np.diag(jackknife_by_refits(mean_rates, data, "trial").covariance) / wide
+    found = Variation.of(jackknife_by_refits(mean_rates, data, "trial")).covariance
+    ratio = np.diag(found) / wide
     np.testing.assert_allclose(ratio[16:].mean(), 1.0, atol=0.15)
     # Of n trials in k parts, n < k, one at a time has (k - 1) n / (k (n - 1)) times the variance.
     excess = (n_parts - 1) * n_left / (n_parts * (n_left - 1))
@@ -455,7 +456,7 @@ def test_parts_of_the_trials_have_the_variance_of_means(n_trials):
 def test_runs_of_all_systems_are_left_out_together():
     outcomes = simulate((3, 40, 9)).outcomes.copy()
     outcomes[1] = outcomes[0]
-    found = jackknife_by_refits(mean_rates, Responses(outcomes), "trial").covariance
+    found = Variation.of(jackknife_by_refits(mean_rates, Responses(outcomes), "trial")).covariance
     np.testing.assert_allclose(found[0], found[1])
     assert found[0, 0] > 2.0 * abs(found[0, 2])
 
@@ -523,7 +524,8 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     data = simulate()
     fit = mml.fit_irt_2pl_mml(*data.binary_counts)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
-    table, prior = question_jackknife(fit.without, data), marginal_prior(fit, data)
+    table = Variation.of(question_jackknife(fit.without, data))
+    prior = marginal_prior(fit, data)
     scores = result["posterior"]["score"].values.reshape(-1, SHAPE[0])
     np.testing.assert_allclose(np.cov(scores.T), prior.covariance(table), rtol=1e-6, atol=1e-8)
     variance = fit.posterior.sd() ** 2
@@ -556,7 +558,8 @@ def test_the_marginal_2pl_of_single_answers_varies_as_fits_without_a_fifth_of_th
     data = simulate((5, 60, 1), seed=5)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
     fit = mml.fit_irt_2pl_mml(*data.binary_counts)
-    expected = marginal_prior(fit, data).covariance(jackknife_of_many(fit.afresh, fit.score, data))
+    table = Variation.of(jackknife_of_many(fit.afresh, fit.score, data))
+    expected = marginal_prior(fit, data).covariance(table)
     scores = result["posterior"]["score"].values.reshape(-1, 5)
     np.testing.assert_allclose(np.cov(scores.T), expected, rtol=1e-4, atol=1e-6)
 
@@ -595,7 +598,7 @@ def test_nuts_of_the_marginal_rasch_model_varies_as_its_marginal_likelihood():
         sampled = rank(data, "rasch_mml", backend="nuts", **run, **options)
     drawn = sampled["posterior"]["score"].values.reshape(-1, 5)
     fit = mml.fit_rasch_mml(*data.binary_counts, **options)
-    expected = question_jackknife(fit.without, data).covariance
+    expected = Variation.of(question_jackknife(fit.without, data)).covariance
     # Priors of the questions draw the scores together a little.
     # Where all of them lie on the scale only the prior tells.
     contrasts = drawn - drawn.mean(axis=1, keepdims=True)

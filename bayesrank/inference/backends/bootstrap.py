@@ -19,12 +19,12 @@ from threadpoolctl import threadpool_limits
 from bayesrank.battles import Battles
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import (
-    accelerate,
     correct_bias,
     iterate,
+    scale,
     scale_to_largest,
+    show_leverage,
     stretch,
-    widen,
 )
 from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters, without_trials
@@ -76,10 +76,7 @@ def bootstrap(run: Run) -> Estimate:
     if run.method.kind == "smooth":
         draws = correct_bias(score, draws)
     if plan.step == 0.0:
-        rng, kind = np.random.default_rng(run.seed.spawn(1)[0]), run.method.data
-        draws = loosen(
-            draws, data, kind, target=run.target, score_of=score_of, rng=rng, unit=run.unit
-        )
+        draws = loosen(run, draws, score_of, np.random.default_rng(run.seed.spawn(1)[0]))
     if run.method.kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
     if plan.step > 0.0:
@@ -158,14 +155,13 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
 
 def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
     """Return draws with the spread of independent units, around the estimate if they jump."""
-    run, centre = plan.run, draws.mean(axis=(0, 1))
+    run = plan.run
     if run.method.smooth:
         if run.unit == "trial" and run.target == "benchmark":
-            factor = widening_for_single_trials(cast("Responses", plan.data))
-            draws = centre + factor * (draws - centre)
+            draws = scale(draws, widening_for_single_trials(cast("Responses", plan.data)))
         return draws
     if not plan.leaps:
-        draws = score + _widening(run) * (draws - centre)
+        draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     return _reflect_level(draws) if run.method.kind == "rating" else draws
 
 
@@ -174,10 +170,7 @@ def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
     method, data = plan.run.method, plan.data
     if plan.run.target == "population" and isinstance(data, Responses) and plan.adds_up:
         table = without_clusters(data, method.data, score_of)
-        if table is None:
-            return draws
-        widened = widen(draws, table, always=method.weighs_questions)
-        return accelerate(widened, table.acceleration)
+        return show_leverage(draws, table, always=method.weighs_questions)
     if method.weighs_questions and plan.run.unit == "trial":
         # Where hardly anyone solves a question, its only right answer may decide how much it
         # counts, and weights that are drawn at random never leave it out.

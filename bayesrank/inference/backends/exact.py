@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import batches, point_arguments
-from bayesrank.inference.resample.bca import accelerate, widen
+from bayesrank.inference.resample.bca import show_leverage
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.inference.resample.pseudo_unit import loosen
@@ -71,17 +71,13 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
             return split_scores(ranker(*arguments, **run.ranker_options))[0]
 
-        table = without_clusters(run.data, run.method.data, score_of)
-        if table is not None:
-            draws = accelerate(widen(draws, table), table.acceleration)
+        draws = show_leverage(draws, without_clusters(run.data, run.method.data, score_of))
         rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = loosen(
+            run,
             draws,
-            run.data,
-            run.method.data,
-            target=run.target,
-            score_of=lambda weighted: _draw_weighted(run, weighted[:-1], weighted[-1], rng),
-            rng=rng,
+            lambda weighted: _draw_weighted(run, weighted[:-1], weighted[-1], rng),
+            rng,
         )
     return Estimate(score, draws, point=parameters)
 

@@ -39,11 +39,6 @@ from bayesrank.inference.calibrate.influence import (
     question_contributions,
     trial_contributions,
 )
-from bayesrank.inference.calibrate.jackknife import (
-    jackknife_by_refits,
-    jackknife_of_many,
-    question_jackknife,
-)
 from bayesrank.inference.calibrate.pair_units import gradient_variation, unit_variation
 from bayesrank.inference.calibrate.set_covariance import (
     adjust,
@@ -61,6 +56,11 @@ from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import FEW_UNITS, warn_of_few_groups
+from bayesrank.inference.resample.leave_out import (
+    jackknife_by_refits,
+    jackknife_of_many,
+    question_jackknife,
+)
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.options import Calibration
@@ -256,7 +256,7 @@ def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:
         elif fit.without is not None:
             found = question_jackknife(fit.without, data)
         if found is not None:
-            return found
+            return Variation.of(found)
         kind = "trial"
     return answer_contributions(*of_slopes(fit.slopes()), data, unit=kind)
 
@@ -305,12 +305,16 @@ def _responses_covariance(
     model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
 
     def over(kind: str) -> Variation:
-        if refit is not None and (parts := jackknife_by_refits(refit, model.data, kind)):
-            return parts
-        if kind != "question":
-            return trial_contributions(mode, model, kind)
-        parts = None if without is None else question_jackknife(without, model.data)
-        return question_contributions(mode, model) if parts is None else parts
+        table = None
+        if refit is not None:
+            table = jackknife_by_refits(refit, model.data, kind)
+        elif without is not None and kind == "question":
+            table = question_jackknife(without, model.data)
+        if table is not None:
+            return Variation.of(table)
+        if kind == "question":
+            return question_contributions(mode, model)
+        return trial_contributions(mode, model, kind)
 
     return mode.prior(model).covariance(over_units(run, over))
 

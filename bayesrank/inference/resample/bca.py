@@ -82,11 +82,15 @@ def accelerate(draws: Array, acceleration: Array) -> Array:
     return _move(draws, {one: normal / (1.0 - acceleration[one] * normal) for one in skewed})
 
 
+def scale(draws: Array, factor: Array | float) -> Array:
+    """Multiply deviations from the mean of each system by factors."""
+    mean = draws.mean(axis=(0, 1))
+    return mean + factor * (draws - mean)
+
+
 def stretch(draws: Array, factor: Array) -> Array:
     """Multiply deviations from the mean of each system by factors, if above 1, within the range."""
-    flat = draws.reshape(-1, draws.shape[-1])
-    mean = flat.mean(axis=0)
-    stretched = np.clip(mean + factor * (draws - mean), flat.min(axis=0), flat.max(axis=0))
+    stretched = np.clip(scale(draws, factor), draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
     return np.where(factor > 1.0, stretched, draws)
 
 
@@ -110,6 +114,13 @@ def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
     return stretch(draws, np.divide(wanted, spread, out=np.ones_like(spread), where=wider))
 
 
+def show_leverage(draws: Array, table: Contributions | None, *, always: bool = False) -> Array:
+    """Return draws with the spread and the skewness of contributions, where these are known."""
+    if table is None:
+        return draws
+    return accelerate(widen(draws, table, always=always), table.acceleration)
+
+
 def iterate(draws: Array, again: Array) -> Array:
     """Scale draws by as much as their spread changes from resamples to resamples of those.
 
@@ -119,12 +130,9 @@ def iterate(draws: Array, again: Array) -> Array:
     between that and the spread of their resamples: `again` are scores of data resampled from
     resampled data, two from the same, (2, pair, system).
     """
-    mean, variance = draws.mean(axis=(0, 1)), draws.var(axis=(0, 1))
-    next_variance = ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
-    ratio = np.divide(
-        variance, next_variance, out=np.ones_like(variance), where=next_variance > 0.0
-    )
-    return mean + np.sqrt(ratio) * (draws - mean)
+    variance, following = draws.var(axis=(0, 1)), ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
+    ratio = np.divide(variance, following, out=np.ones_like(variance), where=following > 0.0)
+    return scale(draws, np.sqrt(ratio))
 
 
 def scale_to_largest(score: Array, draws: Array) -> Array:

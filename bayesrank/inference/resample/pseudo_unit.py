@@ -10,7 +10,7 @@ game by game, play one more at any place among the others.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from bayesrank.inference.resample.weights import (
     question_weights,
     with_copies,
 )
+from bayesrank.inference.run import Run
 from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
 from bayesrank.validation import MISSING
@@ -37,20 +38,13 @@ Arguments = tuple[Any, ...]
 
 
 def loosen(
-    draws: Array,
-    data: Responses | Comparisons,
-    kind: str,
-    *,
-    target: str,
-    score_of: Callable[[Arguments], Array],
-    rng: np.random.Generator,
-    unit: str = "battle",
+    run: Run, draws: Array, score_of: Callable[[Arguments], Array], rng: np.random.Generator
 ) -> Array:
-    """Draw the scores anew that are the same in all draws.
+    """Draw the scores of a ranker anew that are the same in all draws.
 
-    Scores of resampled data and those returned are of shape (chain, draw, system); `kind` is what
-    the ranker reads, `score_of` returns scores (resample, system) by its arguments; `unit` and
-    `target` say what varies. DataError if such a system has no outcome.
+    Scores of resampled data and those returned are of shape (chain, draw, system); `score_of`
+    returns scores (resample, system) by arguments of the ranker. DataError if such a system has no
+    outcome.
 
     References
     ----------
@@ -61,20 +55,22 @@ def loosen(
     stuck = np.flatnonzero(np.ptp(flat, axis=0) <= ROUNDING * np.abs(flat).max())
     if not stuck.size:
         return draws
+    data, kind = run.data, run.method.data
     loosened = flat.copy()
     done: dict[bytes, Array] = {}
     for system in stuck.tolist():
         if isinstance(data, Comparisons):
             key = str(system).encode()
             plans = [
-                _battles_beside(data, kind, system, opponents, len(flat), unit, rng)
+                _battles_beside(data, kind, system, opponents, len(flat), run.unit, rng)
                 for opponents in _opponents(data, system)
             ]
         else:
+            data = cast("Responses", data)  # no ranker draws ballots
             require_outcomes_of(data, system)
             # Systems with the same answers have the same draws, so that they stay tied.
             key = data.values[system].tobytes()
-            varies = "run" if unit == "run" else target
+            varies = "run" if run.unit == "run" else run.target
             plans = [_answers_beside(data, kind, system, len(flat), varies, rng)]
         if key not in done:
             drawn = np.zeros(1)
