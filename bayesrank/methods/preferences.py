@@ -24,6 +24,8 @@ _GRADE_DECIMALS = 12
 _WEIGHT_BITS = 40
 # Comparisons held at once: 32 MB.
 _BLOCK_SIZE = 2**25
+# From so many comparisons on, loading compiled code costs less than it saves.
+_MANY_COMPARISONS = 2**26
 
 
 def rounded_grades(grades: FloatArray) -> FloatArray:
@@ -116,7 +118,13 @@ def preference_counts(grades: FloatArray, weights: FloatArray | None = None) -> 
     # Weights that all resamples share are left alone: without any, the votes are only counted.
     if w.ndim > 1:
         w = np.broadcast_to(w, (*batch, n_questions)).reshape(-1, n_questions)
-    counts = np.empty((values.shape[0], n_systems, n_systems))
+    counts = np.zeros((values.shape[0], n_systems, n_systems))
+    if weights is None and values.size * n_systems > _MANY_COMPARISONS:
+        # Imported here, since Numba takes longer to load than most votes to count.
+        from bayesrank.methods.preference_kernels import count_preferences
+
+        count_preferences(np.ascontiguousarray(values), counts)
+        return counts.reshape(*batch, n_systems, n_systems)
     for rows in batch_blocks(batch, n_systems**2 * n_questions):
         counts[rows] = _count_block(
             values[rows], None if weights is None else w if w.ndim == 1 else w[rows]

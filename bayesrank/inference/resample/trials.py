@@ -20,6 +20,7 @@ from bayesrank.inference.resample.arguments import (
     cell_arguments,
     point_arguments,
 )
+from bayesrank.inference.resample.binomial_tables import redraw_right
 from bayesrank.inference.resample.clusters import LEAST_WEIGHT, concentration
 from bayesrank.responses import Responses
 from bayesrank.units import has_repeated_trials
@@ -189,8 +190,8 @@ def _from(data: Responses, cells: Cells, rng: np.random.Generator) -> Cells:
         drawn = (rng.random(cells.shape) * n[..., np.newaxis]).astype(np.intp)
         return np.take_along_axis(cells, drawn, axis=-1)
     if data.n_categories == 2:
-        right = rng.binomial(n, (cells[..., 1] + 0.5) / (n + 1))
-        return np.stack([n - right, right], axis=-1)
+        right = redraw_right(cells[..., 1], n, rng)
+        return np.stack([n.astype(right.dtype) - right, right], axis=-1)
     return rng.multinomial(n, (cells + 1 / data.n_categories) / (n + 1)[..., np.newaxis])
 
 
@@ -204,7 +205,10 @@ def _of_cells(data: Responses, kind: str, cells: Cells) -> Arguments:
         if kind != "pairs":
             return cell_arguments(data, kind, cells / n)
     level = data.category_levels
-    return compare_cells(cells @ np.eye(level.max() + 1)[level])
+    if (level != np.arange(len(level))).any():
+        each = [cells[..., level == one].sum(axis=-1) for one in range(level.max() + 1)]
+        cells = np.stack(each, axis=-1)
+    return compare_cells(cells)
 
 
 # Streams

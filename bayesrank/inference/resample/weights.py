@@ -118,6 +118,9 @@ def _over_trials(
         return lambda n: (data.stream, draw_trial_order(data, n, rng)), n_questions * n_trials
     if not smooth:
         return lambda n: redraw(data, kind, n, rng), per_redrawn(data)
+    if data.paired and kind == "pairs":
+        doubles = per_sample_of_questions(data)
+        return lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)), doubles
     if data.paired or data.scores is not None:
         values = n_systems * (data.n_categories if data.scores is None else 1)
         weights = n_trials if data.paired else n_systems * n_trials

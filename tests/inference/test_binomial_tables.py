@@ -1,0 +1,69 @@
+"""Right answers drawn from tables have the distribution of binomial variables."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bayesrank.inference.resample.binomial_tables import alias_table, redraw_right
+
+
+def _probabilities(sizes):
+    """Return what the 2^32 values of the random bits give: the chance of each count, by kind."""
+    table = alias_table(sizes)
+    n_columns = table.threshold.shape[1]
+    kept = table.threshold.astype(float) / 2**32
+    found = kept.copy()
+    for row, other, left in zip(found, table.alternative, 1.0 / n_columns - kept, strict=True):
+        np.add.at(row, other, left)
+    return table, found
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2,), (10,), (80,), (250,), (1, 3, 4, 17), (0, 7)])
+def test_chances_are_binomial_to_the_resolution_of_32_bits(sizes):
+    table, found = _probabilities(sizes)
+    n_columns = found.shape[1]
+    assert len(found) == sum(n + 1 for n in sizes)
+    for n in sizes:
+        k = np.arange(n + 1)[:, np.newaxis]
+        expected = stats.binom.pmf(np.arange(n_columns), n, (k + 0.5) / (n + 1))
+        rows = found[table.first[n] : table.first[n] + n + 1]
+        # Every threshold is rounded by at most half a unit of the last bit.
+        assert np.abs(rows - expected).sum(axis=1).max() <= n_columns * 2.0**-32 + 1e-13
+        assert not rows[:, n + 1 :].any()
+
+
+@pytest.mark.parametrize(
+    ("trials", "is_table"), [(np.full((2, 3), 10), True), (np.array([[400, 3, 9]] * 2), False)]
+)
+def test_draws_follow_the_distribution_of_each_cell(trials, is_table):
+    sizes = tuple(np.unique(trials).tolist())
+    assert (sum(n + 1 for n in sizes) * (1 << sizes[-1].bit_length()) <= 2**17) is is_table
+    rng = np.random.default_rng(5)
+    right = np.minimum(np.array([[0, 3, 9], [1, 2, 4]]), trials)
+    drawn = redraw_right(np.broadcast_to(right, (40_000, 2, 3)), trials, rng)
+    for cell in np.ndindex(2, 3):
+        n, chance = trials[cell], (right[cell] + 0.5) / (trials[cell] + 1)
+        # Counts with few draws expected are one class, so that chi-square is near its limit.
+        expected = stats.binom.pmf(np.arange(n + 1), n, chance) * 40_000
+        found = np.bincount(drawn[(slice(None), *cell)], minlength=n + 1)
+        common = expected >= 10
+        classes = [np.append(one[common], one[~common].sum()) for one in (found, expected)]
+        few = classes[1] > 5
+        assert stats.chisquare(classes[0][few], classes[1][few], sum_check=False).pvalue > 1e-4
+        assert found[expected < 1e-12 * 40_000].sum() == 0
+
+
+def test_cells_differ_in_their_trials_and_their_answers():
+    trials = np.array([[0, 1, 5], [2, 2, 3]])
+    right = np.array([[[0, 1, 5], [0, 1, 3]], [[0, 0, 0], [2, 1, 1]]])
+    drawn = redraw_right(np.repeat(right, 20_000, axis=0), trials, np.random.default_rng(1))
+    assert (drawn <= trials).all()
+    expected = trials * (right + 0.5) / (trials + 1)
+    error = drawn.reshape(2, 20_000, 2, 3).mean(axis=1) - expected
+    assert np.abs(error).max() < 4.5 * np.sqrt(3 / 4 / 20_000)
+
+
+def test_the_same_seed_gives_the_same_draws():
+    right, trials = np.full((7, 30, 40), 3), np.full((30, 40), 9)
+    one, other = (redraw_right(right, trials, np.random.default_rng(8)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
