@@ -215,16 +215,32 @@ def fit_pooled_items(
 def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
     """Begin at about the Rasch model, at equal discriminations and the prior mean of guessing."""
     n_questions, kinds = problem.likelihood.shape[2:]
+    by_system, by_question = _beyond_guessing(problem, data)
     ability, difficulty = stretched(
-        smoothed_log_odds(data.by_system, data.played),
-        -shrunk_log_odds(data.by_question, data.asked),
-        None,
+        smoothed_log_odds(by_system, data.played), -shrunk_log_odds(by_question, data.asked), None
     )
     level = ability.sum(axis=-1, keepdims=True) / ability.shape[-1]
     others = np.zeros((len(ability), (kinds - 1) * n_questions))
     if kinds > 2:
         others[:, n_questions:] = np.asarray(problem.questions.mean)[2]
     return np.concatenate([ability - level, level - difficulty, others], axis=-1)
+
+
+def _beyond_guessing(problem: TwoSided[Any], data: ItemCounts) -> tuple[Array, Array]:
+    """Return numbers right of systems and of questions, corrected for guessing.
+
+    Its chance is the prior mean, or the lowest rate of a system where that is less.
+    """
+    guess, likelihood = None, problem.likelihood
+    if isinstance(likelihood, Lines):
+        guess = likelihood.guessing.probability(np.asarray(problem.questions.mean)[-1:])
+    if guess is None:
+        return data.by_system, data.by_question
+    rates = np.ones_like(data.right)
+    np.divide(data.right, data.trials, out=rates, where=data.trials > 0.0)
+    chance = np.minimum(rates.min(axis=1, keepdims=True), guess)
+    right = (data.right - chance * data.trials) / (1.0 - chance)
+    return right.sum(axis=2), right.sum(axis=1)
 
 
 def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) -> Named:
