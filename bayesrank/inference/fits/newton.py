@@ -304,33 +304,28 @@ class _LevenbergMarquardt:
     def __init__(self, problem: SmoothProblem, point: Array) -> None:
         self.level = problem.value(point)
         self.damping, self.damped = np.zeros(len(point)), False
-        self.moved: Array | None = None
+        self.moved, self.most = np.zeros(len(point)), 0.0
 
     def keep(self, rows: Rows) -> None:
         """Forget other resamples."""
         self.level, self.damping = self.level[rows], self.damping[rows]
-        self.moved = None if self.moved is None else self.moved[rows]
+        self.moved = self.moved[rows]
 
     def step(self, problem: SmoothProblem, point: Array) -> _Step:
         """Raise the damping of every resample until its step gains enough."""
-        point = self._settle(problem, point)
+        if self.most > _SETTLED:
+            point = self._settle(problem, point)
         gradient, solve = problem.system(point)
         rows, damping, damped = np.arange(len(point)), self.damping, self.damped
-        found = None
+        some, here, slope, level, found = problem, point, gradient, self.level, None
         while True:
             step = solve(damping if damped else None, rows)
             moved = np.minimum(np.maximum.reduce(np.abs(step), axis=-1), _ENDLESS)  # NaN fails
-            some = problem if len(rows) == problem.size else problem.take(rows)
-            here, slope, level = (
-                (point, gradient, self.level)
-                if len(rows) == len(point)
-                else (point[rows], gradient[rows], self.level[rows])
-            )
             taken, proposal, reached = _tried(some, here, step, moved, slope, level)
             if found is None:
-                if not damped and taken.all():
-                    self.level, self.moved = reached, moved
-                    return _Step(proposal, moved, float(moved.max()))
+                if not damped and _all(taken):
+                    self.level, self.moved, self.most = reached, moved, float(moved.max())
+                    return _Step(proposal, moved, self.most)
                 found = point.copy(), moved, self.level.copy(), damping.copy(), taken.copy()
             to = rows[taken]
             found[0][to], found[2][to] = proposal[taken], reached[taken]
@@ -340,6 +335,9 @@ class _LevenbergMarquardt:
             if not left.any():
                 return self._stepped(*found)
             rows, damping, damped = rows[left], more[left], True
+            if len(rows) < len(here):
+                some, here = problem.take(rows), point[rows]
+                slope, level = gradient[rows], self.level[rows]
 
     def _stepped(
         self,
@@ -350,28 +348,21 @@ class _LevenbergMarquardt:
         gained: NDArray[np.bool_],
     ) -> _Step:
         """Remember where steps led, with less damping for the next."""
-        self.level, self.moved = level, moved
+        self.level, self.moved, self.most = level, moved, float(moved.max())
         less = damping * _LESS
         self.damping = np.where(less >= _LEAST_DAMPING, less, 0.0)
         self.damped = bool(self.damping.any())
-        return _Step(point, moved, float(moved.max()), damping == 0.0, gained)
+        return _Step(point, moved, self.most, damping == 0.0, gained)
 
     def _settle(self, problem: SmoothProblem, point: Array) -> Array:
         """Let the problem make its far moves after long steps."""
-        if self.moved is None or self.moved.max() <= _SETTLED:
+        settled = problem.settle(point)
+        if settled is point:
             return point
-        far = np.flatnonzero(self.moved > _SETTLED)
-        if len(far) == len(point):
-            settled = problem.settle(point)
-            if settled is not point:
-                self.level = problem.value(settled)
-            return settled
-        some, farther = problem.take(far), point[far]
-        settled = some.settle(farther)
-        if settled is not farther:
-            point = point.copy()
-            point[far], self.level[far] = settled, some.value(settled)
-        return point
+        far = self.moved > _SETTLED
+        settled = np.where(far[:, np.newaxis], settled, point)
+        self.level = np.where(far, problem.value(settled), self.level)
+        return settled
 
 
 def _tried(
@@ -380,9 +371,8 @@ def _tried(
     """Say which steps gain enough, and return where they led and the objective there."""
     promised = np.vecdot(slope, step)
     small = moved <= _LAST_STEP  # rounding decides what such a step gains
-    tried = (moved <= _LONGEST) & (promised > 0.0)
-    tried |= small
-    if not tried.all():
+    tried = small | ((moved <= _LONGEST) & (promised > 0.0))
+    if not _all(tried):
         if not tried.any():
             return tried, here, level
         rows = np.flatnonzero(tried)
@@ -394,10 +384,15 @@ def _tried(
     proposal = problem.restore(here + step)
     reached = problem.value(proposal)
     enough = reached >= level + _SUFFICIENT * promised
-    if not enough.all():
+    if not _all(enough):
         enough |= small | (promised <= _ROUNDING * np.abs(level))
         reached = np.where(small, level, reached)
     return enough, proposal, reached
+
+
+def _all(which: NDArray[np.bool_]) -> bool:
+    """Say whether all are true, in a fifth of the time that NumPy takes for a few."""
+    return np.count_nonzero(which) == which.size
 
 
 def step_length(reach: Array) -> Array:
