@@ -15,8 +15,7 @@ from bayesrank.inference.calibrate.influence import (
     answer_contributions,
     graph_mode,
     of_slopes,
-    question_contributions,
-    trial_contributions,
+    variation_at,
 )
 from bayesrank.inference.calibrate.sandwich import marginal_prior
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
@@ -54,11 +53,11 @@ def mode_of(fit) -> Mode:
 
 
 def widened_over_questions(mode, model) -> np.ndarray:
-    return question_contributions(mode, model).covariance
+    return variation_at(mode, model, "question").covariance
 
 
 def widened_over_trials(mode, model) -> np.ndarray:
-    return trial_contributions(mode, model).covariance
+    return variation_at(mode, model, "trial").covariance
 
 
 def widening(freedom) -> float:
@@ -422,7 +421,7 @@ def test_influences_stand_in_where_a_question_cannot_be_spared():
     assert bool(fit.converged)
     assert question_jackknife(fit.without, data) is None
     result = rank(data, "davidson_luce", backend="mle", target="population", random_seed=0)
-    table = question_contributions(mode_of(fit), unit_likelihoods.davidson_luce(data))
+    table = variation_at(mode_of(fit), unit_likelihoods.davidson_luce(data), "question")
     expected = with_prior(fit, "davidson_luce", data, table)
     draws = result["posterior"]["score"].values.reshape(-1, 4)
     np.testing.assert_allclose(np.cov(draws.T), expected, rtol=1e-6, atol=1e-8)

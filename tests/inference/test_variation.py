@@ -9,8 +9,7 @@ from bayesrank import Responses
 from bayesrank.inference.calibrate import unit_likelihoods
 from bayesrank.inference.calibrate.influence import (
     Mode,
-    question_contributions,
-    trial_contributions,
+    variation_at,
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -145,7 +144,7 @@ def test_questions_take_their_parameters_with_them():
     data = simulate((4, 30, 20))
     fit = fit_rasch(*data.binary_counts, ability_precision=1e-6)
     mode = Mode(fit.free, fit.steps, fit.unpack)
-    found = question_contributions(mode, unit_likelihoods.rasch(data))
+    found = variation_at(mode, unit_likelihoods.rasch(data), "question")
     level = np.full(4, 0.25)
     spread = np.var(fit.parameters["difficulty"], ddof=1) / 30
     assert level @ found.covariance @ level == pytest.approx(29 / 27 * spread, rel=0.15)
@@ -164,7 +163,7 @@ def test_cells_with_one_trial_have_the_noise_of_the_others():
     factor = np.array([2.0, 1.0, 1.0, 1.0])
     freedom = np.maximum(trials - 1, 0).sum()
     expected = factor[:, np.newaxis] * model.products(noise[..., np.newaxis], mode.moves) * factor
-    found = trial_contributions(mode, model)
+    found = variation_at(mode, model, "trial")
     assert found.freedom == freedom
     np.testing.assert_allclose(found.covariance, freedom / (freedom - 2) * expected, rtol=1e-9)
 
@@ -175,6 +174,6 @@ def test_scores_that_are_means_over_questions_vary_with_their_terms():
     mode = Mode(fit.free, fit.steps, fit.unpack)
     terms = 1e6 * np.random.default_rng(0).normal(size=(30, 4)) / 30
     model = replace(unit_likelihoods.rasch(data), mean_of=lambda _: terms)
-    found = question_contributions(mode, model).covariance
+    found = variation_at(mode, model, "question").covariance
     expected = 29 / 27 * 30 * np.cov(terms.T)
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())

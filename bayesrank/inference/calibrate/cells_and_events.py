@@ -122,13 +122,21 @@ class CellModel:
         found = self.predictor(named)
         return np.where(np.isfinite(found), found, 0.0)
 
-    def leaning(self, moves: Moves) -> Array:
-        """Return slopes of the log-likelihoods of questions at their own parameters.
+    def by_question(self, moves: Moves) -> Array:
+        """Return what questions add to the scores that move so, of shape (question, direction).
 
-        Of shape (direction, question).
+        The parameters of a question go with it: in another sample of questions there are others. So
+        each question enters with its likelihood at its own best parameters, and with the means over
+        questions to which scores are relative, or which they are.
         """
         found = self.sums(self._moments(moves.at)[0], moves, same_questions=False)
-        return found if found.ndim == 2 else found.sum(axis=-1)
+        found = (found if found.ndim == 2 else found.sum(axis=-1)).T
+        if self.mean_of is not None:
+            found = found + np.nan_to_num(self.mean_of(moves.at))
+        if self.scaling is not None:
+            # How scores follow when the mean that is held is another.
+            found += np.outer(self.scaling.shares(moves.at), self._pull(self.scaling, moves))
+        return found
 
     def bend(self, moves: Moves) -> Array:
         """Return expected minus second derivatives of the log-likelihood, of shape (direction,)."""
@@ -156,11 +164,8 @@ class CellModel:
                 found += each if one is other else each + each.T
         return found
 
-    def pull(self, moves: Moves) -> Array:
+    def _pull(self, scaling: Scaling, moves: Moves) -> Array:
         """Return slopes of what lowering the scaled mean adds, of shape (direction,)."""
-        scaling = self.scaling
-        if scaling is None:
-            return np.zeros(len(moves.directions))
 
         def rise(named: Named) -> Array:
             ends = (scaling.lowered(named, side * _SHIFT) for side in (1.0, -1.0))
@@ -171,10 +176,6 @@ class CellModel:
         bent = self.sums(noise * rise(moves.at)[0], moves)
         risen = _sums(residual, self._slopes(rise, moves), len(moves.directions))
         return (risen - bent).reshape(len(bent), -1).sum(axis=1)
-
-    def direct(self, named: Named) -> Array:
-        """Return what a question adds to scores that are means over questions themselves."""
-        return np.zeros((1, 1)) if self.mean_of is None else np.nan_to_num(self.mean_of(named))
 
     def _moments(self, at: Named) -> tuple[Array, Array]:
         """Return residuals and variances of the numbers right at a point, by cell or by trial."""
@@ -229,21 +230,15 @@ class EventModel:
     # systems, both (event, system).
     log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
 
-    def leaning(self, moves: Moves) -> Array:
-        """Return slopes of the log-likelihoods of questions, of shape (direction, question)."""
-        return self.by_trial(moves).sum(axis=-1)
-
     def by_trial(self, moves: Moves) -> Array:
-        """Return slopes of the log-likelihoods of events, of shape (direction, question, trial)."""
-        where, _, _ = self._events
-        _, n_questions, n_trials = self.data.shape
-        found = np.zeros((len(moves.directions), n_questions * n_trials))
-        rows = [
-            (self._chances(up) - self._chances(down)) / (2.0 * step[:, np.newaxis])
-            for up, down, step in moves.ends(self.data.outcomes.size)
-        ]
-        found[:, where] = np.concatenate(rows) if rows else 0.0
-        return found.reshape(-1, n_questions, n_trials)
+        """Return slopes of the log-likelihoods of events, of shape (question, trial, direction)."""
+        found, n_done = np.zeros((*self.data.shape[1:], len(moves.directions))), 0
+        flat = found.reshape(-1, len(moves.directions))
+        for up, down, step in moves.ends(self.data.outcomes.size):
+            slopes = (self._chances(up) - self._chances(down)) / (2.0 * step[:, np.newaxis])
+            flat[self._events[0], n_done : n_done + len(step)] = slopes.T
+            n_done += len(step)
+        return found
 
     def bend(self, moves: Moves) -> Array:
         """Return minus second differences of the log-likelihood, of shape (direction,)."""

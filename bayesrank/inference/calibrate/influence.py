@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.cells_and_events import (
     QUESTION_PARAMETERS,
-    CellModel,
+    EventModel,
     Moves,
     Named,
     UnitModel,
@@ -34,7 +34,7 @@ from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import ROUNDING, Contributions
-from bayesrank.inference.resample.trials import require_two_trials, widening_for_single_trials
+from bayesrank.inference.resample.trials import widening_for_single_trials
 from bayesrank.responses import Responses
 
 if TYPE_CHECKING:
@@ -111,47 +111,39 @@ def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
     return Mode(fit.x, partial(constrained_steps, -fit.hessian, np.zeros((len(fit.x), 0))), unpack)
 
 
-def question_contributions(mode: Mode, model: UnitModel) -> Variation:
-    """Return how scores vary over questions, or clusters of them.
-
-    The parameters of a question go with it: in another sample of questions there are others. So
-    each question enters with its likelihood at its own best parameters, and with the means over
-    questions to which scores are relative.
-    """
-    moved = model.leaning(mode.moves).T
-    if isinstance(model, CellModel):
-        moved = moved + model.direct(mode.moves.at)
-        if model.scaling is not None:
-            # How scores follow when the mean that is held is another.
-            moved += np.outer(model.scaling.shares(mode.moves.at), model.pull(mode.moves))
-    return Variation.of(Contributions.of(sums_over_clusters(moved, model.data)))
-
-
-def trial_contributions(mode: Mode, model: UnitModel, unit: str = "trial") -> Variation:
-    """Return how scores vary over the trials of each question, or over runs of all questions."""
+def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
+    """Return how scores vary over questions or clusters of them, over runs, or over trials."""
     data = model.data
-    if isinstance(model, CellModel):
-        logit = model.log_odds(mode.moves.at)[0]
-        chance = logistic(logit) if logit.ndim == 3 else np.zeros(data.shape)
-        sums, products = (partial(f, moves=mode.moves) for f in (model.sums, model.products))
-        return answer_contributions(sums, products, data, unit=unit, chance=chance)
-    require_two_trials(data)
-    moved = model.by_trial(mode.moves)
-    rows = moved.reshape(len(moved), -1).T * widening_for_single_trials(data)
-    return event_contributions(rows, data, unit)
+    if isinstance(model, EventModel):
+        return event_variation(model.by_trial(mode.moves), data, kind)
+    if kind == "question":
+        return Variation.of(
+            Contributions.of(sums_over_clusters(model.by_question(mode.moves), data))
+        )
+    logit = model.log_odds(mode.moves.at)[0]
+    chance = logistic(logit) if logit.ndim == 3 else np.zeros(data.shape)
+    sums, products = (partial(f, moves=mode.moves) for f in (model.sums, model.products))
+    return answer_contributions(sums, products, data, unit=kind, chance=chance)
 
 
-def event_contributions(
-    rows: Array, data: Responses, unit: str, where: NDArray[np.intp] | None = None
+def event_variation(
+    rows: Array, data: Responses, kind: str, *, by_system: bool = True
 ) -> Variation:
-    """Return how what events add varies, given their places among questions and trials."""
-    n_trials = data.shape[2]
-    where = np.arange(len(rows)) if where is None else where
-    table = Contributions.of(rows, where // n_trials)
-    if unit != "run":
+    """Return how what events add to coordinates varies, of shape (question, trial, coordinate).
+
+    The coordinates are systems, each of which has the noise of its own trials, unless told
+    otherwise. DataError if trials vary and most observed cells have one.
+    """
+    if kind == "question":
+        return Variation.of(Contributions.of(sums_over_clusters(rows.sum(axis=1), data)))
+    widening = widening_for_single_trials(data)
+    question, trial = np.nonzero(data.observed.any(axis=0))
+    rows = rows[question, trial] * (widening if by_system else np.sqrt((widening**2).mean()))
+    table = Contributions.of(rows, question)
+    if kind != "run":
         return Variation.of(table)
-    sums = np.zeros((n_trials, rows.shape[1]))
-    np.add.at(sums, where % n_trials, np.sqrt(table.copies)[:, np.newaxis] * table.deviations)
+    sums = np.zeros((data.shape[2], rows.shape[1]))
+    np.add.at(sums, trial, np.sqrt(table.copies)[:, np.newaxis] * table.deviations)
     return _over_runs(sums, data)
 
 
@@ -171,7 +163,6 @@ def answer_contributions(
     answers. `chance` has expectations that change from trial to trial. DataError if most observed
     cells have one trial.
     """
-    require_two_trials(data)
     widening = widening_for_single_trials(data)
     noise = _noise(data, chance)
     if unit == "run":

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesrank.battles import Battles
 from bayesrank.counting import compare_cells
 from bayesrank.errors import DataError
-from bayesrank.inference.calibrate.influence import event_contributions
+from bayesrank.inference.calibrate.influence import event_variation
 from bayesrank.inference.calibrate.set_covariance import covariance_of
 from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.pair_rows import PairRows
@@ -24,11 +24,7 @@ from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import Contributions, student_variance
-from bayesrank.inference.resample.trials import (
-    level_counts,
-    require_two_trials,
-    widening_for_single_trials,
-)
+from bayesrank.inference.resample.trials import level_counts
 from bayesrank.inference.resample.weights import resample
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -55,16 +51,17 @@ def gradient_variation(
     """
     if not isinstance(data, Responses):
         return _redrawn(data, likelihood, point, "battles", seed)
-    if kind == "question":
-        return Variation.of(Contributions.of(_questions(data, likelihood, point)))
-    require_two_trials(data)
     if data.paired:
-        levels = data.levels.reshape(len(data.systems), -1)
-        rows = np.sqrt((widening_for_single_trials(data) ** 2).mean()) * _event_gradients(
-            levels, likelihood, point
-        )
-        (observed,) = np.nonzero((levels >= 0).any(axis=0))
-        return event_contributions(rows[observed], data, kind, observed)
+        rows = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
+        rows = rows.reshape(*data.shape[1:], len(point))
+        return event_variation(rows, data, kind, by_system=False)
+    if kind == "question":
+        by_question = level_counts(data.levels).swapaxes(0, 1)[:, :, np.newaxis]
+        rows = [
+            likelihood.gradient(point, *compare_cells(by_question[some]))
+            for some in batches(len(by_question), len(data.systems) ** 2)
+        ]
+        return Variation.of(Contributions.of(sums_over_clusters(np.concatenate(rows), data)))
     if kind == "run":
         raise DataError(
             "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
@@ -94,22 +91,6 @@ def _redrawn(
     freedom = float(wins.sum() + ties.sum() / 2.0)
     covariance = covariance_of(found)
     return Variation(covariance, freedom, np.diag(covariance) ** 2 / freedom)
-
-
-def _questions(data: Responses, likelihood: PairLikelihood, point: Array) -> Array:
-    """Return what clusters of questions add to the gradient, of shape (cluster, p)."""
-    if data.paired:
-        by_trial = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
-        rows = by_trial.reshape(data.shape[1], data.shape[2], -1).sum(axis=1)
-    else:
-        by_question = level_counts(data.levels).swapaxes(0, 1)[:, :, np.newaxis]
-        rows = np.concatenate(
-            [
-                likelihood.gradient(point, *compare_cells(by_question[some]))
-                for some in batches(len(by_question), len(data.systems) ** 2)
-            ]
-        )
-    return sums_over_clusters(rows, data)
 
 
 def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point: Array) -> Array:

@@ -36,8 +36,7 @@ from bayesrank.inference.calibrate.influence import (
     answer_contributions,
     graph_mode,
     of_slopes,
-    question_contributions,
-    trial_contributions,
+    variation_at,
 )
 from bayesrank.inference.calibrate.pair_units import gradient_variation, unit_variation
 from bayesrank.inference.calibrate.set_covariance import (
@@ -312,9 +311,7 @@ def _responses_covariance(
             table = question_jackknife(without, model.data)
         if table is not None:
             return Variation.of(table)
-        if kind == "question":
-            return question_contributions(mode, model)
-        return trial_contributions(mode, model, kind)
+        return variation_at(mode, model, kind)
 
     return mode.prior(model).covariance(over_units(run, over))
 

@@ -23,11 +23,7 @@ from bayesrank.inference.resample.clusters import (
     clusters_of,
 )
 from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.trials import (
-    require_two_trials,
-    trial_arguments,
-    widening_for_single_trials,
-)
+from bayesrank.inference.resample.trials import trial_arguments, widening_for_single_trials
 from bayesrank.inference.resample.weights import per_sample_of_questions, question_arguments
 from bayesrank.responses import Responses
 
@@ -109,7 +105,7 @@ def jackknife_by_refits(
             return refit(right * kept, trials * kept)
 
         return question_jackknife(without, data)
-    require_two_trials(data)
+    widening = widening_for_single_trials(data)
     rng = np.random.default_rng(0)
     n_parts = min(SOME_UNITS, data.shape[2])
     n_divisions = _MOST_PARTS // n_parts
@@ -118,7 +114,7 @@ def jackknife_by_refits(
     scores = refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
     if not np.isfinite(scores).all():
         return None
-    scores = scores * widening_for_single_trials(data)
+    scores = scores * widening
     found = Contributions.of(scores, np.repeat(np.arange(n_divisions), n_parts), left_out=True)
     # Divisions of the same trials know no more than these.
     units = data.trials - 1 if kind == "trial" else data.trials.max() - 1

@@ -45,8 +45,9 @@ def widening_for_single_trials(data: Responses) -> FloatArray:
 
     The noise of a trial is taken to be the same in all cells of a system, so that the mean of a
     cell has a variance in proportion to 1 / n. A system that has no cell with two trials gets the
-    factor of all systems; most observed cells must have two.
+    factor of all systems. DataError as of :func:`require_two_trials`.
     """
+    require_two_trials(data)
     share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
     seen = np.where(data.trials > 1, share, 0.0).sum(axis=1)
     ratio = share.sum(axis=1) / np.where(seen > 0.0, seen, 1.0)
