@@ -360,7 +360,8 @@ class _LevenbergMarquardt:
         if settled is point:
             return point
         far = self.moved > _SETTLED
-        settled = np.where(far[:, np.newaxis], settled, point)
+        if not _all(far):
+            settled = np.where(far[:, np.newaxis], settled, point)
         self.level = np.where(far, problem.value(settled), self.level)
         return settled
 

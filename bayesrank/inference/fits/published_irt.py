@@ -48,7 +48,7 @@ from bayesrank.inference.fits.saddles import (
     maximise_from_several,
     maximise_past_saddles,
 )
-from bayesrank.inference.fits.two_sided import Expansion, TwoSided
+from bayesrank.inference.fits.two_sided import Expansion, Floor, TwoSided
 
 # Abilities are clear if they explain so many times the variance of the strongest other dimension.
 _CLEAR = 4.0
@@ -114,10 +114,11 @@ class PublishedItems(TwoSided[Lines]):
         return held
 
     def held(self, point: Array) -> NDArray[np.bool_]:
-        """Say which coordinates have their maximum at infinity, of shape (resample, p)."""
+        """Say which coordinates are at the floor, of shape (resample, p)."""
         held = np.zeros(point.shape, dtype=bool)
-        of_both = np.concatenate(self._at_infinity(point), axis=1)
-        held[:, : of_both.shape[1]] = of_both
+        if (floor := self._floor(point)) is not None:
+            both = np.concatenate(floor, axis=1)
+            held[:, : both.shape[1]] = both
         return held
 
     def restore(self, point: Array) -> Array:
@@ -137,14 +138,14 @@ class PublishedItems(TwoSided[Lines]):
 
     def floored(self, point: Array) -> Array:
         """Send parameters that run to infinity to the floor."""
-        low, fallen = self._at_infinity(point)
-        if not (low.any() or fallen.any()):
+        if (floor := self._floor(point)) is None:
             return point
+        low, fallen = floor
         ability, offset, log_slope = self.parts(point)
         slope = np.exp(log_slope)
         bottom = (_FLOOR - (1.0 + slope) * offset) / slope
-        floor = np.where(self.kept, bottom, np.inf).min(axis=-1, keepdims=True)
-        ability = np.where(low, floor, ability)
+        lowest = np.where(self.kept, bottom, np.inf).min(axis=-1, keepdims=True)
+        ability = np.where(low, lowest, ability)
         best = ability.max(axis=-1, keepdims=True)
         offset = np.where(fallen, (_FLOOR - slope * best) / (1.0 + slope), offset)
         return self.restore(self._with(point, ability, offset))
@@ -179,44 +180,37 @@ class PublishedItems(TwoSided[Lines]):
     def _shares(self, point: Array) -> Array:
         """Return the weight of each question in the mean difficulty."""
         counted = self.counts
-        if self.has_floor:
-            counted = counted * ~self._at_infinity(point)[1]
+        if (floor := self._floor(point)) is not None:
+            counted = counted * ~floor[1]
         return counted / np.maximum(counted.sum(axis=-1, keepdims=True), 1.0)
 
-    def _at_infinity(self, point: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say which abilities and which offsets have their maximum at infinity."""
-        if self.has_floor:
-            return self._fallen(point, super()._expand(point))
-        n_systems, _, n_questions, _ = self.likelihood.shape
-        shapes = (len(point), n_systems), (len(point), n_questions)
-        return np.zeros(shapes[0], dtype=bool), np.zeros(shapes[1], dtype=bool)
-
-    def _fallen(
-        self, point: Array, found: Expansion
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say which abilities and which offsets fall for ever."""
-        trials = self.likelihood.trials
-        x = self.likelihood.log_odds(*self.split(point))[2]
-        highest = np.where(trials <= 0.0, -np.inf, x)
-        fallen = []
-        for axis, slope in ((2, found.gu[..., 0]), (1, found.gv[..., 0])):
-            top = highest.max(axis=axis)
-            fallen.append((top < _FALLING) & (slope < 0.0) | (top <= _FLOOR))
-        some = self.kept.any(axis=-1, keepdims=True)
-        return fallen[0] & some, fallen[1] & self.kept
+    def _floor(self, point: Array) -> Floor | None:
+        """Return which abilities and which offsets are at the floor; None where none are."""
+        return self._at(point).floor if self.has_floor else None
 
     def _expand(self, point: Array, exact: NDArray[np.bool_] | None = None) -> Expansion:
-        """Return the objective in blocks, without what is at the floor."""
+        """Return the objective in blocks, without what is at the floor or falls to it."""
         found = super()._expand(point, exact)
-        if self.has_floor:
-            lowest, fallen = self._fallen(point, found)
-            if lowest.any() or fallen.any():
-                found.gu[lowest], found.gv[fallen, 0] = 0.0, 0.0
-                found.uv[lowest], found.uu[lowest] = 0.0, 1.0
-                found.uv[..., 0] *= ~fallen[:, np.newaxis, np.newaxis]
-                found.vv[..., 0, :] *= ~fallen[..., np.newaxis]
-                found.vv[..., :, 0] *= ~fallen[..., np.newaxis]
-                found.vv[..., 0, 0] += fallen
+        if not self.has_floor:
+            return found
+        x = self.likelihood.log_odds(*self.split(point))[2]
+        highest = np.where(self.likelihood.trials <= 0.0, -np.inf, x)
+        low, fallen = (
+            (top < _FALLING) & (slope[..., 0] < 0.0) | (top <= _FLOOR)
+            for top, slope in (
+                (highest.max(axis=2), found.gu),
+                (highest.max(axis=1), found.gv),
+            )
+        )
+        low, fallen = low & self.kept.any(axis=-1, keepdims=True), fallen & self.kept
+        if low.any() or fallen.any():
+            found.floor = low, fallen
+            found.gu[low], found.gv[fallen, 0] = 0.0, 0.0
+            found.uv[low], found.uu[low] = 0.0, 1.0
+            found.uv[..., 0] *= ~fallen[:, np.newaxis, np.newaxis]
+            found.vv[..., 0, :] *= ~fallen[..., np.newaxis]
+            found.vv[..., :, 0] *= ~fallen[..., np.newaxis]
+            found.vv[..., 0, 0] += fallen
         return found
 
     def _bordered(self, point: Array, found: Expansion) -> Bordered:

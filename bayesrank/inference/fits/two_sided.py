@@ -26,6 +26,8 @@ from bayesrank.inference.fits.newton import (
 from bayesrank.inference.fits.penalty import Array, Pooled, PooledSlopes, Quadratic
 
 Exact = NDArray[np.bool_] | None
+# Which abilities, (resample, system), and which first coordinates of questions are at the floor.
+Floor = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @dataclass
@@ -34,7 +36,8 @@ class Expansion:
 
     The gradient is of shape (resample, system, a) and (resample, question, b), blocks of (resample,
     system, a, a) and (resample, question, b, b), the border of (resample, system, a, question, b).
-    `pooled` is the prior that couples the questions.
+    `pooled` is the prior that couples the questions; `floor` says what is held at the floor of
+    guessing, None where nothing is.
     """
 
     gu: Array
@@ -44,6 +47,7 @@ class Expansion:
     uv: Array
     value: Array | None = None
     pooled: PooledSlopes | None = None
+    floor: Floor | None = None
 
 
 class Cells(Protocol):
