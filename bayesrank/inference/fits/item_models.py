@@ -213,17 +213,22 @@ def fit_pooled_items(
 
 
 def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
-    """Begin at about the Rasch model, at equal discriminations and the prior mean of guessing."""
-    n_questions, kinds = problem.likelihood.shape[2:]
+    """Begin at about the Rasch model, with one step of Fisher scoring for each discrimination.
+
+    Guessing begins at its prior mean.
+    """
     by_system, by_question = _beyond_guessing(problem, data)
     ability, difficulty = stretched(
         smoothed_log_odds(by_system, data.played), -shrunk_log_odds(by_question, data.asked), None
     )
     level = ability.sum(axis=-1, keepdims=True) / ability.shape[-1]
-    others = np.zeros((len(ability), (kinds - 1) * n_questions))
-    if kinds > 2:
-        others[:, n_questions:] = np.asarray(problem.questions.mean)[2]
-    return np.concatenate([ability - level, level - difficulty, others], axis=-1)
+    v = np.zeros((len(ability), *problem.likelihood.shape[2:])) + problem.questions.mean
+    u, v[..., 0] = (ability - level)[..., np.newaxis], level - difficulty
+    if v.shape[2] > 1:
+        found = problem.likelihood.expand(u, v, np.zeros(v.shape[:2], dtype=bool))
+        log_slope = found.gv[..., 1] / (found.vv[..., 1, 1] + problem.questions.precision[1, 1])
+        v[..., 1] = log_slope - log_slope.mean(axis=-1, keepdims=True)
+    return joined(u, v)
 
 
 def _beyond_guessing(problem: TwoSided[Any], data: ItemCounts) -> tuple[Array, Array]:
