@@ -46,8 +46,8 @@ def distinct_columns(table: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.
 
 def kinds_of_cells(right: NDArray[Any], trials: NDArray[Any]) -> NDArray[np.intp]:
     """Return which pair of right answers and trials each cell has, of shape (system, question)."""
-    counts = np.stack([right, trials], axis=-1).round(_DECIMALS).reshape(-1, 2)
-    return np.unique(counts, axis=0, return_inverse=True)[1].reshape(right.shape)
+    counts = (right + 1j * trials).round(_DECIMALS)  # sorted by the real part first
+    return np.unique(counts, return_inverse=True)[1].reshape(right.shape)
 
 
 def told_apart(
@@ -82,11 +82,14 @@ def _refined(
     return distinct_columns(np.column_stack([own, held]).T)[1]
 
 
-def canonical_order(cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def canonical_order(
+    cells: NDArray[np.intp], rows: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return orders of rows and of columns that lead to the same table from any permutation of it.
 
-    Of rows that differ and yet are of one kind (:func:`told_apart`), as those of a Latin square,
-    one is set apart, and then the others by it. Equal rows stay in their order.
+    Rows may be of several kinds to begin with. Of rows that differ and yet are of one kind
+    (:func:`told_apart`), as those of a Latin square, one is set apart, and then the others by it.
+    Equal rows stay in their order.
 
     Examples
     --------
@@ -97,7 +100,6 @@ def canonical_order(cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[
            [0, 1, 1]])
     """
     equal = distinct_columns(cells.T)[1]
-    rows = None
     while True:
         rows, columns = told_apart(cells, rows)
         first, last = np.full(len(rows), len(rows)), np.zeros(len(rows), dtype=np.intp)
@@ -108,6 +110,26 @@ def canonical_order(cells: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[
             return rows.argsort(kind="stable"), columns.argsort(kind="stable")
         rows = 2 * rows
         rows[mixed[rows[mixed].argmin()]] += 1
+
+
+def order_of_counts(
+    right: NDArray[Any], trials: NDArray[Any], kinds: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return a canonical order of systems, perhaps of several kinds, and of questions.
+
+    Counts are of shape (system, question). The numbers right sort the systems where they differ.
+
+    Examples
+    --------
+    >>> right = np.array([[2, 1, 2], [0, 0, 1]])
+    >>> order_of_counts(right, np.full((2, 3), 2))
+    (array([1, 0]), array([1, 0, 2]))
+    """
+    totals = right.sum(axis=1).round(_DECIMALS)
+    systems = totals.argsort()
+    if not np.diff(totals[systems]).all():
+        return canonical_order(kinds_of_cells(right, trials), kinds)
+    return systems, np.lexsort(np.concatenate([trials[systems], right[systems]]))
 
 
 def count_categories(outcomes: NDArray[np.int8], n_categories: int) -> NDArray[np.int64]:

@@ -150,19 +150,22 @@ class Exchangeable:
     classes: dict[int, tuple[Classes, Classes]]
 
     @classmethod
-    def of(cls, right: Array, trials: Array) -> Self:
+    def of(cls, right: Array, trials: Array, mean: Array) -> Self:
         """Find them by colour refinement in counts of shape (resample, system, question).
+
+        Systems of other prior means, of shape (system,), are not alike.
 
         Examples
         --------
         >>> right = np.array([[[2.0, 0.0, 1.0], [0.0, 2.0, 1.0], [1.0, 1.0, 2.0]]])
-        >>> Exchangeable.of(right, np.full((1, 3, 3), 2.0)).classes
+        >>> Exchangeable.of(right, np.full((1, 3, 3), 2.0), np.zeros(3)).classes
         {0: (array([0, 0, 1]), array([0, 0, 1]))}
         """
         totals = np.sort(right.sum(axis=2).round(_DECIMALS), axis=1)
+        kinds = np.unique(mean, return_inverse=True)[1]
         found = {}
         for row in np.flatnonzero((totals[:, 1:] == totals[:, :-1]).any(axis=1)):
-            systems, questions = told_apart(kinds_of_cells(right[row], trials[row]))
+            systems, questions = told_apart(kinds_of_cells(right[row], trials[row]), kinds)
             if systems.max() + 1 < len(systems):
                 found[int(row)] = systems, questions
         return cls(found)

@@ -132,13 +132,12 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
     rows = np.concatenate([cells.right, cells.trials], axis=2)
     scores = settle_ties(fit.score[np.newaxis], totals, rows=rows)
-    if not np.ptp(problem.systems.mean):
-        # One of several equally high maxima has systems apart that could change places.
-        alike = Exchangeable.of(cells.right, cells.trials)
-        mean = alike.mean(scores)
-        if np.abs(mean - scores).max() > _SAME_SCORE:
-            fit = replace(fit, exchange=partial(_exchange_scores, alike))
-        scores = mean
+    # One of several equally high maxima has systems apart that could change places.
+    alike = Exchangeable.of(cells.right, cells.trials, np.asarray(problem.systems.mean)[:, 0])
+    mean = alike.mean(scores)
+    if np.abs(mean - scores).max() > _SAME_SCORE:
+        fit = replace(fit, exchange=partial(_exchange_scores, alike))
+    scores = mean
     return replace(fit, score=scores[0])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.counting import distinct_columns
+from bayesrank.counting import distinct_columns, order_of_counts
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior
 from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.exact_ties import interchangeable
@@ -113,13 +113,15 @@ class _Data:
     Questions that are left out have a weight of 0. `alike`, of shape (question,), says where each
     question is. `limit`, (question,), is the difficulty of those left out: minus infinity if
     everybody was right, infinity if everybody was wrong, NaN if nobody was asked; 0 for the others.
-    `ability_mean` is the mean of the abilities, if it is known.
+    `ability_mean` is the mean of the abilities, if it is known. Systems are added up in `order`,
+    (system,): where the likelihood is flat, rounding decides where a fit ends.
     """
 
     problem: MarginalItems
     alike: NDArray[np.intp]
     limit: Array
     ability_mean: float | None
+    order: NDArray[np.intp]
 
     @classmethod
     def of(
@@ -131,11 +133,12 @@ class _Data:
         some_right, some_wrong = right.any(axis=0), (total > right).any(axis=0)
         kept = some_right & some_wrong
         limit = np.where(some_right, -np.inf, np.where(some_wrong, np.inf, np.nan))
-        columns = np.concatenate([right, total]) * kept
-        first, alike = distinct_columns(columns)
-        right, total = np.split(columns[:, first], 2)
-        problem = MarginalItems(right, total, np.bincount(alike, kept), **items)
-        return cls(problem, alike, np.where(kept, 0.0, limit), ability_mean)
+        right, total = right * kept, total * kept
+        order = order_of_counts(right, total)[0]
+        first, alike = distinct_columns(np.concatenate([right[order], total[order]]))
+        weights = np.bincount(alike, kept)
+        problem = MarginalItems(right[:, first], total[:, first], weights, **items)
+        return cls(problem, alike, np.where(kept, 0.0, limit), ability_mean, order)
 
     @cached_property
     def every(self) -> NDArray[np.intp]:
@@ -153,27 +156,13 @@ class _Data:
 
     def fit(self, start: Array | None = None) -> Optimum:
         """Maximise, from a point of the questions that differ."""
-        problem = self.problem
-        begin = (self.first_point() if start is None else start)[np.newaxis]
+        right, trials = self.problem.right[self.order], self.problem.trials[self.order]
+        problem = replace(self.problem, right=right, trials=trials)
+        begin = (_first_point(problem) if start is None else start)[np.newaxis]
         if problem.slopes == "each":
             return maximise_past_saddles(problem, begin, only_asymmetric=True)
         # Given the one slope that they share, the likelihood of all else is log-concave.
         return maximise_nonconcave(problem, begin)
-
-    def first_point(self) -> Array:
-        """Begin at the log-odds of the questions, stretched by the spread of the systems'."""
-        problem, kept = self.problem, self.problem.weights > 0.0
-        by_question, asked = problem.right.sum(axis=0), problem.trials.sum(axis=0)
-        ability = smoothed_log_odds(
-            problem.right @ problem.weights, problem.trials @ problem.weights
-        )
-        spread = max(float(ability.std()), 0.2)
-        if problem.slopes != "common":
-            spread = problem.fixed_slope
-        stretch = np.sqrt(1.0 + spread**2 / _LOGISTIC_VARIANCE)
-        intercept = np.where(kept, smoothed_log_odds(by_question, asked) * stretch, 0.0)
-        slopes = {"fixed": [], "common": [np.log(spread)], "each": np.zeros(len(kept))}
-        return np.concatenate([intercept, slopes[problem.slopes]])
 
     def unpack(self, free: Array) -> dict[str, Array]:
         """Name the parameters at free coordinates of shape (..., p)."""
@@ -223,6 +212,20 @@ def _fit(data: _Data) -> MarginalFit:
         without=partial(_without, data, point),
         afresh=partial(_without, data, None),
     )
+
+
+def _first_point(problem: MarginalItems) -> Array:
+    """Begin at the log-odds of the questions, stretched by the spread of the systems'."""
+    kept = problem.weights > 0.0
+    by_question, asked = problem.right.sum(axis=0), problem.trials.sum(axis=0)
+    ability = smoothed_log_odds(problem.right @ problem.weights, problem.trials @ problem.weights)
+    spread = max(float(ability.std()), 0.2)
+    if problem.slopes != "common":
+        spread = problem.fixed_slope
+    stretch = np.sqrt(1.0 + spread**2 / _LOGISTIC_VARIANCE)
+    intercept = np.where(kept, smoothed_log_odds(by_question, asked) * stretch, 0.0)
+    slopes = {"fixed": [], "common": [np.log(spread)], "each": np.zeros(len(kept))}
+    return np.concatenate([intercept, slopes[problem.slopes]])
 
 
 def _draw_items(data: _Data, point: Array, n_draws: int, rng: np.random.Generator) -> Array:

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
-from bayesrank.inference.fits.bordered import Bordered
+from bayesrank.counting import order_of_counts
+from bayesrank.inference.fits.bordered import Bordered, joined
 from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines
@@ -324,24 +325,28 @@ def fit_published_items(
     (True, True)
     """
     problem, data = published_items(correct, trials, **priors)
-    guessing = problem.likelihood.guessing
+    guessing, mean = problem.likelihood.guessing, problem.systems.mean[:, 0]
     exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
     if not np.any(exists):  # nothing settles on the way to infinity
         max_iterations = min(max_iterations, MAX_ITERATIONS)
-    merged = merged_questions(problem)
-    start = merged.point(_first_point(problem, data))
-    others = _other_abilities(data, start.shape[1])
-    optimum = maximise_from_several(merged.reduced, start, others, max_iterations=max_iterations)
-    if isinstance(merged.place, np.ndarray):
-        merged, optimum = _told_apart(merged, merged.place, optimum, max_iterations)
-    optimum = merged.spread(optimum)
+    if len(data.right) > 1:
+        optimum = _highest(problem, data, max_iterations)
+    else:
+        # Which of several maxima is found hangs on rounding.
+        kinds = np.unique(mean, return_inverse=True)[1]
+        systems, questions = order_of_counts(data.right[0], data.trials[0], kinds)
+        tables = (table[0, systems][:, questions] for table in (data.right, data.trials))
+        moved = {**priors, "ability_mean": mean[systems]}
+        optimum = _highest(*published_items(*tables, **moved), max_iterations)
+        u, v = problem.split(optimum.point)
+        optimum = optimum.at(joined(u[:, systems.argsort()], v[:, questions.argsort()]))
     optimum = optimum.at(problem.levelled(problem.floored(optimum.point)))
     point, shape = optimum.point, data.right.shape[1:]
     unpack = partial(_unpack, shape, guessing, limit=data.limit)
-    alike = Exchangeable.of(data.right, data.trials)
-    mean = alike.mean(point)
-    mean[:, : shape[0]] = merge_noise(mean[:, : shape[0]])
-    named = unpack(mean.reshape(*data.lead, -1))
+    alike = Exchangeable.of(data.right, data.trials, mean)
+    middle = alike.mean(point)
+    middle[:, : shape[0]] = merge_noise(middle[:, : shape[0]])
+    named = unpack(middle.reshape(*data.lead, -1))
     held = problem.held(point).reshape(*data.lead, -1)
     return Fit.at(
         problem,
@@ -356,6 +361,17 @@ def fit_published_items(
         gradients=lambda: np.eye(shape[0], point.shape[1]),
         exchange=alike.exchange,
     )
+
+
+def _highest(problem: PublishedItems, data: ItemCounts, max_iterations: int) -> Optimum:
+    """Return the highest maxima found from several starts."""
+    merged = merged_questions(problem)
+    start = merged.point(_first_point(problem, data))
+    others = _other_abilities(data, start.shape[1])
+    optimum = maximise_from_several(merged.reduced, start, others, max_iterations=max_iterations)
+    if isinstance(merged.place, np.ndarray):
+        merged, optimum = _told_apart(merged, merged.place, optimum, max_iterations)
+    return merged.spread(optimum)
 
 
 def _told_apart(
