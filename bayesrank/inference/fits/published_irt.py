@@ -325,7 +325,7 @@ def fit_published_items(
     (True, True)
     """
     problem, data = published_items(correct, trials, **priors)
-    guessing, mean = problem.likelihood.guessing, problem.systems.mean[:, 0]
+    guessing, mean = problem.likelihood.guessing, np.asarray(problem.systems.mean)[:, 0]
     exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
     if not np.any(exists):  # nothing settles on the way to infinity
         max_iterations = min(max_iterations, MAX_ITERATIONS)
