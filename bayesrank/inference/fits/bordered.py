@@ -1,6 +1,5 @@
 """Negative Hessians of systems against questions: solved, damped, judged and drawn by blocks."""
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -76,20 +75,33 @@ class Bordered:
         return self.uu, self.vv, cross, border, self.on_v
 
     @cached_property
-    def _question_factors(self) -> "_Factors":
-        return _Factors.of(self.vv)
+    def _factors(self) -> "_Factors":
+        """Factors of the blocks that are eliminated."""
+        return _Factors.of(self.by_order[0])
 
     @property
     def definite_questions(self) -> NDArray[np.bool_]:
         """Which blocks of questions are positive definite, of shape (resample, question)."""
-        return self._question_factors.definite
+        return (self._factors if self.questions_first else _Factors.of(self.vv)).definite
 
     def solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
         """Return the steps of both sides that keep what is held; NaN where singular."""
+        u, v = self._solve(gu[..., np.newaxis], gv[..., np.newaxis])
+        return u[..., 0], v[..., 0]
+
+    def steps(self, gradients: Array) -> Array:
+        """Return the steps of one matrix for gradients of shape (step, p)."""
+        gu, gv = parted(gradients, self.uv.shape[1:])
+        both = self._solve(gu.transpose(1, 2, 0)[np.newaxis], gv.transpose(1, 2, 0)[np.newaxis])
+        return joined(*(side[0].transpose(2, 0, 1) for side in both))
+
+    def _solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
+        """Return the steps for right sides, (resample, system, a, right) and likewise."""
         first, other = (gv, gu) if self.questions_first else (gu, gv)
-        back, complement = self._eliminate(first, other)
-        x = solve_or_nan(complement[:, :, :-1], complement[:, :, -1:])
-        step, beside = back(x), x[:, : other[0].size, 0].reshape(other.shape)
+        through, complement = self._eliminate(first, other)
+        size = complement.shape[1]
+        x = solve_or_nan(complement[..., :size], complement[..., size:])
+        step, beside = self._back(through, x), x[:, : other[0, ..., 0].size].reshape(other.shape)
         return self._sides(step, beside)
 
     def definite(self) -> NDArray[np.bool_]:
@@ -100,7 +112,7 @@ class Bordered:
         """
         first, other = (self.vv, self.uu) if self.questions_first else (self.uu, self.vv)
         with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
-            complement = self._eliminate(first[..., 0], other[..., 0])[1][:, :, :-1]
+            complement = self._eliminate(first[..., :0], other[..., :0])[1]
         if not np.isfinite(complement).all():
             return np.zeros(len(first), dtype=bool)
         blocks = np.linalg.eigvalsh(first)
@@ -122,10 +134,10 @@ class Bordered:
         worst = int(values[:, 0].argmin())
         inside = np.zeros(first.shape[:-1])
         inside[0, worst] = vectors[worst, :, 0]
-        back, complement = one._eliminate(np.zeros_like(inside), np.zeros(other.shape[:-1]))
-        along, directions = np.linalg.eigh(complement[0, :, :-1])
+        through, complement = one._eliminate(first[..., :0], other[..., :0])
+        along, directions = np.linalg.eigh(complement[0])
         beside = directions[np.newaxis, :, :1]
-        step = back(beside)
+        step = one._back(through, beside)[..., 0]
         length = 1.0 + float((step**2).sum())
         if values[worst, 0] <= along[0] / length:
             return float(values[worst, 0]), *self._sides(inside, np.zeros(other.shape[:-1]))
@@ -135,31 +147,26 @@ class Bordered:
         """Return what belongs to systems, then what belongs to questions."""
         return (other, first) if self.questions_first else (first, other)
 
-    def _eliminate(self, side: Array, other_side: Array) -> tuple[Callable[[Array], Array], Array]:
-        """Eliminate one side: how the rest gives it, and the complement beside its right side."""
+    def _eliminate(self, side: Array, other_side: Array) -> tuple[Array, Array]:
+        """Eliminate one side: what :meth:`_back` needs, and the complement beside its right sides.
+
+        Right sides are of shape (resample, n, k, right) and (resample, m, j, right).
+        """
         blocks, others, cross, border, beside = self.by_order
-        factors = self._question_factors if self.questions_first else _Factors.of(self.uu)
-        (batch, n, k), (m, j), extra = side.shape, other_side.shape[1:], border.shape[3]
+        (batch, n, k, right), (m, j), extra = side.shape, others.shape[1:3], border.shape[3]
         kept, size = m * j, m * j + extra
-        columns = np.empty((batch, k, n, size + 1))
+        columns = np.empty((batch, k, n, size + right))
         columns[..., :kept] = cross.reshape(batch, k, n, kept)
-        columns[..., kept:-1] = border
-        columns[..., -1] = side.swapaxes(1, 2)
-        scale = factors.scale
-        if scale is None:
+        columns[..., kept:size] = border
+        columns[..., size:] = side.swapaxes(1, 2)
+        if self._factors.all_definite:  # BLAS does half the work of a product with itself
+            columns = solved = self._factors.halve(columns)
+        else:
             solved = solve_or_nan(blocks, columns.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
-        else:  # BLAS does half the work of a product with itself
-            columns = solved = factors.halve(columns, scale)
         across, through = (x.reshape(batch, n * k, -1) for x in (columns, solved))
-        complement = across[..., :-1].transpose(0, 2, 1) @ through
+        complement = across[..., :size].transpose(0, 2, 1) @ through
         np.negative(complement, out=complement)
-
-        def back(x: Array) -> Array:
-            found = (through[..., -1:] - through[..., :-1] @ x).reshape(batch, k, n)
-            found = found if scale is None else factors.halve_back(found, scale)
-            return found.swapaxes(1, 2)
-
-        diagonal = complement.reshape(batch, -1)[:, :: size + 2]
+        diagonal = complement.reshape(batch, -1)[:, :: size + right + 1]
         if j == 1:
             diagonal[:, :kept] += others[..., 0, 0]
         else:
@@ -168,10 +175,73 @@ class Bordered:
             whole[:, each, :, each] += others.transpose(1, 0, 2, 3)
         flat = beside.reshape(batch, extra, kept)
         complement[:, kept:, :kept] += flat
-        complement[:, :kept, kept:-1] += flat.transpose(0, 2, 1)
+        complement[:, :kept, kept:size] += flat.transpose(0, 2, 1)
         diagonal[:, kept:] += self.corner
-        complement[:, :kept, -1] += other_side.reshape(batch, kept)
-        return back, complement
+        complement[:, :kept, size:] += other_side.reshape(batch, kept, right)
+        return through, complement
+
+    def _back(self, through: Array, x: Array) -> Array:
+        """Return the side that was eliminated, given the others, (resample, rest, right)."""
+        (batch, n, k), (size, right) = self.by_order[0].shape[:3], x.shape[1:]
+        found = -(through[..., :size] @ x)
+        if through.shape[2] > size:
+            found += through[..., size:]
+        found = found.reshape(batch, k, n, right)
+        if self._factors.all_definite:
+            found = self._factors.halve_back(found)
+        return found.swapaxes(1, 2)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draw from the Gaussian of one precision: deviations that keep what is held, (draw, p).
+
+        Its memory grows with the parameters of the longer side times those of the shorter one.
+        The shorter one has the inverse of the Schur complement as its covariance; given it the
+        blocks of the longer side depend on each other through the extra rows alone [1]_.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a block of the longer side is not positive definite.
+
+        References
+        ----------
+        .. [1] H. Rue and L. Held. Gaussian Markov Random Fields: Theory and Applications (2005).
+           https://doi.org/10.1201/9780203492024
+        """
+        (blocks,), others, _, _, (beside,) = self.by_order
+        (n, k), (m, j) = blocks.shape[:2], others.shape[1:3]
+        kept = m * j
+        root = np.linalg.cholesky(blocks)
+        through, complement = self._eliminate(blocks[np.newaxis, ..., :0], others[..., :0])
+        columns = through.reshape(k, n, -1).swapaxes(0, 1).reshape(n * k, -1)
+        across, extra = columns[:, :kept], columns[:, kept:]
+        covariance = np.linalg.inv(complement[0])[:kept, :kept]
+        x = rng.standard_normal((n_draws, kept)) @ _root(covariance)
+        # What the extra rows do to the longer side, given the shorter one.
+        known = np.linalg.pinv(extra.T @ extra - np.diag(self.corner[0]), hermitian=True)
+        right = (beside.reshape(-1, kept) - extra.T @ across) @ x.T
+        basis, triangle = np.linalg.qr(extra)
+        size = max(1, _AT_ONCE // (k * n_draws))
+        cuts = [slice(at * k, (at + size) * k) for at in range(0, n, size)]
+        # The same normals twice take less time than so much memory.
+        again, inside = deepcopy(rng), np.zeros((len(triangle), n_draws))
+        for cut in cuts:
+            inside += basis[cut].T @ rng.standard_normal((len(basis[cut]), n_draws))
+        left = np.eye(len(triangle)) - triangle @ known @ triangle.T  # between 0 and 1
+        columns = np.concatenate([columns, basis], axis=1)
+        moves = np.concatenate([x.T, known @ right, inside - _root(left, 1.0) @ inside])
+        points, back = np.empty((n_draws, kept + n * k)), np.linalg.inv(root.swapaxes(1, 2))
+        sides = points[:, :kept], points[:, kept:]
+        if not self.questions_first:
+            sides = points[:, n * k :], points[:, : n * k]
+        sides[0][:] = x.reshape(-1, m, j).swapaxes(1, 2).reshape(n_draws, kept)
+        by_block = sides[1].reshape(n_draws, k, n)
+        for cut in cuts:
+            part = again.standard_normal((len(columns[cut]), n_draws)) - columns[cut] @ moves
+            rows = slice(cut.start // k, cut.stop // k)
+            part = back[rows] @ part.reshape(-1, k, n_draws)
+            by_block[:, :, rows] = part.transpose(2, 1, 0)
+        return points
 
     def dense(self) -> Array:
         """Return the matrices in full, of shape (resample, p, p), coordinate by coordinate."""
@@ -233,116 +303,28 @@ class _Factors:
         return np.minimum.reduce(self.pivots, axis=1) > 0.0
 
     @cached_property
-    def scale(self) -> Array | None:
-        """D^(-1/2), where all blocks are positive definite."""
-        return self.pivots**-0.5 if self.definite.all() else None
+    def all_definite(self) -> bool:
+        """Whether all blocks are positive definite."""
+        return bool(self.definite.all())
 
-    def halve(self, columns: Array, scale: Array) -> Array:
+    @cached_property
+    def scale(self) -> Array:
+        """D^(-1/2), where all blocks are positive definite, as a column."""
+        return self.pivots[..., np.newaxis] ** -0.5
+
+    def halve(self, columns: Array) -> Array:
         """Return D^(-1/2) L^(-1) columns, of shape (resample, k, block, column), in place."""
         for (row, column), factor in self.lower.items():
             columns[:, row] -= factor[..., np.newaxis] * columns[:, column]
-        columns *= scale[..., np.newaxis]
+        columns *= self.scale
         return columns
 
-    def halve_back(self, values: Array, scale: Array) -> Array:
-        """Return the transpose of that times values, of shape (resample, k, block), in place."""
-        values *= scale
+    def halve_back(self, columns: Array) -> Array:
+        """Return the transpose of that times columns, of that shape, in place."""
+        columns *= self.scale
         for (row, column), factor in reversed(self.lower.items()):
-            values[:, column] -= factor * values[:, row]
-        return values
-
-
-class BlockGaussian:
-    """A Gaussian of points of two sides, held to linear constraints, by one bordered precision.
-
-    Its memory grows with the parameters of the longer side times those of the shorter one. The
-    longer side is eliminated [1]_: the shorter one has the inverse of the Schur complement as its
-    covariance, and given it the blocks of the longer side depend on each other through the extra
-    rows alone.
-
-    Parameters
-    ----------
-    matrix : Bordered
-        Of one resample.
-
-    References
-    ----------
-    .. [1] H. Rue and L. Held. Gaussian Markov Random Fields: Theory and Applications (2005).
-       https://doi.org/10.1201/9780203492024
-    """
-
-    def __init__(self, matrix: Bordered) -> None:
-        self._questions_first = matrix.questions_first
-        blocks, others, cross, border, beside = (part[0] for part in matrix.by_order)
-        n, k = blocks.shape[:2]
-        self._points, self._shape = matrix.uv.shape[1:], others.shape[:2]
-        self._kept = kept = others[..., 0].size
-        columns = np.concatenate([cross.reshape(k, n, kept), border], axis=2).swapaxes(0, 1)
-        self._blocks, self._columns = blocks, columns
-        self._solved = np.linalg.solve(blocks, columns)
-        self._beside, self._corner = beside.reshape(-1, kept), matrix.corner[0]
-        complement = -np.tensordot(columns, self._solved, ((0, 1), (0, 1)))
-        for at, block in enumerate(others):
-            each = slice(at * len(block), (at + 1) * len(block))
-            complement[each, each] += block
-        complement[kept:, :kept] += self._beside
-        complement[:kept, kept:] += self._beside.T
-        np.einsum("ii->i", complement)[kept:] += self._corner
-        self._inverse = np.linalg.inv(complement)
-
-    def steps(self, gradients: Array) -> Array:
-        """Return the Newton steps that keep what is held, (step, p), for gradients (step, p)."""
-        gu, gv = parted(gradients, self._points)
-        first, other = (gv, gu) if self._questions_first else (gu, gv)
-        alone = np.linalg.solve(self._blocks, first.transpose(1, 2, 0))
-        right = -np.tensordot(self._columns, alone, ((0, 1), (0, 1)))
-        right[: self._kept] += other.reshape(len(other), -1).T
-        x = self._inverse @ right
-        return self._join(alone - self._solved @ x, x[: self._kept].T)
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draw deviations that keep what is held, of shape (draw, p).
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If a block of the longer side is not positive definite.
-        """
-        kept, (n, k) = self._kept, self._blocks.shape[:2]
-        root = np.linalg.cholesky(self._blocks)
-        columns = np.linalg.solve(root, self._columns).reshape(n * k, -1)
-        across, extra = columns[:, :kept], columns[:, kept:]
-        x = rng.standard_normal((n_draws, kept)) @ _root(self._inverse[:kept, :kept])
-        # What the extra rows do to the longer side, given the shorter one.
-        through = np.linalg.pinv(extra.T @ extra - np.diag(self._corner), hermitian=True)
-        right = (self._beside - extra.T @ across) @ x.T
-        basis, triangle = np.linalg.qr(extra)
-        size = max(1, _AT_ONCE // (k * n_draws))
-        cuts = [slice(at * k, (at + size) * k) for at in range(0, n, size)]
-        # The same normals twice take less time than so much memory.
-        again, inside = deepcopy(rng), np.zeros((len(triangle), n_draws))
-        for cut in cuts:
-            inside += basis[cut].T @ rng.standard_normal((len(basis[cut]), n_draws))
-        left = np.eye(len(triangle)) - triangle @ through @ triangle.T  # between 0 and 1
-        columns = np.concatenate([columns, basis], axis=1)
-        moves = np.concatenate([x.T, through @ right, inside - _root(left, 1.0) @ inside])
-        points, back = np.empty((n_draws, kept + n * k)), np.linalg.inv(root.swapaxes(1, 2))
-        sides = points[:, :kept], points[:, kept:]
-        if not self._questions_first:
-            sides = points[:, n * k :], points[:, : n * k]
-        sides[0][:] = x.reshape(-1, *self._shape).swapaxes(1, 2).reshape(n_draws, kept)
-        by_block = sides[1].reshape(n_draws, k, n)
-        for cut in cuts:
-            part = again.standard_normal((len(columns[cut]), n_draws)) - columns[cut] @ moves
-            rows = slice(cut.start // k, cut.stop // k)
-            part = back[rows] @ part.reshape(-1, k, n_draws)
-            by_block[:, :, rows] = part.transpose(2, 1, 0)
-        return points
-
-    def _join(self, first: Array, other: Array) -> Array:
-        """Return points of the longer side, (block, coordinate, point), and of the other."""
-        first, other = first.transpose(2, 0, 1), other.reshape(len(other), *self._shape)
-        return joined(other, first) if self._questions_first else joined(first, other)
+            columns[:, column] -= factor[..., np.newaxis] * columns[:, row]
+        return columns
 
 
 def _root(covariance: Array, largest: float = 0.0) -> Array:

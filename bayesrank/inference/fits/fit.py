@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.bordered import MOST_DENSE, BlockGaussian, Bordered
+from bayesrank.inference.fits.bordered import MOST_DENSE, Bordered
 from bayesrank.inference.fits.newton import Optimum
 
 Array = NDArray[np.float64]
@@ -153,7 +153,7 @@ class Fit:
             "curvature": curvature,
         }
         if blocks is not None and not lead and p > MOST_DENSE:
-            given["gaussian"] = lambda: _Along(BlockGaussian(blocks(point)), along, across)
+            given["gaussian"] = lambda: _Along(blocks(point), along, across)
         return cls(**(given | others))
 
     @cached_property
@@ -209,7 +209,7 @@ class Fit:
 class _Along:
     """A Gaussian of points, seen along free coordinates."""
 
-    points: BlockGaussian
+    points: Bordered
     along: Callable[[Array], Array]
     across: Callable[[Array], Array]
 
