@@ -8,7 +8,8 @@ returns a :class:`~bayesrank.inference.fits.fit.Fit`:
   (``pair_states``, ``state_tree``) and with judges (``raters``, ``rated_rows``);
 - winner sets: ``luce``;
 - items, as rows of ``two_sided``: ``rasch``, ``published_irt`` (2PL and 3PL), ``item_models`` (the
-  defaults), ``mirt`` (one table), ``dynamic`` (ordered trials); ``mml`` (marginal likelihood);
+  defaults), ``mirt`` (one table); ``like_questions`` are fitted as one; ``mml`` (marginal
+  likelihood);
 - ``standardized_accuracy``.
 
 Nothing is imported here: a fit of pairs should not wait for what items need.

@@ -1,18 +1,18 @@
 """Item response models as rows of one engine: their designs, priors and what they hold."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.counting import distinct_columns
 from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
+from bayesrank.inference.fits.like_questions import merged_questions
 from bayesrank.inference.fits.log_odds import (
     NO_GUESSING,
     Guessing,
@@ -22,8 +22,8 @@ from bayesrank.inference.fits.log_odds import (
     smoothed_log_odds,
     stretched,
 )
-from bayesrank.inference.fits.newton import CACHE_CELLS, Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
+from bayesrank.inference.fits.saddles import strongest_axes
 from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.priors import LEVEL_SD
 
@@ -38,7 +38,9 @@ class NormalPrior(NamedTuple):
 
 
 _STANDARD = NormalPrior()
-_ALL = slice(None)
+# Abilities are clear if they explain so many times the variance of the strongest other dimension.
+_CLEAR = 4.0
+_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
@@ -255,117 +257,43 @@ def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) 
     named = {"score": free[..., :n_systems], "intercept": intercept}
     if guessing is None:
         return named
-    log_slope = of_questions[..., 1, :]
-    slope = finite_exp(log_slope)
-    named["log_discrimination"], named["discrimination"] = log_slope, slope
-    named["difficulty"] = -intercept / slope
+    named |= named_lines(guessing, of_questions[..., 1, :], of_questions[..., -1, :])
+    return named | {"difficulty": -intercept / named["discrimination"]}
+
+
+def named_lines(guessing: Guessing, log_slope: Array, logit: Array) -> Named:
+    """Name discriminations, and guessing where it is estimated, by their free coordinates."""
+    named = {"log_discrimination": log_slope, "discrimination": finite_exp(log_slope)}
     if guessing.fixed is None:
-        named["guessing_logit"] = logit = of_questions[..., 2, :]
-        named["guessing"] = guessing.upper * logistic(logit)
+        named |= {"guessing_logit": logit, "guessing": guessing.upper * logistic(logit)}
     return named
 
 
-@dataclass(frozen=True)
-class Merged[Problem: TwoSided[Any]]:
-    """A problem and the same with its like questions merged, whose parameters are equal.
+def other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
+    """Return changes of points of that size, (start, size), for resamples that need more starts.
 
-    `place`, (question,), is where each question is among the merged ones; a slice of all where
-    none are merged.
+    Those whose abilities in the Rasch model say less of the answers than a second dimension does:
+    other maxima are above either end of such dimensions.
     """
-
-    whole: Problem
-    reduced: Problem
-    place: NDArray[np.intp] | slice = _ALL
-
-    def point(self, point: Array) -> Array:
-        """Return points of the merged questions."""
-        if isinstance(self.place, slice):
-            return point
-        u, v = self.whole.split(point)
-        merged = np.empty((len(u), *self.reduced.likelihood.shape[2:]))
-        merged[:, self.place] = v
-        return joined(u, merged)
-
-    def spread(self, optimum: Optimum) -> Optimum:
-        """Return an optimum of merged questions as one of the questions one by one."""
-        if isinstance(self.place, slice):
-            return optimum
-        u, v = self.reduced.split(optimum.point)
-        return optimum.at(joined(u, v[:, self.place]))
-
-    def maximise(self, start: Array) -> Optimum:
-        """Climb from a point of the questions one by one."""
-        return self.spread(self.reduced.maximise(self.point(start)))
-
-
-def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem]:
-    """Merge the questions of one table that are answered alike, where many are."""
-    answers = problem.likelihood
-    if problem.size != 1:
-        return Merged(problem, problem)
-    if isinstance(answers, Rasch):
-        return _with_same_totals(problem)
-    if 2 * problem.cells <= CACHE_CELLS:  # several go at a time, see `newton`
-        return Merged(problem, problem)
-    first, place = distinct_columns(np.concatenate([answers.right[0], answers.trials[0]]))
-    if 2 * len(first) > len(place):
-        return Merged(problem, problem)
-    return merged_kinds(problem, place)
-
-
-def merged_kinds[Problem: TwoSided[Any]](
-    problem: Problem, place: NDArray[np.intp]
-) -> Merged[Problem]:
-    """Merge questions of the same kind, of one table where these are answered alike."""
-    answers, first = problem.likelihood, np.unique(place, return_index=True)[1]
-    counts = np.bincount(place).astype(np.float64)
-    right, trials = (counts * table[..., first] for table in (answers.right, answers.trials))
-    mean = np.asarray(problem.questions.mean)
-    questions = replace(
-        problem.questions, mean=mean[first] if mean.ndim > 1 else mean, counts=counts
-    )
-    likelihood = replace(answers, right=right, trials=trials)
-    return _merged(problem, likelihood, counts, place, questions=questions)
-
-
-def _merged[Problem: TwoSided[Any]](
-    problem: Problem, likelihood: Any, counts: Array, place: NDArray[np.intp], **others: Any
-) -> Merged[Problem]:
-    """Merge questions of a likelihood, with what is held of their sums."""
-    rows = np.moveaxis(problem.hold_v[0], 1, 0)
-    held = np.zeros((len(counts), *rows.shape[1:]))
-    np.add.at(held, place, rows)
-    hold_v = np.moveaxis(held, 0, 1)
-    if len(hold_v) > 1:  # orthogonal again
-        hold_v = np.linalg.qr(hold_v.reshape(len(hold_v), -1).T)[0].T.reshape(hold_v.shape)
-    pooled = problem.pooled and replace(problem.pooled, counts=counts)
-    reduced = replace(
-        problem, likelihood=likelihood, hold_v=hold_v[np.newaxis], pooled=pooled, **others
-    )
-    return Merged(problem, reduced, place)
-
-
-def _with_same_totals[Problem: TwoSided[Rasch]](problem: Problem) -> Merged[Problem]:
-    """Merge the questions of a complete table that have the same number right.
-
-    Those that are left out are left out; their place is any.
-    """
-    answers, n_questions = problem.likelihood, problem.likelihood.asked.size
-    # Merging a small table takes longer than it saves, unless many are alike.
-    small = problem.cells <= CACHE_CELLS
-    if small and answers.by_question.max() >= n_questions:
-        return Merged(problem, problem)
-    kept = np.flatnonzero(answers.asked[0])
-    complete = (answers.trials[..., kept] == answers.trials.max()).all()
-    n_distinct = len(set(answers.by_question[0, kept].tolist()))
-    few = n_distinct == n_questions or (small and 2 * n_distinct > n_questions)
-    if not kept.size or not complete or few or (problem.pooled and kept.size < n_questions):
-        return Merged(problem, problem)
-    right, found, counts = np.unique(
-        answers.by_question[0, kept], return_inverse=True, return_counts=True
-    )
-    place = np.zeros(n_questions, dtype=np.intp)
-    place[kept] = found
-    trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
-    merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
-    return _merged(problem, merged, counts.astype(np.float64), place)
+    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
+    rest = rates - rates.mean(axis=-1, keepdims=True)
+    rest -= rest.mean(axis=-2, keepdims=True)
+    rest *= ~data.left_out[:, np.newaxis]
+    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
+    # Not by the abilities, whose scale is that of their prior.
+    spread = smoothed_log_odds(data.by_system, data.played)
+    n_systems = spread.shape[-1]
+    signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
+    others = {}
+    for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
+        strong = strongest_axes(shares[row, ::-1], directions[row, :, ::-1], _DIMENSIONS)
+        # Along and against the strongest dimensions, and between any two.
+        first, second = np.triu_indices(len(strong), 1)
+        if len(strong) > _DIMENSIONS:
+            first = second = first[:0]
+        pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
+        ways = np.concatenate([strong, *pairs])
+        ways = np.concatenate([ways, -ways])
+        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
+        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
+    return others

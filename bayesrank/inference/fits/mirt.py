@@ -23,7 +23,8 @@ from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.exact_ties import Exchangeable, settle_ties
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Factors
-from bayesrank.inference.fits.item_models import Named, merged_questions
+from bayesrank.inference.fits.item_models import Named
+from bayesrank.inference.fits.like_questions import merged_questions
 from bayesrank.inference.fits.log_odds import smoothed_log_odds
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
 from bayesrank.inference.fits.two_sided import TwoSided

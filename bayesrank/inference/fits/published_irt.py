@@ -26,36 +26,20 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines
 from bayesrank.inference.fits.item_models import (
     ItemCounts,
-    Merged,
     item_counts,
     known,
     limited,
-    merged_kinds,
-    merged_questions,
+    named_lines,
+    other_abilities,
 )
-from bayesrank.inference.fits.log_odds import (
-    NO_GUESSING,
-    Guessing,
-    finite_exp,
-    logistic,
-    smoothed_log_odds,
-)
+from bayesrank.inference.fits.like_questions import merged_questions, told_apart
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, finite_exp
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.saddles import (
-    axes_of,
-    is_higher,
-    maximise_from_several,
-    maximise_past_saddles,
-)
+from bayesrank.inference.fits.saddles import maximise_from_several
 from bayesrank.inference.fits.two_sided import Expansion, Floor, TwoSided
 
-# Abilities are clear if they explain so many times the variance of the strongest other dimension.
-_CLEAR = 4.0
-_DIMENSIONS = 3
-# Share of the largest eigenvalue by which two differ if the data tell their directions apart.
-_ALIKE = 1e-6
 # Precision of the abilities of the Rasch fit to begin with, where the model itself has no prior.
 _START_PRECISION = 0.1
 _TINY = 1e-300
@@ -255,12 +239,7 @@ def published_items(
     Counts are of shape (..., system, question), real-valued, 0 trials where a cell is missing.
     Abilities, not centred, have a normal prior of `ability_mean`, broadcastable to (system,), and
     `ability_precision`, 0 for none; `reg_discrimination` and `reg_guessing` weigh the sums of
-    squared log discriminations and guessing logits.
-
-    Raises
-    ------
-    ValueError
-        If a precision or penalty is negative, or nothing fixes a scale.
+    squared log discriminations and guessing logits. ValueError if one is out of range.
     """
     checked_precision("ability_precision", ability_precision)
     checked_precision("reg_discrimination", reg_discrimination)
@@ -367,81 +346,9 @@ def _highest(problem: PublishedItems, data: ItemCounts, max_iterations: int) -> 
     """Return the highest maxima found from several starts."""
     merged = merged_questions(problem)
     start = merged.point(_first_point(problem, data))
-    others = _other_abilities(data, start.shape[1])
+    others = other_abilities(data, start.shape[1])
     optimum = maximise_from_several(merged.reduced, start, others, max_iterations=max_iterations)
-    if isinstance(merged.place, np.ndarray):
-        merged, optimum = _told_apart(merged, merged.place, optimum, max_iterations)
-    return merged.spread(optimum)
-
-
-def _told_apart(
-    merged: Merged[PublishedItems],
-    place: NDArray[np.intp],
-    optimum: Optimum,
-    max_iterations: int,
-) -> tuple[Merged[PublishedItems], Optimum]:
-    """Climb on where like questions fit better apart: one of each such kind at a time.
-
-    An optimum of merged questions may be a saddle point of the questions one by one, since only
-    their mean difficulty is held. Returns the questions merged so far, and where it ended.
-    """
-    while optimum.converged[0]:
-        point = merged.spread(optimum).point
-        if merged.whole.definite(point)[0]:
-            break
-        lowest = np.linalg.eigvalsh(merged.reduced.blocks(optimum.point).vv[0])[:, 0]
-        kind = int(np.where(np.bincount(place) > 1, lowest, np.inf).argmin())
-        place = place.copy()
-        place[np.flatnonzero(place == kind)[:1]] = len(lowest)
-        some = merged_kinds(merged.whole, place)
-        start = some.point(point)
-        found = maximise_past_saddles(some.reduced, start, max_iterations=max_iterations)
-        levels = some.reduced.value(found.point), merged.reduced.value(optimum.point)
-        if not is_higher(*(float(level[0]) for level in levels)):
-            break
-        merged, optimum = some, found
-    return merged, optimum
-
-
-def _other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
-    """Return changes of points of that size, (start, size), for resamples that need more starts.
-
-    Those whose abilities in the Rasch model say less of the answers than a second dimension does:
-    other maxima are above either end of such dimensions.
-    """
-    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
-    rest = rates - rates.mean(axis=-1, keepdims=True)
-    rest -= rest.mean(axis=-2, keepdims=True)
-    rest *= ~data.left_out[:, np.newaxis]
-    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
-    # Not by the abilities, whose scale is that of their prior.
-    spread = smoothed_log_odds(data.by_system, data.played)
-    n_systems = spread.shape[-1]
-    signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
-    others = {}
-    for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
-        strong = _strongest(shares[row, ::-1], directions[row, :, ::-1])
-        # Along and against the strongest dimensions, and between any two.
-        first, second = np.triu_indices(len(strong), 1)
-        if len(strong) > _DIMENSIONS:
-            first = second = first[:0]
-        pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
-        ways = np.concatenate([strong, *pairs])
-        ways = np.concatenate([ways, -ways])
-        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
-        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
-    return others
-
-
-def _strongest(shares: Array, directions: Array) -> Array:
-    """Return the strongest dimensions, all of those that are equally strong."""
-    found: list[Array] = []
-    first = 0
-    while first < len(shares) and sum(map(len, found)) < _DIMENSIONS:
-        last = first + int((shares[first] - shares[first:] <= _ALIKE * shares[0]).sum())
-        found.append(axes_of(directions[:, first:last]))
-        first = last
-    return np.concatenate(found)
+    return told_apart(merged, optimum, max_iterations)
 
 
 def _first_point(problem: PublishedItems, data: ItemCounts) -> Array:
@@ -470,16 +377,10 @@ def _unpack(
         free, n_systems + n_questions * np.arange(3), axis=-1
     )
     difficulty = -offset * (finite_exp(-log_slope) + 1.0)
-    named = {
-        "score": ability,
-        "difficulty": limited(difficulty, limit),
-        "log_discrimination": known(log_slope, limit),
-        "discrimination": known(finite_exp(log_slope), limit),
-    }
-    if guessing.fixed is None:
-        named["guessing_logit"] = known(logit, limit)
-        named["guessing"] = known(guessing.upper * logistic(logit), limit)
-    elif guessing.fixed:
+    lines = named_lines(guessing, log_slope, logit)
+    named = {"score": ability, "difficulty": limited(difficulty, limit)}
+    named |= {name: known(values, limit) for name, values in lines.items()}
+    if guessing.fixed:
         named["guessing"] = np.full(difficulty.shape, guessing.fixed)
     return named
 

@@ -33,8 +33,8 @@ from bayesrank.inference.fits.item_models import (
     counted,
     item_counts,
     limited,
-    merged_questions,
 )
+from bayesrank.inference.fits.like_questions import merged_questions
 from bayesrank.inference.fits.log_odds import smoothed_log_odds, stretched
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision

@@ -206,3 +206,17 @@ def axes_of(space: Array) -> Array:
     axes = (space @ space.T)[lengths > _ALIKE] / lengths[lengths > _ALIKE, np.newaxis]
     same = np.abs(axes @ axes.T) > 1.0 - _ALIKE
     return axes[same.argmax(axis=1) == np.arange(len(axes))]
+
+
+def strongest_axes(shares: Array, directions: Array, least: int) -> Array:
+    """Return the strongest dimensions, at least so many, and all of those that are equally strong.
+
+    `shares`, (k,), fall, and `directions`, (p, k), are orthonormal.
+    """
+    found: list[Array] = []
+    first = 0
+    while first < len(shares) and sum(map(len, found)) < least:
+        last = first + int((shares[first] - shares[first:] <= _ALIKE * shares[0]).sum())
+        found.append(axes_of(directions[:, first:last]))
+        first = last
+    return np.concatenate(found)
