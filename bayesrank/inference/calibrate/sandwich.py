@@ -242,7 +242,10 @@ def score_covariance(run: Run, fit: Fit) -> Array:
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(found)
     mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients)
-    return _responses_covariance(run, mode, fit.without, fit.refit)
+    covariance = _responses_covariance(run, mode, fit.without, fit.refit)
+    if fit.at_end is not None:
+        covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0
+    return covariance
 
 
 def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:

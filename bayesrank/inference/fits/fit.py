@@ -63,6 +63,8 @@ class Fit:
         over the scores; called at most once.
     displace : callable, default numpy.add
         Moves the optimum by Gaussian deviations; a coordinate with a lower end stays above it.
+    at_end : numpy.ndarray of bool, of shape (..., system), optional
+        Scores at the end of their range, of which only draws say how far others may be.
     without : callable, optional
         Given which questions to leave out, (part, question), returns the scores of the others,
         (part, system), fitted again from where this fit ended; NaN where they have no finite
@@ -96,6 +98,7 @@ class Fit:
     log_likelihood: Callable[[], Array]
     curvature: Callable[[], tuple[Array, Array]]
     displace: Callable[[Array, Array], Array] = np.add
+    at_end: NDArray[np.bool_] | None = None
     without: Callable[[NDArray[np.bool_]], Array] | None = None
     exchange: Callable[[dict[str, Array], np.random.Generator], dict[str, Array]] | None = None
     refit: Callable[[Array, Array], Array] | None = None

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.counting import order_of_counts
-from bayesrank.inference.fits.bordered import Bordered, joined
+from bayesrank.inference.fits.bordered import Bordered, joined, parted
 from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines
@@ -47,6 +47,9 @@ _SCALE_STEPS = 2
 # Log-odds x below which a parameter that still falls is sent to the floor, and the floor itself.
 _FALLING = -8.0
 _FLOOR = -23.0
+# Signed roots of likelihood ratios between which abilities above the floor are interpolated, the
+# smallest as a share of the largest, and halvings of an interval that leave rounding.
+_ROOTS, _LEAST_ROOT, _HALVINGS = 64, 1e-6, 60
 
 
 @dataclass(frozen=True)
@@ -326,7 +329,8 @@ def fit_published_items(
     middle = alike.mean(point)
     middle[:, : shape[0]] = merge_noise(middle[:, : shape[0]])
     named = unpack(middle.reshape(*data.lead, -1))
-    held = problem.held(point).reshape(*data.lead, -1)
+    held = problem.held(point)
+    low = held[:, : shape[0]].reshape(*data.lead, -1)
     return Fit.at(
         problem,
         optimum,
@@ -336,7 +340,8 @@ def fit_published_items(
         score=named.pop("score"),
         parameters=named,
         blocks=problem.blocks,
-        displace=partial(_displace, held),
+        displace=partial(_displace, problem.likelihood, held),
+        at_end=low if low.any() else None,
         gradients=lambda: np.eye(shape[0], point.shape[1]),
         exchange=alike.exchange,
     )
@@ -385,6 +390,52 @@ def _unpack(
     return named
 
 
-def _displace(held: NDArray[np.bool_], free: Array, deviations: Array) -> Array:
-    """Leave parameters at the floor where they are."""
-    return free + (np.where(held, 0.0, deviations) if held.any() else deviations)
+def _displace(
+    answers: Lines, held: NDArray[np.bool_], free: Array, deviations: Array
+) -> Array:
+    """Leave questions at the floor where they are, and let abilities rise from it."""
+    if not held.any():
+        return free + deviations
+    points = free.reshape(held.shape)
+    normals = deviations.reshape(-1, *held.shape)
+    moved = points + np.where(held, 0.0, normals)
+    for row, system in np.argwhere(held[:, : answers.shape[0]]):
+        one = answers.take(np.array([row]))
+        v = parted(points[row : row + 1], answers.shape)[1]
+        floor, chance = points[row, system], normals[:, row, system]
+        moved[:, row, system] = _rise(one, v, system, floor, chance)
+    return moved.reshape(deviations.shape)
+
+
+def _rise(answers: Lines, v: Array, system: int, floor: float, normals: Array) -> Array:
+    """Return abilities of a system at the floor for standard normal numbers, of shape (draw,).
+
+    A positive one is the signed root of the likelihood ratio: the log-likelihood is lower than at
+    the floor by half its square. For others the ability is at the floor, as half of all estimates
+    at the end of a range are [1]_.
+
+    References
+    ----------
+    .. [1] S. G. Self and K.-Y. Liang. Asymptotic properties of maximum likelihood estimators and
+       likelihood ratio tests under nonstandard conditions. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478472
+    """
+    right = answers.right[0, system]
+    wrong = answers.trials[0, system] - right
+
+    def lost(ability: Array) -> Array:
+        _, _, x, guess = answers.log_odds(ability[np.newaxis, :, np.newaxis], v)
+        more = np.log1p((1.0 - guess) / guess * logistic(x))
+        return (wrong * np.logaddexp(0.0, x) - right * more)[0].sum(axis=-1)
+
+    roots = max(float(normals.max()), _LEAST_ROOT) * np.geomspace(_LEAST_ROOT, 1.0, _ROOTS)
+    reach = 1.0
+    while lost(np.array([floor + reach]))[0] <= 0.5 * roots[-1] ** 2:
+        reach *= 2.0
+    low, high = np.full(_ROOTS, floor), np.full(_ROOTS, floor + reach)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        over = lost(middle) > 0.5 * roots**2
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    risen = np.interp(np.log(np.maximum(normals, roots[0])), np.log(roots), low)
+    return np.where(normals > 0.0, risen, floor)
