@@ -1,4 +1,4 @@
-"""Scores that no resample moves: systems that are always right, or always wrong."""
+"""Scores at an end of their range: of systems always right, always wrong, or worse than chance."""
 
 import numpy as np
 import pytest
@@ -241,3 +241,21 @@ def test_one_event_or_question_more_is_anywhere_among_the_others(target):
     assert (np.diff(trial, axis=1) >= 0).all()
     assert extra[:, 0].any()
     assert extra[:, -1].any()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"target": "benchmark"}, {"target": "population"}, {"unit": "run"}],
+    ids=["trials", "questions", "runs"],
+)
+def test_a_system_that_guesses_worse_than_chance_may_know_something(options):
+    answers = outcomes(0.1, 0.4, 0.6, 0.8, 0.9, 0.5)[:, :12]
+    result = rank(
+        answers, "irt_3pl", backend="mle", centred=False, guessing=0.25, random_seed=1, **options
+    )
+    score, lower, upper = (
+        result["ranking"][name].values for name in ("score", "score_lower", "score_upper")
+    )
+    assert lower[0] == score[0] == score.min()
+    assert score[0] < upper[0] < score[1]
+    assert 0.4 < (result["posterior"]["score"][..., 0] > score[0]).mean() < 0.6

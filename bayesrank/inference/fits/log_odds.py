@@ -4,6 +4,7 @@ All in vectorised steps of NumPy, which are three times as fast as the ready-mad
 `numpy.logaddexp` and `scipy.special.expit` work element by element.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ Array = NDArray[np.float64]
 # Of a logarithm, so that products and ratios of a few exponentials are in the range of float64.
 _LARGEST_LOG = 300.0
 _TINY = 1e-300
+# Signed roots of likelihood ratios between which abilities above the floor are interpolated, the
+# smallest as a share of the largest, and halvings of an interval that leave rounding.
+_ROOTS, _LEAST_ROOT, _HALVINGS = 64, 1e-6, 60
 
 
 def softplus(x: Array) -> Array:
@@ -140,3 +144,34 @@ class Guessing:
 
 
 NO_GUESSING = Guessing()
+
+
+def risen(lost: Callable[[Array], Array], floor: float, normals: Array) -> Array:
+    """Return abilities at the floor of guessing, or above it, for standard normal numbers, (draw,).
+
+    A positive number is the signed root of a likelihood ratio: the log-likelihood has `lost` half
+    its square from the floor to the ability. For others the ability is at the floor, as half of all
+    estimates at the end of a range are [1]_. `lost` is of abilities of any number.
+
+    References
+    ----------
+    .. [1] S. G. Self and K.-Y. Liang. Asymptotic properties of maximum likelihood estimators and
+       likelihood ratio tests under nonstandard conditions. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478472
+
+    Examples
+    --------
+    >>> risen(np.exp, -20.0, np.array([-1.0, 1.0, 2.0])).round(2)
+    array([-20.  ,  -0.69,   0.69])
+    """
+    roots = max(float(normals.max()), _LEAST_ROOT) * np.geomspace(_LEAST_ROOT, 1.0, _ROOTS)
+    reach = 1.0
+    while lost(np.array([floor + reach]))[0] <= 0.5 * roots[-1] ** 2:
+        reach *= 2.0
+    low, high = np.full(_ROOTS, floor), np.full(_ROOTS, floor + reach)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        over = lost(middle) > 0.5 * roots**2
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    found = np.interp(np.log(np.maximum(normals, roots[0])), np.log(roots), low)
+    return np.where(normals > 0.0, found, floor)

@@ -33,7 +33,14 @@ from bayesrank.inference.fits.item_models import (
     other_abilities,
 )
 from bayesrank.inference.fits.like_questions import merged_questions, told_apart
-from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, finite_exp
+from bayesrank.inference.fits.log_odds import (
+    NO_GUESSING,
+    Guessing,
+    finite_exp,
+    logistic,
+    risen,
+    softplus,
+)
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
 from bayesrank.inference.fits.rasch import fit_rasch
@@ -47,9 +54,6 @@ _SCALE_STEPS = 2
 # Log-odds x below which a parameter that still falls is sent to the floor, and the floor itself.
 _FALLING = -8.0
 _FLOOR = -23.0
-# Signed roots of likelihood ratios between which abilities above the floor are interpolated, the
-# smallest as a share of the largest, and halvings of an interval that leave rounding.
-_ROOTS, _LEAST_ROOT, _HALVINGS = 64, 1e-6, 60
 
 
 @dataclass(frozen=True)
@@ -287,7 +291,8 @@ def fit_published_items(
     though the likelihood may be higher with them apart: then it has several equally high maxima, of
     which the estimates are the mean. Without a prior, systems that guessing alone explains have
     abilities at minus infinity: they are reported, all equal, at the ability where the chance of
-    being right exceeds guessing by less than 1e-10 on every question.
+    being right exceeds guessing by less than 1e-10 on every question. Half of their draws are
+    there, the others above it by the signed root of the likelihood ratio.
 
     Arguments are those of :func:`published_items`, and after `max_iterations` a fit is given up and
     flagged. Free coordinates: those of :class:`PublishedItems`. ``parameters``: ``difficulty``,
@@ -390,52 +395,22 @@ def _unpack(
     return named
 
 
-def _displace(
-    answers: Lines, held: NDArray[np.bool_], free: Array, deviations: Array
-) -> Array:
+def _displace(answers: Lines, held: NDArray[np.bool_], free: Array, deviations: Array) -> Array:
     """Leave questions at the floor where they are, and let abilities rise from it."""
     if not held.any():
         return free + deviations
-    points = free.reshape(held.shape)
-    normals = deviations.reshape(-1, *held.shape)
+    points, normals = free.reshape(held.shape), deviations.reshape(-1, *held.shape)
     moved = points + np.where(held, 0.0, normals)
     for row, system in np.argwhere(held[:, : answers.shape[0]]):
-        one = answers.take(np.array([row]))
         v = parted(points[row : row + 1], answers.shape)[1]
-        floor, chance = points[row, system], normals[:, row, system]
-        moved[:, row, system] = _rise(one, v, system, floor, chance)
+        lost = partial(_lost, answers.take(np.array([row])), v, system)
+        moved[:, row, system] = risen(lost, float(points[row, system]), normals[:, row, system])
     return moved.reshape(deviations.shape)
 
 
-def _rise(answers: Lines, v: Array, system: int, floor: float, normals: Array) -> Array:
-    """Return abilities of a system at the floor for standard normal numbers, of shape (draw,).
-
-    A positive one is the signed root of the likelihood ratio: the log-likelihood is lower than at
-    the floor by half its square. For others the ability is at the floor, as half of all estimates
-    at the end of a range are [1]_.
-
-    References
-    ----------
-    .. [1] S. G. Self and K.-Y. Liang. Asymptotic properties of maximum likelihood estimators and
-       likelihood ratio tests under nonstandard conditions. Journal of the American Statistical
-       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478472
-    """
-    right = answers.right[0, system]
-    wrong = answers.trials[0, system] - right
-
-    def lost(ability: Array) -> Array:
-        _, _, x, guess = answers.log_odds(ability[np.newaxis, :, np.newaxis], v)
-        more = np.log1p((1.0 - guess) / guess * logistic(x))
-        return (wrong * np.logaddexp(0.0, x) - right * more)[0].sum(axis=-1)
-
-    roots = max(float(normals.max()), _LEAST_ROOT) * np.geomspace(_LEAST_ROOT, 1.0, _ROOTS)
-    reach = 1.0
-    while lost(np.array([floor + reach]))[0] <= 0.5 * roots[-1] ** 2:
-        reach *= 2.0
-    low, high = np.full(_ROOTS, floor), np.full(_ROOTS, floor + reach)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        over = lost(middle) > 0.5 * roots**2
-        low, high = np.where(over, low, middle), np.where(over, middle, high)
-    risen = np.interp(np.log(np.maximum(normals, roots[0])), np.log(roots), low)
-    return np.where(normals > 0.0, risen, floor)
+def _lost(answers: Lines, v: Array, system: int, ability: Array) -> Array:
+    """Return by how much the log-likelihood of a system that only guesses is higher, (ability,)."""
+    _, _, x, guess = answers.log_odds(ability[np.newaxis, :, np.newaxis], v)
+    right, trials = answers.right[:, system], answers.trials[:, system]
+    more = np.log1p((1.0 / np.asarray(guess) - 1.0) * logistic(x))
+    return ((trials - right) * softplus(x) - right * more)[0].sum(axis=-1)
