@@ -45,6 +45,8 @@ from bayesrank.vote_rows import VoteRows
 _BLOCK = 1 << 15
 # How a score of the first and of the second system moves d and m.
 _MOVES = np.array([[1.0, 0.5], [-1.0, 0.5]])
+# The same where each score counts towards its own side.
+_TOWARDS = _MOVES[:, :1] * _MOVES
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
@@ -253,16 +255,19 @@ class PairRows(ZeroSumScores):
         """Add what a block of votes tells."""
         (slope, bend), size, x = terms, self.size, self.design[some].T
         k, n = len(x), len(slope) - self.n_shared  # covariates; predictors: d, and perhaps m
+
+        def along(move: Array, values: Array) -> Array:
+            return values[0] if n == 1 else np.tensordot(move, values[:n], 1)
+
         sides = [side[some].astype(np.intp) for side in (self.votes.first, self.votes.second)]
-        moves = _MOVES[:, :n]
-        mixed = np.tensordot(moves, bend[:n], 1)  # in a score, and in predictors and shared ones
-        for side, own, move, beside in zip(sides, moves @ slope[:n], moves, mixed, strict=True):
-            sums.gradient[:size] += np.bincount(side, own, size)
-            sums.diagonal[:] += np.bincount(side, move @ beside[:n], size)
-            for column, values in enumerate((*(beside[0] * x), *beside[n:])):
-                sums.cross[:, column] += np.bincount(side, values, size)
+        for side, (sign, *_), move in zip(sides, _MOVES, _TOWARDS, strict=True):
+            mixed = along(move, bend)
+            sums.gradient[:size] += sign * np.bincount(side, along(move, slope), size)
+            for column, values in enumerate((*(mixed[0] * x), *mixed[n:])):
+                sums.cross[:, column] += sign * np.bincount(side, values, size)
+            sums.diagonal[:] += np.bincount(side, along(move, mixed), size)
         cells = sides[0] * self.width + sides[1] % self.width
-        np.add.at(sums.pairs, cells, moves[1] @ mixed[0, :n])
+        np.subtract.at(sums.pairs, cells, along(_TOWARDS[0], mixed))
         sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
         sums.corner[:k, :k] += (bend[0, 0] * x) @ x.T
         across = x @ bend[0, n:].T
