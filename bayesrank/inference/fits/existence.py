@@ -221,6 +221,15 @@ def no_estimate(method: str, reason: str, remedy: str = REMEDY) -> NoFiniteEstim
     )
 
 
+def no_estimate_of_votes() -> NoFiniteEstimate:
+    """Return the error of votes whose likelihood rises for ever."""
+    return NoFiniteEstimate(
+        "votes must bound scores and the coefficients of covariates for a finite "
+        "maximum-likelihood estimate; got some that can grow for ever without lowering "
+        f"the likelihood: {REMEDY}"
+    )
+
+
 def _closed_groups(
     closure: NDArray[np.bool_],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

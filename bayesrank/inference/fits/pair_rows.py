@@ -10,7 +10,7 @@ its derivatives; sums over pairs give those of the scores. Scores may differ bet
 whose tree they step (:mod:`bayesrank.inference.fits.state_tree`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.errors import NoFiniteEstimate
 from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
-from bayesrank.inference.fits.existence import REMEDY
-from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps, zero_sum
+from bayesrank.inference.fits.existence import no_estimate_of_votes
+from bayesrank.inference.fits.fit import Fit, ascent_step, zero_sum
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
@@ -50,8 +49,6 @@ _TOWARDS = _MOVES[:, :1] * _MOVES
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
-# Shares of the mean curvature that are added, one after another, until all curvature is positive.
-_DAMPING = (0.0, *(10.0**power for power in range(-8, 4)))
 
 ONE_STATE = StateTree.star(0)
 
@@ -79,18 +76,9 @@ class PairRows(ZeroSumScores):
     votes share. The scores of all states stand one after another: that of system i of n in state s
     has the number s n + i, and so do the systems of a vote.
 
-    Attributes
-    ----------
-    likelihood : VoteLikelihood
-        Bound to the votes.
-    design : Design
-        Covariates.
-    mean, precision : numpy.ndarray of shape (other,)
-        Normal priors on the coordinates other than scores; `prior` is on the scores of the root.
-    tree : StateTree
-        The states.
-    step_sd : float
-        Scale of the steps from state to state; infinite without a prior on them.
+    `likelihood` is bound to the votes. `mean` and `precision`, (other,), are normal priors on the
+    coordinates other than scores; `prior` is on the scores of the root of the `tree`, whose steps
+    have the scale `step_sd`, infinite without a prior on them.
     """
 
     likelihood: VoteLikelihood
@@ -136,15 +124,12 @@ class PairRows(ZeroSumScores):
         """Precision of each step, of shape (state,), and first that of the scores of the root."""
         return self.tree.precisions(self.step_sd, self.prior.precision[0])
 
-    @cached_property
-    def _largest_count(self) -> float:
-        sides = np.concatenate([self.votes.first, self.votes.second])
-        return float(np.bincount(sides, np.tile(self.votes.weight, 2), self.size).max())
-
     def scale(self, point: Array) -> Array:
         """Return the largest number of votes on a score, plus the precision of its steps."""
-        steps = np.diag(self.tree.matrix(self.step_precision)).max()
-        return np.array([self._largest_count + steps])
+        sides = np.concatenate([self.votes.first, self.votes.second])
+        counts = np.bincount(sides, np.tile(self.votes.weight, 2), self.size)
+        steps = np.diag(self.tree.matrix(self.step_precision))
+        return np.array([counts.max() + steps.max()])
 
     def split(self, point: Array) -> tuple[Array, Array, Array]:
         """Split points of shape (..., p) into scores, coefficients and shared parameters."""
@@ -176,11 +161,10 @@ class PairRows(ZeroSumScores):
 
     def loglik(self, point: Array) -> Array:
         """Return the log-likelihood, of shape (resample,)."""
-        each = (
-            self.likelihood.value(some, *self.predictors(point[0], some)).sum()
-            for some in self.blocks
+        values = (
+            self.likelihood.value(some, *self.predictors(point[0], some)) for some in self.blocks
         )
-        return np.array([sum(each)])
+        return np.array([sum(each.sum() for each in values)])
 
     def value(self, point: Array) -> float:
         """Return the objective at one point, of shape (1, p)."""
@@ -237,19 +221,23 @@ class PairRows(ZeroSumScores):
         # Gradient and information are asked for one after the other at the optimum.
         key = point.tobytes()
         if key not in self._last:
-            size, k = self.size, len(self.mean)
-            shapes = size + k, size, size * self.width, (size, k), (k, k)
-            sums = Sums(*(np.zeros(shape) for shape in shapes))
-            for some in self.blocks:
-                self._add(self.terms(point, some), some, sums)
             self._last.clear()
-            self._last[key] = sums
+            self._last[key] = self._sums(point, self.blocks)
         return self._last[key]
 
     @cached_property
     def _last(self) -> dict[bytes, Sums]:
         """What votes told last, by the point."""
         return {}
+
+    def _sums(self, point: Array, blocks: Iterable[Rows]) -> Sums:
+        """Add up what blocks of votes tell."""
+        size, k = self.size, len(self.mean)
+        shapes = size + k, size, size * self.width, (size, k), (k, k)
+        sums = Sums(*(np.zeros(shape) for shape in shapes))
+        for some in blocks:
+            self._add(self.terms(point, some), some, sums)
+        return sums
 
     def _add(self, terms: Terms, some: Rows, sums: Sums) -> None:
         """Add what a block of votes tells."""
@@ -278,13 +266,11 @@ class PairRows(ZeroSumScores):
     def step_of_effects(self, point: Array) -> Array:
         """Return Newton's step of the coefficients by a part of the votes, (p,); 0 where long."""
         n_votes, k = self.design.shape
-        some = slice(None, None, max(1, n_votes // _BLOCK))
-        slope, bend = self.terms(point, some)
-        x, here = self.design[some], slice(self.size, self.size + k)
-        information = x.T @ (bend[0, 0][:, np.newaxis] * x) + np.diag(self.precision[:k])
-        step = np.zeros(len(point))
+        sums = self._sums(point, [slice(None, None, max(1, n_votes // _BLOCK))])
+        information = sums.corner[:k, :k] + np.diag(self.precision[:k])
+        step, here = np.zeros(len(point)), slice(self.size, self.size + k)
         with suppress(np.linalg.LinAlgError):
-            step[here] = np.linalg.solve(information, x.T @ slope[0])
+            step[here] = np.linalg.solve(information, sums.gradient[here])
         return step if np.abs(step).max() < 1.0 else np.zeros(len(point))
 
     def newton(self, point: Array) -> Array:
@@ -350,31 +336,6 @@ class PairRows(ZeroSumScores):
         score, effect, shared = self.split(free)
         named = {"score": score, "effect": effect} if effect.shape[-1] else {"score": score}
         return named | self.likelihood.names(score, shared)
-
-
-def no_estimate_of_votes() -> NoFiniteEstimate:
-    """Return the error of votes whose likelihood rises for ever."""
-    return NoFiniteEstimate(
-        "votes must bound scores and the coefficients of covariates for a finite "
-        "maximum-likelihood estimate; got some that can grow for ever without lowering "
-        f"the likelihood: {REMEDY}"
-    )
-
-
-def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
-    """Return Newton's step, (p,), along what is not `held`, (p, constraint), damped to go upwards.
-
-    It is 0 where nothing damps the negative Hessian enough.
-    """
-    size = np.abs(np.diag(matrix)).mean()
-    for damping in _DAMPING:
-        damped = matrix + damping * size * np.eye(len(matrix)) if damping else matrix
-        try:
-            np.linalg.cholesky(anchored(damped, held))
-            return constrained_steps(damped, held, gradient[np.newaxis])[0]
-        except np.linalg.LinAlgError:
-            continue
-    return np.zeros(len(gradient))
 
 
 def pair_rows(

@@ -30,9 +30,10 @@ import numpy as np
 
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
+from bayesrank.inference.fits.existence import no_estimate_of_votes
 from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps, gaussian_draws
 from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_rows import no_estimate_of_votes, pair_rows, start_of_votes
+from bayesrank.inference.fits.pair_rows import pair_rows, start_of_votes
 from bayesrank.inference.fits.pairs import Array
 from bayesrank.inference.fits.rated_rows import Joint, Nodes, RatedRows, names_of
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
