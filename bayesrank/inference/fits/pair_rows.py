@@ -248,14 +248,14 @@ class PairRows(ZeroSumScores):
             return values[0] if n == 1 else np.tensordot(move, values[:n], 1)
 
         sides = [side[some].astype(np.intp) for side in (self.votes.first, self.votes.second)]
-        for side, (sign, *_), move in zip(sides, _MOVES, _TOWARDS, strict=True):
-            mixed = along(move, bend)
+        both = [along(move, bend) for move in _TOWARDS]
+        for side, mixed, move, sign in zip(sides, both, _TOWARDS, (1.0, -1.0), strict=True):
             sums.gradient[:size] += sign * np.bincount(side, along(move, slope), size)
             for column, values in enumerate((*(mixed[0] * x), *mixed[n:])):
                 sums.cross[:, column] += sign * np.bincount(side, values, size)
             sums.diagonal[:] += np.bincount(side, along(move, mixed), size)
         cells = sides[0] * self.width + sides[1] % self.width
-        np.subtract.at(sums.pairs, cells, along(_TOWARDS[0], mixed))
+        np.subtract.at(sums.pairs, cells, along(_TOWARDS[0], both[1]))
         sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
         sums.corner[:k, :k] += (bend[0, 0] * x) @ x.T
         across = x @ bend[0, n:].T
