@@ -18,6 +18,7 @@ References
 
 import json
 import logging
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -213,7 +214,10 @@ def _power_scaling(result: xr.DataTree) -> Array | None:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        summary = psense_summary(result, var_names=["score"], threshold=SENSITIVE)
+        with warnings.catch_warnings():
+            # The check of sampling says that draws are few.
+            warnings.filterwarnings("ignore", "Number of tail draws", UserWarning)
+            summary = psense_summary(result, var_names=["score"], threshold=SENSITIVE)
     except ValueError:  # of a log-prior that is the same in all draws
         return None
     finally:

@@ -120,6 +120,12 @@ def test_without_any_spread_nothing_is_said_to_be_identified():
     assert prior(result).verdict == "not measured"
 
 
+def test_few_draws_are_read_without_a_warning_of_arviz():
+    options = {"draws": 5, "random_seed": 0, "log_likelihood": True}
+    found = prior(rank(simulate((3, 6, 4)), "rasch", backend="map", **options))
+    assert "sensitivity" in found.numbers
+
+
 @pytest.mark.parametrize("method", ["avg", "borda", "elo", "bradley_terry"])
 def test_methods_without_a_prior_have_no_share(method):
     # Of bradley_terry the published form is the maximum-likelihood estimate.
