@@ -27,7 +27,7 @@ from scipy.linalg import eigh
 
 from bayesrank.inference.fits.ability_posterior import ItemCurves
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.newton import FiniteMaximum
+from bayesrank.inference.fits.newton import SmoothProblem
 from bayesrank.inference.fits.penalty import Array
 
 Slopes = Literal["each", "common", "fixed"]
@@ -40,10 +40,8 @@ _NEGLIGIBLE = 1e-18
 _KEPT = 8
 
 
-class MarginalLikelihood(FiniteMaximum, ABC):
+class MarginalLikelihood(SmoothProblem, ABC):
     """An objective of one data set with something integrated out, evaluated point by point."""
-
-    size = 1
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of other points: all are of the same data."""
@@ -80,6 +78,10 @@ class MarginalLikelihood(FiniteMaximum, ABC):
     def information(self, point: Array) -> Array:
         """Return the negative Hessian, of shape (point, p, p)."""
         return np.stack([self.expand(one)[1] for one in point])
+
+    def held_rows(self, point: Array) -> Array:
+        """Return that no linear function of the point is held, of shape (point, p, 0)."""
+        return np.zeros((*point.shape, 0))
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
         """Say where the negative Hessian is positive definite, of shape (point,)."""

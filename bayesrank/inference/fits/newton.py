@@ -101,11 +101,6 @@ class ConcaveProblem(Problem, Protocol):
 class SmoothProblem(Problem, Protocol):
     """What :func:`maximise_nonconcave` needs."""
 
-    @property
-    def size(self) -> int:
-        """Number of resamples."""
-        ...
-
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
         ...
@@ -115,28 +110,12 @@ class SmoothProblem(Problem, Protocol):
         ...
 
     def restore(self, point: Array) -> Array:
-        """Return the nearest point that meets what is held."""
-        ...
-
-    def settle(self, point: Array) -> Array:
-        """Make far moves that Newton's steps would be slow to make, without loss."""
-        ...
-
-
-class FiniteMaximum:
-    """The far moves of a :class:`SmoothProblem` that makes none: its maximum is finite."""
-
-    def restore(self, point: Array) -> Array:
-        """Return the point: steps keep what is held."""
+        """Return the nearest point that meets what is held: by default steps keep it."""
         return point
 
     def settle(self, point: Array) -> Array:
-        """Return the point: Newton's steps do all."""
+        """Make far moves that Newton's steps would be slow to make, without loss; or none."""
         return point
-
-    def held_rows(self, point: Array) -> Array:
-        """Return that no linear function of the point is held, of shape (resample, p, 0)."""
-        return np.zeros((*point.shape, 0))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.fits.bordered import Bordered, joined, parted
 from bayesrank.inference.fits.newton import (
-    FiniteMaximum,
     Optimum,
+    SmoothProblem,
     maximise,
     maximise_nonconcave,
 )
@@ -97,7 +97,7 @@ class Cells(Protocol):
 
 
 @dataclass(frozen=True)
-class TwoSided[Likelihood: Cells](FiniteMaximum):
+class TwoSided[Likelihood: Cells](SmoothProblem):
     """A penalised log-likelihood of systems against questions.
 
     Points hold the first coordinate of all systems, their second, ..., and those of the questions
