@@ -200,15 +200,15 @@ def test_equal_shares_tie_exactly_under_davidson_luce():
 
 def test_systems_with_the_same_results_tie_exactly():
     won = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1], [1, 1, 1, 0], [0, 1, 0, 1.0]])
-    fit = fit_bradley_terry_luce(won, 1.0 - won)
+    fit = fit_bradley_terry_luce(won, 1.0 - won, np.ones(len(won)))
     assert fit.score[0] == fit.score[2]
 
 
 def test_luce_estimates_that_do_not_exist_are_flagged():
     # System 0 wins every event.
     won = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
-    assert not fit_bradley_terry_luce(won, 1.0 - won).converged
-    assert fit_bradley_terry_luce(won, 1.0 - won, prior_precision=1.0).converged
+    assert not fit_bradley_terry_luce(won, 1.0 - won, np.ones(len(won))).converged
+    assert fit_bradley_terry_luce(won, 1.0 - won, np.ones(len(won)), prior_precision=1.0).converged
     shares = (won / won.sum(axis=1, keepdims=True)).sum(axis=0)
     assert not fit_davidson_luce(shares, [1.0, 2.0]).converged
     assert fit_davidson_luce(shares, [1.0, 2.0], prior_precision=1.0).converged
@@ -216,9 +216,10 @@ def test_luce_estimates_that_do_not_exist_are_flagged():
 
 def test_no_decisive_event_leaves_only_the_prior():
     nothing = np.zeros((0, 3))
-    fit = fit_bradley_terry_luce(nothing, nothing, prior_mean=[0, 1, 2], prior_precision=1.0)
+    prior = {"prior_mean": [0, 1, 2], "prior_precision": 1.0}
+    fit = fit_bradley_terry_luce(nothing, nothing, np.zeros(0), **prior)
     np.testing.assert_allclose(fit.score, [-1.0, 0.0, 1.0], atol=1e-14)
-    fit = fit_davidson_luce(np.zeros(3), np.zeros(2), prior_mean=[0, 1, 2], prior_precision=1.0)
+    fit = fit_davidson_luce(np.zeros(3), np.zeros(2), **prior)
     np.testing.assert_allclose(fit.score, [-1.0, 0.0, 1.0], atol=1e-14)
 
 

@@ -153,31 +153,27 @@ def _over_systems(values: Array) -> Array:
 def set_choices(
     won: ArrayLike,
     lost: ArrayLike,
-    weights: ArrayLike | None = None,
+    weights: ArrayLike,
     *,
     prior_mean: ArrayLike = 0.0,
     prior_precision: ArrayLike = 0.0,
 ) -> SetChoices:
     """Build the Bradley-Terry-Luce log-posterior; see :func:`fit_bradley_terry_luce`."""
     winners, losers = np.asarray(won, dtype=np.float64), np.asarray(lost, dtype=np.float64)
-    counts = np.ones(len(winners)) if weights is None else np.asarray(weights, np.float64)
+    counts = np.asarray(weights, dtype=np.float64)
     prior = NormalScores.of(prior_mean, prior_precision, counts.shape[:-1], winners.shape[-1])
-    counts = counts.reshape(len(prior.precision), len(winners))
-    told = winners.any(axis=-1) & losers.any(axis=-1)
-    if not told.all():
-        winners, losers, counts = winners[told], losers[told], counts[:, told]
-    return SetChoices(prior, winners, losers, counts)
+    return SetChoices(prior, winners, losers, counts.reshape(len(prior.precision), len(winners)))
 
 
 def fit_bradley_terry_luce(
-    won: ArrayLike, lost: ArrayLike, weights: ArrayLike | None = None, **prior: Any
+    won: ArrayLike, lost: ArrayLike, weights: ArrayLike, **prior: Any
 ) -> Fit:
-    """Fit the Bradley-Terry-Luce model to winner and loser sets.
+    """Fit the Bradley-Terry-Luce model to winner and loser sets, neither of them empty.
 
     `won` and `lost`, of shape (event, system), are 1 for the systems in either set; one in neither
-    took no part. `weights`, 1 by default, are multiplicities of shape (..., event), whose leading
-    axes are resamples. ``prior_mean``, of shape (..., system), and ``prior_precision``, (...), are
-    those of a normal prior on the zero-sum scores, the free coordinates; 0, the default, is flat.
+    took no part. `weights` are multiplicities of shape (..., event), whose leading axes are
+    resamples. ``prior_mean``, of shape (..., system), and ``prior_precision``, (...), are those of
+    a normal prior on the zero-sum scores, the free coordinates; 0, the default, is flat.
     """
     problem = set_choices(won, lost, weights, **prior)
     losers = problem.lost.sum(axis=-1)
@@ -192,7 +188,7 @@ def fit_bradley_terry_luce(
     return fit_scores(
         problem,
         first_scores(points, points + problem.passed_over),
-        () if weights is None else np.shape(weights)[:-1],
+        np.shape(weights)[:-1],
         totals=points + problem.prior.pull,
         rows=np.broadcast_to(columns, (len(points), *columns.shape)),
         exists=exists,

@@ -116,18 +116,8 @@ class BoundModel:
     """A compiled model with one data set: functions of the flat vector alone.
 
     All of them may be called from several threads. The vector holds the parameters on their
-    unconstrained scales, of shape (parameter,).
-
-    Attributes
-    ----------
-    flat : FlatModel
-        The model.
-    backend : {"python", "numba"}
-        What evaluates the log-probability.
-    start : numpy.ndarray of shape (parameter,)
-        The model's starting point.
-    shapes : tuple of tuple of int
-        The unconstrained shape of each free variable.
+    unconstrained scales, of shape (parameter,); `start` is the model's own, and `shapes` are those
+    of each free variable there. `backend` is what evaluates the log-probability.
     """
 
     flat: FlatModel
