@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bayesrank import METHODS, Comparisons, Responses, rank
+from bayesrank import METHODS, Comparisons, Responses, point_estimate, rank
 from bayesrank.errors import CalibrationWarning, DataError
 from bayesrank.inference.calibrate.pair_units import gradient_variation
 from bayesrank.inference.calibrate.sandwich import (
@@ -23,6 +23,7 @@ from bayesrank.inference.resample.trials import widening_for_single_trials
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal
+from bayesrank.ranking import draw_scores
 from tests.inference.pair_methods import METHODS_OF_PAIRS
 
 DRAWS = 25_000
@@ -553,3 +554,22 @@ def test_nothing_but_ties_leaves_the_scores_to_their_prior(paired):
         result = rank(data, "cumulative_logit", backend="map", target=target, draws=200)
         draws = result["posterior"]["score"].values.reshape(-1, 2)
         assert (draws.std(axis=0) > 0.5).all()
+
+
+@pytest.mark.parametrize("calibration", ["none", "sandwich"])
+@pytest.mark.parametrize("method", ["rasch_2pl", "rasch_2pl_map"])
+def test_the_unit_of_published_fits_does_not_turn_systems_round(method, calibration):
+    rng = np.random.default_rng(5)
+    ability, difficulty = rng.normal(size=(12, 1)), rng.normal(size=40)
+    slope = np.exp(0.3 * rng.normal(size=40))
+    chance = 1.0 / (1.0 + np.exp(-slope * (ability - difficulty)))
+    sets = [rng.binomial(1, chance[..., None], (12, 40, 10)) for _ in range(20)]
+    draws = draw_scores(
+        Responses(sets[0]), method, draws=1000, random_seed=0, calibration=calibration
+    )
+    spread = draws[..., ability.argmax()] - draws[..., ability.argmin()]
+    assert (spread > 0.0).mean() > 0.999
+    if method == "rasch_2pl":  # whose unit is a convention
+        estimates = np.array([point_estimate(Responses(each), method) for each in sets])
+        varies = estimates[:, ability.argmax()] - estimates[:, ability.argmin()]
+        assert 0.7 < spread.std() / varies.std() < 1.5

@@ -19,7 +19,7 @@ from bayesrank.inference.calibrate.influence import (
 )
 from bayesrank.inference.calibrate.sandwich import marginal_prior
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
-from bayesrank.inference.fits import mml
+from bayesrank.inference.fits import mml, published_draws
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, rasch_items, walk
@@ -465,6 +465,8 @@ def test_published_item_models_vary_over_questions_as_fits_without_one(preset, m
     # Beside what the prior leaves open.
     nothing = ModelPart(*np.zeros((3, 6, 6)))
     monkeypatch.setattr(sandwich.Mode, "prior", lambda *_, **__: nothing)
+    # And beside the unit, which the prior of abilities has alone.
+    monkeypatch.setattr(published_draws, "_draw_unit", lambda *given: np.zeros_like(given[3]))
     data = simulate((6, 12, 8), seed=2)
     options = {"target": "population", "random_seed": 0}
     result = rank(data, preset, draws=5_000, **options)

@@ -286,16 +286,43 @@ def test_a_question_that_better_systems_miss_still_converges():
 
 @pytest.mark.parametrize("name", FITS)
 def test_item_draws_have_the_constrained_covariance(name):
-    _, correct, trials = simulated_counts(18, (4, 5), 40)
-    fit = FITS[name](correct, trials, ability_precision=1.0)
+    _, correct, trials = simulated_counts(19, (4, 5), 40, guess=0.2 if "3pl" in name else 0.0)
+    options = {"ability_precision": 1.0 if name == "rasch" else 0.0}
+    fit = FITS[name](correct, trials, **options)
     draws = fit.draw(100_000, np.random.default_rng(1))["score"]
     p = fit.information.shape[-1]
-    problem = problem_of(name, correct, trials, ability_precision=1.0)
+    problem = problem_of(name, correct, trials, **options)
     held = problem.held_rows(fit.free[None])[0, :, 0]
     basis = np.linalg.qr(np.column_stack([held, np.eye(p)]))[0][:, 1:p]
-    exact = (basis @ np.linalg.inv(basis.T @ fit.information @ basis) @ basis.T)[:4, :4]
+    exact = basis @ np.linalg.inv(basis.T @ fit.information @ basis) @ basis.T
+    if fit.unit is not None:
+        slopes = slice(9, 14)
+        unit = fit.unit.spread * fit.unit.way
+        exact -= np.outer(unit, unit)
+        # Only what moves the mean of log discriminations is gone.
+        np.testing.assert_allclose(exact[slopes].sum(axis=0), 0.0, atol=1e-6 * exact.max())
+        assert np.linalg.eigvalsh(exact)[0] > -1e-9 * exact.max()
+    exact = exact[:4, :4]
     np.testing.assert_allclose(np.cov(draws.T), exact, atol=0.02 * exact.max())
-    np.testing.assert_allclose(draws.mean(axis=0), fit.score, atol=0.02)
+    mean = draws.mean(axis=0)
+    np.testing.assert_allclose(mean, fit.score, atol=0.02 * max(1.0, exact.max() ** 0.5))
+
+
+@pytest.mark.parametrize("n_systems", [4, 12])
+def test_an_open_unit_is_drawn_from_its_penalties(n_systems):
+    _, correct, trials = simulated_counts(18, (n_systems, 8), 40)
+    fit = FITS["irt_2pl"](correct, trials, ability_precision=1.0)
+    ability, log_slope = fit.score, fit.parameters["log_discrimination"]
+    normal = np.random.default_rng(0).standard_normal(20_000)
+    drawn = fit.unit.draw(normal, np.broadcast_to(ability, (len(normal), n_systems)))
+    # The signed root of the deviance, which is least at the estimate.
+    scaled = ability * np.exp(drawn)[:, None], log_slope - drawn[:, None]
+    deviance = (scaled[0] ** 2).sum(axis=-1) + 0.02 * (scaled[1] ** 2).sum(axis=-1)
+    least = (ability**2).sum() + 0.02 * (log_slope**2).sum()
+    np.testing.assert_allclose(deviance - least, normal**2, atol=0.02)
+    np.testing.assert_array_equal(
+        np.sign(drawn[np.abs(normal) > 0.1]), np.sign(normal[np.abs(normal) > 0.1])
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from bayesrank.inference.calibrate.cells_and_events import (
 )
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
-from bayesrank.inference.fits.fit import constrained_steps
+from bayesrank.inference.fits.fit import Unit, constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
 from bayesrank.inference.resample.contributions import ROUNDING, Contributions
@@ -55,6 +55,8 @@ class Mode:
     unpack: Callable[[Array], Named]
     # Returns the gradients of the scores, if they are known.
     known: Callable[[], Array] | None = None
+    # The unit of the scores, where it is left out of what they owe to the priors.
+    unit: Unit | None = None
 
     @cached_property
     def gradients(self) -> Array:
@@ -81,11 +83,15 @@ class Mode:
 
     def prior(self, model: UnitModel) -> ModelPart:
         """Return what the scores owe to the likelihood and to the priors."""
+        directions = self.directions
+        if self.unit is not None:
+            way = self.unit.spread * self.unit.way
+            directions = directions - np.outer(self.gradients @ way, way)
         # The share of the prior in the information along each axis of the posterior.
-        variances, axes = np.linalg.eigh(self.directions @ self.gradients.T)
+        variances, axes = np.linalg.eigh(directions @ self.gradients.T)
         spread = variances > ROUNDING * variances[-1]
         axes, variances = axes[:, spread], variances[spread]
-        one_sd = (axes / np.sqrt(variances)).T @ self.directions
+        one_sd = (axes / np.sqrt(variances)).T @ directions
         bend = model.bend(Moves(self.unpack, self.point, one_sd)) if len(one_sd) else variances
         share = np.clip(1.0 - bend, 0.0, 1.0)
         parts = 1.0 - share, np.ones_like(share), share**2

@@ -47,7 +47,7 @@ from bayesrank.inference.calibrate.set_covariance import (
     redraw,
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
-from bayesrank.inference.fits.fit import Fit, along, anchored
+from bayesrank.inference.fits.fit import Fit, Unit, along, anchored
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
@@ -134,11 +134,14 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
     rng = np.random.default_rng(run.seed)
     if run.method.data == "responses":
         drawn = fit.draw(run.size, rng)
-        covariance = score_covariance(run, fit)
+        covariance = score_covariance(run, fit, fit.unit)
         if fit.refit is None:
             drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
         else:
             drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
+        if fit.unit is not None and fit.unit.draw is not None:
+            log_factor = fit.unit.draw(rng.standard_normal(run.size), drawn["score"])
+            drawn["score"] = drawn["score"] * np.exp(log_factor)[:, np.newaxis]
         return drawn
     return fit.move(draw_gaussian(_gradient_covariance(run, fit), run.size, rng), rng)
 
@@ -234,14 +237,14 @@ def _mode_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Array | N
     return _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
 
 
-def score_covariance(run: Run, fit: Fit) -> Array:
-    """Return the covariance of the scores of a kernel's fit to responses."""
+def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
+    """Return the covariance of the scores of a kernel's fit to responses, in a unit if given."""
     from bayesrank.inference.fits.mml import MarginalFit  # loads what few methods need
 
     if isinstance(fit, MarginalFit):
         found = over_units(run, partial(_marginal_units, run, fit))
         return marginal_prior(fit, cast("Responses", run.data)).covariance(found)
-    mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients)
+    mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
     covariance = _responses_covariance(run, mode, fit.without, fit.refit)
     if fit.at_end is not None:
         covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0

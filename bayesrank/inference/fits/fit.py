@@ -40,6 +40,19 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True)
+class Unit:
+    """The unit of scores that the likelihood leaves to penalties: a factor of all of them."""
+
+    # How the free coordinates rise with the log of the factor, of shape (..., p).
+    way: Array
+    # Standard deviation of that log by the curvature of the penalties, of shape (...).
+    spread: Array
+    # Turns standard normal draws, (draw, ...), with scores in the unit of the estimate, (draw, ...,
+    # system), into logs of the factor. None where the unit is a convention that all fits keep.
+    draw: Callable[[Array, Array], Array] | None
+
+
+@dataclass(frozen=True)
 class Fit:
     """An optimum found by a kernel, batched over leading resample axes.
 
@@ -85,6 +98,8 @@ class Fit:
     gradients : callable, optional
         Returns how the scores rise with the free coordinates at the optimum, of shape (system, p),
         where differences along so many coordinates would take long.
+    unit : Unit, optional
+        The unit of the scores, where the likelihood is the same in any.
     gaussian : callable, optional
         Returns what draws and steps without the whole information, where there are so many
         coordinates that it would not fit; called at each use.
@@ -106,6 +121,7 @@ class Fit:
     refit: Callable[[Array, Array], Array] | None = None
     rows: Callable[[], Any] | None = None
     gradients: Callable[[], Array] | None = None
+    unit: "Unit | None" = None
     gaussian: Callable[[], "_Along"] | None = None
 
     @classmethod

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.counting import order_of_counts
-from bayesrank.inference.fits.bordered import Bordered, joined, parted
+from bayesrank.inference.fits.bordered import Bordered, joined
 from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Lines
@@ -33,16 +33,10 @@ from bayesrank.inference.fits.item_models import (
     other_abilities,
 )
 from bayesrank.inference.fits.like_questions import merged_questions, told_apart
-from bayesrank.inference.fits.log_odds import (
-    NO_GUESSING,
-    Guessing,
-    finite_exp,
-    logistic,
-    risen,
-    softplus,
-)
+from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, finite_exp
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
 from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
+from bayesrank.inference.fits.published_draws import displace, unit_of
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.fits.saddles import maximise_from_several
 from bayesrank.inference.fits.two_sided import Expansion, Floor, TwoSided
@@ -92,8 +86,10 @@ class PublishedItems(TwoSided[Lines]):
 
     def parts(self, point: Array) -> tuple[Array, Array, Array]:
         """Return abilities, offsets and log discriminations."""
-        u, v = self.split(point)
-        return u[..., 0], v[..., 0], v[..., 1]
+        n_systems, _, n_questions, _ = self.likelihood.shape
+        ends = n_systems + n_questions * np.arange(3)
+        ability, offset, log_slope, _ = np.split(point, ends, axis=-1)
+        return ability, offset, log_slope
 
     def held_rows(self, point: Array) -> Array:
         """Return the gradient of minus the mean difficulty, of shape (resample, p, 1)."""
@@ -142,32 +138,50 @@ class PublishedItems(TwoSided[Lines]):
         offset = np.where(fallen, (_FLOOR - slope * best) / (1.0 + slope), offset)
         return self.restore(self._with(point, ability, offset))
 
+    def in_unit(self, point: Array, log_factor: Array) -> Array:
+        """Return points with abilities times a factor, of the same likelihood."""
+        ability, offset, log_slope = self.parts(point)
+        moved = log_slope - log_factor[..., np.newaxis] * self.kept
+        # The intercepts (1 + a) e stay as they are.
+        offset = offset * ((1.0 + np.exp(log_slope)) / (1.0 + np.exp(moved)))
+        return self._with(point, ability * np.exp(log_factor)[..., np.newaxis], offset, moved)
+
     def rescaled(self, point: Array) -> Array:
         """Maximise over a common factor of abilities and difficulties.
 
         The likelihood does not know it (discriminations take the inverse), so that the objective
         is a curved ridge along it, which Newton's steps would follow slowly.
         """
-        ability, offset, log_slope = self.parts(point)
-        mean, precision = np.asarray(self.systems.mean)[:, 0], self.systems.precision[0, 0]
-        rho, count = self.questions.precision[1, 1], self.counts.sum(axis=-1)
-        drift, shift = (log_slope * self.counts).sum(axis=-1), np.zeros(len(point))
+        ability, _, log_slope = self.parts(point)
+        count, drift = self.counts.sum(axis=-1), self.drift(log_slope)
+        shift = np.zeros(len(point))
         for _ in range(_SCALE_STEPS if self.has_prior else 1):
             scaled = ability * np.exp(shift)[:, None]
-            down = precision * (scaled * (scaled - mean)).sum(axis=-1)
-            down += rho * (count * shift - drift)
-            bend = precision * (scaled * (2.0 * scaled - mean)).sum(axis=-1) + rho * count
-            safe = np.maximum(bend, 0.5 * (precision * (scaled**2).sum(axis=-1) + rho * count))
-            shift -= np.clip(down / np.maximum(safe, _TINY), -1.0, 1.0)
-        moved = log_slope - shift[:, None] * self.kept
-        # The intercepts (1 + a) e stay as they are.
-        offset = offset * ((1.0 + np.exp(log_slope)) / (1.0 + np.exp(moved)))
-        return self._with(point, ability * np.exp(shift)[:, None], offset, moved)
+            down, bend, least = self.along_unit(scaled, drift - count * shift)
+            safe = np.maximum(np.maximum(bend, least), _TINY)
+            shift -= np.clip(down / safe, -1.0, 1.0)
+        return self.in_unit(point, shift)
+
+    def drift(self, log_slope: Array) -> Array:
+        """Return the sum of log discriminations, of shape (resample,)."""
+        return (log_slope * self.counts).sum(axis=-1)
+
+    def along_unit(self, ability: Array, drift: Array) -> tuple[Array, Array, Array]:
+        """Return slope and curvature of the penalties along the log of the unit, and a least one.
+
+        All of shape (resample,), given abilities and the sum of log discriminations.
+        """
+        mean, precision = np.asarray(self.systems.mean)[:, 0], self.systems.precision[0, 0]
+        rho = self.questions.precision[1, 1]
+        certain = rho * self.counts.sum(axis=-1)
+        slope = precision * (ability * (ability - mean)).sum(axis=-1) - rho * drift
+        bend = precision * (ability * (2.0 * ability - mean)).sum(axis=-1) + certain
+        return slope, bend, 0.5 * (precision * (ability**2).sum(axis=-1) + certain)
 
     def _with(self, point: Array, *parts: Array) -> Array:
         """Return a point with other abilities, offsets and perhaps log discriminations."""
-        first = np.concatenate(parts, axis=1)
-        return np.concatenate([first, point[:, first.shape[1] :]], axis=1)
+        first = np.concatenate(parts, axis=-1)
+        return np.concatenate([first, point[..., first.shape[-1] :]], axis=-1)
 
     def _shares(self, point: Array) -> Array:
         """Return the weight of each question in the mean difficulty."""
@@ -336,6 +350,7 @@ def fit_published_items(
     named = unpack(middle.reshape(*data.lead, -1))
     held = problem.held(point)
     low = held[:, : shape[0]].reshape(*data.lead, -1)
+    unit = unit_of(problem, point, data.lead)
     return Fit.at(
         problem,
         optimum,
@@ -345,9 +360,10 @@ def fit_published_items(
         score=named.pop("score"),
         parameters=named,
         blocks=problem.blocks,
-        displace=partial(_displace, problem.likelihood, held),
+        displace=partial(displace, problem, unit, held),
         at_end=low if low.any() else None,
         gradients=lambda: np.eye(shape[0], point.shape[1]),
+        unit=unit,
         exchange=alike.exchange,
     )
 
@@ -393,24 +409,3 @@ def _unpack(
     if guessing.fixed:
         named["guessing"] = np.full(difficulty.shape, guessing.fixed)
     return named
-
-
-def _displace(answers: Lines, held: NDArray[np.bool_], free: Array, deviations: Array) -> Array:
-    """Leave questions at the floor where they are, and let abilities rise from it."""
-    if not held.any():
-        return free + deviations
-    points, normals = free.reshape(held.shape), deviations.reshape(-1, *held.shape)
-    moved = points + np.where(held, 0.0, normals)
-    for row, system in np.argwhere(held[:, : answers.shape[0]]):
-        v = parted(points[row : row + 1], answers.shape)[1]
-        lost = partial(_lost, answers.take(np.array([row])), v, system)
-        moved[:, row, system] = risen(lost, float(points[row, system]), normals[:, row, system])
-    return moved.reshape(deviations.shape)
-
-
-def _lost(answers: Lines, v: Array, system: int, ability: Array) -> Array:
-    """Return by how much the log-likelihood of a system that only guesses is higher, (ability,)."""
-    _, _, x, guess = answers.log_odds(ability[np.newaxis, :, np.newaxis], v)
-    right, trials = answers.right[:, system], answers.trials[:, system]
-    more = np.log1p((1.0 / np.asarray(guess) - 1.0) * logistic(x))
-    return ((trials - right) * softplus(x) - right * more)[0].sum(axis=-1)
