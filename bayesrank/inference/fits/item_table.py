@@ -5,7 +5,7 @@ the factory, where None means that the compiled graph of the factory does it; an
 ``require_items(data, ...)``, which raises where the maximum-likelihood estimate does not exist.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
@@ -42,14 +42,14 @@ def rasch(
     data: Responses, prior: Prior, *, difficulty_prior: PriorLike = "hierarchical"
 ) -> Fit | None:
     """Fit the Rasch model with a normal prior on abilities, or free difficulties."""
-    normal = prior.quadratic()
-    if normal is None:
+    abilities = _abilities(prior)
+    if abilities is None:
         return None
     if _is_flat(difficulty_prior):
-        return fit_rasch(*data.binary_counts, ability_mean=normal[0], ability_precision=normal[1])
-    if difficulty_prior != HIERARCHICAL or normal[1] == 0.0:
+        return fit_rasch(*data.binary_counts, **abilities)
+    mean, precision = abilities.values()
+    if difficulty_prior != HIERARCHICAL or precision == 0.0:
         return None
-    mean, precision = normal
     n_systems, n_questions = data.shape[:2]
 
     def gradients() -> NDArray[np.float64]:
@@ -60,8 +60,7 @@ def rasch(
         *data.binary_counts,
         derive=_uncentred,
         gradients=gradients,
-        ability_mean=mean,
-        ability_precision=precision,
+        **abilities,
         level=float(mean.sum()) / mean.size,
         level_sd=(precision * n_systems) ** -0.5,
     )
@@ -77,20 +76,11 @@ def irt_2pl(
     reg_discrimination: NonNegative = 0.01,
 ) -> Fit | None:
     """Fit the default form of the 2PL model, or the published one with free item parameters."""
-    normal = prior.quadratic()
-    if normal is None:
-        return None
     if centred and difficulty_prior == HIERARCHICAL:
-        return _fit_lines(data, normal, discrimination_prior)
+        return _fit_lines(data, prior, discrimination_prior)
     if centred or not _is_flat(difficulty_prior, discrimination_prior):
         return None
-    fit_counts = partial(
-        fit_published_items,
-        ability_mean=normal[0],
-        ability_precision=normal[1],
-        reg_discrimination=reg_discrimination,
-    )
-    return _with_refits(fit_counts, data)
+    return _fit_published(data, prior, reg_discrimination=reg_discrimination)
 
 
 def irt_3pl(
@@ -107,34 +97,20 @@ def irt_3pl(
     reg_guessing: NonNegative = 0.1,
 ) -> Fit | None:
     """Fit the default form of the 3PL model, or the published one with free item parameters."""
-    normal = prior.quadratic()
-    if normal is None:
-        return None
+    chances = Guessing(guessing, guessing_upper)
     if centred and difficulty_prior == HIERARCHICAL:
         given = as_prior(guessing_prior).quadratic()
         if given is None or given[1] == 0.0:
             return None
+        guess_prior = NormalPrior(float(given[0]), given[1])
         return _fit_lines(
-            data,
-            normal,
-            discrimination_prior,
-            guessing=Guessing(guessing, guessing_upper),
-            guess_prior=NormalPrior(float(given[0]), given[1]),
+            data, prior, discrimination_prior, guessing=chances, guess_prior=guess_prior
         )
-    flat = _is_flat(difficulty_prior, discrimination_prior, guessing_prior)
-    if centred or not flat:
+    if centred or not _is_flat(difficulty_prior, discrimination_prior, guessing_prior):
         return None
-    fit_counts = partial(
-        fit_published_items,
-        ability_mean=normal[0],
-        ability_precision=normal[1],
-        reg_discrimination=reg_discrimination,
-        reg_guessing=reg_guessing,
-        guessing=Guessing(guessing, guessing_upper),
-    )
-
-    fit = _with_refits(fit_counts, data)
-    if normal[1] == 0.0:
+    penalties = {"reg_discrimination": reg_discrimination, "reg_guessing": reg_guessing}
+    fit = _fit_published(data, prior, guessing=chances, **penalties)
+    if fit is not None and isinstance(prior, Flat):
         _require_no_guess(data, fit)
     return fit
 
@@ -177,14 +153,10 @@ def dynamic_irt(
         )
     if variant == "linear":
         return rasch(data, prior, difficulty_prior=difficulty_prior)
-    normal = prior.quadratic()
-    if normal is None:
+    abilities = _abilities(prior)
+    if abilities is None:
         return None
-    given: dict[str, Any] = {
-        "times": times,
-        "ability_mean": normal[0],
-        "ability_precision": normal[1],
-    }
+    given = {"times": times, **abilities}
     if variant == "growth" and difficulty_prior == HIERARCHICAL:
         if data.shape[2] == 1:
             return rasch(data, prior, difficulty_prior=difficulty_prior)
@@ -221,21 +193,16 @@ def mirt(
     DataError
         If the score is a norm of abilities in which systems do not differ.
     """
-    normal, loadings = prior.quadratic(), as_prior(loading_prior).quadratic()
-    if normal is None or loadings is None or difficulty_prior != HIERARCHICAL:
+    abilities, loadings = _abilities(prior), as_prior(loading_prior).quadratic()
+    if abilities is None or loadings is None or difficulty_prior != HIERARCHICAL:
         return None
     enough = 1 <= n_factors < min(data.shape[:2]) and score in get_args(Score)
-    if not enough or loadings[0] != 0.0 or min(normal[1], loadings[1]) == 0.0:
+    if not enough or loadings[0] != 0.0 or min(abilities["ability_precision"], loadings[1]) == 0.0:
         return None
 
     def fit_counts(right: ArrayLike, trials: ArrayLike) -> Fit:
         model = mirt_problem(
-            right,
-            trials,
-            n_factors=n_factors,
-            ability_mean=normal[0],
-            ability_precision=normal[1],
-            loading_precision=loadings[1],
+            right, trials, n_factors=n_factors, loading_precision=loadings[1], **abilities
         )
         return fit_mirt(model, score)
 
@@ -258,15 +225,12 @@ def mirt(
 
 def hierarchical_binomial(data: Responses, prior: Prior) -> Fit | None:
     """Fit the model of one benchmark with normal abilities, which has no interactions."""
-    normal = prior.quadratic()
-    if normal is None or normal[1] == 0.0 or len(set(data.groups or ())) > 1:
+    abilities = _abilities(prior)
+    if abilities is None or len(set(data.groups or ())) > 1:
         return None
-    return fit_pooled_items(
-        *data.binary_counts,
-        derive=_with_difficulties,
-        ability_mean=normal[0],
-        ability_precision=normal[1],
-    )
+    if abilities["ability_precision"] == 0.0:
+        return None
+    return fit_pooled_items(*data.binary_counts, derive=_with_difficulties, **abilities)
 
 
 def rasch_mml(
@@ -324,24 +288,24 @@ def _require_no_guess(data: Responses, fit: Fit) -> None:
         )
 
 
+def _abilities(prior: Prior) -> dict[str, Any] | None:
+    """Return a normal or flat prior of abilities as fits take it; None for others."""
+    normal = prior.quadratic()
+    return normal and {"ability_mean": normal[0], "ability_precision": normal[1]}
+
+
 def _fit_lines(
-    data: Responses,
-    ability_prior: tuple[NDArray[np.float64], float],
-    discrimination_prior: PriorLike,
-    **guessing: Any,
+    data: Responses, prior: Prior, discrimination_prior: PriorLike, **guessing: Any
 ) -> Fit | None:
     """Fit questions of normal log discriminations and hierarchical intercepts."""
-    slopes = as_prior(discrimination_prior).quadratic()
-    if slopes is None or min(slopes[1], ability_prior[1]) == 0.0:
+    abilities, slopes = _abilities(prior), as_prior(discrimination_prior).quadratic()
+    if abilities is None or slopes is None:
+        return None
+    if min(slopes[1], abilities["ability_precision"]) == 0.0:
         return None
     # A common factor of the discriminations is the scale of the abilities, and has no prior.
-    return fit_pooled_items(
-        *data.binary_counts,
-        ability_mean=ability_prior[0],
-        ability_precision=ability_prior[1],
-        slope_prior=NormalPrior(0.0, slopes[1]),
-        **guessing,
-    )
+    slope_prior = NormalPrior(0.0, slopes[1])
+    return fit_pooled_items(*data.binary_counts, slope_prior=slope_prior, **abilities, **guessing)
 
 
 def _fit_pooled_growth(
@@ -365,8 +329,12 @@ def _uncentred(named: Named) -> Named:
     return named | derived
 
 
-def _with_refits(fit_counts: Callable[..., Fit], data: Responses) -> Fit:
-    """Fit the counts of the data, and any others in the same way."""
+def _fit_published(data: Responses, prior: Prior, **options: Any) -> Fit | None:
+    """Fit the published form to the data, and any other counts in the same way."""
+    abilities = _abilities(prior)
+    if abilities is None:
+        return None
+    fit_counts = partial(fit_published_items, **abilities, **options)
 
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
         # As many at a time as are climbed at a time, for alone they merge like questions.
