@@ -230,20 +230,14 @@ class Spread:
         trials = self.fit.grades.trials
         scale = (self.kept / np.maximum(trials, 1.0))[..., np.newaxis]
         totals = (scale * self.fit.grades.deviations).sum(axis=1)
-        n_runs = self._n_runs
-        found = n_runs / np.maximum(n_runs - 1.0, 1.0) * (totals**2).sum(axis=1)
+        products, n_runs = totals @ totals.T, self._n_runs
+        own = np.diag(products)
+        found = n_runs / np.maximum(n_runs - 1.0, 1.0) * own
         beyond = np.where(n_runs > 1, np.maximum(found - of_trials, 0.0), 0.0)
-        if self.fit.data.paired:
-            direction = np.sqrt(beyond)
-            signs = np.sign(totals @ totals.T)
-            alike = np.abs(totals @ totals.T)
-            size = np.sqrt(
-                np.maximum(
-                    np.outer((totals**2).sum(1), (totals**2).sum(1)), np.finfo(np.float64).tiny
-                )
-            )
-            return np.outer(direction, direction) * signs * np.minimum(alike / size, 1.0)
-        return np.diag(beyond)
+        if not self.fit.data.paired:
+            return np.diag(beyond)
+        factor = np.sqrt(np.divide(beyond, own, out=np.zeros_like(own), where=own > 0.0))
+        return products * np.outer(factor, factor)
 
     @cached_property
     def _n_runs(self) -> Array:
