@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import sample as sampling
 from bayesrank.inference.graph.sample import sample
-from bayesrank.inference.resample import leave_out, trials, weights
+from bayesrank.inference.resample import trials, weights
 from bayesrank.inference.resample.trials import draw_cells, draw_trial_weights, redraw_twice
 from bayesrank.inference.resample.weights import resample
 from bayesrank.inference.run import Run
@@ -49,10 +49,6 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
             (bootstrap, "redraw_twice", work.of_kind(redraw_twice)),
-            *(
-                (leave_out, name, work.without(getattr(leave_out, name)))
-                for name in ("_without_outcomes", "_without_trials")
-            ),
             (trials, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),
@@ -109,14 +105,6 @@ class _Work:
             return self._share_draws((function, size), rng, lambda: function(data, size, rng))
 
         return drawn
-
-    def without(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Share batches of a kind that leave out a part of the data."""
-
-        def left(data: Any, kind: str) -> list[Any]:
-            return self._share((function, kind), lambda: list(function(data, kind)))
-
-        return left
 
     def worths(self, shapes: Array, weights: Array, size: int, rng: np.random.Generator) -> Array:
         key = ("worths", shapes.tobytes(), weights.tobytes(), size)

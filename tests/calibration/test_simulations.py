@@ -193,7 +193,7 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
         ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),
         ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
         ("pagerank", [{"target": "population"}, {"target": "population"}], 4),
-        ("inverse_difficulty", [{}, {}], 4 + 4 + 1),
+        ("inverse_difficulty", [{}, {}], 4 + 4),
         ("bradley_terry", [{}, {"calibration": "none"}], 1 + 1),
         pytest.param(
             "bayesian_mcmc",

@@ -13,7 +13,7 @@ from bayesrank.inference.resample.bca import (
     widen,
 )
 from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.leave_out import without_clusters, without_trials
+from bayesrank.inference.resample.leave_out import without_clusters
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
@@ -104,45 +104,18 @@ def mean_grades(arguments):
 
 @pytest.mark.parametrize(("n_questions", "is_told"), [(4, False), (5, True), (501, False)])
 def test_a_jackknife_needs_some_questions_and_not_too_many(n_questions, is_told):
-    table = without_clusters(simulate((2, n_questions, 2)), "grades", mean_grades)
+    table = without_clusters(simulate((2, n_questions, 2)), "grades", mean_grades, 501)
     assert (table is not None) == is_told
     assert table is None or len(table.deviations) == n_questions
 
 
 def test_clusters_are_left_out_whole():
     data = simulate((2, 12, 2), groups=list("aabbccddeeff"))
-    table = without_clusters(data, "grades", mean_grades)
+    table = without_clusters(data, "grades", mean_grades, 501)
     by_cluster = data.grades.reshape(2, 6, 2).sum(axis=-1) / 12
     expected = np.cov(by_cluster) * 6
     np.testing.assert_allclose(table.covariance, expected, rtol=1e-4)
     assert table.freedom == 5.0
-
-
-@pytest.mark.parametrize("kind", ["paired", "separate", "fractional"])
-def test_a_trial_is_left_out_as_if_it_were_missing(kind):
-    outcomes = simulate((3, 4, 5), seed=2).outcomes.astype(float)
-    outcomes[0, 1, :2] = np.nan
-    scale = 0.75 if kind == "fractional" else 1.0
-    data = Responses(scale * outcomes, paired=kind == "paired")
-    cells = [(slice(None), m) for m in range(4)] if kind == "paired" else list(np.ndindex(3, 4))
-    expected = np.zeros((3, 3))
-    for cell in cells:
-        without = []
-        for trial in np.flatnonzero(np.isfinite(outcomes[cell]).reshape(-1, 5).any(axis=0)):
-            left = scale * outcomes
-            left[(*cell, trial)] = np.nan
-            without.append(np.nanmean(left, axis=2).mean(axis=-1))
-        expected += (len(without) - 1) * np.cov(np.transpose(without), bias=True)
-    table = without_trials(data, "grades", lambda arguments: arguments[0].mean(axis=-1))
-    np.testing.assert_allclose(table.covariance, expected, rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize("paired", [True, False])
-def test_the_jackknife_over_trials_has_the_standard_error_of_a_mean(paired):
-    data = simulate(paired=paired)
-    table = without_trials(data, "grades", lambda arguments: arguments[0].mean(axis=-1))
-    variance = (data.outcomes.var(axis=2, ddof=1) / 6).sum(axis=1) / 12**2
-    np.testing.assert_allclose(table.standard_errors, np.sqrt(variance), rtol=1e-10)
 
 
 def test_draws_are_stretched_within_their_range():
@@ -157,16 +130,6 @@ def test_draws_are_stretched_within_their_range():
 
 
 # The table
-
-
-def test_equal_units_may_share_a_row():
-    rng = np.random.default_rng(0)
-    rows, copies = rng.normal(size=(6, 2)), np.array([1, 3, 2, 1, 4, 2])
-    strata = np.array([0, 0, 0, 1, 1, 1])
-    found = Contributions.of(rows, strata, copies)
-    expected = Contributions.of(np.repeat(rows, copies, axis=0), np.repeat(strata, copies))
-    np.testing.assert_allclose(found.covariance, expected.covariance)
-    assert found.freedom == expected.freedom == 11.0
 
 
 def test_scores_of_any_size_have_the_same_shape():

@@ -375,10 +375,10 @@ def test_a_mean_without_many_of_its_questions_has_its_variance():
         return Variation.of(table).covariance
 
     found = variation_of_many(values.mean(axis=1))
-    # Of 16 degrees of freedom: four divisions into five parts.
+    # Of 20 degrees of freedom: five divisions into five parts.
     assert np.diag(found) / widening(49) == pytest.approx(values.var(axis=1, ddof=1) / 200, rel=0.7)
     beside = variation_of_many(values.mean(axis=1) + [0.0, 1.0])
-    # The mean square of 20 deviations, times the ratio of what is left to what is left out.
+    # The mean square of 25 deviations, times the ratio of what is left to what is left out.
     assert beside[1, 1] == pytest.approx(found[1, 1] + 4.0 * widening(49))
     assert beside[0, 0] == pytest.approx(found[0, 0])
 

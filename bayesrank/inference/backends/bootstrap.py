@@ -24,10 +24,9 @@ from bayesrank.inference.resample.bca import (
     scale,
     scale_to_largest,
     show_leverage,
-    stretch,
 )
 from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
-from bayesrank.inference.resample.leave_out import without_clusters, without_trials
+from bayesrank.inference.resample.leave_out import without_clusters
 from bayesrank.inference.resample.pseudo_unit import loosen
 from bayesrank.inference.resample.trials import (
     redraw_twice,
@@ -44,8 +43,9 @@ Array = NDArray[np.float64]
 ScoreOf = Callable[[tuple[Any, ...]], Array]
 
 # Data sets whose mean score stands for the expected one of a population: draws are wider by the
-# noise of that mean, which makes up for the little that they learn of rare turns.
-_OF_EACH = 4
+# noise of that mean, which makes up for the little that they learn of rare turns. The fewest of
+# which a mean lies between a victory and a defeat.
+_OF_EACH = 2
 
 # Data sets that are resampled once more, two from each: they tell a standard deviation to 3 %.
 _RESAMPLED_AGAIN = 500
@@ -168,19 +168,10 @@ def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
 def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
     """Return draws corrected for what the resamples hide of leverage and skewness."""
     method, data = plan.run.method, plan.data
-    if plan.run.target == "population" and isinstance(data, Responses) and plan.adds_up:
-        table = without_clusters(data, method.data, score_of)
-        return show_leverage(draws, table, always=method.weighs_questions)
-    if method.weighs_questions and plan.run.unit == "trial":
-        # Where hardly anyone solves a question, its only right answer may decide how much it
-        # counts, and weights that are drawn at random never leave it out.
-        table = without_trials(cast("Responses", data), method.data, score_of)
-        spread = draws.std(axis=(0, 1))
-        factor = np.ones_like(spread)  # of scores that no draw moves
-        if table is not None:
-            np.divide(table.standard_errors, spread, out=factor, where=spread > 0.0)
-        return stretch(draws, factor)
-    return draws
+    if plan.run.target != "population" or not isinstance(data, Responses) or not plan.adds_up:
+        return draws
+    table = without_clusters(data, method.data, score_of, plan.run.size)
+    return show_leverage(draws, table, always=method.weighs_questions)
 
 
 def _reflect_level(draws: Array) -> Array:

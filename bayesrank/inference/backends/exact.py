@@ -71,7 +71,8 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
             return split_scores(ranker(*arguments, **run.ranker_options))[0]
 
-        draws = show_leverage(draws, without_clusters(run.data, run.method.data, score_of))
+        table = without_clusters(run.data, run.method.data, score_of, run.size)
+        draws = show_leverage(draws, table)
         rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = loosen(
             run,

@@ -149,7 +149,7 @@ def event_variation(
     if kind != "run":
         return Variation.of(table)
     sums = np.zeros((data.shape[2], rows.shape[1]))
-    np.add.at(sums, trial, np.sqrt(table.copies)[:, np.newaxis] * table.deviations)
+    np.add.at(sums, trial, table.deviations)
     return _over_runs(sums, data)
 
 
@@ -179,11 +179,11 @@ def answer_contributions(
     # Answers of one run of all systems may hang together, so that the run is the unit.
     rows = sums(noise)
     rows = rows.reshape(len(rows), -1).T * widening
-    found = Variation.of(Contributions(rows, np.ones(len(rows)), freedom))
+    found = Variation.of(Contributions(rows, freedom))
     if data.paired:
         return found
     rows = symmetric_root(products(noise**2)) * widening
-    apart = Variation.of(Contributions(rows, np.ones(len(rows)), freedom))
+    apart = Variation.of(Contributions(rows, freedom))
     return replace(found, covariance=apart.covariance)
 
 
@@ -204,7 +204,7 @@ def of_slopes(lean: Array) -> tuple[Callable[..., Array], Callable[[Array], Arra
 def _over_runs(rows: Array, data: Responses) -> Variation:
     """Return how scores vary over runs, given deviations of each from the mean of its cells."""
     freedom = float(data.trials.max() - 1)
-    return Variation.of(Contributions(rows, np.ones(len(rows)), freedom))
+    return Variation.of(Contributions(rows, freedom))
 
 
 def _noise(data: Responses, chance: Array | float) -> Array:

@@ -33,8 +33,8 @@ class Variation:
     @classmethod
     def of(cls, table: Contributions) -> Self:
         """Return what a table of contributions tells."""
-        each = table.widening * table.copies[:, np.newaxis] * table.deviations**2
-        return cls(table.widening * table.covariance, table.freedom, (each**2).sum(axis=0))
+        squares = ((table.widening * table.deviations**2) ** 2).sum(axis=0)
+        return cls(table.widening * table.covariance, table.freedom, squares)
 
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units; `both` are those that share one of either kind.

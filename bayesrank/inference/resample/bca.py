@@ -21,34 +21,29 @@ Array = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 
-# A median off the estimate by fewer standard errors, or by less in standard deviations, is no sign
-# of bias: draws of linear scores, which have none, are skewed so far. Equal systems stay equal.
-_CLEAR, _LEAST_BIAS = 4.0, 0.15
-# With the estimate beyond all but a few of the draws there are no quantiles left to shift them to.
-_LARGEST_BIAS = 1.5
-
-# Of a linear score draws and jackknife have the same spread but for noise below this ratio.
-_WIDER = 1.05
+# Standard errors up to which what draws show may be their noise.
+_CLEAR = 4.0
 
 
 def correct_bias(score: Array, draws: Array) -> Array:
-    """Shift draws along their own quantiles where the estimate is not their median.
+    """Shift draws along their own quantiles where the estimate is neither median nor mean of them.
 
     As far as the draws lie off the estimate the estimate lies off the truth. Measured in standard
-    deviations of a normal distribution, that distance is the same on any scale of the score.
+    deviations of a normal distribution, that distance is the same on any scale of the score. Linear
+    scores, however skewed their draws, have the estimate as the mean of these, and are left alone.
     """
     flat = draws.reshape(-1, draws.shape[-1])
     n = len(flat)
     slack = ROUNDING * np.abs(score)
     below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
-    standard_error = math.sqrt(math.pi / (2.0 * n))  # of a median, in standard deviations
-    least = max(_LEAST_BIAS, _CLEAR * standard_error)
-    biased = np.flatnonzero(np.abs(below - 0.5) > 0.5 * math.erf(least / math.sqrt(2.0)))
-    places = {}
-    for system in biased.tolist():
-        tail = min(max(below[system], 0.5 / n), 1.0 - 0.5 / n)
-        bias = min(max(_NORMAL.inv_cdf(tail), -_LARGEST_BIAS), _LARGEST_BIAS)
-        places[system] = _normal_quantiles(n) + 2.0 * bias
+    clear = _CLEAR / math.sqrt(n)  # of a mean, in standard deviations
+    off = np.abs(flat.mean(axis=0) - score) > clear * _spread(draws) + slack
+    off &= np.abs(below - 0.5) > 0.5 * math.erf(clear * math.sqrt(math.pi) / 2.0)  # of a median
+    places, normal = {}, _normal_quantiles(n)
+    for system in np.flatnonzero(off).tolist():
+        bias = _NORMAL.inv_cdf(min(max(below[system], 0.5 / n), 1.0 - 0.5 / n))
+        # Beyond the last draw there are no quantiles left to shift the median to.
+        places[system] = normal + min(max(2.0 * bias, normal[0]), normal[-1])
     return _move(draws, places)
 
 
@@ -68,6 +63,13 @@ def _move(draws: Array, places: Mapping[int, Array]) -> Array:
 def _normal_quantiles(n: int) -> Array:
     # SciPy takes longer to load than many methods to rank.
     return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
+
+
+def _spread(draws: Array) -> Array:
+    """Return the standard deviation of each system, whose squares may overflow."""
+    size = np.abs(draws).max(axis=(0, 1))
+    size[size == 0.0] = 1.0
+    return size * (draws / size).std(axis=(0, 1))
 
 
 def accelerate(draws: Array, acceleration: Array) -> Array:
@@ -101,12 +103,11 @@ def widen(draws: Array, table: Contributions, *, always: bool = False) -> Array:
     hangs on a few of them. The degrees of freedom of the jackknife's variance are those that the
     kurtosis of the contributions leaves it.
     """
-    mean, size = draws.mean(axis=(0, 1)), np.abs(draws).max(axis=(0, 1))
-    size[size == 0.0] = 1.0
-    spread = size * (draws / size).std(axis=(0, 1))  # whose squares may overflow
+    mean, spread = draws.mean(axis=(0, 1)), _spread(draws)
     # Draws have the variance of Student's t with n - 1 degrees of freedom.
     found = table.standard_errors
-    wider = always | (np.sqrt(table.widening) * found > _WIDER * spread)
+    noise = 1.0 / math.sqrt(2.0 * draws[..., 0].size)  # of a standard deviation, relative to it
+    wider = always | (np.sqrt(table.widening) * found > (1.0 + _CLEAR * noise) * spread)
     wider &= spread > ROUNDING * np.abs(mean)
     # At least those of as few units as tell a spread, where the variance of t is twice as large.
     freedom = np.maximum(table.tail_freedom, FEW_UNITS - 1)

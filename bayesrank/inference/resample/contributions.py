@@ -27,52 +27,42 @@ class Contributions:
     Attributes
     ----------
     deviations : numpy.ndarray of shape (unit, system)
-        One row for all equal units of a stratum.
-    copies : numpy.ndarray of shape (unit,)
-        For how many units a row stands, times n / (n - 1) for a stratum of n.
+        Scaled so that their products add up to the covariance: by the root of n / (n - 1) in a
+        stratum of n.
     freedom : float
         Degrees of freedom of the covariance: units less strata.
     """
 
     deviations: Array
-    copies: Array
     freedom: float
 
     @classmethod
     def of(
-        cls,
-        added: Array,
-        strata: NDArray[np.integer] | None = None,
-        copies: Array | None = None,
-        *,
-        left_out: bool = False,
+        cls, added: Array, strata: NDArray[np.integer] | None = None, *, left_out: bool = False
     ) -> Self:
         """Build the table from what each unit adds.
 
         Rows of shape (unit, system) are contributions, for example influences; or, if `left_out`,
         scores without a unit, which moves them by its part of n - 1 as it moves a mean, and the
-        other way. Units of a stratum vary around one mean, all of them by default; a row stands for
-        as many equal units as it has `copies`.
+        other way. Units of a stratum vary around one mean, all of them by default.
         """
-        copies = np.ones(len(added)) if copies is None else np.asarray(copies, dtype=float)
         stratum = np.zeros(len(added), dtype=np.intp)
         if strata is not None:
             stratum = np.unique(strata, return_inverse=True)[1]
-        n_units = np.bincount(stratum, copies)
-        sums = np.zeros((len(n_units), added.shape[1]))
-        np.add.at(sums, stratum, copies[:, np.newaxis] * added)
-        deviations = added - (sums / n_units[:, np.newaxis])[stratum]
-        unbiased = n_units / np.maximum(n_units - 1.0, 1.0)
-        scale = 1.0 / unbiased if left_out else unbiased
+        n = np.bincount(stratum)
+        sums = np.zeros((len(n), added.shape[1]))
+        np.add.at(sums, stratum, added)
+        deviations = added - (sums / n[:, np.newaxis])[stratum]
         size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
         deviations[:, size <= ROUNDING] = 0.0
-        freedom = float((n_units - 1.0).sum())
-        return cls(-deviations if left_out else deviations, copies * scale[stratum], freedom)
+        unbiased = np.sqrt(n / np.maximum(n - 1.0, 1.0))
+        scale = -1.0 / unbiased if left_out else unbiased
+        return cls(scale[stratum, np.newaxis] * deviations, float((n - 1.0).sum()))
 
     @property
     def covariance(self) -> Array:
         """Covariance of the scores, of shape (system, system)."""
-        return (self.copies * self.deviations.T) @ self.deviations
+        return self.deviations.T @ self.deviations
 
     @property
     def widening(self) -> float:
@@ -82,7 +72,7 @@ class Contributions:
     @property
     def standard_errors(self) -> Array:
         """Root of the variance of each score, of shape (system,)."""
-        return self._size * np.sqrt(self.copies @ self._scaled**2)
+        return self._size * np.sqrt((self._scaled**2).sum(axis=0))
 
     @property
     def acceleration(self) -> Array:

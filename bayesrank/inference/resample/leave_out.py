@@ -7,14 +7,13 @@ References
    Statistics 17 (1989). https://doi.org/10.1214/aos/1176347263
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.resample.arguments import batches, cell_arguments
+from bayesrank.inference.resample.arguments import batches
 from bayesrank.inference.resample.clusters import (
     FEW_UNITS,
     LEAST_WEIGHT,
@@ -23,7 +22,7 @@ from bayesrank.inference.resample.clusters import (
     clusters_of,
 )
 from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.trials import trial_arguments, widening_for_single_trials
+from bayesrank.inference.resample.trials import widening_for_single_trials
 from bayesrank.inference.resample.weights import per_sample_of_questions, question_arguments
 from bayesrank.responses import Responses
 
@@ -31,18 +30,10 @@ Array = NDArray[np.float64]
 Arguments = tuple[Any, ...]
 ScoreOf = Callable[[Arguments], Array]
 ScoresWithout = Callable[[NDArray[np.bool_]], Array]
-Numbers = NDArray[np.int64]
 
-# More clusters are joined at random into so many, where each part costs a fit.
+# Fits to parts of the data for which contributions are told: 50 tell a standard deviation to a
+# tenth. More clusters are joined at random into so many.
 _MOST_PARTS = 50
-
-# Divisions of the questions into few parts where fits have several maxima.
-_DIVISIONS = 4
-
-# More clusters leave none of them much leverage.
-_MOST_CLUSTERS = 500
-# More trials take longer than the draws, and leave none of them much leverage.
-_MOST_TRIALS = 5000
 
 
 def question_jackknife(
@@ -72,11 +63,11 @@ def jackknife_of_many(
     n = int(parts.max()) + 1
     large = min(FEW_UNITS, n)
     rng = np.random.default_rng(0)
-    joined = np.stack([rng.permutation(n) % large for _ in range(_DIVISIONS)])
+    joined = np.stack([rng.permutation(n) % large for _ in range(FEW_UNITS)])
     left_out = (joined[:, parts] == np.arange(large)[:, np.newaxis, np.newaxis]) & (parts >= 0)
     deviations = scores_without(left_out.reshape(-1, len(parts))) - score
-    copies = np.full(len(deviations), (large - 1) / len(deviations))
-    return Contributions(deviations, copies, n - 1.0) if np.isfinite(deviations).all() else None
+    deviations *= np.sqrt((large - 1) / len(deviations))
+    return Contributions(deviations, n - 1.0) if np.isfinite(deviations).all() else None
 
 
 def _parts(data: Responses, most: int) -> NDArray[np.intp]:
@@ -119,7 +110,7 @@ def jackknife_by_refits(
     # Divisions of the same trials know no more than these.
     units = data.trials - 1 if kind == "trial" else data.trials.max() - 1
     freedom = min(found.freedom, float(np.maximum(units, 0).sum()))
-    return replace(found, copies=found.copies / n_divisions, freedom=freedom)
+    return Contributions(found.deviations / np.sqrt(n_divisions), freedom)
 
 
 def _counts_of_parts(
@@ -138,14 +129,17 @@ def _counts_of_parts(
     return (kept & (data.outcomes == 1)).sum(axis=-1, dtype=float), kept.sum(axis=-1, dtype=float)
 
 
-def without_clusters(data: Responses, kind: str, score_of: ScoreOf) -> Contributions | None:
+def without_clusters(
+    data: Responses, kind: str, score_of: ScoreOf, most: int
+) -> Contributions | None:
     """Return what clusters of questions add to the scores of a ranker, not of a stream.
 
-    None if there are too few clusters to tell a kurtosis, or so many that none has much leverage.
-    `score_of` returns scores (resample, system) by arguments of the ranker.
+    None if there are too few clusters to tell a kurtosis, or `most` or more, each of which costs a
+    run of the ranker: the more there are, the less leverage each of them has. `score_of` returns
+    scores (resample, system) by arguments of the ranker.
     """
     n_clusters = int(clusters_of(data).max()) + 1
-    if not FEW_UNITS <= n_clusters <= _MOST_CLUSTERS:
+    if not FEW_UNITS <= n_clusters < most:
         return None
     arguments = question_arguments(data, kind, np.random.default_rng(0))  # no order is left open
 
@@ -156,52 +150,3 @@ def without_clusters(data: Responses, kind: str, score_of: ScoreOf) -> Contribut
         return np.concatenate([score_of(arguments(weights[block])) for block in blocks])
 
     return question_jackknife(scores_without, data, n_clusters)
-
-
-def without_trials(data: Responses, kind: str, score_of: ScoreOf) -> Contributions | None:
-    """Return what trials add to the scores of a ranker, not of a stream.
-
-    Trials of a cell with the same outcome are left out once for all; systems that share their
-    trials lose the same one. None if no trial makes a difference, or there are so many that none
-    has much leverage. Every observed cell must have two trials or more.
-    """
-    shared = data.paired or data.scores is not None
-    parts = _without_trials(data, kind) if shared else _without_outcomes(data, kind)
-    found = [(score_of(batch), cell, n_equal) for batch, cell, n_equal in parts]
-    if not found:
-        return None
-    scores, cell, n_equal = (np.concatenate(part) for part in zip(*found, strict=True))
-    return Contributions.of(scores, cell, n_equal, left_out=True)
-
-
-def _without_outcomes(data: Responses, kind: str) -> Iterator[tuple[Arguments, Numbers, Numbers]]:
-    """Yield arguments without one outcome of a cell, its number, and how many are equal."""
-    counts = data.counts
-    varies = np.count_nonzero(counts, axis=-1, keepdims=True) > 1
-    places = np.argwhere((counts > 0) & varies)
-    if len(places) > _MOST_TRIALS:
-        return
-    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        shares = counts / data.trials[..., np.newaxis]
-    for block in batches(len(places), counts.size):
-        system, question, category = places[block].T
-        left = counts[system, question] - np.eye(counts.shape[-1])[category]
-        without = np.repeat(shares[np.newaxis], len(system), axis=0)
-        n = data.trials[system, question, np.newaxis]
-        without[np.arange(len(system)), system, question] = left / (n - 1)
-        cell = system * data.shape[1] + question
-        yield cell_arguments(data, kind, without), cell, counts[system, question, category]
-
-
-def _without_trials(data: Responses, kind: str) -> Iterator[tuple[Arguments, Numbers, Numbers]]:
-    observed = data.observed.any(axis=0) if data.paired else data.observed
-    places = np.argwhere(observed)
-    if len(places) > _MOST_TRIALS:
-        return
-    number = np.arange(observed[..., 0].size).reshape(observed.shape[:-1])
-    for block in batches(len(places), data.observed.size):
-        index = places[block]
-        gammas = np.ones((len(index), *observed.shape))
-        gammas[(np.arange(len(index)), *index.T)] = 0.0
-        cell = number[tuple(index[:, :-1].T)]
-        yield trial_arguments(data, kind, gammas), cell, np.ones_like(cell)
