@@ -154,6 +154,18 @@ def test_the_covariance_over_questions_of_complete_data_is_that_of_their_means()
     assert correlation.shape == (4, 4)
 
 
+@pytest.mark.filterwarnings("ignore:2 questions")
+def test_two_questions_on_which_systems_differ_alike_leave_their_difference_open():
+    # Half a grade apart on both questions, of two trials each.
+    data = Responses([[[1, 1], [0, 1]], [[1, 0], [0, 0]]])
+    result = rank(data, target="population", random_seed=1)
+    score = result["posterior"]["score"]
+    assert (score[..., 0] - score[..., 1]).min() < 0.0
+    better = superiority(result).iloc[0, 1]
+    apart = superiority(rank(data, target="benchmark", random_seed=1)).iloc[0, 1]
+    assert better == pytest.approx(apart, abs=0.15)
+
+
 def test_the_variance_over_trials_is_that_within_cells():
     data = tensor(9, (3, 80, 6))
     within = data.outcomes.var(axis=2, ddof=1).mean(axis=1) / (80 * 6)

@@ -188,18 +188,15 @@ class Spread:
         found = n / max(n - 1, 1) * by_cluster.T @ by_cluster
         # The same by the item model, which is one more unit, and all there is at an end.
         around = chances.chance - chances.chance.mean(axis=1, keepdims=True)
-        between = around**2 + chances.variance + self.misfit * chances.noise
-        expected = of_trials + between.sum(axis=1)
-        own = np.diag(found).copy()
+        noise = of_trials + (chances.variance + self.misfit * chances.noise).sum(axis=1)
+        expected = around @ around.T + np.diag(noise)
         trusted = self.inside & (n > 1)
-        mixed = np.where(trusted, (n * own + expected) / (n + 1.0), expected)
-        mixed = np.maximum(mixed, of_trials)  # other questions add to the noise of these
-        factor = np.sqrt(
-            np.where(trusted & (own > 0.0), mixed, 0.0) / np.where(own > 0.0, own, 1.0)
-        )
-        found = found * np.outer(factor, factor)
-        np.fill_diagonal(found, mixed)
-        return found
+        mixed = np.diag(np.diag(expected))
+        inner = np.ix_(trusted, trusted)
+        mixed[inner] = (n * found[inner] + expected[inner]) / (n + 1.0)
+        # Other questions add to the noise of these.
+        np.fill_diagonal(mixed, np.maximum(np.diag(mixed), of_trials))
+        return mixed
 
     @cached_property
     def _filled(self) -> Array:
