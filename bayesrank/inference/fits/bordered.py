@@ -60,7 +60,7 @@ class Bordered:
         """Whether the questions are eliminated, the longer side, and not the systems."""
         return self.vv[0, ..., 0].size >= self.uu[0, ..., 0].size
 
-    @property
+    @cached_property
     def by_order(self) -> tuple[Array, Array, Array, Array, Array]:
         """Blocks of the side that is eliminated, and of the other; what borders both.
 
@@ -183,10 +183,8 @@ class Bordered:
     def _back(self, through: Array, x: Array) -> Array:
         """Return the side that was eliminated, given the others, (resample, rest, right)."""
         (batch, n, k), (size, right) = self.by_order[0].shape[:3], x.shape[1:]
-        found = -(through[..., :size] @ x)
-        if through.shape[2] > size:
-            found += through[..., size:]
-        found = found.reshape(batch, k, n, right)
+        own = through[..., size:] if through.shape[2] > size else 0.0
+        found = (own - through[..., :size] @ x).reshape(batch, k, n, right)
         if self._factors.all_definite:
             found = self._factors.halve_back(found)
         return found.swapaxes(1, 2)
