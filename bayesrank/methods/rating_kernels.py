@@ -6,9 +6,10 @@ branches or calls, so that the compiler vectorises them. That is also why `exp` 
 distribution are polynomials, and why a match that does not count is one that weighs nothing.
 
 Kernels take `outcomes` of shape (event, system) with 1, 0 and -1, the `order` of events of each
-stream, of shape (stream, event), and states of shape (stream, system), which hold the start and
-receive the end. `draw_right` and `draw_wrong` are 1.0 where two systems that were both right, or
-both wrong, draw, and else 0.0. Kernels hold no lock: a caller may run chunks of streams in threads.
+stream, of shape (stream, event), of which `first` were before, and states of shape (stream,
+system), which hold the start and receive the end. `draw_right` and `draw_wrong` are 1.0 where two
+systems that were both right, or both wrong, draw, and else 0.0. Kernels hold no lock: a caller may
+run chunks of streams in threads.
 """
 
 import math
@@ -62,7 +63,7 @@ def counts(first: float, second: float, draw_right: float, draw_wrong: float) ->
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def elo_events(outcomes, order, draw_right, draw_wrong, step_size, scale, ratings):
+def elo_events(outcomes, order, draw_right, draw_wrong, step_size, scale, first, ratings):
     """Run Elo over streams."""
     size = outcomes.shape[1]
     for start in range(0, order.shape[0], LANES):
@@ -165,7 +166,7 @@ def _meet_alike(right, rating, weight, scale, draw_right, draw_wrong, worth, kno
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
 def glicko_events(
-    outcomes, order, draw_right, draw_wrong, growth, ceiling, scale, ratings, variances
+    outcomes, order, draw_right, draw_wrong, growth, ceiling, scale, first, ratings, variances
 ):
     """Run Glicko over streams."""
     size = outcomes.shape[1]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.methods.rating_streams import has_many, play
 from bayesrank.options import Finite, NonNegative, Positive, checks_options
 
 TiePolicy = Literal["skip", "draw", "correct_draw_only"]
@@ -29,6 +30,7 @@ class _Stream(NamedTuple):
     order: NDArray[np.int64]  # (stream, event)
     per_trial: int
     shape: tuple[int, ...]  # leading axes of the streams, and the number of systems
+    is_large: bool  # whether sums over opponents are expansions
 
 
 def _as_stream(outcomes: ArrayLike, order: ArrayLike | None) -> _Stream:
@@ -56,6 +58,7 @@ def _as_stream(outcomes: ArrayLike, order: ArrayLike | None) -> _Stream:
         np.ascontiguousarray(streams.reshape(-1, streams.shape[-1]), dtype=np.int64),
         array.shape[1],
         (*streams.shape[:-1], array.shape[2]),
+        has_many(order, array.shape[2]),
     )
 
 
@@ -128,7 +131,24 @@ def elo(
         # Imported here and below, since Numba takes longer to load than most rankers run.
         from bayesrank.methods.rating_kernels import elo_events
 
-        elo_events(stream.events, stream.order, *draws, float(K), LOG_10_PER_400, ratings)
+        options = (*draws, float(K), LOG_10_PER_400)
+        if stream.is_large:
+            from bayesrank.methods.expansions import logistic_expansions
+            from bayesrank.methods.rating_sums import elo_sums
+
+            expansions = logistic_expansions()
+            play(
+                stream.events,
+                stream.order,
+                options,
+                (ratings,),
+                elo_events,
+                elo_sums,
+                expansions,
+                starts_alike=True,
+            )
+        else:
+            elo_events(stream.events, stream.order, *options, 0, ratings)
     else:
         from bayesrank.methods.rating_sequence import elo_matches
 
@@ -209,7 +229,23 @@ def glicko(
     if update == "event":
         from bayesrank.methods.rating_kernels import glicko_events
 
-        glicko_events(stream.events, stream.order, *options, ratings, variances)
+        if stream.is_large:
+            from bayesrank.methods.expansions import logistic_expansions
+            from bayesrank.methods.rating_sums import glicko_sums
+
+            states, expansions = (ratings, variances), logistic_expansions()
+            play(
+                stream.events,
+                stream.order,
+                options,
+                states,
+                glicko_events,
+                glicko_sums,
+                expansions,
+                starts_alike=False,
+            )
+        else:
+            glicko_events(stream.events, stream.order, *options, 0, ratings, variances)
     else:
         from bayesrank.methods.rating_sequence import glicko_matches
 
@@ -294,7 +330,23 @@ def trueskill(
     if update == "event":
         from bayesrank.methods.trueskill_kernels import trueskill_events
 
-        trueskill_events(stream.events, stream.order, *options, means, variances)
+        if stream.is_large and draws[0] == draw_margin == 0.0:
+            from bayesrank.methods.expansions import normal_expansions
+            from bayesrank.methods.rating_sums import trueskill_sums
+
+            states, expansions = (means, variances), normal_expansions()
+            play(
+                stream.events,
+                stream.order,
+                options,
+                states,
+                trueskill_events,
+                trueskill_sums,
+                expansions,
+                starts_alike=False,
+            )
+        else:
+            trueskill_events(stream.events, stream.order, *options, 0, means, variances)
     else:
         from bayesrank.methods.rating_sequence import trueskill_matches
 

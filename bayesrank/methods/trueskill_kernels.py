@@ -147,8 +147,9 @@ def draw_factors(t: float, margin: float) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
 def trueskill_events(
-    outcomes, order, draw_right, draw_wrong, twice_beta, margin, drift, per_trial, means, variances
-):
+    outcomes, order, draw_right, draw_wrong, twice_beta, margin, drift, per_trial, first, means,
+    variances,
+):  # fmt: skip
     """Run TrueSkill over streams."""
     size = outcomes.shape[1]
     for start in range(0, order.shape[0], LANES):
@@ -173,7 +174,7 @@ def trueskill_events(
                 _draw(right, mean, variance, twice_beta, margin, draw_wrong, gain, shift)
             # Each match multiplies the precision by 1 / (1 - variance w / c^2); its excess over
             # one is the match's gain, and gains add up.
-            between = drift if (step + 1) % per_trial == 0 else 0.0
+            between = drift if (first + step + 1) % per_trial == 0 else 0.0
             for i in range(size):
                 for b in range(lanes):
                     mean[i, b] += shift[i, b] / (1.0 + gain[i, b])

@@ -177,7 +177,9 @@ def test_glicko_reproduces_the_worked_example_of_its_paper():
     for outcomes in ([0, -1, 1, 1], [1, 0, -1, -1]):
         rating, variance = ratings.copy(), variances.copy()
         events = np.array([outcomes], dtype=np.int8)
-        glicko_events(events, np.zeros((1, 1), np.int64), 0.0, 0.0, 0.0, 1e9, q, rating, variance)
+        glicko_events(
+            events, np.zeros((1, 1), np.int64), 0.0, 0.0, 0.0, 1e9, q, 0, rating, variance
+        )
         parts.append((rating[0, 0], variance[0, 0]))
     known = sum(1 / variance - 1 / 200**2 for _, variance in parts)
     learned = sum((rating - 1500) / variance for rating, variance in parts)
@@ -193,7 +195,7 @@ def test_alike_variances_change_nothing(margin: float):
     order = np.tile(np.arange(len(EVENTS)), (2, 1))
     means = np.random.default_rng(5).normal(25, 5, (2, 5))
     variances = np.array([[0.5] * 5, [50.0, 0.5, 0.5, 0.5, 0.5]])
-    options = (0.0, 0.0, 34.7, margin, 0.007, 6)
+    options = (0.0, 0.0, 34.7, margin, 0.007, 6, 0)
     alone = means[:1].copy(), variances[:1].copy()
     trueskill_events(EVENTS, order[:1], *options, *alone)
     trueskill_events(EVENTS, order, *options, means, variances)

@@ -1,0 +1,56 @@
+"""Play resampled streams of many systems by expansions of the sums over opponents.
+
+Expansions are as accurate as 1e-8 of what an event changes, which draws do not show; estimates go
+pair by pair. So do the first events of Glicko and TrueSkill: the uncertainty of a rating is unlike
+that of others until all systems have met many.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesrank.methods.expansions import Expansions
+
+Order = NDArray[np.int64]
+State = NDArray[np.float64]
+
+# From so many systems on, sums by expansions take less time than pairs.
+_MANY_SYSTEMS = 64
+# Shares of the events after which expansions are tried.
+_FIRST = (0.05, 0.2)
+
+
+def has_many(order: ArrayLike | None, n_systems: int) -> bool:
+    """Return whether streams are worth expansions: resampled ones of many systems."""
+    return order is not None and n_systems >= _MANY_SYSTEMS
+
+
+def play(
+    events: NDArray[np.int8],
+    order: Order,
+    options: tuple[float, ...],
+    states: tuple[State, ...],
+    by_pairs: Callable[..., None],
+    by_sums: Callable[..., NDArray[np.bool_]],
+    expansions: Expansions,
+    *,
+    starts_alike: bool,
+) -> None:
+    """Change the states (stream, system) by the events (event, system) in order (stream, event).
+
+    Both functions take events, an order, options, the number of events before and states. `by_sums`
+    takes expansions, too, and returns which streams it has played; the others are as they were.
+    """
+    n_events = order.shape[1]
+    tried = [0] if starts_alike else [int(share * n_events) for share in _FIRST]
+    left, begin = np.arange(len(order)), 0
+    for end in (*tried, n_events):
+        some = [state[left] for state in states]
+        by_pairs(events, order[left, begin:end], *options, begin, *some)
+        done = by_sums(events, order[left, end:], *options, end, *some, *expansions)
+        for state, one in zip(states, some, strict=True):
+            state[left] = one
+        left, begin = left[~done], end
+        if not left.size:
+            break
