@@ -93,13 +93,11 @@ class PublishedItems(TwoSided[Lines]):
 
     def held_rows(self, point: Array) -> Array:
         """Return the gradient of minus the mean difficulty, of shape (resample, p, 1)."""
-        n_systems, _, n_questions, _ = self.likelihood.shape
         _, offset, log_slope = self.parts(point)
-        share, flat = self._shares(point), np.exp(-log_slope)
-        held = np.zeros((*point.shape, 1))
-        held[:, n_systems : n_systems + n_questions, 0] = share * (flat + 1.0)
-        held[:, n_systems + n_questions : n_systems + 2 * n_questions, 0] = -share * flat * offset
-        return held
+        share, flat, held = self._shares(point), np.exp(-log_slope), np.zeros_like(point)
+        _, v = self.split(held)  # views
+        v[..., 0], v[..., 1] = share * (flat + 1.0), -share * flat * offset
+        return held[..., np.newaxis]
 
     def held(self, point: Array) -> NDArray[np.bool_]:
         """Say which coordinates are at the floor, of shape (resample, p)."""
@@ -136,7 +134,7 @@ class PublishedItems(TwoSided[Lines]):
         ability = np.where(low, lowest, ability)
         best = ability.max(axis=-1, keepdims=True)
         offset = np.where(fallen, (_FLOOR - slope * best) / (1.0 + slope), offset)
-        return self.restore(self._with(point, ability, offset))
+        return self._with(point, ability, offset)
 
     def in_unit(self, point: Array, log_factor: Array) -> Array:
         """Return points with abilities times a factor, of the same likelihood."""
@@ -153,8 +151,7 @@ class PublishedItems(TwoSided[Lines]):
         is a curved ridge along it, which Newton's steps would follow slowly.
         """
         ability, _, log_slope = self.parts(point)
-        count, drift = self.counts.sum(axis=-1), self.drift(log_slope)
-        shift = np.zeros(len(point))
+        count, drift, shift = self.counts.sum(axis=-1), self.drift(log_slope), np.zeros(len(point))
         for _ in range(_SCALE_STEPS if self.has_prior else 1):
             scaled = ability * np.exp(shift)[:, None]
             down, bend, least = self.along_unit(scaled, drift - count * shift)
@@ -201,12 +198,10 @@ class PublishedItems(TwoSided[Lines]):
             return found
         x = self.likelihood.log_odds(*self.split(point))[2]
         highest = np.where(self.likelihood.trials <= 0.0, -np.inf, x)
+        tops = highest.max(axis=2), highest.max(axis=1)
         low, fallen = (
             (top < _FALLING) & (slope[..., 0] < 0.0) | (top <= _FLOOR)
-            for top, slope in (
-                (highest.max(axis=2), found.gu),
-                (highest.max(axis=1), found.gv),
-            )
+            for top, slope in zip(tops, (found.gu, found.gv), strict=True)
         )
         low, fallen = low & self.kept.any(axis=-1, keepdims=True), fallen & self.kept
         if low.any() or fallen.any():
@@ -236,8 +231,7 @@ class PublishedItems(TwoSided[Lines]):
             vv[..., 0, 1] -= bend
             vv[..., 1, 0] -= bend
             vv[..., 1, 1] += bend * offset
-            held = self.held_rows(point)[:, n_systems:, 0]
-            on_v[:, 0] = held.reshape(batch, kinds, n_questions).swapaxes(1, 2)
+            on_v[:, 0] = self.split(self.held_rows(point)[..., 0])[1]
         else:
             on_u[:] = 1.0  # any level will do before the end
         # Nothing is held where no question is kept.
@@ -312,11 +306,6 @@ def fit_published_items(
     flagged. Free coordinates: those of :class:`PublishedItems`. ``parameters``: ``difficulty``,
     infinite for questions that every system answers alike (they are left out), ``discrimination``
     and ``guessing`` where there is any, NaN for those, and their logarithms and logits.
-
-    References
-    ----------
-    .. [1] A. Birnbaum. Some latent trait models and their use in inferring an examinee's ability.
-       In: F. M. Lord and M. R. Novick. Statistical Theories of Mental Test Scores (1968).
 
     Examples
     --------
@@ -399,9 +388,8 @@ def _unpack(
     shape: tuple[int, int], guessing: Guessing, free: Array, *, limit: Array | None
 ) -> dict[str, Array]:
     n_systems, n_questions = shape
-    ability, offset, log_slope, logit = np.split(
-        free, n_systems + n_questions * np.arange(3), axis=-1
-    )
+    ends = n_systems + n_questions * np.arange(3)
+    ability, offset, log_slope, logit = np.split(free, ends, axis=-1)
     difficulty = -offset * (finite_exp(-log_slope) + 1.0)
     lines = named_lines(guessing, log_slope, logit)
     named = {"score": ability, "difficulty": limited(difficulty, limit)}
