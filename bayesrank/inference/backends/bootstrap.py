@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -64,79 +63,66 @@ def bootstrap(run: Run) -> Estimate:
     data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
     if run.target == "population" and isinstance(data, Responses):
         warn_of_few_groups(data)
-    plan = _Plan.of(run, data, len(score))
+    kind, step = run.method.kind, _step(run, len(score))
+    # Another question may turn a majority where few decide; sums hardly notice. Ratings do not add
+    # up over questions: they hang on the order of the answers.
+    turns = step > 0.0 and kind == "majority"
+    adds_up = not turns and kind != "rating"
 
     def score_of(arguments: tuple[Any, ...]) -> Array:
         scores = split_scores(ranker(*arguments, **options))[0]
         # What varies like other scores are the shares that the systems have of all together.
-        return scores / scores.sum(axis=-1, keepdims=True) if run.method.kind == "share" else scores
+        return scores / scores.sum(axis=-1, keepdims=True) if kind == "share" else scores
 
-    draws = _recentre(plan, score, _draw(plan, score_of))
-    draws = _correct_skewness(plan, draws, score_of)
-    if run.method.kind == "smooth":
+    draws = _recentre(run, score, _draw(run, score_of, turns=turns, adds_up=adds_up))
+    if run.target == "population" and isinstance(data, Responses) and adds_up:
+        table = without_clusters(data, run.method.data, score_of, run.size)
+        draws = show_leverage(draws, table, always=run.method.weighs_questions)
+    if kind == "smooth":
         draws = correct_bias(score, draws)
-    if plan.step == 0.0:
-        draws = loosen(run, draws, score_of, np.random.default_rng(run.seed.spawn(1)[0]))
-    if run.method.kind == "share":
+    rng = np.random.default_rng(run.seed.spawn(1)[0])
+    draws = draws + step * _steps(draws.shape, rng) if step else loosen(run, draws, score_of, rng)
+    if kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
-    if plan.step > 0.0:
-        draws = draws + plan.step * _steps(draws.shape, np.random.default_rng(run.seed.spawn(1)[0]))
     # What widens draws knows no range.
     return Estimate(score, _within_range(run, draws), point=parameters)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """How the scores of a run vary with the data."""
-
-    run: Run
-    data: Responses | Comparisons
-    # Step between two values of the score, 0 for scores that take any.
-    step: float
-    # Whether another question may turn a majority where few decide; sums hardly notice.
-    turns: bool
-    # Whether a vote in hand or not is most of the score: winning votes over a population.
-    leaps: bool
-    # Whether the score adds up over questions, which ratings do not: they hang on the order of the
-    # answers.
-    adds_up: bool
-
-    @classmethod
-    def of(cls, run: Run, data: Responses | Comparisons, n_systems: int) -> "_Plan":
-        step, kind = run.method.step, run.method.kind
-        if isinstance(step, str):
-            step = cast("float", load_function(step)(run.ranker_options, n_systems))
-        turns = step > 0.0 and kind == "majority"
-        leaps = run.target == "population" and run.options.get("variant") == "winning_votes"
-        return cls(run, data, step, turns, leaps, not turns and kind != "rating")
+def _step(run: Run, n_systems: int) -> float:
+    """Return the step between two values of the score, 0 for scores that take any."""
+    step = run.method.step
+    if isinstance(step, str):
+        step = load_function(step)(run.ranker_options, n_systems)
+    return cast("float", step)
 
 
-def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
+def _leaps(run: Run) -> bool:
+    """Return whether one vote is most of the score, as with winning votes over a population."""
+    return run.target == "population" and run.options.get("variant") == "winning_votes"
+
+
+def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
     """Return draws of the scores, of shape (chain, draw, system)."""
-    run = plan.run
+    data = cast("Responses | Comparisons", run.data)
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
         batches = resample(
-            plan.data,
+            data,
             run.method.data,
             target=run.target,
             smooth=run.method.smooth,
             size=run.draws,
             rng=np.random.default_rng(seed),
-            shuffled=plan.turns,
-            of_each=_OF_EACH if plan.leaps else 0,
+            shuffled=turns,
+            of_each=_OF_EACH if _leaps(run) else 0,
             unit=run.unit,
         )
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
     def draw_again(seed: np.random.SeedSequence) -> Array:
-        batches = redraw_twice(
-            cast("Responses", plan.data),
-            run.method.data,
-            size=_RESAMPLED_AGAIN,
-            rng=np.random.default_rng(seed),
-        )
+        rng, kind = np.random.default_rng(seed), run.method.data
+        batches = redraw_twice(cast("Responses", data), kind, size=_RESAMPLED_AGAIN, rng=rng)
         return np.concatenate([[score_of(one) for one in pair] for pair in batches], axis=1)
 
     # NumPy's generators and most of its arithmetic release the interpreter, so chains run side by
@@ -145,33 +131,22 @@ def _draw(plan: _Plan, score_of: ScoreOf) -> Array:
     workers = min(N_CHAINS, os.cpu_count() or 1)
     # Whole runs have all kinds of questions, most of which lie beside no jump.
     jumps = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
-    iterated = plan.adds_up and jumps
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
-        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if iterated else None
+        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if adds_up and jumps else None
         draws = np.stack(list(chains))
     return draws if again is None else iterate(draws, again.result())
 
 
-def _recentre(plan: _Plan, score: Array, draws: Array) -> Array:
+def _recentre(run: Run, score: Array, draws: Array) -> Array:
     """Return draws with the spread of independent units, around the estimate if they jump."""
-    run = plan.run
     if run.method.smooth:
         if run.unit == "trial" and run.target == "benchmark":
-            draws = scale(draws, widening_for_single_trials(cast("Responses", plan.data)))
+            draws = scale(draws, widening_for_single_trials(cast("Responses", run.data)))
         return draws
-    if not plan.leaps:
+    if not _leaps(run):
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     return _reflect_level(draws) if run.method.kind == "rating" else draws
-
-
-def _correct_skewness(plan: _Plan, draws: Array, score_of: ScoreOf) -> Array:
-    """Return draws corrected for what the resamples hide of leverage and skewness."""
-    method, data = plan.run.method, plan.data
-    if plan.run.target != "population" or not isinstance(data, Responses) or not plan.adds_up:
-        return draws
-    table = without_clusters(data, method.data, score_of, plan.run.size)
-    return show_leverage(draws, table, always=method.weighs_questions)
 
 
 def _reflect_level(draws: Array) -> Array:

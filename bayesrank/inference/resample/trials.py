@@ -68,8 +68,12 @@ def trial_arguments(data: Responses, kind: str, gammas: FloatArray) -> Arguments
     Weights are on any scale, (resample, question, trial) of trials that all systems share, or
     (resample, system, question, trial).
     """
-    if kind == "pairs":
+    if kind == "pairs" and gammas.ndim == 3:
         return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
+    if kind == "pairs":
+        levels = range(int(data.levels.max(initial=1)) + 1)
+        each = [_weighted_sum(gammas, (data.levels == one).astype(float)) for one in levels]
+        return compare_cells(np.stack(each, axis=-1), data.trials)
     if data.scores is not None:
         worth = [np.nan_to_num(data.scores)]
     else:
@@ -106,15 +110,10 @@ def weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generat
     counts = level_counts(data.levels) if kind == "pairs" else data.counts
     concentrations = concentration(data.trials, 2)[..., np.newaxis]
     gammas = rng.standard_gamma(concentrations * counts, (size, *counts.shape))
-    return _of_counts(data, kind, gammas)
-
-
-def _of_counts(data: Responses, kind: str, counts: FloatArray) -> Arguments:
-    """Return the arguments for weighted outcomes of the cells, levels of them for pairs."""
     if kind == "pairs":
-        return compare_cells(counts, data.trials)
+        return compare_cells(gammas, data.trials)
     with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        return cell_arguments(data, kind, counts / counts.sum(axis=-1, keepdims=True))
+        return cell_arguments(data, kind, gammas / gammas.sum(axis=-1, keepdims=True))
 
 
 # Weighted runs
@@ -139,16 +138,10 @@ def weighted_runs(
         drawn = rng.multinomial(n[:, 0], seen / n, (size, len(seen))).astype(np.float64)
     if data.paired:
         return trial_arguments(data, kind, np.broadcast_to(drawn, (size, *data.shape[1:])))
-    if data.scores is not None and kind != "pairs":
-        weights = np.broadcast_to(drawn[:, :, np.newaxis], (size, *data.shape))
-        return trial_arguments(data, kind, weights)
-    known = data.levels if kind == "pairs" else data.outcomes
-    n_values = int(known.max(initial=1)) + 1 if kind == "pairs" else data.n_categories
-    values = np.stack([known == value for value in range(n_values)], axis=-2).astype(np.float64)
-    counts = (values @ drawn[:, :, np.newaxis, :, np.newaxis])[..., 0]
-    # A cell that none of the drawn runs has answered keeps its counts.
-    nothing = counts.sum(axis=-1, keepdims=True) == 0.0
-    return _of_counts(data, kind, np.where(nothing, values.sum(axis=-1), counts))
+    weights = np.broadcast_to(drawn[:, :, np.newaxis], (size, *data.shape))
+    # A cell that none of the drawn runs has answered keeps its trials.
+    answered = (weights * data.observed).any(axis=-1, keepdims=True)
+    return trial_arguments(data, kind, np.where(answered, weights, 1.0))
 
 
 # Data sets drawn anew
