@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-SCRIPTS = ("fit.py", "nuts.py", "numpy_layer.py", "startup.py", "studies.py", "unchanged.py")
+SCRIPTS = (
+    *("fit.py", "nuts.py", "numpy_layer.py", "presets.py", "startup.py", "studies.py"),
+    "unchanged.py",
+)
 
 # Three systems answer four questions, in as few calls as possible.
 SMALL = "3,4,8"
@@ -109,3 +112,10 @@ def test_unchanged_estimates(tmp_path):
     run("unchanged.py", *few, "--write", str(tmp_path / "before.pkl"))
     out = run("unchanged.py", *few, "--against", str(tmp_path / "before.pkl"))
     assert out.count("0.0e+00") == 6
+
+
+def test_presets_with_their_posteriors():
+    printed = run("presets.py", "--case", SMALL, "--presets", "avg,borda,bradley_terry_map")
+    rows = [line.split() for line in printed.splitlines()]
+    assert [row[0] for row in rows[-4:]] == ["avg", "borda", "bradley_terry_map", "total"]
+    assert "failed" not in printed
