@@ -259,3 +259,14 @@ def test_a_system_that_guesses_worse_than_chance_may_know_something(options):
     assert lower[0] == score[0] == score.min()
     assert score[0] < upper[0] < score[1]
     assert 0.4 < (result["posterior"]["score"][..., 0] > score[0]).mean() < 0.6
+
+
+def test_published_abilities_that_nothing_tells_of_are_as_wide_as_their_prior():
+    # Every question is answered alike, so that none is left to give abilities a unit.
+    data = Responses([[1, 0, 0], [1, 0, 0]])
+    options = {"centred": False, "difficulty_prior": "flat", "discrimination_prior": "flat"}
+    result = rank(
+        data, "irt_2pl", backend="map", target="benchmark", calibration="none", prior=1.0, **options
+    )
+    sd = result["posterior"]["score"].std(("chain", "draw"))
+    np.testing.assert_allclose(sd, 1.0, rtol=0.1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesrank.inference.fits.bordered import parted
 from bayesrank.inference.fits.fit import Unit
 from bayesrank.inference.fits.item_likelihoods import Lines
-from bayesrank.inference.fits.log_odds import logistic, risen, softplus
+from bayesrank.inference.fits.log_odds import finite_exp, logistic, risen, softplus
 from bayesrank.inference.fits.penalty import Array
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def unit_of(problem: "PublishedItems", point: Array, lead: tuple[int, ...]) -> U
         part[:] = move  # a view
     way[problem.held(point)] = 0.0
     _, bend, least = problem.along_unit(ability, problem.drift(log_slope))
-    spread = 1.0 / np.sqrt(np.maximum(np.maximum(bend, least), _TINY))
+    bend = np.maximum(bend, least)
+    # Equal abilities, and no question that tells of them, have no unit.
+    spread = np.where(bend > 0.0, 1.0 / np.sqrt(np.maximum(bend, _TINY)), 0.0)
     draw = partial(_draw_unit, problem, point, spread) if problem.has_prior else None
     return Unit(way.reshape(*lead, -1), spread.reshape(lead), draw)
 
@@ -62,7 +64,7 @@ def _draw_unit(
     normals, found = normal.reshape(slope.shape), np.empty(slope.shape)
     for draw, row in np.ndindex(slope.shape):
         steps = spread[row] * _GRID
-        factor = np.exp(steps)
+        factor = finite_exp(steps)
         deviance = precision * factor * (squares[draw, row] * factor - 2.0 * products[draw, row])
         deviance += steps * (count[row] * steps - 2.0 * slope[draw, row])
         least = int(deviance.argmin())
