@@ -26,7 +26,10 @@ November 2026, but for `bayesian_mcmc`, `mirt`, `irt_2pl_mml`, the random walk a
 2PL and 3PL. These are older than the rule for what few units do not show
 ([uncertainty.md](uncertainty.md)). It moves the published 2PL and 3PL most: over questions
 intervals of `rasch_2pl` are several times as wide as its errors now, and held all 20 tensors of
-one truth. Rankers and closed forms are as they were, but for scores that no draw moves.
+one truth. Closed forms are as they were, but for scores that no draw moves. Smooth rankers and
+winning votes are older than corrections by four standard errors: in 100 tensors before and after,
+of the rankers that these move most, cells moved by at most 1.2 points, and those of winning votes
+up by at most two.
 """
 
 SBC_PREFACE = """\
