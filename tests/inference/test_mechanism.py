@@ -15,7 +15,9 @@ PARTS = {
         "variation::what_no_unit_shows_has_the_variance_of_the_posterior"
     ),
     "what the prior leaves open": "variation::shares_of_the_prior_are_those_of_the_information",
-    "unit of published forms": "calibration::the_unit_of_published_fits_does_not_turn_systems_round",
+    "unit of published forms": (
+        "calibration::the_unit_of_published_fits_does_not_turn_systems_round"
+    ),
     "Student's t": "variation::units_have_the_variance_of_a_sum_and_the_tails_of_student",
     "crossed units count once": "variation::crossed_kinds_count_what_they_share_once",
     "no negative variance": "variation::crossed_kinds_have_no_negative_variance",
