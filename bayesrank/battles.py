@@ -329,6 +329,8 @@ class Battles(Comparisons):
         """
         if formula is None:
             return Design.empty(len(self.first))
+        if not isinstance(formula, str):
+            raise DataError(f"formula must be a str such as 'length + markdown'; got {formula!r}")
         last = self.__dict__.setdefault("_last_design", {})
         if formula in last:
             return last[formula]

@@ -142,3 +142,9 @@ def test_without_formulae_the_error_says_what_to_install(data, monkeypatch):
 def test_an_empty_sum_is_no_sum_of_names():
     assert read_sum("") is None
     assert read_sum("length +") is None
+
+
+@pytest.mark.parametrize("formula", [[], 5])
+def test_a_formula_that_is_no_text_is_refused(data, formula):
+    with pytest.raises(DataError, match="formula must be a str"):
+        rank(data, "bradley_terry", formula=formula, draws=0)

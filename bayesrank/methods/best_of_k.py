@@ -10,6 +10,7 @@ from bayesrank.methods.thresholds import (
     is_posterior_mean,
 )
 from bayesrank.options import Count
+from bayesrank.validation import numeric
 
 FloatArray = NDArray[np.float64]
 
@@ -18,7 +19,7 @@ _BLOCK_SIZE = 2**22
 
 
 def _category_weights(category_weights: ArrayLike, n_categories: int) -> FloatArray:
-    values = np.asarray(category_weights, dtype=np.float64)
+    values = numeric(category_weights, "category_weights")
     if values.shape != (n_categories,) or not np.isfinite(values).all():
         raise ValueError(
             f"category_weights must be {n_categories} finite numbers, one per category; "

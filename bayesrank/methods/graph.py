@@ -10,6 +10,7 @@ from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.methods.markov import stationary_distribution
 from bayesrank.methods.preferences import TiePolicy
 from bayesrank.options import BelowOne, NonNegative, TwoOrMore, checks_options
+from bayesrank.validation import numeric
 
 Transition = Literal["normalized", "retained"]
 
@@ -264,7 +265,7 @@ def _teleport_vector(teleport: ArrayLike | None, size: int) -> NDArray[np.float6
     """Return the teleport distribution, uniform by default."""
     if teleport is None:
         return np.full(size, 1.0 / size)
-    jump = np.asarray(teleport, dtype=np.float64)
+    jump = numeric(teleport, "teleport")
     if jump.shape != (size,) or not (jump >= 0).all() or not 0 < jump.sum() < np.inf:
         raise ValueError(
             f"teleport must hold {size} numbers >= 0, one per system, not all 0; got {teleport!r}"

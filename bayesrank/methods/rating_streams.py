@@ -27,8 +27,7 @@ def has_many(order: ArrayLike | None, n_systems: int) -> bool:
 
 
 def play(
-    events: NDArray[np.int8],
-    order: Order,
+    games: tuple[NDArray[np.int8], Order],
     options: tuple[float, ...],
     states: tuple[State, ...],
     by_pairs: Callable[..., None],
@@ -37,11 +36,13 @@ def play(
     *,
     starts_alike: bool,
 ) -> None:
-    """Change the states (stream, system) by the events (event, system) in order (stream, event).
+    """Change the states (stream, system) by games.
 
-    Both functions take events, an order, options, the number of events before and states. `by_sums`
-    takes expansions, too, and returns which streams it has played; the others are as they were.
+    Games are events (event, system) and their order in each stream, (stream, event). Both functions
+    take events, an order, options, the number of events before and states. `by_sums` takes
+    expansions, too, and returns which streams it has played; the others are as they were.
     """
+    events, order = games
     n_events = order.shape[1]
     tried = [0] if starts_alike else [int(share * n_events) for share in _FIRST]
     left, begin = np.arange(len(order)), 0

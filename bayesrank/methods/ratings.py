@@ -136,17 +136,8 @@ def elo(
             from bayesrank.methods.expansions import logistic_expansions
             from bayesrank.methods.rating_sums import elo_sums
 
-            expansions = logistic_expansions()
-            play(
-                stream.events,
-                stream.order,
-                options,
-                (ratings,),
-                elo_events,
-                elo_sums,
-                expansions,
-                starts_alike=True,
-            )
+            kernels = elo_events, elo_sums, logistic_expansions()
+            play(stream[:2], options, (ratings,), *kernels, starts_alike=True)
         else:
             elo_events(stream.events, stream.order, *options, 0, ratings)
     else:
@@ -233,17 +224,8 @@ def glicko(
             from bayesrank.methods.expansions import logistic_expansions
             from bayesrank.methods.rating_sums import glicko_sums
 
-            states, expansions = (ratings, variances), logistic_expansions()
-            play(
-                stream.events,
-                stream.order,
-                options,
-                states,
-                glicko_events,
-                glicko_sums,
-                expansions,
-                starts_alike=False,
-            )
+            kernels = glicko_events, glicko_sums, logistic_expansions()
+            play(stream[:2], options, (ratings, variances), *kernels, starts_alike=False)
         else:
             glicko_events(stream.events, stream.order, *options, 0, ratings, variances)
     else:
@@ -334,17 +316,8 @@ def trueskill(
             from bayesrank.methods.expansions import normal_expansions
             from bayesrank.methods.rating_sums import trueskill_sums
 
-            states, expansions = (means, variances), normal_expansions()
-            play(
-                stream.events,
-                stream.order,
-                options,
-                states,
-                trueskill_events,
-                trueskill_sums,
-                expansions,
-                starts_alike=False,
-            )
+            kernels = trueskill_events, trueskill_sums, normal_expansions()
+            play(stream[:2], options, (means, variances), *kernels, starts_alike=False)
         else:
             trueskill_events(stream.events, stream.order, *options, 0, means, variances)
     else:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.methods.accuracy import question_mean
-from bayesrank.validation import check_choice
+from bayesrank.validation import check_choice, numeric
 
 FloatArray = NDArray[np.float64]
 Estimator = Literal["unbiased", "posterior_mean"]
@@ -134,7 +134,7 @@ def _binomial_payoff_of_many(p: FloatArray, payoff: FloatArray) -> FloatArray:
 
 def as_payoff(threshold_weights: ArrayLike) -> FloatArray:
     """Return the payoff of 0, ..., k right answers from the weights of the thresholds 1, ..., k."""
-    weights = np.asarray(threshold_weights, dtype=np.float64)
+    weights = numeric(threshold_weights, "threshold_weights")
     if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
         raise ValueError(
             "threshold_weights must be a non-empty sequence of finite numbers; "

@@ -63,6 +63,7 @@ def test_one_answer_is_the_mean_weight_and_empty_cells_are_left_out():
     ("counts", "weights", "k", "message"),
     [
         (cell(1, 1, 1), (0.0, 1.0), 1, "category_weights must be 3 finite numbers"),
+        (cell(1, 1, 1), ("x", 1.0, 2.0), 1, "category_weights must be numbers"),
         (cell(1, 1, 1), (0.0, 1.0, np.nan), 1, "category_weights must be 3 finite numbers"),
         (cell(1, 1, 1), WEIGHTS, 4, "got k = 4 with 3 answers"),
         (cell(1, 1, 1), WEIGHTS, 0, "k must be an integer of at least 1"),

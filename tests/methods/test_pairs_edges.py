@@ -197,6 +197,7 @@ def test_bad_counts_are_named(method, wins, ties, message: str):
         (partial(pagerank, damping=1.0), "damping must be in"),
         (partial(pagerank, transition="sticky"), "transition must be one of normalized, retained"),
         (partial(pagerank, teleport=[1.0]), "teleport must hold 2 numbers"),
+        (partial(pagerank, teleport=["x", 1.0]), "teleport must be numbers"),
         (partial(alpharank, alpha=-1.0), "alpha must be a finite number >= 0; got -1"),
         (
             partial(alpharank, population_size=1),

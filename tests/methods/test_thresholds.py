@@ -119,3 +119,8 @@ def test_counts_that_are_not_whole_are_refused(correct: float, trials: float):
 def test_malformed_threshold_weights_are_refused(weights: list):
     with pytest.raises(ValueError, match="threshold_weights must be a non-empty sequence"):
         as_payoff(weights)
+
+
+def test_threshold_weights_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="threshold_weights must be numbers; got 'x'"):
+        as_payoff("x")

@@ -90,7 +90,7 @@ def _redrawn(
     found = np.concatenate([likelihood.gradient(point, *batch) for batch in drawn])
     freedom = float(wins.sum() + ties.sum() / 2.0)
     covariance = covariance_of(found)
-    return Variation(covariance, freedom, np.diag(covariance) ** 2 / freedom)
+    return Variation(covariance, freedom, np.diag(covariance) ** 2 / max(freedom, 1.0))
 
 
 def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point: Array) -> Array:
