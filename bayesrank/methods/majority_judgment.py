@@ -66,19 +66,31 @@ def majority_judgment(
     w = exact_weights(weights, values.shape[-1])
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])
     shape = (*batch, *values.shape[-2:])
-    order = np.argsort(values, axis=-1)  # NaN goes last
-    ascending = np.broadcast_to(np.take_along_axis(values, order, axis=-1), shape)
-    w = np.broadcast_to(w[..., None, :], shape)
-    w = np.take_along_axis(w, np.broadcast_to(order, shape), axis=-1)
-    w = np.where(np.isnan(ascending), 0.0, w)
-    ascending, w = (x.reshape(-1, *shape[-2:]) for x in (ascending, w))
-    share = np.cumsum(w, axis=-1)
+    values, w = np.broadcast_to(values, shape), np.broadcast_to(w[..., None, :], shape)
+    w = np.where(np.isnan(values), 0.0, w)
+    ascending, share = _distribution(*(x.reshape(-1, *shape[-2:]) for x in (values, w)))
     judged = share[..., -1:] > 0.0
-    ascending = np.where(judged & ~np.isnan(ascending), ascending, -np.inf)
+    ascending = np.where(judged, ascending, -np.inf)
     share /= np.where(judged, share[..., -1:], 1.0)
     compare = _by_majority_value if tie_break == "majority_value" else _by_majority_gauge
     group = compare(ascending, share)
     return (shape[-2] - group).reshape(shape[:-1]).astype(np.float64)
+
+
+def _distribution(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each system's grades from the lowest on, and the weight up to each of them.
+
+    From values and weights of shape (batch, system, question), the latter 0 where the former are
+    NaN. Where there are fewer different grades than questions, these stand for the questions.
+    """
+    grades = np.unique(values[~np.isnan(values)])
+    if 0 < grades.size < values.shape[-1]:
+        up_to = np.stack([np.where(values <= one, weights, 0.0).sum(axis=-1) for one in grades], -1)
+        return np.broadcast_to(grades, up_to.shape), up_to
+    order = np.argsort(values, axis=-1)  # NaN goes last
+    ascending = np.take_along_axis(values, order, axis=-1)
+    up_to = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
+    return np.where(np.isnan(ascending), -np.inf, ascending), up_to
 
 
 def _regroup(group: NDArray[np.int64], *keys: FloatArray) -> NDArray[np.int64]:

@@ -1,5 +1,7 @@
 """The exact back end: scores drawn from a posterior in closed form."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -63,8 +65,13 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         from bayesrank.inference.backends.unbiased import draw_around_unbiased
 
         return Estimate(score, draw_around_unbiased(run, score), point=parameters)
-    chains = (np.random.default_rng(seed) for seed in run.seed.spawn(N_CHAINS))
-    draws = np.stack([_draw_chain(run, arguments, rng) for rng in chains])
+
+    def draw_chain(seed: np.random.SeedSequence) -> NDArray[np.float64]:
+        return _draw_chain(run, arguments, np.random.default_rng(seed))
+
+    # Side by side, as those of the bootstrap.
+    with ThreadPoolExecutor(min(N_CHAINS, os.cpu_count() or 1)) as pool:
+        draws = np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
     if run.target == "population" and isinstance(run.data, Responses):
         warn_of_few_groups(run.data)
 
