@@ -56,7 +56,11 @@ def widening_for_single_trials(data: Responses) -> FloatArray:
 
 def level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
     """Count the levels of the trials of each cell, (system, question, level)."""
-    return count_categories(levels, int(levels.max(initial=1)) + 1)
+    return count_categories(levels, _n_levels(levels))
+
+
+def _n_levels(levels: NDArray[np.int8]) -> int:
+    return int(levels.max(initial=1)) + 1
 
 
 # Weighted trials
@@ -70,20 +74,23 @@ def trial_arguments(data: Responses, kind: str, gammas: FloatArray) -> Arguments
     """
     if kind == "pairs" and gammas.ndim == 3:
         return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
+    if data.scores is not None:
+        total = _weighted_sum(gammas, np.nan_to_num(data.scores))
+        with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
+            grades = total / _weighted_sum(gammas, data.observed)
+        return grades, *point_arguments(data, kind)[1:]
+    codes = data.levels if kind == "pairs" else data.outcomes
+    size = _n_levels(codes) if kind == "pairs" else data.n_categories
+    each = [_weighted_sum(gammas, codes == one) for one in range(size)]
+    return _of_counts(data, kind, np.stack(each, axis=-1))
+
+
+def _of_counts(data: Responses, kind: str, counts: NDArray[Any]) -> Arguments:
+    """Return the arguments for counts or weights of the categories, of the levels for pairs."""
     if kind == "pairs":
-        levels = range(int(data.levels.max(initial=1)) + 1)
-        each = [_weighted_sum(gammas, (data.levels == one).astype(float)) for one in levels]
-        return compare_cells(np.stack(each, axis=-1), data.trials)
-    if data.scores is not None:
-        worth = [np.nan_to_num(data.scores)]
-    else:
-        worth = [(data.outcomes == c).astype(float) for c in range(1, data.n_categories)]
-    total = _weighted_sum(gammas, data.observed.astype(float))
+        return compare_cells(counts, None if counts.dtype.kind in "iu" else data.trials)
     with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        shares = [_weighted_sum(gammas, part) / total for part in worth]
-    if data.scores is not None:
-        return shares[0], *point_arguments(data, kind)[1:]
-    return cell_arguments(data, kind, np.stack([1.0 - sum(shares), *shares], axis=-1))
+        return cell_arguments(data, kind, counts / counts.sum(axis=-1, keepdims=True))
 
 
 def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
@@ -97,8 +104,9 @@ def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> 
     )
 
 
-def _weighted_sum(weights: FloatArray, values: FloatArray) -> FloatArray:
+def _weighted_sum(weights: FloatArray, values: NDArray[Any]) -> FloatArray:
     """Sum values (system, question, trial) over trials with weights of each resample."""
+    values = values.astype(np.float64)
     if weights.ndim == 4:
         return np.einsum("blmn,lmn->blm", weights, values)
     by_question = weights.swapaxes(0, 1) @ values.transpose(1, 2, 0)
@@ -108,12 +116,8 @@ def _weighted_sum(weights: FloatArray, values: FloatArray) -> FloatArray:
 def weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
     """Draw arguments with weights of the trials of every cell on its own."""
     counts = level_counts(data.levels) if kind == "pairs" else data.counts
-    concentrations = concentration(data.trials, 2)[..., np.newaxis]
-    gammas = rng.standard_gamma(concentrations * counts, (size, *counts.shape))
-    if kind == "pairs":
-        return compare_cells(gammas, data.trials)
-    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        return cell_arguments(data, kind, gammas / gammas.sum(axis=-1, keepdims=True))
+    shapes = concentration(data.trials, 2)[..., np.newaxis] * counts
+    return _of_counts(data, kind, rng.standard_gamma(shapes, (size, *counts.shape)))
 
 
 # Weighted runs
@@ -191,18 +195,16 @@ def _from(data: Responses, cells: Cells, rng: np.random.Generator) -> Cells:
 
 def _of_cells(data: Responses, kind: str, cells: Cells) -> Arguments:
     """Return the arguments for cells as :func:`draw_cells` draws them."""
-    n = data.trials[..., np.newaxis]
-    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        if data.scores is not None:
-            total = np.where(np.arange(cells.shape[-1]) < n, cells, 0.0).sum(axis=-1)
-            return total / data.trials, *point_arguments(data, kind)[1:]
-        if kind != "pairs":
-            return cell_arguments(data, kind, cells / n)
+    if data.scores is not None:
+        drawn = np.arange(cells.shape[-1]) < data.trials[..., np.newaxis]
+        with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
+            grades = np.where(drawn, cells, 0.0).sum(axis=-1) / data.trials
+        return grades, *point_arguments(data, kind)[1:]
     level = data.category_levels
-    if (level != np.arange(len(level))).any():
+    if kind == "pairs" and (level != np.arange(len(level))).any():
         each = [cells[..., level == one].sum(axis=-1) for one in range(level.max() + 1)]
         cells = np.stack(each, axis=-1)
-    return compare_cells(cells)
+    return _of_counts(data, kind, cells)
 
 
 # Streams
