@@ -8,7 +8,7 @@ cells are products of matrices: how many directions there are costs next to noth
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,22 +179,18 @@ class CellModel:
 
     def _moments(self, at: Named) -> tuple[Array, Array]:
         """Return residuals and variances of the numbers right at a point, by cell or by trial."""
-        logit = self.log_odds(at)[0]
-        right, trials = self._counts(logit.ndim)
+        logit, data = self.log_odds(at)[0], self.data
+        by_cell = logit.ndim == 2
+        right, trials = data.binary_counts if by_cell else (data.outcomes == 1, data.observed)
         chance = logistic(logit)
         return right - trials * chance, trials * chance * (1.0 - chance)
-
-    def _counts(self, ndim: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return right answers and trials by cell, or by trial where log-odds change with it."""
-        if ndim == 2:
-            return self.data.binary_counts
-        return self.data.outcomes == 1, self.data.observed
 
     def _slopes(
         self, function: Callable[[Named], Array], moves: Moves, *, same_questions: bool = True
     ) -> list[_Slope]:
         """Return the slopes of a function of cells by each kind of parameter that moves."""
-        found, largest = [], max(1.0, *(_largest(rate) for rate in moves.rates.values()))
+        found, rates = [], moves.rates.values()
+        largest = max(1.0, *(float(np.abs(rate).max(initial=0.0)) for rate in rates))
         for name, rate in moves.rates.items():
             of_question = name in QUESTION_PARAMETERS
             if of_question and not same_questions:
@@ -232,17 +228,17 @@ class EventModel:
 
     def by_trial(self, moves: Moves) -> Array:
         """Return slopes of the log-likelihoods of events, of shape (question, trial, direction)."""
-        found, n_done = np.zeros((*self.data.shape[1:], len(moves.directions))), 0
-        flat = found.reshape(-1, len(moves.directions))
-        for up, down, step in moves.ends(self.data.outcomes.size):
-            slopes = (self._chances(up) - self._chances(down)) / (2.0 * step[:, np.newaxis])
-            flat[self._events[0], n_done : n_done + len(step)] = slopes.T
-            n_done += len(step)
+        slopes = [
+            (self._chances(up) - self._chances(down)) / (2.0 * step[:, np.newaxis])
+            for up, down, step in moves.ends(self.data.outcomes.size)
+        ]
+        found = np.zeros((*self.data.shape[1:], len(moves.directions)))
+        found.reshape(-1, len(moves.directions))[self._events[0]] = np.concatenate(slopes).T
         return found
 
     def bend(self, moves: Moves) -> Array:
         """Return minus second differences of the log-likelihood, of shape (direction,)."""
-        middle, found = self._chances(moves.at).sum(), [np.zeros(0)]
+        middle, found = self._chances(moves.at).sum(), []
         for up, down, _ in moves.ends(self.data.outcomes.size, _TENTH):
             one, other = (self._chances(end).sum(axis=1) for end in (up, down))
             found.append((2.0 * middle - one - other) / _TENTH**2)
@@ -268,10 +264,6 @@ def _moved(values: Array, place: tuple[int, ...], by: Array) -> Array:
     moved = values.copy()
     moved[(..., *place)] += by if values.ndim > 1 else by[0]
     return moved
-
-
-def _largest(values: Array) -> float:
-    return float(np.abs(values).max(initial=0.0))
 
 
 def _weighted(weights: Array, values: Array) -> Array:

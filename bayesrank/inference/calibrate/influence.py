@@ -3,13 +3,6 @@
 The influence of a unit on a score is the slope of its log-likelihood along the direction in which
 the optimum moves as the score does (docs/uncertainty.md). So one direction per system gives the
 influences of all units, by central differences and without the gradients of the units.
-
-References
-----------
-.. [1] C. Varin, N. Reid and D. Firth. An overview of composite likelihood methods. Statistica
-   Sinica 21 (2011). https://www.jstor.org/stable/24309261
-.. [2] A. C. Cameron and D. L. Miller. A practitioner's guide to cluster-robust inference. Journal
-   of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
 """
 
 from collections.abc import Callable
@@ -28,12 +21,15 @@ from bayesrank.inference.calibrate.cells_and_events import (
     Named,
     UnitModel,
 )
-from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.fit import Unit, constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import sums_over_clusters
-from bayesrank.inference.resample.contributions import ROUNDING, Contributions
+from bayesrank.inference.resample.contributions import (
+    ROUNDING,
+    Contributions,
+    student_variance,
+)
 from bayesrank.inference.resample.trials import widening_for_single_trials
 from bayesrank.responses import Responses
 
@@ -123,13 +119,16 @@ def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
     if isinstance(model, EventModel):
         return event_variation(model.by_trial(mode.moves), data, kind)
     if kind == "question":
-        return Variation.of(
-            Contributions.of(sums_over_clusters(model.by_question(mode.moves), data))
-        )
+        return question_variation(model.by_question(mode.moves), data)
     logit = model.log_odds(mode.moves.at)[0]
     chance = logistic(logit) if logit.ndim == 3 else np.zeros(data.shape)
     sums, products = (partial(f, moves=mode.moves) for f in (model.sums, model.products))
-    return answer_contributions(sums, products, data, unit=kind, chance=chance)
+    return answer_contributions(sums, products, data, kind, chance=chance)
+
+
+def question_variation(added: Array, data: Responses) -> Variation:
+    """Return how what questions add varies over clusters of them, (question, coordinate)."""
+    return Variation.of(Contributions.of(sums_over_clusters(added, data)))
 
 
 def event_variation(
@@ -141,7 +140,7 @@ def event_variation(
     otherwise. DataError if trials vary and most observed cells have one.
     """
     if kind == "question":
-        return Variation.of(Contributions.of(sums_over_clusters(rows.sum(axis=1), data)))
+        return question_variation(rows.sum(axis=1), data)
     widening = widening_for_single_trials(data)
     question, trial = np.nonzero(data.observed.any(axis=0))
     rows = rows[question, trial] * (widening if by_system else np.sqrt((widening**2).mean()))
@@ -150,15 +149,15 @@ def event_variation(
         return Variation.of(table)
     sums = np.zeros((data.shape[2], rows.shape[1]))
     np.add.at(sums, trial, table.deviations)
-    return _over_runs(sums, data)
+    return Variation.of(Contributions(sums, data.trials.max() - 1.0))
 
 
 def answer_contributions(
     sums: Callable[..., Array],
     products: Callable[[Array], Array],
     data: Responses,
+    kind: str = "trial",
     *,
-    unit: str = "trial",
     chance: Array | float = 0.0,
 ) -> Variation:
     """Return how scores vary over right or wrong answers, or over runs, by slopes by the answers.
@@ -171,20 +170,20 @@ def answer_contributions(
     """
     widening = widening_for_single_trials(data)
     noise = _noise(data, chance)
-    if unit == "run":
+    if kind == "run":
+        freedom = data.trials.max() - 1.0
         rows = sums(noise).sum(axis=1) if data.paired else sums(noise, over="question")
-        return _over_runs(rows.reshape(len(rows), -1).T * widening, data)
-    trials = data.trials.min(axis=0) if data.paired else data.trials
-    freedom = float(np.maximum(trials - 1, 0).sum())
-    # Answers of one run of all systems may hang together, so that the run is the unit.
-    rows = sums(noise)
+    else:
+        # Answers of one run of all systems may hang together, so that the run is the unit.
+        trials = data.trials.min(axis=0) if data.paired else data.trials
+        freedom = float(np.maximum(trials - 1, 0).sum())
+        rows = sums(noise)
     rows = rows.reshape(len(rows), -1).T * widening
     found = Variation.of(Contributions(rows, freedom))
-    if data.paired:
+    if kind == "run" or data.paired:
         return found
-    rows = symmetric_root(products(noise**2)) * widening
-    apart = Variation.of(Contributions(rows, freedom))
-    return replace(found, covariance=apart.covariance)
+    apart = products(noise**2) * np.outer(widening, widening)
+    return replace(found, covariance=student_variance(freedom) * apart)
 
 
 def of_slopes(lean: Array) -> tuple[Callable[..., Array], Callable[[Array], Array]]:
@@ -199,12 +198,6 @@ def of_slopes(lean: Array) -> tuple[Callable[..., Array], Callable[[Array], Arra
         return each @ each.T
 
     return sums, products
-
-
-def _over_runs(rows: Array, data: Responses) -> Variation:
-    """Return how scores vary over runs, given deviations of each from the mean of its cells."""
-    freedom = float(data.trials.max() - 1)
-    return Variation.of(Contributions(rows, freedom))
 
 
 def _noise(data: Responses, chance: Array | float) -> Array:

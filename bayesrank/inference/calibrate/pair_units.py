@@ -1,11 +1,6 @@
 """How the gradient of paired comparisons varies: over trials, runs and questions, or battles.
 
 A unit, such as a judge, is one however many battles it decided.
-
-References
-----------
-.. [1] A. C. Cameron and D. L. Miller. A practitioner's guide to cluster-robust inference. Journal
-   of Human Resources 50 (2015). https://doi.org/10.3368/jhr.50.2.317
 """
 
 from typing import Any
@@ -16,14 +11,13 @@ from numpy.typing import NDArray
 from bayesrank.battles import Battles
 from bayesrank.counting import compare_cells
 from bayesrank.errors import DataError
-from bayesrank.inference.calibrate.influence import event_variation
+from bayesrank.inference.calibrate.influence import event_variation, question_variation
 from bayesrank.inference.calibrate.set_covariance import covariance_of
 from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments
-from bayesrank.inference.resample.clusters import sums_over_clusters
-from bayesrank.inference.resample.contributions import Contributions, student_variance
+from bayesrank.inference.resample.contributions import student_variance
 from bayesrank.inference.resample.trials import level_counts
 from bayesrank.inference.resample.weights import resample
 from bayesrank.responses import Responses
@@ -61,7 +55,7 @@ def gradient_variation(
             likelihood.gradient(point, *compare_cells(by_question[some]))
             for some in batches(len(by_question), len(data.systems) ** 2)
         ]
-        return Variation.of(Contributions.of(sums_over_clusters(np.concatenate(rows), data)))
+        return question_variation(np.concatenate(rows), data)
     if kind == "run":
         raise DataError(
             "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "

@@ -9,14 +9,6 @@ What no unit shows is added to it (docs/uncertainty.md, with formulas).
 For likelihoods of responses the covariance comes from
 :mod:`bayesrank.inference.calibrate.influence`, or from estimates that leave out one cluster of
 questions, or some trials, at a time, and the draws are given it.
-
-References
-----------
-.. [1] C. Varin, N. Reid and D. Firth. An overview of composite likelihood methods. Statistica
-   Sinica 21 (2011). https://www.jstor.org/stable/24309261
-.. [2] B. Shaby. The open-faced sandwich adjustment for MCMC using estimating functions. Journal of
-   Computational and Graphical Statistics 23 (2014).
-   https://doi.org/10.1080/10618600.2013.842174
 """
 
 import warnings
@@ -55,6 +47,7 @@ from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.clusters import FEW_UNITS, warn_of_few_groups
+from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.leave_out import (
     jackknife_by_refits,
     jackknife_of_many,
@@ -201,7 +194,7 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
     of_pairs = isinstance(run.factory_data, Comparisons)
     if of_pairs:
         covariance = covariance_of(sandwich_draws(run, _reference_fit(run))["score"])
-    elif (found := _mode_covariance(run, find_mode)) is not None:
+    elif (found := _posterior_covariance(run, find_mode)) is not None:
         covariance = found
     else:
         warnings.warn(
@@ -222,7 +215,7 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
     return replace(estimate, draws=draws, parameters=parameters, calibration="sandwich")
 
 
-def _mode_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Array | None:
+def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Array | None:
     """Return the covariance at the mode of a posterior of responses, None where it has none."""
     try:
         kernel = _kernel_fit(run, run.factory_prior)
@@ -231,39 +224,59 @@ def _mode_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Array | N
     if kernel is not None and bool(kernel.converged):
         return score_covariance(run, kernel)
     fit = find_mode()
-    if not fit.converged:
-        return None
     # Models of comparisons have come another way, and ballots are not calibrated.
-    return _responses_covariance(run, graph_mode(fit, cast("Responses", run.data)))
+    data = cast("Responses", run.data)
+    return _mode_covariance(run, graph_mode(fit, data)) if fit.converged else None
 
 
 def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses, in a unit if given."""
     from bayesrank.inference.fits.mml import MarginalFit  # loads what few methods need
 
+    data = cast("Responses", run.data)
+
+    def jackknife(kind: str) -> Contributions | None:
+        if fit.refit is not None:
+            return jackknife_by_refits(fit.refit, data, kind)
+        if kind == "question" and isinstance(fit, MarginalFit) and _has_many_maxima(run):
+            return jackknife_of_many(fit.afresh, fit.score, data)
+        if kind == "question" and fit.without is not None:
+            return question_jackknife(fit.without, data)
+        return None
+
     if isinstance(fit, MarginalFit):
-        found = over_units(run, partial(_marginal_units, run, fit))
-        return marginal_prior(fit, cast("Responses", run.data)).covariance(found)
+        slopes = partial(answer_contributions, *of_slopes(fit.slopes()), data)
+        return _covariance(run, marginal_prior(fit, data), slopes, jackknife)
     mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
-    covariance = _responses_covariance(run, mode, fit.without, fit.refit)
+    covariance = _mode_covariance(run, mode, jackknife)
     if fit.at_end is not None:
         covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0
     return covariance
 
 
-def _marginal_units(run: Run, fit: "MarginalFit", kind: str) -> Variation:
-    """Return how posterior means of abilities vary over one kind of units."""
-    data = cast("Responses", run.data)
-    if kind == "question":
-        found = None
-        if _has_many_maxima(run):
-            found = jackknife_of_many(fit.afresh, fit.score, data)
-        elif fit.without is not None:
-            found = question_jackknife(fit.without, data)
-        if found is not None:
-            return Variation.of(found)
-        kind = "trial"
-    return answer_contributions(*of_slopes(fit.slopes()), data, unit=kind)
+def _mode_covariance(
+    run: Run, mode: Mode, jackknife: Callable[[str], Contributions | None] = lambda _: None
+) -> Array:
+    """Return the covariance of scores at a mode."""
+    if not mode.point.size:  # a system alone, with nothing to be compared with
+        return np.zeros((len(cast("Responses", run.data).systems),) * 2)
+    model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
+    return _covariance(run, mode.prior(model), partial(variation_at, mode, model), jackknife)
+
+
+def _covariance(
+    run: Run,
+    part: ModelPart,
+    by_slopes: Callable[[str], Variation],
+    jackknife: Callable[[str], Contributions | None],
+) -> Array:
+    """Return the covariance over the units of a run, by fits to parts where there are any."""
+
+    def over(kind: str) -> Variation:
+        table = jackknife(kind)
+        return by_slopes(kind) if table is None else Variation.of(table)
+
+    return part.covariance(over_units(run, over))
 
 
 def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
@@ -296,30 +309,6 @@ def _has_many_maxima(run: Run) -> bool:
     if run.backend != "mml" or run.target != "population" or not run.method.weighs_questions:
         return False
     return bool(cast("Responses", run.data).trials.max() < 2)
-
-
-def _responses_covariance(
-    run: Run,
-    mode: Mode,
-    without: Callable[[NDArray[np.bool_]], Array] | None = None,
-    refit: Callable[[Array, Array], Array] | None = None,
-) -> Array:
-    """Return the covariance of scores at a mode, by fits to parts where there are any."""
-    if not mode.point.size:  # a system alone, with nothing to be compared with
-        return np.zeros((len(run.data.systems),) * 2)
-    model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
-
-    def over(kind: str) -> Variation:
-        table = None
-        if refit is not None:
-            table = jackknife_by_refits(refit, model.data, kind)
-        elif without is not None and kind == "question":
-            table = question_jackknife(without, model.data)
-        if table is not None:
-            return Variation.of(table)
-        return variation_at(mode, model, kind)
-
-    return mode.prior(model).covariance(over_units(run, over))
 
 
 def _kernel_fit(run: Run, prior: Prior | None) -> Fit | None:
