@@ -152,10 +152,9 @@ def _recentre(run: Run, score: Array, draws: Array) -> Array:
 def _reflect_level(draws: Array) -> Array:
     """Return draws with the deviations of the level that all systems share turned around.
 
-    Ratings rise and fall together with the order of the questions, by amounts that do not depend
-    on who is better and may be skewed. An estimate that came out low by much has its expectation
-    far above, not far below: the truth is the estimate less its error (the basic bootstrap; Davison
-    and Hinkley 1997, section 5.2, doi:10.1017/CBO9780511802843). Differences do not change.
+    Ratings rise and fall together with the order of the questions, by amounts that may be skewed.
+    The truth is the estimate less its error (the basic bootstrap; Davison and Hinkley 1997, section
+    5.2, doi:10.1017/CBO9780511802843). Differences do not change.
     """
     level = draws.mean(axis=-1, keepdims=True)
     return draws - 2.0 * (level - level.mean())
@@ -176,16 +175,15 @@ def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 def _widening(run: Run) -> float:
     """Return the factor for deviations over n units drawn with replacement.
 
-    The variance of their mean is (n - 1) / n of what it should be; over clusters of questions, of
-    which there may be few, Student's t adds (n - 1) / (n - 3). The trials of a stream are few too,
-    but of many questions; other trials are drawn from shares that allow for it.
+    The variance of their mean is (n - 1) / n of what it should be; over few units Student's t adds
+    (n - 1) / (n - 3). The trials of a stream are few too, but of many questions; other trials are
+    drawn from shares that allow for it.
     """
-    rating = run.method.kind == "rating"
     if run.target == "population":
         n = int(clusters_of(cast("Responses", run.data)).max()) + 1
     elif run.unit == "run":
         n = int(runs_of(cast("Responses", run.data)).sum(axis=1).min())
-    elif not rating:
+    elif run.method.kind != "rating":
         return 1.0
     elif isinstance(run.data, Battles):
         n = run.data.units[run.unit]

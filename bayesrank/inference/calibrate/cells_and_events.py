@@ -193,13 +193,12 @@ class CellModel:
         largest = max(1.0, *(float(np.abs(rate).max(initial=0.0)) for rate in rates))
         for name, rate in moves.rates.items():
             of_question = name in QUESTION_PARAMETERS
-            if of_question and not same_questions:
+            # Single numbers are no parameters of a predictor, but of a prior.
+            if rate.ndim == 1 or (of_question and not same_questions):
                 continue
             size = self.data.shape[1 if of_question else 0]
             for place in np.ndindex(rate.shape[2:]):
                 along = rate[(..., *place)]
-                if rate.ndim == 1:
-                    along = np.broadcast_to(along[:, np.newaxis], (len(rate), size))
                 if along.shape[1] != size:
                     continue  # no parameter of a predictor, but what one is made of
                 # As far as the free coordinates would move it: what is positive stays so.
@@ -262,7 +261,7 @@ type UnitModel = CellModel | EventModel
 def _moved(values: Array, place: tuple[int, ...], by: Array) -> Array:
     """Return parameters of shape (1, row, ...) with those of one place elsewhere."""
     moved = values.copy()
-    moved[(..., *place)] += by if values.ndim > 1 else by[0]
+    moved[(..., *place)] += by
     return moved
 
 

@@ -24,12 +24,8 @@ from bayesrank.inference.calibrate.cells_and_events import (
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.fit import Unit, constrained_steps
 from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.resample.clusters import sums_over_clusters
-from bayesrank.inference.resample.contributions import (
-    ROUNDING,
-    Contributions,
-    student_variance,
-)
+from bayesrank.inference.resample.clusters import asked_clusters, sums_over_clusters
+from bayesrank.inference.resample.contributions import ROUNDING, Contributions, student_variance
 from bayesrank.inference.resample.trials import widening_for_single_trials
 from bayesrank.responses import Responses
 
@@ -128,7 +124,7 @@ def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
 
 def question_variation(added: Array, data: Responses) -> Variation:
     """Return how what questions add varies over clusters of them, (question, coordinate)."""
-    return Variation.of(Contributions.of(sums_over_clusters(added, data)))
+    return Variation.of(Contributions.of(sums_over_clusters(added, asked_clusters(data))))
 
 
 def event_variation(
@@ -137,7 +133,7 @@ def event_variation(
     """Return how what events add to coordinates varies, of shape (question, trial, coordinate).
 
     The coordinates are systems, each of which has the noise of its own trials, unless told
-    otherwise. DataError if trials vary and most observed cells have one.
+    otherwise.
     """
     if kind == "question":
         return question_variation(rows.sum(axis=1), data)
@@ -165,8 +161,7 @@ def answer_contributions(
     `sums` sums slopes of scores by the numbers right, times weights of shape (system, question,
     trial), over systems or with ``over="question"`` over these: of shape (score, question, trial)
     or (score, system, trial). `products` sums products of such slopes, times such weights, over
-    answers. `chance` has expectations that change from trial to trial. DataError if most observed
-    cells have one trial.
+    answers. `chance` has expectations that change from trial to trial.
     """
     widening = widening_for_single_trials(data)
     noise = _noise(data, chance)

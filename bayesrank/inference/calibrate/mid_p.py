@@ -2,14 +2,6 @@
 
 A score s, as a share of its range, varies as the share of successes in n = s (1 - s) / V
 independent trials would, where V is its variance (Korn and Graubard 1998).
-
-References
-----------
-.. [1] E. L. Korn and B. I. Graubard. Confidence intervals for proportions with small expected
-   number of positive counts estimated from survey data. Survey Methodology 24 (1998), 193-201.
-.. [2] A. Agresti and A. Gottard. Nonconservative exact small-sample inference for discrete
-   data. Computational Statistics & Data Analysis 51 (2007).
-   https://doi.org/10.1016/j.csda.2006.02.024
 """
 
 import numpy as np

@@ -38,13 +38,11 @@ def gradient_variation(
 ) -> Variation:
     """Return how the gradient varies over one kind of units of responses, or of counts of battles.
 
-    The point has the scores, then the tie parameter where it is estimated; the kind is question (or
-    their clusters), run or trial. The seed is for battles, and trials of each system, that are
-    drawn anew. DataError if trials vary and most observed cells have one, or runs that systems do
-    not share.
+    The point has the scores, then the tie parameter where it is estimated. The seed is for battles,
+    and trials of each system, that are drawn anew. DataError for runs that systems do not share.
     """
     if not isinstance(data, Responses):
-        return _redrawn(data, likelihood, point, "battles", seed)
+        return _redrawn(data, likelihood, point, seed)
     if data.paired:
         rows = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
         rows = rows.reshape(*data.shape[1:], len(point))
@@ -61,21 +59,20 @@ def gradient_variation(
             "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
             "build Responses with paired=True"
         )
-    return _redrawn(data, likelihood, point, "benchmark", seed)
+    return _redrawn(data, likelihood, point, seed)
 
 
 def _redrawn(
     data: Responses | Comparisons,
     likelihood: PairLikelihood,
     point: Array,
-    target: str,
     seed: np.random.SeedSequence,
 ) -> Variation:
     """Return how the gradient varies over draws of trials, or of battles."""
     drawn = resample(
         data,
         "pairs",
-        target=target,
+        target="benchmark",
         smooth=True,
         size=_RESAMPLES,
         rng=np.random.default_rng(seed),

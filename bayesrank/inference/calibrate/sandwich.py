@@ -35,7 +35,6 @@ from bayesrank.inference.calibrate.set_covariance import (
     adjust,
     covariance_of,
     draw_gaussian,
-    hold_level,
     redraw,
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
@@ -70,10 +69,7 @@ Array = NDArray[np.float64]
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
     """Return the calibration of a likelihood where none is asked for.
 
-    It is the sandwich for composite likelihoods, for priors that the data have a part in, for
-    posteriors that take as known what the answers to a question say of how much it counts, and for
-    all likelihoods that have a gradient where the questions vary; none for battles, which are
-    independent observations.
+    It is none for battles, which are independent observations.
     """
     if backend not in LIKELIHOOD_BACKENDS or target == "battles" or not method.can_be_calibrated:
         return "none"
@@ -140,11 +136,7 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
 
 
 def _gradient_covariance(run: Run, fit: Fit) -> Array:
-    """Return the covariance of the gradient of paired comparisons at the optimum.
-
-    That of the units, one unit of the likelihood's own information among them, and what the prior
-    leaves open of its pull on the estimate.
-    """
+    """Return the covariance of the gradient of paired comparisons at the optimum."""
     likelihood = load_function(run.method.gradient or "")(**run.options)
     if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
         systems = cast("Responses | Comparisons", run.data).systems
@@ -182,9 +174,8 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
 
     The covariance is that of a fit to the same data: of a kernel where one covers the prior and
     the options, else of the model's own graph, whose fit `find_mode` returns. Parameters other than
-    scores and strengths keep the draws that they have. DataError if there are too few units of the
-    target to show any variation; CalibrationWarning if the graph has no fit to start from, and the
-    draws are left as they are.
+    scores and strengths keep the draws that they have. CalibrationWarning if the graph has no fit
+    to start from, and the draws are left as they are.
     """
     if estimate.draws is None:
         return estimate
@@ -207,7 +198,8 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
     draws = adjust(estimate.draws, covariance)
     if of_pairs:
         # Comparisons tell of contrasts alone: no other data would move the common level.
-        draws = hold_level(draws)
+        level = draws.mean(axis=-1, keepdims=True)
+        draws = draws - (level - level.mean())
     parameters = estimate.parameters
     if parameters is not None and "strength" in parameters:
         strength = parameters["strength"].transpose("chain", "draw", "system")

@@ -8,12 +8,6 @@ from bayesrank.inference.resample.contributions import ROUNDING
 Array = NDArray[np.float64]
 
 
-def hold_level(draws: Array) -> Array:
-    """Shift all systems of a draw together, so that their mean is the same in every draw."""
-    level = draws.mean(axis=-1, keepdims=True)
-    return draws - (level - level.mean())
-
-
 def adjust(draws: Array, covariance: Array) -> Array:
     """Give draws (chain, draw, parameter) another covariance by an affine map, keeping their mean.
 
@@ -33,11 +27,10 @@ def adjust(draws: Array, covariance: Array) -> Array:
 
 
 def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generator) -> Array:
-    """Draw scores anew where a covariance lets them vary.
+    """Draw scores anew where a covariance lets them vary, whether or not the draws do.
 
-    Unlike an affine map of the draws, this needs no spread of theirs: the curvature may hold still
-    what other fits do not. Where those do not vary either, as with systems that are always right,
-    the draws are all that is known.
+    Where other fits do not vary either, as with systems that are always right, the draws are all
+    that is known.
     """
     axes, deviations = axes_of(covariance), draws - score
     held = deviations - deviations @ axes @ axes.T

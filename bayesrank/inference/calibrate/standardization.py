@@ -15,14 +15,6 @@ questions the spread of the questions joins them.
   variances have degrees of freedom, which reduce the effective number of trials as Student's t
   widens an interval.
 - *Dependence* between systems is that of a Gaussian copula with the correlations of the errors.
-
-References
-----------
-.. [1] F. E. Satterthwaite. An approximate distribution of estimates of variance components.
-   Biometrics Bulletin 2 (1946). https://doi.org/10.2307/3002019
-.. [2] J. Schäfer and K. Strimmer. A shrinkage approach to large-scale covariance matrix estimation
-   and implications for functional genomics. Statistical Applications in Genetics and Molecular
-   Biology 4 (2005). https://doi.org/10.2202/1544-6115.1175
 """
 
 from dataclasses import dataclass
@@ -36,7 +28,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
 from bayesrank.inference.calibrate.set_covariance import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
-from bayesrank.inference.resample.clusters import asked_clusters
+from bayesrank.inference.resample.clusters import asked_clusters, sums_over_clusters
 from bayesrank.inference.resample.contributions import ROUNDING
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.responses import Responses
@@ -103,7 +95,7 @@ class Spread:
         by_difficulty, by_ability = self.leverage
         expected = chances.noise / np.maximum(trials, 1.0)
         counted = self.observed & self.inside[:, np.newaxis]
-        if self.has_replicates:
+        if has_repeated_trials(self.fit.data):
             counted = counted & (trials >= 2)
             found = self.fit.grades.variances / np.maximum(trials, 1.0)
         else:
@@ -123,14 +115,9 @@ class Spread:
         return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, UNLIMITED)
 
     @cached_property
-    def has_replicates(self) -> bool:
-        """Whether most of the observed cells have two trials or more."""
-        return has_repeated_trials(self.fit.data)
-
-    @cached_property
     def misfit(self) -> float:
         """Variance of chances around the item model, relative to p (1 - p)."""
-        if self.model_based or not self.has_replicates or not self.inside.any():
+        if self.model_based or not has_repeated_trials(self.fit.data):
             return 0.0
         chances, trials = self.fit.chances, np.maximum(self.fit.grades.trials, 1.0)
         by_difficulty, by_ability = self.leverage
@@ -207,15 +194,13 @@ class Spread:
     def _by_cluster(self) -> Array:
         """Sums of deviations from the mean over clusters of questions, (cluster, system)."""
         clusters = asked_clusters(self.fit.data)
-        clusters = clusters[clusters >= 0]  # of the questions that were fitted
-        by_cluster = np.zeros((int(clusters.max()) + 1, len(self.kept)))
-        np.add.at(by_cluster, clusters, (self._filled.T - self._filled.mean(axis=1)))
-        return by_cluster
+        deviations = self._filled.T - self._filled.mean(axis=1)
+        return sums_over_clusters(deviations, clusters[clusters >= 0])  # of questions in the fit
 
     def _shared_trials(self, of_trials: Array) -> Array:
         """Return the covariance of trials that are the same runs for all systems."""
-        n_systems = len(of_trials)
-        if self.model_based or not self.fit.data.paired or not self.has_replicates:
+        n_systems, data = len(of_trials), self.fit.data
+        if self.model_based or not data.paired or not has_repeated_trials(data):
             return np.zeros((n_systems, n_systems))
         trials = self.fit.grades.trials
         scale = self.kept / np.sqrt(np.maximum(trials * (trials - 1.0), 1.0))
@@ -258,19 +243,15 @@ class Spread:
         freedom = np.clip(self.freedom, 1.0, UNLIMITED)
         return number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2
 
-    def correlate(self, normals: Array) -> Array:
-        """Give independent normal draws (draw, system) the correlations of the errors."""
-        sd = np.sqrt(np.diag(self.covariance))
-        root = symmetric_root(self.covariance / np.outer(sd, sd))
-        root /= np.sqrt((root**2).sum(axis=1, keepdims=True))
-        return normals @ root.T
-
     def draw(self, normals: Array, centre: Array | None = None) -> Array:
         """Turn independent normal draws (draw, system) into draws of scores in units of the grades.
 
         Around a centre of shares of the range (system,), by default the estimate.
         """
-        levels = ndtr(self.correlate(normals))
+        sd = np.sqrt(np.diag(self.covariance))
+        root = symmetric_root(self.covariance / np.outer(sd, sd))
+        root /= np.sqrt((root**2).sum(axis=1, keepdims=True))
+        levels = ndtr(normals @ root.T)
         centre = self.fit.share if centre is None else centre
         drawn = mid_p_draws(levels, centre, self.effective_trials)
         return self.fit.grades.worth(drawn)
@@ -338,8 +319,8 @@ def _pooled_ratios(
 def _freedom_of_variance(by_cluster: Array) -> Array:
     """Return degrees of freedom of variances over units, beyond what the means tell of them.
 
-    Satterthwaite's, from the variance of the squared deviations. The part that is linear in the
-    deviations is left out: the variance of shares of right answers follows their mean.
+    The part of squared deviations that is linear in the deviations is left out: the variance of
+    shares of right answers follows their mean.
     """
     n = len(by_cluster)
     squares = by_cluster**2

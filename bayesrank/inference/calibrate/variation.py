@@ -59,12 +59,7 @@ class ModelPart:
     left_open: Array
 
     def covariance(self, found: Variation) -> Array:
-        """Return the covariance of estimates that vary over units.
-
-        One unit of the model stands among these. Where they vary less than the noise of single
-        answers, the posterior makes up for it, as far as a variance consists of few units, whose
-        spread is rough. Beside them is what the prior leaves open, once.
-        """
+        """Return the covariance of estimates that vary over units."""
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
         seen, squares = np.diag(total), found.squares + unit**2

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.clusters import unit_gammas
+from bayesrank.inference.resample.clusters import unit_weights
 from bayesrank.methods.battle_ratings import Log
 from bayesrank.views import Comparisons
 
@@ -44,10 +44,7 @@ def whole_weights(data: Battles) -> NDArray[np.int64] | None:
 def draw_units(
     data: Battles, kind: str, unit: str, *, smooth: bool, rng: np.random.Generator
 ) -> tuple[Draw, int]:
-    """Return what draws a batch of resamples over units, and the doubles that one takes.
-
-    Units have fractional weights if the score is smooth; else they are drawn with replacement.
-    """
+    """Return what draws a batch of resamples over units, and the doubles that one takes."""
     codes = data.unit_codes(unit)
     n_units = int(codes.max()) + 1
     if n_units < 2:
@@ -61,10 +58,7 @@ def draw_units(
     count = _counts_by_unit(data, codes, n_units)
 
     def draw(n: int) -> tuple[Any, ...]:
-        if not smooth:
-            return count(_whole_draws(n_units, n, rng))
-        gammas = unit_gammas(n_units, n, rng)
-        return count(gammas / gammas.mean(axis=1, keepdims=True))
+        return count((unit_weights if smooth else _whole_draws)(n_units, n, rng))
 
     return draw, max(n_units, 3 * data.wins.size)
 

@@ -73,11 +73,7 @@ def _spread(draws: Array) -> Array:
 
 
 def accelerate(draws: Array, acceleration: Array) -> Array:
-    """Move draws along their own quantiles as far as the standard error changes with the score.
-
-    Where values are skewed, a sample with a low mean has a low spread as well, and its interval
-    ends too early on the long side.
-    """
+    """Move draws along their own quantiles as far as the standard error changes with the score."""
     # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
     normal = _normal_quantiles(draws[..., 0].size)
     skewed = np.flatnonzero(acceleration).tolist()
@@ -125,11 +121,9 @@ def show_leverage(draws: Array, table: Contributions | None, *, always: bool = F
 def iterate(draws: Array, again: Array) -> Array:
     """Scale draws by as much as their spread changes from resamples to resamples of those.
 
-    Where a score jumps inside a question, the data at hand may lie beside the jump, and resamples
-    vary less than new data would; where data hardly ever lie beside one, they vary more. Whatever
-    factor lies between the spread of the score and that of its resamples, about the same lies
-    between that and the spread of their resamples: `again` are scores of data resampled from
-    resampled data, two from the same, (2, pair, system).
+    Whatever factor lies between the spread of a score that jumps and that of its resamples, about
+    the same lies between that and the spread of their resamples: `again` are scores of data
+    resampled from resampled data, two from the same, (2, pair, system).
     """
     variance, following = draws.var(axis=(0, 1)), ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
     ratio = np.divide(variance, following, out=np.ones_like(variance), where=following > 0.0)

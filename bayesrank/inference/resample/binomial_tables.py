@@ -1,16 +1,8 @@
 """Draws of right answers from tables, ten times as fast as binomial variables of any chance.
 
 Cells with the same answers have the same chance, and there are few kinds of those. A table by kind
-(the alias method of Walker [1]_) turns 32 random bits into a draw: the lowest bits name a column,
-the others decide between the column and the alternative that it stores. Thresholds are rounded to
-32 bits, so that the probability of no set of outcomes is off by more than the number of columns
-times 2^-33, some 2e-9 for ten trials.
-
-References
-----------
-.. [1] A. J. Walker. An efficient method for generating discrete random variables with general
-   distributions. ACM Transactions on Mathematical Software 3 (1977).
-   https://doi.org/10.1145/355744.355749
+(the alias method, Walker 1977) turns 32 random bits into a draw: the lowest bits name a column,
+the others decide between the column and the alternative that it stores.
 """
 
 import math

@@ -26,24 +26,19 @@ _LEAST_CONCENTRATION = 0.02
 def concentration(n: NDArray[np.integer] | int, lost: int) -> Array:
     """Return the concentration of Dirichlet weights of n units (docs/uncertainty.md).
 
-    For the unbiased variance 2 are lost, for that of Student's t as well 4. Where few are left the
-    weight falls on one unit at random, with 98 % of the standard deviation wanted.
+    For the unbiased variance 2 are lost, for that of Student's t as well 4.
     """
     return np.maximum((n - lost) / np.maximum(n, 1), _LEAST_CONCENTRATION)
 
 
-def unit_gammas(n_units: int, size: int, rng: np.random.Generator) -> Array:
-    """Draw what Dirichlet weights of units are in proportion to, of shape (size, unit)."""
-    return rng.standard_gamma(concentration(n_units, 4), (size, n_units))
+def unit_weights(n_units: int, size: int, rng: np.random.Generator) -> Array:
+    """Draw Dirichlet weights of units with mean 1, of shape (size, unit)."""
+    gammas = rng.standard_gamma(concentration(n_units, 4), (size, n_units))
+    return gammas / gammas.mean(axis=1, keepdims=True)
 
 
 def clusters_of(data: Responses) -> NDArray[np.intp]:
-    """Return the cluster of every question, numbered from 0.
-
-    The groups of the data are the clusters, for questions of a benchmark, topic or document are
-    alike. Fewer than five groups say nothing about how groups vary; then, as without groups, every
-    question is a cluster of its own.
-    """
+    """Return the cluster of every question, numbered from 0: its group, if there are enough."""
     if data.groups is not None:
         _, clusters = np.unique(np.array(data.groups), return_inverse=True)
         if clusters.max() + 1 >= FEW_UNITS:
@@ -65,19 +60,18 @@ def warn_of_few_groups(data: Responses) -> None:
 
 
 def asked_clusters(data: Responses) -> NDArray[np.intp]:
-    """Return the cluster of every question that somebody was asked, numbered from 0, else -1."""
+    """Return the cluster of every question that somebody was asked, numbered from 0, else -1.
+
+    Clusters without such a question are no units of the sample.
+    """
     asked = data.trials.any(axis=0)
     clusters = np.full(len(asked), -1)
     clusters[asked] = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
     return clusters
 
 
-def sums_over_clusters(by_question: Array, data: Responses) -> Array:
-    """Sum rows (question, ...) over the questions of each cluster, (cluster, ...).
-
-    Clusters without a question that somebody was asked are no units of the sample.
-    """
-    clusters = asked_clusters(data)
+def sums_over_clusters(by_question: Array, clusters: NDArray[np.intp]) -> Array:
+    """Sum rows (question, ...) over the questions of each cluster, (cluster, ...), -1 for none."""
     sums = np.zeros((int(clusters.max()) + 1, *by_question.shape[1:]))
     np.add.at(sums, clusters[clusters >= 0], by_question[clusters >= 0])
     return sums

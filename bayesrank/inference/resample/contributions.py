@@ -69,35 +69,31 @@ class Contributions:
         """Variance of Student's t with the degrees of freedom, as far as there are any."""
         return student_variance(self.freedom)
 
-    @property
+    @cached_property
     def standard_errors(self) -> Array:
         """Root of the variance of each score, of shape (system,)."""
-        return self._size * np.sqrt((self._scaled**2).sum(axis=0))
+        # Powers of very large or small ones leave float64.
+        largest = np.abs(self.deviations).max(axis=0, initial=0.0)
+        size = np.where(largest > 0.0, largest, 1.0)
+        return size * np.sqrt(((self.deviations / size) ** 2).sum(axis=0))
 
     @property
     def acceleration(self) -> Array:
         """Skewness of the contributions to each score over six times their norm, (system,)."""
-        cubes = (self._scaled**3).sum(axis=0)
-        norm = np.sqrt((self._scaled**2).sum(axis=0))
-        return cubes / (6.0 * np.where(norm > 0.0, norm, 1.0) ** 3)
+        return (self._directions**3).sum(axis=0) / 6.0
 
     @property
     def tail_freedom(self) -> Array:
         """Degrees of freedom of each variance by the kurtosis of the contributions, (system,)."""
-        n = len(self._scaled)
-        total = (self._scaled**2).sum(axis=0)
-        kurtosis = n * (self._scaled**4).sum(axis=0) / np.where(total > 0.0, total, 1.0) ** 2
+        n = len(self.deviations)
+        kurtosis = n * (self._directions**4).sum(axis=0)
         return 2.0 * n / np.maximum(kurtosis - 1.0, 1.0 / n)
 
     @cached_property
-    def _size(self) -> Array:
-        """Largest deviation by system: powers of very large or small ones leave float64."""
-        largest = np.abs(self.deviations).max(axis=0, initial=0.0)
-        return np.where(largest > 0.0, largest, 1.0)
-
-    @cached_property
-    def _scaled(self) -> Array:
-        return self.deviations / self._size
+    def _directions(self) -> Array:
+        """Contributions to each score relative to their norm."""
+        norm = self.standard_errors
+        return self.deviations / np.where(norm > 0.0, norm, 1.0)
 
 
 def student_variance(freedom: float) -> float:

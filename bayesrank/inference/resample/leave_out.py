@@ -1,11 +1,4 @@
-"""The jackknife: contributions of questions and trials to scores, from scores without them.
-
-References
-----------
-.. [1] P. S. Kott. The delete-a-group jackknife. Journal of Official Statistics 17 (2001).
-.. [2] J. Shao and C. F. J. Wu. A general theory for jackknife variance estimation. Annals of
-   Statistics 17 (1989). https://doi.org/10.1214/aos/1176347263
-"""
+"""The jackknife: contributions of questions and trials to scores, from scores without them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,9 +48,8 @@ def jackknife_of_many(
     """Return what questions add to scores, by a jackknife that deletes many at once.
 
     Where the likelihood has several maxima, a fit without a few questions nearly always reaches the
-    same as the whole does, and says nothing of how far estimates from other questions jump. Fits
-    without a fifth of them do. Their deviations are from the estimate, not from their own mean, so
-    that an estimate at another maximum than most of them has wide intervals.
+    same as the whole does. Deviations are from the estimate, not from their own mean, so that an
+    estimate at another maximum than most of them has wide intervals.
     """
     parts = _parts(data, _MOST_PARTS)
     n = int(parts.max()) + 1
@@ -85,8 +77,7 @@ def jackknife_by_refits(
 ) -> Contributions | None:
     """Return what questions, runs or trials add to scores, by fits to the others.
 
-    None where some units cannot be spared for an estimate; `refit` returns scores fitted to numbers
-    right and of trials (`Fit.refit`). DataError if trials vary and most observed cells have one.
+    None where some units cannot be spared for an estimate; `refit` is that of a `Fit`.
     """
     if kind == "question":
         right, trials = (counts.astype(float) for counts in data.binary_counts)
@@ -135,8 +126,7 @@ def without_clusters(
     """Return what clusters of questions add to the scores of a ranker, not of a stream.
 
     None if there are too few clusters to tell a kurtosis, or `most` or more, each of which costs a
-    run of the ranker: the more there are, the less leverage each of them has. `score_of` returns
-    scores (resample, system) by arguments of the ranker.
+    run of the ranker: the more there are, the less leverage each of them has.
     """
     n_clusters = int(clusters_of(data).max()) + 1
     if not FEW_UNITS <= n_clusters < most:

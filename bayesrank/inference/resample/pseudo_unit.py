@@ -1,12 +1,8 @@
 """Draws of scores that no resample moves, such as that of a system that is always right.
 
 A system without an observed failure still has a positive failure probability (rule of three). One
-more unit (a trial, a question or a group of them) stands beside the observed ones, on which the
-system alone gives the worst answers in half of the draws and the best in the others; of battles
-one more, which it loses or wins against a system that it has met, or against any where no battle
-with those moves it. After n right answers the lower
-bound at 5 % is about 1 - 2.3 / n, and the 95 % interval begins at 1 - 3 / n. Ratings, which play
-game by game, play one more at any place among the others.
+more unit stands beside the observed ones, worst in half of the draws and best in the others
+(docs/uncertainty.md).
 """
 
 from collections.abc import Callable, Iterator
@@ -45,11 +41,6 @@ def loosen(
     Scores of resampled data and those returned are of shape (chain, draw, system); `score_of`
     returns scores (resample, system) by arguments of the ranker. DataError if such a system has no
     outcome.
-
-    References
-    ----------
-    .. [1] J. A. Hanley and A. Lippman-Hand. If nothing goes wrong, is everything all right? JAMA
-       249 (1983). https://doi.org/10.1001/jama.1983.03330370053031
     """
     flat = draws.reshape(-1, draws.shape[-1])
     stuck = np.flatnonzero(np.ptp(flat, axis=0) <= ROUNDING * np.abs(flat).max())
@@ -109,11 +100,8 @@ def _orders(
     extra = question + n_questions * np.where(places % 2 == 0, 1, 2)
     trials = trial[:, np.newaxis] if target == "benchmark" else np.arange(n_trials)
     more = extra[:, np.newaxis] + 3 * n_questions * trials
-    before = n_questions * trials + rng.integers(n_questions + 1, size=(len(places), 1)) - 0.5
-    keys = np.broadcast_to(np.arange(events.size, dtype=float), (len(places), events.size))
-    order = np.concatenate([keys, before], axis=1).argsort(axis=1, kind="stable")
-    known = np.broadcast_to(events.ravel(), (len(places), events.size))
-    return np.take_along_axis(np.concatenate([known, more], axis=1), order, axis=1)
+    before = n_questions * trials + rng.integers(n_questions + 1, size=(len(places), 1))
+    return np.stack([np.insert(events, *one) for one in zip(before, more, strict=True)])
 
 
 def _opponents(data: Comparisons, system: int) -> list[NDArray[np.intp]]:
@@ -157,17 +145,13 @@ def _battles_beside(
 def _with_battles(log: Log, system: int, met: NDArray[np.intp]) -> Log:
     """Return a log in which a system beats and loses to each system that it met, at the end."""
     n = 2 * len(met)
-    end = np.tile(np.array([1, -1], dtype=log.outcome.dtype), len(met))
-    both_bad = None if log.both_bad is None else np.append(log.both_bad, np.zeros(n, dtype=bool))
-    time = None if log.time is None else np.append(log.time, np.full(n, log.time.max()))
-    return Log(
-        np.append(log.first, np.full(n, system, dtype=log.first.dtype)),
-        np.append(log.second, np.repeat(met, 2).astype(log.second.dtype)),
-        np.append(log.outcome, end),
-        both_bad,
-        time,
-        log.size,
-    )
+    end = 0.0 if log.time is None else log.time.max()
+    more = np.full(n, system), np.repeat(met, 2), np.tile([1, -1], len(met)), np.zeros(n), end
+    columns: list[Any] = [
+        None if column is None else np.append(column, np.full(n, added).astype(column.dtype))
+        for column, added in zip(log[:-1], more, strict=True)
+    ]
+    return Log(*columns, size=log.size)
 
 
 def _weights(

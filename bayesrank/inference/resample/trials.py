@@ -43,9 +43,8 @@ def require_two_trials(data: Responses) -> None:
 def widening_for_single_trials(data: Responses) -> FloatArray:
     """Return factors (system,) of deviations that see no noise in cells with one trial.
 
-    The noise of a trial is taken to be the same in all cells of a system, so that the mean of a
-    cell has a variance in proportion to 1 / n. A system that has no cell with two trials gets the
-    factor of all systems. DataError as of :func:`require_two_trials`.
+    The noise of a trial is taken to be the same in all cells of a system. A system that has no cell
+    with two trials gets the factor of all systems. DataError as of :func:`require_two_trials`.
     """
     require_two_trials(data)
     share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
@@ -91,6 +90,11 @@ def _of_counts(data: Responses, kind: str, counts: NDArray[Any]) -> Arguments:
         return compare_cells(counts, None if counts.dtype.kind in "iu" else data.trials)
     with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
         return cell_arguments(data, kind, counts / counts.sum(axis=-1, keepdims=True))
+
+
+def weighted_trials(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
+    """Draw arguments with weights of the trials."""
+    return trial_arguments(data, kind, draw_trial_weights(data, size, rng))
 
 
 def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
@@ -210,8 +214,8 @@ def _of_cells(data: Responses, kind: str, cells: Cells) -> Arguments:
 # Streams
 
 
-def draw_trial_order(data: Responses, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw the trials of each question with replacement, of shape (resample, event)."""
+def draw_trial_order(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
+    """Draw the trials of each question with replacement: a stream and its orders."""
     n_questions, n_trials = data.shape[1:]
     trials = rng.integers(0, n_trials, (size, n_trials, n_questions))
-    return (trials * n_questions + np.arange(n_questions)).reshape(size, -1)
+    return data.stream, (trials * n_questions + np.arange(n_questions)).reshape(size, -1)

@@ -17,17 +17,16 @@ from bayesrank.counting import compare_cells, compare_trials_by_question
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.battle_units import draw_counts, draw_units
-from bayesrank.inference.resample.clusters import LEAST_WEIGHT, clusters_of, unit_gammas
+from bayesrank.inference.resample.clusters import LEAST_WEIGHT, clusters_of, unit_weights
 from bayesrank.inference.resample.trials import (
     draw_trial_order,
-    draw_trial_weights,
     level_counts,
     per_redrawn,
     redraw,
     require_two_trials,
-    trial_arguments,
     weighted_cells,
     weighted_runs,
+    weighted_trials,
 )
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -51,14 +50,10 @@ def resample(
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments of a ranker, each with a leading axis of resamples.
 
-    Trials, questions or battles are resampled by the target; with ``unit="run"`` whole runs of
-    responses, and of battles the units that are independent. Smooth scores get fractional weights;
-    else whole data sets are drawn. Over questions these may have one more question beside the
-    observed ones, with its systems `shuffled`, and come from each of `size` populations that
-    questions may come from (the Bayesian bootstrap), `of_each` one after another; 0 draws from the
-    observed questions. `kind` is what the ranker reads
-    (:mod:`bayesrank.inference.resample.arguments`). DataError if there are too few units to show
-    any variation.
+    Over questions whole data sets may have one more question beside the observed ones, with its
+    systems `shuffled`, and come from each of `size` populations that questions may come from (the
+    Bayesian bootstrap), `of_each` one after another; 0 draws from the observed questions. DataError
+    if there are too few units to show any variation.
     """
     if isinstance(data, Battles) and (kind == "log" or not data.rows_are_units(unit)):
         draw, doubles = draw_units(data, kind, unit, smooth=smooth, rng=rng)
@@ -100,8 +95,7 @@ def _over_questions(
     def draw(n: int) -> Arguments:
         likely = np.tile(chances, (n, 1))
         if of_each:
-            gammas = unit_gammas(n_clusters, n, rng)
-            likely[:, :n_clusters] = gammas / gammas.mean(axis=1, keepdims=True)
+            likely[:, :n_clusters] = unit_weights(n_clusters, n, rng)
             likely = np.repeat(likely, of_each, axis=0)
         return arguments(_question_draws(clusters, likely, data.shape[1], rng))
 
@@ -113,20 +107,15 @@ def _over_trials(
 ) -> tuple[Draw, int]:
     """Return what draws a batch of a given size, and the doubles that one resample takes."""
     require_two_trials(data)
-    n_systems, n_questions, n_trials = data.shape
     if kind == "stream":
-        return lambda n: (data.stream, draw_trial_order(data, n, rng)), n_questions * n_trials
+        return partial(draw_trial_order, data, rng=rng), data.shape[1] * data.shape[2]
     if not smooth:
-        return lambda n: redraw(data, kind, n, rng), per_redrawn(data)
-    if data.paired and kind == "pairs":
-        doubles = per_sample_of_questions(data)
-        return lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)), doubles
-    if data.paired or data.scores is not None:
-        values = n_systems * (data.n_categories if data.scores is None else 1)
-        weights = n_trials if data.paired else n_systems * n_trials
-        doubles = n_questions * max(values, weights)
-        return lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)), doubles
-    return lambda n: weighted_cells(data, kind, n, rng), data.counts.size
+        return partial(redraw, data, kind, rng=rng), per_redrawn(data)
+    if not data.paired and data.scores is None:
+        return partial(weighted_cells, data, kind, rng=rng), data.counts.size
+    weights = data.shape[1] * data.shape[2] if data.paired else data.values.size
+    cells = len(data.systems) ** 2 if kind == "pairs" else per_redrawn(data)
+    return partial(weighted_trials, data, kind, rng=rng), max(weights, cells)
 
 
 def with_copies(data: Responses, *copies: NDArray[Any]) -> Responses:
@@ -155,9 +144,9 @@ def question_clusters(data: Responses) -> NDArray[np.intp]:
 def question_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
     """Draw Dirichlet weights of questions with mean 1, the same for those of a cluster."""
     clusters = question_clusters(data)
-    gammas = unit_gammas(int(clusters.max()) + 1, size, rng)[:, clusters]
-    gammas = np.maximum(gammas, LEAST_WEIGHT * gammas.mean(axis=1, keepdims=True))
-    return gammas / gammas.mean(axis=1, keepdims=True)
+    weights = unit_weights(int(clusters.max()) + 1, size, rng)[:, clusters]
+    weights = np.maximum(weights, LEAST_WEIGHT * weights.mean(axis=1, keepdims=True))
+    return weights / weights.mean(axis=1, keepdims=True)
 
 
 def per_sample_of_questions(data: Responses) -> int:
