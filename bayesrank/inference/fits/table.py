@@ -20,12 +20,12 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.luce import (
     fit_bradley_terry_luce,
     fit_davidson_luce,
-    set_statistics,
     with_set_sizes,
 )
 from bayesrank.inference.fits.pair_counts import fit_pairs
 from bayesrank.inference.fits.pair_rows import fit_pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy
+from bayesrank.inference.fits.winner_sets import set_statistics
 from bayesrank.options import AtLeastOne, Count, Rows
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
