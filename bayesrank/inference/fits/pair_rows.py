@@ -11,7 +11,6 @@ whose tree they step (:mod:`bayesrank.inference.fits.state_tree`).
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -23,25 +22,23 @@ from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.existence import no_estimate_of_votes
 from bayesrank.inference.fits.fit import Fit, ascent_step, zero_sum
-from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
 from bayesrank.inference.fits.penalty import checked_precision
 from bayesrank.inference.fits.state_tree import BlockTree, StateTree
 from bayesrank.inference.fits.vote_likelihoods import (
     Rows,
     Terms,
-    TwoSided,
     VoteLikelihood,
     VoteModel,
     bind,
 )
-from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores, first_scores
+from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
 # Rows whose derivatives are held at once, in a core's own cache.
-_BLOCK = 1 << 15
+BLOCK = 1 << 15
 # How a score of the first and of the second system moves d and m.
 _MOVES = np.array([[1.0, 0.5], [-1.0, 0.5]])
 # The same where each score counts towards its own side.
@@ -102,7 +99,7 @@ class PairRows(ZeroSumScores):
     def blocks(self) -> list[slice]:
         """The blocks of votes."""
         n_votes = len(self.votes.first)
-        return [slice(start, start + _BLOCK) for start in range(0, n_votes, _BLOCK)]
+        return [slice(start, start + BLOCK) for start in range(0, n_votes, BLOCK)]
 
     @property
     def n_shared(self) -> int:
@@ -222,7 +219,7 @@ class PairRows(ZeroSumScores):
         key = point.tobytes()
         if key not in self._last:
             self._last.clear()
-            self._last[key] = self._sums(point, self.blocks)
+            self._last[key] = self.sums(point, self.blocks)
         return self._last[key]
 
     @cached_property
@@ -230,7 +227,7 @@ class PairRows(ZeroSumScores):
         """What votes told last, by the point."""
         return {}
 
-    def _sums(self, point: Array, blocks: Iterable[Rows]) -> Sums:
+    def sums(self, point: Array, blocks: Iterable[Rows]) -> Sums:
         """Add up what blocks of votes tell."""
         size, k = self.size, len(self.mean)
         shapes = size + k, size, size * self.width, (size, k), (k, k)
@@ -262,16 +259,6 @@ class PairRows(ZeroSumScores):
         sums.corner[:k, k:] += across
         sums.corner[k:, :k] += across.T
         sums.corner[k:, k:] += bend[n:, n:].sum(axis=2)
-
-    def step_of_effects(self, point: Array) -> Array:
-        """Return Newton's step of the coefficients by a part of the votes, (p,); 0 where long."""
-        n_votes, k = self.design.shape
-        sums = self._sums(point, [slice(None, None, max(1, n_votes // _BLOCK))])
-        information = sums.corner[:k, :k] + np.diag(self.precision[:k])
-        step, here = np.zeros(len(point)), slice(self.size, self.size + k)
-        with suppress(np.linalg.LinAlgError):
-            step[here] = np.linalg.solve(information, sums.gradient[here])
-        return step if np.abs(step).max() < 1.0 else np.zeros(len(point))
 
     def newton(self, point: Array) -> Array:
         """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
@@ -369,46 +356,3 @@ def pair_rows(
         for both in ((effect_mean, shared_mean), (effect_precision, shared_precision))
     )
     return kind(prior, bound, design, mean, precision, tree)
-
-
-def fit_pair_rows(
-    likelihood: PairLikelihood | VoteModel, data: Comparisons, design: Design, **priors: Any
-) -> Fit:
-    """Fit a model of votes with the priors of :func:`pair_rows`, by Newton's method.
-
-    Without covariates equal votes are merged.
-    """
-    votes = VoteRows.of(data)
-    if not design.shape[1]:
-        votes = votes.merged()
-        design = Design.empty(len(votes.first))
-    problem = pair_rows(likelihood, votes, design, **priors)
-    optimum = maximise(problem, start_of_votes(problem, data)[np.newaxis])
-    if not design.shape[1]:
-        return problem.fit_at(optimum)
-    return problem.fit_at(optimum, rows=problem.without_priors)
-
-
-def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
-    """Return where to begin: at the fit of the counts of pairs, else by points and shares."""
-    likelihood, n_effects = problem.likelihood, problem.design.shape[1]
-    n, n_states = problem.width, problem.tree.n_states
-
-    def everywhere(scores: Array, shared: Array) -> Array:
-        return np.concatenate([np.tile(scores, n_states), np.zeros(n_effects), shared])
-
-    if isinstance(likelihood, TwoSided) and n_effects + n_states > 1:
-        priors = {
-            "prior_mean": problem.prior.mean[0, :n],
-            "prior_precision": problem.prior.precision[0],
-        }
-        if problem.n_shared:
-            priors["tie_mean"], priors["tie_precision"] = problem.mean[-1], problem.precision[-1]
-        pooled = fit_pairs(likelihood.likelihood, data.wins, data.ties, **priors)
-        if pooled.converged:
-            found = everywhere(pooled.score, pooled.free[n:])
-            return found + problem.step_of_effects(found) if n_effects else found
-    points, played = (data.wins + 0.5 * data.ties).sum(axis=1), data.totals.sum(axis=1)
-    scores = first_scores(points[np.newaxis], played[np.newaxis])
-    proper = bool(problem.precision[n_effects:].any())
-    return everywhere(scores[0], likelihood.start(proper=proper))

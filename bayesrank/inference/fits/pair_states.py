@@ -26,9 +26,10 @@ from bayesrank.battles import Battles
 from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.newton import maximise
-from bayesrank.inference.fits.pair_rows import PairRows, pair_rows, start_of_votes
+from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import Array, PairLikelihood
 from bayesrank.inference.fits.state_tree import BlockTree, StateTree
+from bayesrank.inference.fits.vote_fits import start_of_votes
 from bayesrank.inference.fits.vote_likelihoods import bind
 from bayesrank.vote_rows import VoteRows
 

@@ -33,9 +33,10 @@ from bayesrank.formula import Design
 from bayesrank.inference.fits.existence import no_estimate_of_votes
 from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps, gaussian_draws
 from bayesrank.inference.fits.newton import Optimum, maximise
-from bayesrank.inference.fits.pair_rows import pair_rows, start_of_votes
+from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import Array
 from bayesrank.inference.fits.rated_rows import Joint, Nodes, RatedRows, names_of
+from bayesrank.inference.fits.vote_fits import start_of_votes
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 
 # Degrees of freedom of the scales of judges, as of the scales of questions.
@@ -88,7 +89,7 @@ def fit_rated_rows(
 ) -> Fit:
     """Fit votes of judges who differ in reliability and in bias.
 
-    As :func:`~bayesrank.inference.fits.pair_rows.fit_pair_rows`, with `judges`, who judged each
+    As :func:`~bayesrank.inference.fits.vote_fits.fit_pair_rows`, with `judges`, who judged each
     vote, and `scale`, the typical size of a log reliability and of a bias. ``parameters`` also has
     ``reliability`` and ``position_bias`` of shape (judge,).
     """

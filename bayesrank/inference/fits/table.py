@@ -23,8 +23,8 @@ from bayesrank.inference.fits.luce import (
     with_set_sizes,
 )
 from bayesrank.inference.fits.pair_counts import fit_pairs
-from bayesrank.inference.fits.pair_rows import fit_pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy
+from bayesrank.inference.fits.vote_fits import fit_pair_rows
 from bayesrank.inference.fits.winner_sets import set_statistics
 from bayesrank.options import AtLeastOne, Count, Rows
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior

@@ -21,11 +21,11 @@ from bayesrank.inference.fits.existence import (
     no_estimate,
 )
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pair_rows import fit_pair_rows
 from bayesrank.inference.fits.pair_states import fit_states
 from bayesrank.inference.fits.pairs import Array, PairLikelihood
 from bayesrank.inference.fits.raters import fit_rated_rows
 from bayesrank.inference.fits.state_tree import StateTree
+from bayesrank.inference.fits.vote_fits import fit_pair_rows
 from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
 from bayesrank.options import Positive, Raters
 from bayesrank.priors import Prior, PriorLike, as_prior
