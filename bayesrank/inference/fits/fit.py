@@ -208,7 +208,7 @@ class Fit:
         else:
             with identified():
                 deviations = self.gaussian().draw(n_draws, rng)
-        drawn = self.unpack(self.displace(self.free, deviations))
+        drawn = self.moved(deviations, rng)
         return drawn if self.exchange is None else self.exchange(drawn, rng)
 
     def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
@@ -217,7 +217,11 @@ class Fit:
         They are those of the objective for other data, at the optimum of a fit that is not batched.
         `rng` draws what gradients do not move.
         """
-        return self.unpack(self.displace(self.free, self.steps(gradients)))
+        return self.moved(self.steps(gradients), rng)
+
+    def moved(self, deviations: Array, rng: np.random.Generator) -> dict[str, Array]:
+        """Return the parameters at deviations of the free coordinates, of shape (..., p)."""
+        return self.unpack(self.displace(self.free, deviations))
 
     def steps(self, gradients: Array) -> Array:
         """Return Newton steps of a fit of one data set, for gradients of shape (step, p)."""

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.existence import no_estimate_of_votes
-from bayesrank.inference.fits.fit import Fit, ascent_step, zero_sum
+from bayesrank.inference.fits.fit import Fit, ascent_step
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
 from bayesrank.inference.fits.penalty import checked_precision
@@ -113,7 +113,7 @@ class PairRows(ZeroSumScores):
 
     @property
     def states(self) -> list[slice]:
-        """Where the scores of each state are."""
+        """Where the scores of each state are, which sum to zero."""
         return [slice(at, at + self.width) for at in range(0, self.size, self.width)]
 
     @cached_property
@@ -275,10 +275,6 @@ class PairRows(ZeroSumScores):
         blocks, cross, corner = self.parts(point[0])
         border = cross.reshape(*blocks.shape[:2], -1)
         return BlockTree.factor(self.tree, self.step_precision, blocks, border, corner)
-
-    def held_rows(self, point: Array) -> Array:
-        """Return that the scores of each state have a sum, of shape (resample, p, state)."""
-        return zero_sum(point.shape[-1], *self.states)[np.newaxis]
 
     def shortened(self, point: Array, step: Array) -> Array:
         """Return a step, of shape (1, p), halved until the objective rises."""

@@ -31,7 +31,7 @@ import numpy as np
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
 from bayesrank.inference.fits.existence import no_estimate_of_votes
-from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps, gaussian_draws
+from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import Array
@@ -62,16 +62,8 @@ class RatedFit(Fit):
     beyond: Array
     by_scale: Array
 
-    def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw from the Gaussian approximation at the optimum; see :meth:`Fit.draw`."""
-        return self._drawn(gaussian_draws(*self.geometry, n_draws, rng), rng)
-
-    def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
-        """Return the parameters one Newton step away; see :meth:`Fit.move`."""
-        return self._drawn(self.steps(gradients), rng)
-
-    def _drawn(self, deviations: Array, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw scales and effects of judges, given deviations of the free coordinates."""
+    def moved(self, deviations: Array, rng: np.random.Generator) -> dict[str, Array]:
+        """Draw scales and effects of judges, too; see :meth:`Fit.moved`."""
         by_scale = rng.standard_normal((len(deviations), 2)) @ self.by_scale
         free = self.displace(self.free, deviations + self.beyond + by_scale)
         effects = self.effects + self.joint.drawn(free - self.free, rng)

@@ -89,6 +89,11 @@ class ZeroSumScores(ConcaveProblem, Objective, ABC):
         """Number of systems."""
         return self.prior.mean.shape[-1]
 
+    @property
+    def states(self) -> list[slice]:
+        """Where scores are that sum to zero."""
+        return [slice(0, self.size)]
+
     @abstractmethod
     def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
@@ -112,14 +117,12 @@ class ZeroSumScores(ConcaveProblem, Objective, ABC):
         return solve_zero_sum(information(), gradient, self.size, self.prior.flat)
 
     def held_rows(self, point: Array) -> Array:
-        """Return that the scores have a sum, of shape (resample, p, 1)."""
-        held = zero_sum(point.shape[-1], slice(0, self.size))
-        return np.broadcast_to(held, (len(point), *held.shape))
+        """Return that the scores of each state have a sum, of shape (1, p, state)."""
+        return zero_sum(point.shape[-1], *self.states)[np.newaxis]
 
     def is_flat(self, point: Array) -> NDArray[np.bool_]:
         """Say where nothing falls in some direction: on a ridge that rises to infinity."""
-        held = zero_sum(point.shape[-1], slice(0, self.size))
-        matrix = anchored(self.information(point), held)
+        matrix = anchored(self.information(point), self.held_rows(point))
         matrix[~np.isfinite(matrix).all(axis=(1, 2))] = 0.0  # where a fit ran away
         return np.linalg.eigvalsh(matrix)[:, 0] <= _FLAT * self.scale(point)
 
