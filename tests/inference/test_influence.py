@@ -11,10 +11,10 @@ from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
 from bayesrank.inference.calibrate import sandwich, unit_likelihoods
 from bayesrank.inference.calibrate.influence import (
+    DenseSlopes,
     Mode,
     answer_contributions,
     graph_mode,
-    of_slopes,
     variation_at,
 )
 from bayesrank.inference.calibrate.sandwich import marginal_prior
@@ -583,7 +583,7 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     fit = mml.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
     expected = marginal_prior(fit, data).covariance(
-        answer_contributions(*of_slopes(fit.slopes()), data)
+        answer_contributions(DenseSlopes(fit.slopes()), data)
     )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     with pytest.raises(DataError, match="trials must be two or more"):

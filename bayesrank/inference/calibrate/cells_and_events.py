@@ -8,7 +8,6 @@ cells are products of matrices: how many directions there are costs next to noth
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +75,39 @@ class Moves:
             yield self.unpack(self.point + moves), self.unpack(self.point - moves), far
 
 
-class _Slope(NamedTuple):
-    """The slope of a function of cells by one kind of parameter, and how this moves."""
+@dataclass(frozen=True)
+class CellSlopes:
+    """Slopes of a function of cells along directions, by the kinds of parameters that move."""
 
-    of_question: bool
-    rate: Array  # (direction, system or question)
-    by_cell: Array  # (system, question), or with trials
+    size: int
+    # Of each kind whether it belongs to questions, how fast it moves, (direction, system or
+    # question), and slopes by it, (system, question, trial), with one trial where all are alike.
+    kinds: list[tuple[bool, Array, Array]]
+
+    def sums(self, weights: Array, over: str = "system") -> Array:
+        """Sum by weights (system, question, trial), of shape (direction, other side, trial)."""
+        axis = 0 if over == "system" else 1
+        found = np.zeros((self.size, weights.shape[1 - axis], weights.shape[2]))
+        for of_question, rate, by_cell in self.kinds:
+            weighted = weights * by_cell
+            if of_question == (over == "system"):
+                found += rate[..., np.newaxis] * weighted.sum(axis=axis)
+            else:
+                found += np.tensordot(rate, weighted, axes=(1, axis))
+        return found
+
+    def products(self, weights: Array) -> Array:
+        """Sum products of slopes by weights over cells, of shape (direction, direction)."""
+        found = np.zeros((self.size, self.size))
+        for position, (of_question, rate, by_cell) in enumerate(self.kinds):
+            for other_of_question, other, beside in self.kinds[: position + 1]:
+                both = (weights * (by_cell * beside)).sum(axis=-1)
+                if of_question == other_of_question:
+                    each = (rate * both.sum(axis=0 if of_question else 1)) @ other.T
+                else:
+                    each = rate @ (both.T if of_question else both) @ other.T
+                found += each if other is rate else each + each.T
+        return found
 
 
 @dataclass(frozen=True)
@@ -118,8 +144,12 @@ class CellModel:
     mean_of: Callable[[Named], Array] | None = None
 
     def log_odds(self, named: Named) -> Array:
-        """Return log-odds, 0 for questions that were left out."""
+        """Return log-odds (point, system, question, trial), with one trial if all are alike.
+
+        They are 0 for questions that were left out.
+        """
         found = self.predictor(named)
+        found = found[..., np.newaxis] if found.ndim == 3 else found
         return np.where(np.isfinite(found), found, 0.0)
 
     def by_question(self, moves: Moves) -> Array:
@@ -129,8 +159,8 @@ class CellModel:
         each question enters with its likelihood at its own best parameters, and with the means over
         questions to which scores are relative, or which they are.
         """
-        found = self.sums(self._moments(moves.at)[0], moves, same_questions=False)
-        found = (found if found.ndim == 2 else found.sum(axis=-1)).T
+        slopes = self.slopes(moves, same_questions=False)
+        found = slopes.sums(self._moments(moves.at)[0]).sum(axis=-1).T
         if self.mean_of is not None:
             found = found + np.nan_to_num(self.mean_of(moves.at))
         if self.scaling is not None:
@@ -140,29 +170,7 @@ class CellModel:
 
     def bend(self, moves: Moves) -> Array:
         """Return expected minus second derivatives of the log-likelihood, of shape (direction,)."""
-        return np.diag(self.products(self._moments(moves.at)[1], moves)).copy()
-
-    def sums(
-        self, weights: Array, moves: Moves, *, over: str = "system", same_questions: bool = True
-    ) -> Array:
-        """Sum slopes of log-odds over systems or questions, by weights (system, question, ...)."""
-        slopes = self._slopes(self.log_odds, moves, same_questions=same_questions)
-        return _sums(weights, slopes, len(moves.directions), over)
-
-    def products(self, weights: Array, moves: Moves) -> Array:
-        """Sum products of slopes of log-odds over cells, of shape (direction, direction)."""
-        found = np.zeros((len(moves.directions),) * 2)
-        slopes = self._slopes(self.log_odds, moves)
-        for position, one in enumerate(slopes):
-            for other in slopes[: position + 1]:
-                both = _weighted(weights, one.by_cell * other.by_cell)
-                both = both if both.ndim == 2 else both.sum(axis=-1)
-                if one.of_question == other.of_question:
-                    each = (one.rate * both.sum(axis=0 if one.of_question else 1)) @ other.rate.T
-                else:
-                    each = one.rate @ (both.T if one.of_question else both) @ other.rate.T
-                found += each if one is other else each + each.T
-        return found
+        return np.diag(self.slopes(moves).products(self._moments(moves.at)[1])).copy()
 
     def _pull(self, scaling: Scaling, moves: Moves) -> Array:
         """Return slopes of what lowering the scaled mean adds, of shape (direction,)."""
@@ -173,22 +181,28 @@ class CellModel:
             return (up - down) / (2.0 * _SHIFT)
 
         residual, noise = self._moments(moves.at)
-        bent = self.sums(noise * rise(moves.at)[0], moves)
-        risen = _sums(residual, self._slopes(rise, moves), len(moves.directions))
+        bent = self.slopes(moves).sums(noise * rise(moves.at)[0])
+        risen = self.slopes(moves, rise).sums(residual)
         return (risen - bent).reshape(len(bent), -1).sum(axis=1)
 
     def _moments(self, at: Named) -> tuple[Array, Array]:
         """Return residuals and variances of the numbers right at a point, by cell or by trial."""
         logit, data = self.log_odds(at)[0], self.data
-        by_cell = logit.ndim == 2
-        right, trials = data.binary_counts if by_cell else (data.outcomes == 1, data.observed)
+        right, trials = (counts[..., np.newaxis] for counts in data.binary_counts)
+        if logit.shape[-1] > 1:
+            right, trials = data.outcomes == 1, data.observed
         chance = logistic(logit)
         return right - trials * chance, trials * chance * (1.0 - chance)
 
-    def _slopes(
-        self, function: Callable[[Named], Array], moves: Moves, *, same_questions: bool = True
-    ) -> list[_Slope]:
-        """Return the slopes of a function of cells by each kind of parameter that moves."""
+    def slopes(
+        self,
+        moves: Moves,
+        function: Callable[[Named], Array] | None = None,
+        *,
+        same_questions: bool = True,
+    ) -> CellSlopes:
+        """Return the slopes of log-odds, or of another function of cells."""
+        function = self.log_odds if function is None else function
         found, rates = [], moves.rates.values()
         largest = max(1.0, *(float(np.abs(rate).max(initial=0.0)) for rate in rates))
         for name, rate in moves.rates.items():
@@ -207,13 +221,11 @@ class CellModel:
                     function({**moves.at, name: _moved(moves.at[name], place, side)})[0]
                     for side in (far, -far)
                 )
-                shape = [1] * up.ndim
-                shape[1 if of_question else 0] = size
-                width = 2.0 * far.reshape(shape)
+                width = 2.0 * np.expand_dims(far, (0, 2) if of_question else (1, 2))
                 slope = np.divide(up - down, width, out=np.zeros_like(up), where=width > 0.0)
                 if slope.any():
-                    found.append(_Slope(of_question, along, slope))
-        return found
+                    found.append((of_question, along, slope))
+        return CellSlopes(len(moves.directions), found)
 
 
 @dataclass(frozen=True)
@@ -263,24 +275,3 @@ def _moved(values: Array, place: tuple[int, ...], by: Array) -> Array:
     moved = values.copy()
     moved[(..., *place)] += by
     return moved
-
-
-def _weighted(weights: Array, values: Array) -> Array:
-    """Return products of weights and values, of which either may be the same for all trials."""
-    if values.ndim < weights.ndim:
-        values = values[..., np.newaxis]
-    return (weights if values.ndim == weights.ndim else weights[..., np.newaxis]) * values
-
-
-def _sums(weights: Array, slopes: list[_Slope], size: int, over: str = "system") -> Array:
-    """Sum slopes over systems or questions by weights, of shape (direction, other side, ...)."""
-    axis = 0 if over == "system" else 1
-    found = np.zeros((size, weights.shape[1 - axis], *weights.shape[2:]))
-    for slope in slopes:
-        weighted = _weighted(weights, slope.by_cell)
-        if slope.of_question == (over == "system"):
-            total = weighted.sum(axis=axis)
-            found += slope.rate.reshape(*slope.rate.shape, *(1,) * (total.ndim - 1)) * total
-        else:
-            found += np.tensordot(slope.rate, weighted, axes=(1, axis))
-    return found

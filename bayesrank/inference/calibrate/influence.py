@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.cells_and_events import (
     QUESTION_PARAMETERS,
+    CellSlopes,
     EventModel,
     Moves,
     Named,
@@ -117,9 +118,8 @@ def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
     if kind == "question":
         return question_variation(model.by_question(mode.moves), data)
     logit = model.log_odds(mode.moves.at)[0]
-    chance = logistic(logit) if logit.ndim == 3 else np.zeros(data.shape)
-    sums, products = (partial(f, moves=mode.moves) for f in (model.sums, model.products))
-    return answer_contributions(sums, products, data, kind, chance=chance)
+    chance = logistic(logit) if logit.shape[-1] > 1 else 0.0
+    return answer_contributions(model.slopes(mode.moves), data, kind, chance=chance)
 
 
 def question_variation(added: Array, data: Responses) -> Variation:
@@ -149,8 +149,7 @@ def event_variation(
 
 
 def answer_contributions(
-    sums: Callable[..., Array],
-    products: Callable[[Array], Array],
+    slopes: "CellSlopes | DenseSlopes",
     data: Responses,
     kind: str = "trial",
     *,
@@ -158,41 +157,42 @@ def answer_contributions(
 ) -> Variation:
     """Return how scores vary over right or wrong answers, or over runs, by slopes by the answers.
 
-    `sums` sums slopes of scores by the numbers right, times weights of shape (system, question,
-    trial), over systems or with ``over="question"`` over these: of shape (score, question, trial)
-    or (score, system, trial). `products` sums products of such slopes, times such weights, over
-    answers. `chance` has expectations that change from trial to trial.
+    `chance` has expectations that change from trial to trial.
     """
     widening = widening_for_single_trials(data)
     noise = _noise(data, chance)
     if kind == "run":
         freedom = data.trials.max() - 1.0
-        rows = sums(noise).sum(axis=1) if data.paired else sums(noise, over="question")
+        rows = slopes.sums(noise).sum(axis=1) if data.paired else slopes.sums(noise, "question")
     else:
         # Answers of one run of all systems may hang together, so that the run is the unit.
         trials = data.trials.min(axis=0) if data.paired else data.trials
         freedom = float(np.maximum(trials - 1, 0).sum())
-        rows = sums(noise)
+        rows = slopes.sums(noise)
     rows = rows.reshape(len(rows), -1).T * widening
     found = Variation.of(Contributions(rows, freedom))
     if kind == "run" or data.paired:
         return found
-    apart = products(noise**2) * np.outer(widening, widening)
+    apart = slopes.products(noise**2) * np.outer(widening, widening)
     return replace(found, covariance=student_variance(freedom) * apart)
 
 
-def of_slopes(lean: Array) -> tuple[Callable[..., Array], Callable[[Array], Array]]:
-    """Return sums and products of slopes of shape (score, system, question) by numbers right."""
+@dataclass(frozen=True)
+class DenseSlopes:
+    """Slopes of scores by the numbers right, with the methods of :class:`CellSlopes`."""
 
-    def sums(weights: Array, over: str = "system") -> Array:
+    # (score, system, question)
+    values: Array
+
+    def sums(self, weights: Array, over: str = "system") -> Array:
+        """Sum over systems or questions, by weights of shape (system, question, trial)."""
         kept = "m" if over == "system" else "l"
-        return np.einsum(f"slm,lmn->s{kept}n", lean, weights)
+        return np.einsum(f"slm,lmn->s{kept}n", self.values, weights)
 
-    def products(weights: Array) -> Array:
-        each = (lean * np.sqrt(weights.sum(axis=-1))).reshape(len(lean), -1)
+    def products(self, weights: Array) -> Array:
+        """Sum products of slopes by weights over cells, of shape (score, score)."""
+        each = (self.values * np.sqrt(weights.sum(axis=-1))).reshape(len(self.values), -1)
         return each @ each.T
-
-    return sums, products
 
 
 def _noise(data: Responses, chance: Array | float) -> Array:

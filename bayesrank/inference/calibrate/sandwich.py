@@ -24,10 +24,10 @@ from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.cells_and_events import UnitModel
 from bayesrank.inference.calibrate.influence import (
+    DenseSlopes,
     Mode,
     answer_contributions,
     graph_mode,
-    of_slopes,
     variation_at,
 )
 from bayesrank.inference.calibrate.pair_units import gradient_variation, unit_variation
@@ -226,19 +226,25 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     from bayesrank.inference.fits.mml import MarginalFit  # loads what few methods need
 
     data = cast("Responses", run.data)
+    # Single answers of a few systems make questions so steep that near abilities have a maximum for
+    # each order, and next to no posterior spread at any of them. NUTS has priors on the questions.
+    many_maxima = run.backend == "mml" and run.method.weighs_questions and data.trials.max() < 2
 
     def jackknife(kind: str) -> Contributions | None:
         if fit.refit is not None:
             return jackknife_by_refits(fit.refit, data, kind)
-        if kind == "question" and isinstance(fit, MarginalFit) and _has_many_maxima(run):
+        if kind == "question" and isinstance(fit, MarginalFit) and many_maxima:
             return jackknife_of_many(fit.afresh, fit.score, data)
         if kind == "question" and fit.without is not None:
             return question_jackknife(fit.without, data)
         return None
 
     if isinstance(fit, MarginalFit):
-        slopes = partial(answer_contributions, *of_slopes(fit.slopes()), data)
-        return _covariance(run, marginal_prior(fit, data), slopes, jackknife)
+
+        def by_slopes(kind: str) -> Variation:
+            return answer_contributions(DenseSlopes(fit.slopes()), data, kind)
+
+        return _covariance(run, marginal_prior(fit, data), by_slopes, jackknife)
     mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
     covariance = _mode_covariance(run, mode, jackknife)
     if fit.at_end is not None:
@@ -282,25 +288,14 @@ def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
         logit = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
         logit = np.nan_to_num(logit * fit.parameters.get("discrimination", 1.0))
     chance = logistic(logit)
-    _, products = of_slopes(fit.slopes())
-    own = products((data.trials * chance * (1.0 - chance))[..., np.newaxis])
+    noise = data.trials * chance * (1.0 - chance)
+    own = DenseSlopes(fit.slopes()).products(noise[..., np.newaxis])
     # Relative to the posterior: along axes that answers do not move, all is left open.
     spread = np.outer(sd, sd)
     known = np.divide(own, spread, out=np.zeros_like(own), where=spread > 0.0)
     values, axes = np.linalg.eigh(known)
     left_open = spread * ((np.clip(1.0 - values, 0.0, 1.0) ** 2 * axes) @ axes.T)
     return ModelPart(own, np.diag(sd**2), left_open)
-
-
-def _has_many_maxima(run: Run) -> bool:
-    """Return whether estimates from other questions may be at another maximum altogether.
-
-    Single answers of a few systems make questions so steep that near abilities have a maximum for
-    each order, and next to no posterior spread at any of them. NUTS has priors on the questions.
-    """
-    if run.backend != "mml" or run.target != "population" or not run.method.weighs_questions:
-        return False
-    return bool(cast("Responses", run.data).trials.max() < 2)
 
 
 def _kernel_fit(run: Run, prior: Prior | None) -> Fit | None:
