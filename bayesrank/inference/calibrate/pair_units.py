@@ -3,13 +3,10 @@
 A unit, such as a judge, is one however many battles it decided.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.counting import compare_cells
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.influence import event_variation, question_variation
 from bayesrank.inference.calibrate.set_covariance import covariance_of
@@ -18,8 +15,7 @@ from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.contributions import student_variance
-from bayesrank.inference.resample.trials import level_counts
-from bayesrank.inference.resample.weights import resample
+from bayesrank.inference.resample.weights import question_pairs, resample
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
@@ -48,10 +44,9 @@ def gradient_variation(
         rows = rows.reshape(*data.shape[1:], len(point))
         return event_variation(rows, data, kind, by_system=False)
     if kind == "question":
-        by_question = level_counts(data.levels).swapaxes(0, 1)[:, :, np.newaxis]
         rows = [
-            likelihood.gradient(point, *compare_cells(by_question[some]))
-            for some in batches(len(by_question), len(data.systems) ** 2)
+            likelihood.gradient(point, *question_pairs(data, some))
+            for some in batches(data.shape[1], len(data.systems) ** 2)
         ]
         return question_variation(np.concatenate(rows), data)
     if kind == "run":
@@ -119,8 +114,11 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     """
     from scipy.sparse import csr_array, hstack
 
-    codes, votes = _shared_units(data, unit), problem.votes
-    n = int(codes.max()) + 1
+    kinds = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
+    codes = (
+        kinds[0] if len(kinds) == 1 else np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
+    )
+    n, votes = int(codes.max()) + 1, problem.votes
     slopes, others = np.empty((2, len(codes))), np.zeros((n, len(point) - problem.size))
     for some in problem.blocks:
         slopes[:, some], beside = problem.slopes(point, some)
@@ -134,9 +132,3 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     widening = student_variance(freedom) * n / max(freedom, 1.0)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
-
-
-def _shared_units(data: Battles, unit: str) -> NDArray[np.integer[Any]]:
-    """Return the unit of each battle; of two kinds those that share both are one."""
-    codes = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
-    return codes[0] if len(codes) == 1 else np.unique(codes, axis=1, return_inverse=True)[1].ravel()

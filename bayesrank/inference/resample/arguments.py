@@ -50,13 +50,10 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple
         return comparisons.wins, comparisons.ties
     if kind == "log" and isinstance(data, Battles):
         return (log_of(data),)
-    if isinstance(data, Comparisons):
-        raise DataError(
-            f"data must be responses for a method that reads {kind}; got "
-            f"{type(data).__name__.lower()}, which only methods on pairs can rank"
-        )
-    if isinstance(data, Ballots):
-        raise DataError(f"data must be responses for a method that reads {kind}; got ballots")
+    if not isinstance(data, Responses):
+        hint = ", which only methods on pairs can rank" if isinstance(data, Comparisons) else ""
+        got = f"{type(data).__name__.lower()}{hint}"
+        raise DataError(f"data must be responses for a method that reads {kind}; got {got}")
     if kind == "grades":
         return (data.grades,)
     if kind == "grouped grades":

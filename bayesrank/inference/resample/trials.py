@@ -62,9 +62,6 @@ def _n_levels(levels: NDArray[np.int8]) -> int:
     return int(levels.max(initial=1)) + 1
 
 
-# Weighted trials
-
-
 def trial_arguments(data: Responses, kind: str, gammas: FloatArray) -> Arguments:
     """Return the arguments for weighted trials; not of a stream.
 
@@ -124,9 +121,6 @@ def weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generat
     return _of_counts(data, kind, rng.standard_gamma(shapes, (size, *counts.shape)))
 
 
-# Weighted runs
-
-
 def runs_of(data: Responses) -> NDArray[np.bool_]:
     """Return which runs have an outcome, of shape (system, trial), (1, trial) where shared."""
     seen = data.observed.any(axis=1)
@@ -150,9 +144,6 @@ def weighted_runs(
     # A cell that none of the drawn runs has answered keeps its trials.
     answered = (weights * data.observed).any(axis=-1, keepdims=True)
     return trial_arguments(data, kind, np.where(answered, weights, 1.0))
-
-
-# Data sets drawn anew
 
 
 def redraw(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
@@ -209,9 +200,6 @@ def _of_cells(data: Responses, kind: str, cells: Cells) -> Arguments:
         each = [cells[..., level == one].sum(axis=-1) for one in range(level.max() + 1)]
         cells = np.stack(each, axis=-1)
     return _of_counts(data, kind, cells)
-
-
-# Streams
 
 
 def draw_trial_order(data: Responses, size: int, rng: np.random.Generator) -> Arguments:

@@ -208,8 +208,9 @@ def _question_order(
     return (starts + questions[:, np.newaxis]).reshape(len(drawn), -1)
 
 
-def question_pairs(data: Responses) -> tuple[FloatArray, FloatArray]:
-    """Return wins and ties on each question, both of shape (question, system, opponent)."""
+def question_pairs(data: Responses, some: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
+    """Return wins and ties on each of some questions, both (question, system, opponent)."""
+    levels = data.levels[:, some]
     if data.paired:
-        return compare_trials_by_question(data.levels)
-    return compare_cells(level_counts(data.levels).swapaxes(0, 1)[:, :, np.newaxis])
+        return compare_trials_by_question(levels)
+    return compare_cells(level_counts(levels).swapaxes(0, 1)[:, :, np.newaxis])
