@@ -162,7 +162,9 @@ def test_cells_with_one_trial_have_the_noise_of_the_others():
     # Of the variance 1 / n summed over cells, six with one trial hide six of eight for system 0.
     factor = np.array([2.0, 1.0, 1.0, 1.0])
     freedom = np.maximum(trials - 1, 0).sum()
-    expected = factor[:, np.newaxis] * model.slopes(mode.moves).products(noise[..., np.newaxis]) * factor
+    expected = (
+        factor[:, np.newaxis] * model.slopes(mode.moves).products(noise[..., np.newaxis]) * factor
+    )
     found = variation_at(mode, model, "trial")
     assert found.freedom == freedom
     np.testing.assert_allclose(found.covariance, freedom / (freedom - 2) * expected, rtol=1e-9)
