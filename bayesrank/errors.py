@@ -40,7 +40,10 @@ class DamagedFileError(DataError):
 
 
 class NoFiniteEstimate(ValueError):  # noqa: N818 - the name states the mathematical fact
-    """A maximum-likelihood estimate that does not exist; the message names who causes it."""
+    """A maximum-likelihood estimate that does not exist; the message names who causes it.
+
+    Or one that data and prior do not identify, with no draws around it.
+    """
 
 
 class ConvergenceWarning(UserWarning):

@@ -87,7 +87,13 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
         )
         for name, found in units.items()
     }
-    return compare_elpd({name: loo(tree, pointwise=True) for name, tree in trees.items()})
+    left_out = {name: loo(tree, pointwise=True) for name, tree in trees.items()}
+    # Stacking takes exponentials, and only how models differ matters: those of a pair of systems
+    # with a thousand battles underflow.
+    highest = np.max([each.elpd_i.values for each in left_out.values()], axis=0)
+    for each in left_out.values():
+        each.elpd_i = each.elpd_i - highest
+    return compare_elpd(left_out)
 
 
 def _check_same_events(results: Mapping[str, xr.DataTree]) -> None:

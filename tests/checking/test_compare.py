@@ -192,3 +192,19 @@ def test_a_saved_result_still_tells_its_events(battles, tmp_path):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             assert len(compare({"saved": saved, "davidson": battles["davidson"]})) == 2
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_many_battles_of_each_pair_have_weights():
+    # The density of 3,000 battles of a pair is below the smallest number.
+    wins = 500 * np.array([[0, 5, 4, 1], [2, 0, 1, 3], [3, 2, 0, 5], [4, 1, 2, 0]])
+    methods = ("bradley_terry", "thurstone_mosteller")
+    results = {
+        name: rank(Comparisons(wins), name, draws=100, random_seed=1, log_likelihood=True)
+        for name in methods
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        table = compare(results)
+    assert table["weight"].sum() == pytest.approx(1.0)
+    assert table["weight"].iloc[0] > 0.6

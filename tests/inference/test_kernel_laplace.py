@@ -1,11 +1,15 @@
 """Gaussian draws and steps under linear constraints, against the matrices they come from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bayesrank import rank
+from bayesrank import Responses, rank
+from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits import fit as laplace
 from bayesrank.inference.fits.fit import constrained_steps, gaussian_draws, zero_sum
+from bayesrank.inference.fits.rasch import fit_rasch
 
 P = 5
 HELD = zero_sum(P, slice(0, 3))
@@ -61,8 +65,24 @@ def test_steps_solve_the_equations_on_the_constrained_space():
 
 
 def test_a_model_that_is_not_identified_has_no_draws():
-    with pytest.raises(np.linalg.LinAlgError, match="model must be identified"):
+    with pytest.raises(NoFiniteEstimate, match="model must be identified"):
         gaussian_draws(-np.eye(P), HELD, 1, np.random.default_rng(0))
+
+
+def test_steps_of_a_fit_without_any_curvature_say_so():
+    fit = fit_rasch([[3.0, 1.0], [1.0, 2.0]], 4.0, ability_precision=1.0)
+    flat = replace(fit, curvature=lambda: (0.0 * fit.information, fit.geometry[1]))
+    with pytest.raises(NoFiniteEstimate, match="model must be identified"):
+        flat.steps(np.eye(fit.free.size))
+
+
+def test_systems_in_a_circle_that_keep_one_score_have_no_draws_of_questions():
+    # Their likelihood is higher with them apart: the common estimate is a saddle point.
+    right = ["11100001", "11010010", "00000000", "10111000"]
+    data = Responses(np.array([[int(each) for each in row] for row in right])[:, :, np.newaxis])
+    with pytest.raises(NoFiniteEstimate, match="model must be identified"):
+        rank(data, "irt_2pl_mml", draws=5)
+    assert rank(data, "irt_2pl_mml", draws=0)["sample_stats"]["converged"]
 
 
 def test_a_curvature_that_falls_across_the_constraints_does_no_harm():

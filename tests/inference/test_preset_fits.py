@@ -145,6 +145,6 @@ def test_single_trials_are_ranked_over_questions(name):
 @pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
 def test_single_trials_that_leave_a_model_open_say_so():
     data, _ = simulate((8, 60, 1), seed=3)
-    with pytest.raises(ValueError, match="model must be identified at the optimum"):
+    with pytest.raises(NoFiniteEstimate, match="model must be identified at the optimum"):
         rank(data, "rasch_3pl", draws=20, random_seed=0)
     assert np.isfinite(rank(data, "rasch_3pl", draws=0)["ranking"]["score"]).all()

@@ -229,6 +229,28 @@ def test_map_and_nuts_agree():
         np.testing.assert_allclose(other.std((0, 1)), spread, rtol=0.3, err_msg=name)
 
 
+@pytest.mark.parametrize("backend", ["mle", "map"])
+@pytest.mark.parametrize(("seed", "scale"), [(0, 3.0), (1, 3.0), (2, 3.0), (0, 0.5)])
+def test_few_votes_have_differences_around_their_estimates(backend, seed, scale):
+    data, _ = a_log(n=25, seed=seed, n_judges=6)
+    options = {"raters": "judge", "rater_scale": scale, "draws": 500, "random_seed": 1}
+    result = rank(data, "cumulative_logit", backend=backend, **options)
+    score = result["ranking"]["score"].values
+    draws = result["posterior"]["score"].values.reshape(-1, len(score))
+    apart = draws[:, :, np.newaxis] - draws[:, np.newaxis]
+    below = (apart < score[:, np.newaxis] - score).mean(axis=0)
+    np.fill_diagonal(below, 0.5)
+    assert below.min() > 0.2
+
+
+@pytest.mark.parametrize("seed", [31, 34])
+def test_few_votes_that_leave_the_scales_of_judges_open_have_draws(seed):
+    data, _ = a_log(n=30, seed=seed, n_judges=6, spread=(1.5, 1.5))
+    options = {"raters": "judge", "rater_scale": 3.0, "draws": 50, "random_seed": 1}
+    draws = rank(data, "cumulative_logit", **options)["posterior"]["score"]
+    assert (draws.std(("chain", "draw")) > 0.0).all()
+
+
 def test_the_sandwich_over_judges_is_about_the_curvature(data):
     # The model holds, so that both are standard errors over judges of the population.
     options = {"raters": "judge", "random_seed": 1}

@@ -189,6 +189,15 @@ def test_runs_that_fail_together_widen_the_interval_by_unit_run():
     assert (by_run[1:] < 1.7 * by_trial[1:]).all()
 
 
+@pytest.mark.filterwarnings("ignore:2 questions")
+@pytest.mark.parametrize(("target", "unit"), [("population", "run,question"), ("benchmark", "run")])
+def test_two_runs_do_not_put_the_draws_at_the_ends_of_the_range(target, unit):
+    data = Responses([[[0, 0], [0, 1]], [[1, 0], [1, 0]], [[1, 1], [1, 0]]])
+    score = rank(data, target=target, unit=unit, random_seed=1)["posterior"]["score"]
+    assert ((score < 1e-3) | (score > 1 - 1e-3)).mean(("chain", "draw")).max() < 0.2
+    assert (score.max(("chain", "draw")) - score.min(("chain", "draw")) > 0.9).all()
+
+
 def test_systems_with_the_same_answers_in_the_same_runs_vary_together():
     outcomes = tensor(4, (2, 30, 5)).outcomes
     outcomes = np.concatenate([outcomes, outcomes[:1]])

@@ -241,7 +241,8 @@ class Spread:
         number = centre * (1.0 - centre) / np.diag(self.covariance)
         tail = 0.5 + _CI_PROB / 2.0
         freedom = np.clip(self.freedom, 1.0, UNLIMITED)
-        return number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2
+        # Between 0 and 1 nothing of this mean varies more than a single answer does.
+        return np.maximum(number * (ndtri(tail) / stdtrit(freedom, tail)) ** 2, 1.0)
 
     def draw(self, normals: Array, centre: Array | None = None) -> Array:
         """Turn independent normal draws (draw, system) into draws of scores in units of the grades.

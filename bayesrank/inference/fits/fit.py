@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits.bordered import MOST_DENSE, Bordered
 from bayesrank.inference.fits.newton import Optimum
 
@@ -225,9 +226,10 @@ class Fit:
 
     def steps(self, gradients: Array) -> Array:
         """Return Newton steps of a fit of one data set, for gradients of shape (step, p)."""
-        if self.gaussian is None:
-            return constrained_steps(*self.geometry, gradients)
-        return self.gaussian().steps(gradients)
+        with identified():
+            if self.gaussian is None:
+                return constrained_steps(*self.geometry, gradients)
+            return self.gaussian().steps(gradients)
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ def gaussian_draws(
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    NoFiniteEstimate
         If a matrix is not positive definite on the constrained space.
 
     Examples
@@ -297,7 +299,7 @@ def identified() -> Iterator[None]:
     try:
         yield
     except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(
+        raise NoFiniteEstimate(
             "model must be identified at the optimum for draws around it; its curvature is not "
             "positive there. Give it a proper prior, use backend='nuts', or draws=0 for the "
             "estimate only"

@@ -22,6 +22,7 @@ References
    https://doi.org/10.1080/01621459.1986.10478240
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -104,8 +105,13 @@ def fit_rated_rows(
     beyond = _mean_beyond_mode(problem, optimum.point[0], along)
     by_scale = np.zeros((2, p))
     if problem.nodes is not None:
-        problem = replace(problem, secant=_secant(problem, optimum.point[0], along))
-        by_scale = _Scales.of(problem, optimum.point[0], scale).moves()
+        secant = _secant(problem, optimum.point[0], along)
+        # With few votes the marginal curvature may leave the scales without any.
+        for candidate in (replace(problem, secant=secant), problem):
+            with suppress(np.linalg.LinAlgError):
+                by_scale = _Scales.of(candidate, optimum.point[0], scale).moves()
+                problem = candidate
+                break
     return problem.fit_at(
         optimum,
         RatedFit,
@@ -122,7 +128,9 @@ def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
 
     Log reliabilities know scores and coefficients, which `along` holds, up to a common factor, in
     which they are uncertain together. Their mean is beyond their mode by
-    :math:`-\frac{1}{2} \sigma^2 \frac{d}{ds} \log |H|` along it [2]_, with the curvature H.
+    :math:`-\frac{1}{2} \sigma^2 \frac{d}{ds} \log |H|` along it [2]_, with the curvature H. That
+    first term of an expansion tells nothing where few votes make it larger than :math:`\sigma`,
+    and is reduced to at most half of that.
     """
     joint = problem.joint(point)
     precision = along @ joint.schur @ along
@@ -137,7 +145,8 @@ def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
         here = replace(problem, effects=there).joint(point + sign * _STEP * along)
         matrix, held = anchored(here.schur, here.held), here.held[:, 0]
         sizes.append(np.linalg.slogdet(matrix)[1] - np.log(held @ matrix @ held))
-    return -0.25 / _STEP * (sizes[0] - sizes[1]) / precision * along
+    shift = -0.25 / _STEP * (sizes[0] - sizes[1]) / precision
+    return shift / (1.0 + precision * shift**2) * along
 
 
 def _secant(problem: RatedRows, point: Array, along: Array) -> Array:
