@@ -347,14 +347,14 @@ def test_a_system_alone_is_ranked(method, target):
 
 
 def test_draws_of_parameters_that_the_data_hardly_tell_are_finite():
-    # Votes of little weight, and slopes without a prior on the answers to one question.
+    # Votes of little weight, and slopes with hardly a penalty on the answers to one question.
     words = ["B>A", "B>A", "B>A", "B>A", "tie"]
     weight = [0.013, 0.078, 0.435, 0.865, 0.06]
     votes = Battles(list("aaaab"), list("bebdc"), words, weight=weight, systems=list("abcde"))
     answers = Responses([[[0]], [[0]], [[0]], [[0]], [[1]]])
     for call in (
         Call(votes, "cumulative_logit", "map", None, None, {}),
-        Call(answers, "irt_2pl_mml", "mml", None, None, {"reg_discrimination": 0.0}),
+        Call(answers, "irt_2pl_mml", "mml", None, None, {"reg_discrimination": 1e-8}),
     ):
         result = ranked(call, draws=500)
         assert not isinstance(result, str)

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-ERROR_TOLERANCE = 1e-12
+ERROR_TOLERANCE = 1e-10
 # A step this short is the last, whatever the step before it was.
 _LAST_STEP = 1e-8
 GRADIENT_TOLERANCE = 1e-10
