@@ -16,9 +16,9 @@ and falls back after it.
 A fit has converged when the error that its last Newton step left is at most `ERROR_TOLERANCE` in
 every parameter, and the largest component of the gradient there is at most `GRADIENT_TOLERANCE`
 times the count scale (the largest number of comparisons or responses behind one parameter). The
-error left by a full step is extrapolated from the last two, since convergence is quadratic: it is
-:math:`s_k^3 / s_{k-1}^2`, or less than :math:`s_k` at most. The step is what unmasks separated
-data, whose gradient vanishes while the estimates run away.
+error left by a full step is extrapolated from the last two, since convergence is quadratic near the
+maximum: it is :math:`s_k^3 / s_{k-1}^2`, or less than :math:`s_k` at most. The step is what unmasks
+separated data, whose gradient vanishes while the estimates run away.
 
 References
 ----------
@@ -39,6 +39,8 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 ERROR_TOLERANCE = 1e-10
+# Longer steps tell nothing of the rate of convergence.
+_NEAR = 0.1
 # A step this short is the last, whatever the step before it was.
 _LAST_STEP = 1e-8
 GRADIENT_TOLERANCE = 1e-10
@@ -225,13 +227,14 @@ def _iterate(
         least = most if len(moved) == 1 else float(moved.min())
         if whole is None:  # comparisons are false for NaN
             if least > _LAST_STEP and least**3 > error_tolerance * longest**2:  # for none
-                before, shortest, longest = moved, least, most
+                before, shortest, longest = moved, min(least, _NEAR), min(most, _NEAR)
                 continue
             over = most <= _LAST_STEP or most**3 <= error_tolerance * shortest**2  # for all
             if over and len(moved) == size:
                 settled[:], iterations[:] = True, iteration
                 return point, settled, iterations
-        last = (moved <= _LAST_STEP) | (moved * moved * moved <= error_tolerance * before * before)
+        near = np.minimum(before, _NEAR)
+        last = (moved <= _LAST_STEP) | (moved * moved * moved <= error_tolerance * near * near)
         # The step after a shortened one says nothing about the rate of convergence.
         before, done = moved, last
         if whole is not None and gained is not None:
@@ -246,7 +249,7 @@ def _iterate(
                 return ends, settled, iterations
             rows, problem, point, before = rows[left], problem.take(left), point[left], before[left]
             guard.keep(left)
-        shortest, longest = float(before.min()), float(before.max())
+        shortest, longest = min(float(before.min()), _NEAR), min(float(before.max()), _NEAR)
     ends[rows] = point
     return ends, settled, iterations
 
