@@ -8,7 +8,7 @@ influences of all units, by central differences and without the gradients of the
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,15 +97,13 @@ def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
     questions = fit.bound.flat.model.coords.get("question") or data.questions
     kept = np.isin(data.questions, questions)
 
-    def spread_out(name: str, values: NDArray[Any]) -> NDArray[Any]:
-        if name not in QUESTION_PARAMETERS or kept.all():
-            return values
-        spread = np.full((len(values), len(kept), *values.shape[2:]), np.nan)
-        spread[:, kept] = values
-        return spread
-
-    def unpack(points: Array) -> dict[str, Array]:
-        return {name: spread_out(name, each) for name, each in fit.bound.named(points).items()}
+    def unpack(points: Array) -> Named:
+        named = fit.bound.named(points)
+        for name in QUESTION_PARAMETERS & named.keys():
+            values = np.full((len(points), len(kept), *named[name].shape[2:]), np.nan)
+            values[:, kept] = named[name]
+            named[name] = values
+        return named
 
     return Mode(fit.x, partial(constrained_steps, -fit.hessian, np.zeros((len(fit.x), 0))), unpack)
 

@@ -22,18 +22,12 @@ _TINY = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True)
 class Contributions:
-    """How far what each unit adds to each score is from the mean of its stratum.
+    """How far what each unit adds to each score is from the mean of its stratum."""
 
-    Attributes
-    ----------
-    deviations : numpy.ndarray of shape (unit, system)
-        Scaled so that their products add up to the covariance: by the root of n / (n - 1) in a
-        stratum of n.
-    freedom : float
-        Degrees of freedom of the covariance: units less strata.
-    """
-
+    # (unit, system), scaled so that their products add up to the covariance: by the root of
+    # n / (n - 1) in a stratum of n.
     deviations: Array
+    # Degrees of freedom of the covariance: units less strata.
     freedom: float
 
     @classmethod

@@ -1,10 +1,8 @@
 """Other trials of the same questions: weighted trials and runs, and data sets drawn anew.
 
-Smooth scores get Dirichlet weights, of the trials of each cell or of whole runs: all answers of a
-run of a system, or of a run that systems share, have one weight. For scores that jump, runs are
-drawn with replacement, and outcomes from shares that are moved a little towards equal ones, since
-an outcome that was never seen is not impossible: by half a trial of each of two outcomes, as in
-Jeffreys' prior. Fractional scores are drawn with replacement.
+All answers of a run of a system, or of a run that systems share, have one weight. For scores that
+jump, outcomes come from shares that are moved a little towards equal ones, since an outcome that
+was never seen is not impossible. Fractional scores are drawn with replacement.
 """
 
 from collections.abc import Iterator
