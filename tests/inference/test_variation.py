@@ -66,6 +66,13 @@ def test_what_no_unit_shows_has_the_variance_of_the_model(freedom):
     np.testing.assert_allclose(found, COVARIANCE)
 
 
+def test_crossed_kinds_that_cancel_leave_what_says_nothing_without_variance():
+    cancelled = Variation(NOTHING, 3.0, np.ones(2))
+    np.testing.assert_array_equal(
+        ModelPart(NOTHING, COVARIANCE, NOTHING).covariance(cancelled), 0.0
+    )
+
+
 @pytest.mark.parametrize("n", [0, 1, 20])
 def test_what_no_unit_shows_has_the_variance_of_the_posterior(n):
     # n answers from N(truth, 1), a prior N(0, 1 / P): the estimate is shrunk by P / H.

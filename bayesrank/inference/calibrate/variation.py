@@ -63,8 +63,9 @@ class ModelPart:
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
         seen, squares = np.diag(total), found.squares + unit**2
-        # Of how many units a variance effectively consists.
-        units = np.divide(seen**2, squares, out=np.ones_like(own), where=squares > 0.0)
+        # Of how many units a variance effectively consists; of one where none shows any.
+        shown = (squares > 0.0) & (seen**2 > 0.0)
+        units = np.divide(seen**2, squares, out=np.ones_like(own), where=shown)
         missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
         missing *= np.minimum(SOME_UNITS / units, 1.0)
         root = symmetric_root(self.posterior - self.left_open)
