@@ -115,9 +115,9 @@ def test_the_common_factor_and_the_scales_are_those_of_the_marginal_density():
     values = [marginal(point + sign * step * along, logs) for sign in (-1.0, 0.0, 1.0)]
     bend = (2.0 * values[1] - values[0] - values[2]) / step**2
     joint = problem.joint(point)
-    known = joint.schur + _secant(problem, point, along)
+    known = joint.tree.schur + _secant(problem, point, along)
     assert along @ known @ along == pytest.approx(bend, rel=0.01)
-    assert abs(along @ joint.schur @ along / bend - 1.0) > 0.02
+    assert abs(along @ joint.tree.schur @ along / bend - 1.0) > 0.02
     assert values[2] - values[0] == pytest.approx(0.0, abs=2e-3 * step * bend)
     # Scales are where the density and its prior are highest, less what other parameters add.
     rise = [

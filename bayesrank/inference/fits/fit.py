@@ -20,8 +20,6 @@ _ZERO = 1e-9
 # A single matrix from this size on is solved by its triangles: SciPy takes longer to load than
 # smaller ones take.
 _MANY = 200
-# Shares of the mean curvature that are added, one after another, until all curvature is positive.
-_DAMPING = (0.0, *(10.0**power for power in range(-8, 4)))
 
 
 class Objective(Protocol):
@@ -311,22 +309,6 @@ def constrained_steps(information: Array, constraints: Array, gradients: Array) 
     matrix = anchored(information, constraints)
     columns = np.linalg.solve(matrix, np.concatenate([gradients.T, constraints], axis=1))
     return _held(columns[:, : len(gradients)], columns[:, len(gradients) :], constraints).T
-
-
-def ascent_step(matrix: Array, held: Array, gradient: Array) -> Array:
-    """Return Newton's step, (p,), along what is not `held`, (p, constraint), damped to go upwards.
-
-    It is 0 where nothing damps the negative Hessian enough.
-    """
-    size = np.abs(np.diag(matrix)).mean()
-    for damping in _DAMPING:
-        damped = matrix + damping * size * np.eye(len(matrix)) if damping else matrix
-        try:
-            np.linalg.cholesky(anchored(damped, held))
-            return constrained_steps(damped, held, gradient[np.newaxis])[0]
-        except np.linalg.LinAlgError:
-            continue
-    return np.zeros(len(gradient))
 
 
 def _held(columns: Array, spread: Array, constraints: Array) -> Array:

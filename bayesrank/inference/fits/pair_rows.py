@@ -11,6 +11,7 @@ whose tree they step (:mod:`bayesrank.inference.fits.state_tree`).
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.formula import Design
 from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.existence import no_estimate_of_votes
-from bayesrank.inference.fits.fit import Fit, ascent_step
+from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
 from bayesrank.inference.fits.newton import Optimum
 from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
 from bayesrank.inference.fits.penalty import checked_precision
@@ -46,6 +47,8 @@ _TOWARDS = _MOVES[:, :1] * _MOVES
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
+# Shares of the mean curvature that are added, one after another, until all curvature is positive.
+_DAMPING = (0.0, *(10.0**power for power in range(-8, 4)))
 
 ONE_STATE = StateTree.star(0)
 
@@ -261,20 +264,35 @@ class PairRows(ZeroSumScores):
         sums.corner[k:, k:] += bend[n:, n:].sum(axis=2)
 
     def newton(self, point: Array) -> Array:
-        """Return the Newton step, halved until the objective rises, of shape (resample, p)."""
-        (gradient,), information = self.expand(point)
-        if self.tree.n_states == 1:
-            step = ascent_step(information()[0], self.held_rows(point)[0], gradient)
-        else:
-            scores = gradient[: self.size].reshape(self.tree.n_states, -1)
-            step = np.append(*self.factored(point).solve(scores, gradient[self.size :]))
-        return self.shortened(point, step[np.newaxis])
+        """Return the Newton step, halved until the objective rises, of shape (resample, p).
 
-    def factored(self, point: Array) -> BlockTree:
-        """Return the factored negative Hessian."""
+        It is damped to go upwards, and 0 where nothing damps it enough.
+        """
+        for damping in _DAMPING:
+            with suppress(np.linalg.LinAlgError):
+                return self.shortened(point, self.damped_step(point, damping))
+        return np.zeros(point.shape)
+
+    def damped_step(self, point: Array, damping: float) -> Array:
+        """Return a Newton step, (1, p), damped by a share; LinAlgError if it is not upwards."""
+        return self.factored(point, damping).solve(self.gradient(point))
+
+    def factored(self, point: Array, damping: float = 0.0) -> BlockTree:
+        """Return the factored negative Hessian, made regular along the sums of scores."""
         blocks, cross, corner = self.parts(point[0])
         border = cross.reshape(*blocks.shape[:2], -1)
-        return BlockTree.factor(self.tree, self.step_precision, blocks, border, corner)
+        if self.likelihood.has_level:  # tells of the sums, which are held
+            for axis in (1, 2):
+                blocks -= blocks.mean(axis=axis, keepdims=True)
+            border -= border.mean(axis=1, keepdims=True)
+        diagonals = np.einsum("sii->si", blocks), np.einsum("ii->i", corner)
+        diagonals[0][...] += np.diag(self.tree.matrix(self.step_precision))[:, np.newaxis]
+        size = np.concatenate([each.ravel() for each in diagonals]).mean()
+        for each in diagonals:
+            each += damping * size
+        blocks = anchored(blocks, zero_sum(self.width, slice(None)))
+        free = np.zeros((len(corner), 0))
+        return BlockTree.factor(self.tree, self.step_precision, blocks, border, corner, free)
 
     def shortened(self, point: Array, step: Array) -> Array:
         """Return a step, of shape (1, p), halved until the objective rises."""

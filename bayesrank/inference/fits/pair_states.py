@@ -70,22 +70,17 @@ class StateFit(Fit):
 
     def move(self, gradients: Array, rng: np.random.Generator) -> dict[str, Array]:
         """Return the parameters one Newton step away at drawn scales; see :meth:`Fit.move`."""
-
-        def step(each: _At, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-            states, n = each.tree.border.shape[:2]
-            some, size = gradients[rows].T, states * n
-            scores, shared = each.tree.solve(some[:size].reshape(states, n, -1), some[size:])
-            return np.moveaxis(scores, -1, 0), shared.T
-
-        return self._over_grid(len(gradients), rng, step)
+        return self._over_grid(
+            len(gradients), rng, lambda each, rows: each.tree.solve(gradients[rows])
+        )
 
     def _over_grid(
         self,
         n_draws: int,
         rng: np.random.Generator,
-        moved: Callable[[_At, NDArray[np.intp]], tuple[Array, Array]],
+        moved: Callable[[_At, NDArray[np.intp]], Array],
     ) -> dict[str, Array]:
-        """Draw scales, and move scores, (row, state, system), and others from the fit at each."""
+        """Draw scales, and move coordinates, (row, p), from the fit at each."""
         densities = np.array([each.density for each in self.grid])
         weights = np.exp(densities - densities.max())
         which = rng.choice(len(weights), n_draws, p=weights / weights.sum())
@@ -95,8 +90,9 @@ class StateFit(Fit):
         for number, each in enumerate(self.grid):
             (rows,) = np.nonzero(which == number)
             if len(rows):
-                scores, shared = moved(each, rows)
-                moves = np.hstack([scores.reshape(len(rows), -1), shared])
+                moves, (n_states, n, _) = moved(each, rows), each.tree.border.shape
+                scores = moves[:, : n_states * n].reshape(-1, n_states, n)
+                scores -= scores.mean(axis=2, keepdims=True)
                 free[rows] = self.displace(each.point, moves)
         return {**self.unpack(free), self.step: scales}
 
@@ -168,8 +164,12 @@ def _over_scales(
         here = replace(problem, step_sd=scale)
         point = maximise(here, last[0][np.newaxis]).point
         last[0], tree = point[0], here.factored(point)
-        steps = np.linalg.slogdet(tree.tree.matrix(tree.precisions))[1]
-        density = here.value(point) + 0.5 * ((here.width - 1) * steps - tree.log_determinant)
+        matrix = here.tree.matrix(here.step_precision)
+        # What makes the sums of scores regular, which are held.
+        anchors = np.diag(matrix) + here.told(point[0]).diagonal.reshape(len(matrix), -1).mean(1)
+        steps, sums = np.linalg.slogdet([matrix, matrix + np.diag(anchors)])[1]
+        density = (here.width - 1) * steps + sums - tree.log_determinant
+        density = here.value(point) + 0.5 * density
         # The prior of the scale, and that its logarithm is what varies.
         density += log_scale - 0.5 * prior_precision * scale**2
         return _At(log_scale, float(density), point[0], tree)

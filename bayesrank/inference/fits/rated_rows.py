@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.fit import anchored
 from bayesrank.inference.fits.log_odds import finite_exp
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import Array
+from bayesrank.inference.fits.state_tree import BlockTree, StateTree
 from bayesrank.inference.fits.vote_likelihoods import Rows, Terms
 
 # Nodes along each effect of a judge. With scales near 1 it takes 15 for the curvature to half a
@@ -47,43 +47,34 @@ class Joint:
     held: Array
 
     @cached_property
-    def solved(self) -> Array:
-        """What the blocks make of the mixed derivatives, of shape (judge, 2, p)."""
-        return np.linalg.solve(self.blocks, self.cross.transpose(2, 1, 0))
+    def tree(self) -> BlockTree:
+        """The negative Hessian, of which the effects of judges are eliminated."""
+        judges, border = StateTree.apart(len(self.blocks)), self.cross.transpose(2, 1, 0)
+        none = np.zeros(len(self.blocks))
+        return BlockTree.factor(judges, none, self.blocks, border, self.matrix, self.held)
 
     @cached_property
-    def schur(self) -> Array:
-        """Minus the second derivatives with the effects of judges eliminated, (p, p)."""
-        p = len(self.gradient)
-        return self.matrix - self.cross.transpose(0, 2, 1).reshape(p, -1) @ self.solved.reshape(
-            -1, p
-        )
+    def roots(self) -> Array:
+        """The Cholesky factors of the covariances of effects, given the others, (judge, 2, 2)."""
+        return np.linalg.cholesky(self.tree.inverse)
 
-    def step(self) -> Array | None:
-        """Return Newton's step, in the effects of judges too; None if not all curve downwards."""
-        own, matrix = self.own.T, anchored(self.schur, self.held)
-        right = self.gradient - np.einsum("nkp,nk->p", self.solved, own)
-        try:
-            np.linalg.cholesky(self.blocks)
-            np.linalg.cholesky(matrix)
-            found = np.linalg.solve(matrix, right)
-            effects = np.linalg.solve(self.blocks, own[:, :, np.newaxis])[:, :, 0]
-        except np.linalg.LinAlgError:
-            return None
-        return np.append(found, (effects - self.solved @ found).T)
+    def step(self) -> Array:
+        """Return Newton's step, in the effects of judges too; LinAlgError if not upwards."""
+        found, size = (
+            self.tree.solve(np.append(self.own.T, self.gradient)[np.newaxis]),
+            self.own.size,
+        )
+        return np.append(found[0, size:], found[0, :size].reshape(-1, 2).T)
 
     def spread(self) -> Array:
         """Return what the other parameters add to the variances of the effects, (2, judge)."""
-        spread = self.solved @ np.linalg.inv(anchored(self.schur, self.held))
-        return np.einsum("nkp,nkp->kn", spread, self.solved)
+        spread = self.tree.solved @ np.linalg.inv(self.tree.corner)
+        return np.einsum("nkp,nkp->kn", spread, self.tree.solved)
 
     def drawn(self, moves: Array, rng: np.random.Generator) -> Array:
         """Draw deviations of effects of judges given those of the others, (draw, 2, judge)."""
-        roots = np.linalg.cholesky(np.linalg.inv(self.blocks))
-        normals = rng.standard_normal((*moves.shape[:-1], len(self.blocks), 2))
-        found = np.einsum("nkl,...nl->...nk", roots, normals)
-        found -= np.einsum("nkp,...p->...nk", self.solved, moves)
-        return found.swapaxes(-1, -2)
+        normals = rng.standard_normal((len(moves), len(self.blocks), 2))
+        return self.tree.given(self.roots @ normals.transpose(1, 2, 0), moves.T).T
 
 
 class Nodes(NamedTuple):
@@ -162,15 +153,11 @@ class RatedRows(PairRows):
         """Return the gradient, and a function for the negative Hessian without the judges."""
         joint = self.joint(point[0])
         gradient = np.append(joint.gradient, joint.own)[np.newaxis, : point.shape[1]]
-        return gradient, lambda: (joint.schur + self.secant)[np.newaxis]
+        return gradient, lambda: (joint.tree.schur + self.secant)[np.newaxis]
 
-    def newton(self, point: Array) -> Array:
-        """Return the Newton step of all, halved until the density rises, of shape (1, p)."""
-        for exact in (True, False):
-            step = self.joint(point[0], exact=exact).step()
-            if step is not None:
-                return self.shortened(point, step[np.newaxis])
-        return np.zeros(point.shape)
+    def damped_step(self, point: Array, damping: float) -> Array:
+        """Return a Newton step of all; a damped one leaves out how what judges see bends."""
+        return self.joint(point[0], exact=damping == 0.0).step()[np.newaxis]
 
     def joint(self, point: Array, *, exact: bool = True) -> Joint:
         """Expand the joint log-density at a point of shape (p,) or longer.
@@ -204,11 +191,10 @@ class RatedRows(PairRows):
 
     def averaged(self, point: Array, joint: Joint) -> "RatedRows":
         """Return the problem with nodes around the modes of the effects, and tilted by them."""
-        roots = np.linalg.cholesky(np.linalg.inv(joint.blocks))
         n_nodes = int(np.clip(np.sqrt(_EVALUATIONS / len(self.judge)), *_NODES))
         one, weight = np.polynomial.hermite.hermgauss(n_nodes)
         places = np.stack(np.meshgrid(one, one), axis=-1).reshape(-1, 2)
-        moves = np.sqrt(2.0) * np.einsum("nij,kj->kin", roots, places)
+        moves = np.sqrt(2.0) * np.einsum("nij,kj->kin", joint.roots, places)
         effects = self.of_judges(point) + moves
         logs = (np.log(np.outer(weight, weight).ravel()) + (places**2).sum(axis=1))[:, np.newaxis]
         logs = logs - 0.5 * np.einsum("i,kin->kn", self.effect_precision, effects**2)

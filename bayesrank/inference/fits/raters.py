@@ -32,7 +32,7 @@ import numpy as np
 from bayesrank.battles import Battles, Labels
 from bayesrank.formula import Design
 from bayesrank.inference.fits.existence import no_estimate_of_votes
-from bayesrank.inference.fits.fit import Fit, anchored, constrained_steps
+from bayesrank.inference.fits.fit import Fit, constrained_steps
 from bayesrank.inference.fits.newton import Optimum, maximise
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import Array
@@ -133,17 +133,17 @@ def _mean_beyond_mode(problem: RatedRows, point: Array, along: Array) -> Array:
     and is reduced to at most half of that.
     """
     joint = problem.joint(point)
-    precision = along @ joint.schur @ along
+    precision = along @ joint.tree.schur @ along
     if precision <= 0.0:
         return np.zeros(len(point))
     effects = (
         problem.effects
-        - _STEP * np.array([[1.0], [-1.0]])[:, :, np.newaxis] * (joint.solved @ along).T
+        - _STEP * np.array([[1.0], [-1.0]])[:, :, np.newaxis] * (joint.tree.solved @ along).T
     )
     sizes = []
     for sign, there in zip((1.0, -1.0), effects, strict=True):
         here = replace(problem, effects=there).joint(point + sign * _STEP * along)
-        matrix, held = anchored(here.schur, here.held), here.held[:, 0]
+        matrix, held = here.tree.corner, here.held[:, 0]
         sizes.append(np.linalg.slogdet(matrix)[1] - np.log(held @ matrix @ held))
     shift = -0.25 / _STEP * (sizes[0] - sizes[1]) / precision
     return shift / (1.0 + precision * shift**2) * along
@@ -160,11 +160,11 @@ def _secant(problem: RatedRows, point: Array, along: Array) -> Array:
         there = point + sign * _STEP * along
         return problem.averaged(there, joint).joint(there).gradient
 
-    missed = (slope(-1.0) - slope(1.0)) / (2.0 * _STEP) - joint.schur @ along
+    missed = (slope(-1.0) - slope(1.0)) / (2.0 * _STEP) - joint.tree.schur @ along
     size = missed @ along
-    reach = missed @ constrained_steps(joint.schur, joint.held, missed[np.newaxis])[0]
+    reach = missed @ constrained_steps(joint.tree.schur, joint.held, missed[np.newaxis])[0]
     if size == 0.0 or reach / size <= -1.0:
-        return np.zeros_like(joint.schur)
+        return np.zeros_like(joint.tree.schur)
     return np.outer(missed, missed) / size
 
 
@@ -193,7 +193,7 @@ class _Scales(NamedTuple):
             replace(problem, nodes=Nodes(nodes.effects, weight)).averaged_gradient(point)
             for weight in leaning.swapaxes(0, 1)
         ]
-        known = joint.schur + problem.secant
+        known = joint.tree.schur + problem.secant
         follow = constrained_steps(known, joint.held, np.array(rises))
         prior = DF * scale**2 * precision[:, 0]
         total = (mean + precision * joint.spread()).sum(axis=1) + prior
@@ -219,7 +219,7 @@ def _with_scales(problem: RatedRows, point: Array, scale: float) -> tuple[RatedR
         if not optimum.converged[0]:
             return problem, optimum
         effects, joint = problem.of_judges(point[0]), problem.joint(point[0])
-        inner = np.einsum("nkk->kn", np.linalg.inv(joint.blocks))
+        inner = np.einsum("nkk->kn", joint.tree.inverse)
         squares = (effects**2 + inner + joint.spread()).sum(axis=1)
         update = 0.5 * np.log((DF * scale**2 + squares) / (DF + n))
         if np.abs(update - logs).max() < _TOLERANCE:
@@ -241,14 +241,13 @@ def _averaged(joint_mode: RatedRows, optimum: Optimum, scale: float) -> tuple[Ra
         point = reached.point
         joint = problem.joint(point[0])
         found = problem.averaged(point[0], joint)
-        matrix = anchored(joint.schur, joint.held)
         scales = _Scales.of(found, point[0], scale)
         try:
             np.linalg.cholesky(scales.information)
         except np.linalg.LinAlgError:
             break
         further = np.linalg.solve(scales.information, scales.slope)
-        ahead = np.abs(np.linalg.solve(matrix, found.tilt - problem.tilt)).max()
+        ahead = np.abs(np.linalg.solve(joint.tree.corner, found.tilt - problem.tilt)).max()
         ahead = max(ahead, np.abs(further).max())
         if ahead < _TOLERANCE:
             n_steps = reached.iterations + optimum.iterations

@@ -1,10 +1,10 @@
-r"""Gaussian steps of scores along a tree of states, and systems of equations on it.
+r"""Gaussian steps of scores along a tree of states, and systems of equations of blocks on trees.
 
 The scores of a state are those of its parent plus independent normal steps; those of the root have
 a normal prior. Groups are the children of one root, periods a chain. The information is block by
 block: a matrix for each state, multiples of the identity between a state and its parent, and a
 border of parameters that all states share. Elimination from the leaves to the root, then of the
-border, solves it in the time of one dense matrix for each state.
+border, solves it in the time of one dense matrix for each state. Judges are roots by themselves.
 
 References
 ----------
@@ -13,20 +13,25 @@ References
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.fits.fit import anchored
+
 Array = NDArray[np.float64]
+
+# Share of the largest entry below which a pivot is rounding.
+_FLAT = 1e-14
 
 
 @dataclass(frozen=True)
 class StateTree:
     """How scores step from state to state.
 
-    `parent`, of int and shape (state,), is the state before each, a lower number; -1 for the root,
-    which is the first.
+    `parent`, of int and shape (state,), is the state before each, a lower number; -1 for a root.
     """
 
     parent: NDArray[np.intp]
@@ -41,10 +46,24 @@ class StateTree:
         """Return a walk."""
         return cls(np.arange(-1, n_states - 1))
 
+    @classmethod
+    def apart(cls, n_states: int) -> Self:
+        """Return states without steps."""
+        return cls(np.full(n_states, -1))
+
     @property
     def n_states(self) -> int:
         """Number of states."""
         return len(self.parent)
+
+    @cached_property
+    def levels(self) -> list[NDArray[np.intp]]:
+        """The states of which none steps to another of its level: first the roots."""
+        found, level = list[NDArray[np.intp]](), np.flatnonzero(self.parent < 0)
+        while len(level):
+            found.append(level)
+            level = np.flatnonzero(np.isin(self.parent, level))
+        return found
 
     def precisions(self, scale: float, root: float) -> Array:
         """Return the precision of each step, for a scale of steps; first that of the root."""
@@ -62,91 +81,104 @@ class StateTree:
 
 @dataclass(frozen=True)
 class BlockTree:
-    """A positive definite matrix along a tree of states, factored.
+    """A positive definite matrix of blocks along a tree with a border, its blocks eliminated.
 
-    Scores sum to zero in every state: what blocks say along their sum, to which `anchors` of shape
-    (state,) are added, is only what keeps them regular. As states are eliminated, blocks have the
-    Cholesky factors `root` and the inverses `inverse`, of shape (state, system, system), and the
-    border is `border`, (state, system, shared); `corner` is the Cholesky factor of what is left.
+    Neighbours are coupled by minus the precision of their `steps`, (state,). As states are
+    eliminated, blocks have the Cholesky factors `root` and the inverses `inverse`, of shape (state,
+    k, k), and the border is `border`, (state, k, shared). `schur` is what is left of the corner,
+    (shared, shared), of which `held`, (shared, held), is held.
     """
 
     tree: StateTree
-    precisions: Array
+    steps: Array
     inverse: Array
     root: Array
     border: Array
-    corner: Array
-    anchors: Array
+    schur: Array
+    held: Array
 
     @classmethod
     def factor(
-        cls, tree: StateTree, precisions: Array, blocks: Array, border: Array, corner: Array
+        cls,
+        tree: StateTree,
+        steps: Array,
+        blocks: Array,
+        border: Array,
+        corner: Array,
+        held: Array,
     ) -> Self:
-        """Factor the information of the likelihood and the precision of the steps.
-
-        `blocks`, of shape (state, system, system), are the information of the likelihood on the
-        scores of each state, `border`, (state, system, shared), that across scores and shared
-        parameters, and `corner`, (shared, shared), that on these, with their prior.
-        """
-        from scipy.linalg import cho_solve  # other fits of pairs do not need SciPy
-
-        n = blocks.shape[1]
-        own = np.diag(tree.matrix(precisions))
-        anchors = np.einsum("sii->s", blocks) / n + own
-        blocks = blocks + own[:, np.newaxis, np.newaxis] * np.eye(n)
-        blocks += (anchors / n)[:, np.newaxis, np.newaxis]
-        border, corner = border.copy(), corner.copy()
+        """Eliminate the blocks of a matrix; LinAlgError where one is not positive definite."""
+        blocks, border = blocks.copy(), border.copy()
         inverse, root = np.empty_like(blocks), np.empty_like(blocks)
-        for state in range(tree.n_states - 1, -1, -1):
-            root[state] = np.linalg.cholesky(blocks[state])
-            inverse[state] = cho_solve((root[state], True), np.eye(n))
-            told = inverse[state] @ border[state]
-            corner -= border[state].T @ told
-            if state:
-                before, step = tree.parent[state], precisions[state]
+        for level in reversed(tree.levels):
+            root[level] = _root(blocks[level], np.einsum("sii->si", blocks[level]))
+            inverse[level] = np.linalg.inv(blocks[level])
+            for state in level[tree.parent[level] >= 0]:
+                before, step = tree.parent[state], steps[state]
                 blocks[before] -= step**2 * inverse[state]
-                border[before] += step * told
-        return cls(tree, precisions, inverse, root, border, np.linalg.cholesky(corner), anchors)
+                border[before] += step * (inverse[state] @ border[state])
+        schur = corner - np.tensordot(border, inverse @ border, ((0, 1), (0, 1)))
+        return cls(tree, steps, inverse, root, border, schur, held)
 
-    def solve(self, scores: Array, shared: Array) -> tuple[Array, Array]:
-        """Solve for right sides, of shape (state, system, ...) and (shared, ...)."""
-        scores, shared = scores.copy(), shared.copy()
-        for state in range(self.tree.n_states - 1, -1, -1):
-            scores[state] = self.inverse[state] @ scores[state]
-            shared -= self.border[state].T @ scores[state]
-            if state:
-                scores[self.tree.parent[state]] += self.precisions[state] * scores[state]
-        if len(shared):
-            shared = np.linalg.solve(self.corner.T, np.linalg.solve(self.corner, shared))
-        return self._from_root(scores, shared), shared
+    @cached_property
+    def solved(self) -> Array:
+        """What blocks make of the border, of shape (state, k, shared)."""
+        return self.inverse @ self.border
 
-    def _from_root(self, own: Array, shared: Array) -> Array:
-        """Add to scores what shared parameters and the states before them make of them."""
-        found = np.empty_like(own)
-        for state in range(self.tree.n_states):
-            rest = -self.border[state] @ shared
-            if state:
-                rest += self.precisions[state] * found[self.tree.parent[state]]
-            found[state] = own[state] + self.inverse[state] @ rest
-        return found - found.mean(axis=1, keepdims=True)
+    @cached_property
+    def corner(self) -> Array:
+        """What is left of the corner, regular along what is held."""
+        return anchored(self.schur, self.held)
 
-    def draw(self, n_draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw from the Gaussian with this precision, (draw, state, system) and (draw, shared)."""
-        from scipy.linalg import solve_triangular
+    @cached_property
+    def corner_root(self) -> Array:
+        """The Cholesky factor of that; LinAlgError where it is not positive definite."""
+        taken = np.einsum("skm,skm->m", self.border, self.solved)
+        return _root(self.corner, np.diag(self.schur) + taken)
 
-        n_states, n, k = self.border.shape
-        shared = np.zeros((k, n_draws))
-        if k:
-            shared = np.linalg.solve(self.corner.T, rng.standard_normal((k, n_draws)))
-        own = rng.standard_normal((n_states, n, n_draws))
-        for state, root in enumerate(self.root):
-            own[state] = solve_triangular(root, own[state], lower=True, trans=1)
-        return np.moveaxis(self._from_root(own, shared), -1, 0), shared.T
+    def solve(self, gradients: Array) -> Array:
+        """Solve for gradients of shape (step, p): those of blocks, then the shared ones."""
+        (n_states, k, _), columns = self.border.shape, gradients.T
+        own, shared = columns[: n_states * k].reshape(n_states, k, -1), columns[n_states * k :]
+        own = own.copy()
+        for level in reversed(self.tree.levels):
+            own[level] = self.inverse[level] @ own[level]
+            for state in level[self.tree.parent[level] >= 0]:
+                own[self.tree.parent[state]] += self.steps[state] * own[state]
+        shared = shared - np.tensordot(self.border, own, ((0, 1), (0, 1)))
+        return self._from_root(own, np.linalg.solve(self.corner_root, shared))
+
+    def _from_root(self, own: Array, normals: Array) -> Array:
+        """Join blocks, given shared parameters."""
+        shared = np.linalg.solve(self.corner_root.T, normals)
+        own = self.given(own, shared)
+        return np.concatenate([own.reshape(-1, own.shape[-1]), shared]).T
+
+    def given(self, own: Array, shared: Array) -> Array:
+        """Add to blocks, (state, k, step), what shared ones and their parents make of them."""
+        found = own - self.solved @ shared
+        for level in self.tree.levels[1:]:
+            before = self.steps[level, np.newaxis, np.newaxis] * found[self.tree.parent[level]]
+            found[level] += self.inverse[level] @ before
+        return found
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draw from the Gaussian with this precision, of shape (draw, p)."""
+        shared = rng.standard_normal((len(self.schur), n_draws))
+        own = rng.standard_normal((*self.border.shape[:2], n_draws))
+        return self._from_root(np.linalg.solve(self.root.swapaxes(1, 2), own), shared)
 
     @property
     def log_determinant(self) -> float:
-        """Of the matrix on scores that sum to zero in every state."""
-        roots = np.log(np.einsum("sii->si", self.root)).sum()
-        whole = 2.0 * (roots + np.log(np.diag(self.corner)).sum())
-        sums = self.tree.matrix(self.precisions) + np.diag(self.anchors)
-        return float(whole - np.linalg.slogdet(sums)[1])
+        """The log-determinant of the matrix."""
+        roots = *np.einsum("sii->si", self.root), np.diag(self.corner_root)
+        return float(2.0 * sum(np.log(each).sum() for each in roots))
+
+
+def _root(matrix: Array, diagonal: Array) -> Array:
+    """Return the Cholesky factor; LinAlgError where a pivot is rounding of the diagonal."""
+    root = np.linalg.cholesky(matrix)
+    least = _FLAT * diagonal.max(axis=-1, keepdims=True, initial=0.0)
+    if (np.einsum("...ii->...i", root) ** 2 <= least).any():
+        raise np.linalg.LinAlgError("matrix is singular")
+    return root
