@@ -15,8 +15,9 @@ from bayesrank.inference.calibrate.sandwich import (
     choose_calibration,
     sandwich_draws,
 )
-from bayesrank.inference.calibrate.set_covariance import adjust, symmetric_root
+from bayesrank.inference.calibrate.set_covariance import adjust
 from bayesrank.inference.calibrate.variation import Variation
+from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.fit import constrained_steps
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.resample.trials import widening_for_single_trials

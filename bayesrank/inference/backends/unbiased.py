@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.backends.cell_metrics import CellMetric, system_moments
 from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
-from bayesrank.inference.calibrate.set_covariance import symmetric_root
+from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.resample.clusters import warn_of_few_groups
 from bayesrank.inference.resample.contributions import ROUNDING
 from bayesrank.inference.resample.trials import require_two_trials

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.resample.contributions import ROUNDING
 
 Array = NDArray[np.float64]
@@ -40,15 +41,6 @@ def redraw(draws: Array, score: Array, covariance: Array, rng: np.random.Generat
 def draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
     """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
     return rng.standard_normal((size, len(variance))) @ symmetric_root(variance)
-
-
-def symmetric_root(matrix: Array) -> Array:
-    """Return the symmetric root of a covariance that may be singular.
-
-    Unlike others it does not hang on the signs of eigenvectors, nor on which of them span a space.
-    """
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def covariance_of(draws: Array) -> Array:

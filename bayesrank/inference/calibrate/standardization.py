@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
-from bayesrank.inference.calibrate.set_covariance import symmetric_root
+from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.clusters import asked_clusters, sums_over_clusters
 from bayesrank.inference.resample.contributions import ROUNDING

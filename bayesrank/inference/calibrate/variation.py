@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.calibrate.set_covariance import symmetric_root
+from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.resample.clusters import SOME_UNITS
 from bayesrank.inference.resample.contributions import Contributions
 from bayesrank.inference.run import Run

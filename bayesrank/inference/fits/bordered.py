@@ -214,7 +214,7 @@ class Bordered:
         columns = through.reshape(k, n, -1).swapaxes(0, 1).reshape(n * k, -1)
         across, extra = columns[:, :kept], columns[:, kept:]
         covariance = np.linalg.inv(complement[0])[:kept, :kept]
-        x = rng.standard_normal((n_draws, kept)) @ _root(covariance)
+        x = rng.standard_normal((n_draws, kept)) @ symmetric_root(covariance)
         # What the extra rows do to the longer side, given the shorter one.
         known = np.linalg.pinv(extra.T @ extra - np.diag(self.corner[0]), hermitian=True)
         right = (beside.reshape(-1, kept) - extra.T @ across) @ x.T
@@ -227,7 +227,7 @@ class Bordered:
             inside += basis[cut].T @ rng.standard_normal((len(basis[cut]), n_draws))
         left = np.eye(len(triangle)) - triangle @ known @ triangle.T  # between 0 and 1
         columns = np.concatenate([columns, basis], axis=1)
-        moves = np.concatenate([x.T, known @ right, inside - _root(left, 1.0) @ inside])
+        moves = np.concatenate([x.T, known @ right, inside - symmetric_root(left, 1.0) @ inside])
         points, back = np.empty((n_draws, kept + n * k)), np.linalg.inv(root.swapaxes(1, 2))
         sides = points[:, :kept], points[:, kept:]
         if not self.questions_first:
@@ -325,8 +325,12 @@ class _Factors:
         return columns
 
 
-def _root(covariance: Array, largest: float = 0.0) -> Array:
-    """Return the symmetric root of a matrix that may be singular, given what may be its largest."""
+def symmetric_root(covariance: Array, largest: float = 0.0) -> Array:
+    """Return the symmetric root of a covariance that may be singular.
+
+    Variances that are rounding beside the largest, or what may be the largest, are zero. Unlike
+    other roots it does not hang on the signs of eigenvectors, nor on which of them span a space.
+    """
     values, vectors = np.linalg.eigh(covariance)
     values = np.where(values > _FLAT * np.maximum(values[-1:], largest), values, 0.0)
     return (vectors * np.sqrt(values)) @ vectors.T
