@@ -3,6 +3,8 @@
 A unit, such as a judge, is one however many battles it decided.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -112,23 +114,39 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     The unit is ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that
     share both. Gradients of units see few of the systems, so that they are sparse.
     """
-    from scipy.sparse import csr_array, hstack
+    from bayesrank.inference.calibrate.unit_kernels import add_units  # loads Numba
 
     kinds = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
     codes = (
         kinds[0] if len(kinds) == 1 else np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     )
-    n, votes = int(codes.max()) + 1, problem.votes
-    slopes, others = np.empty((2, len(codes))), np.zeros((n, len(point) - problem.size))
+    n, p, size = int(codes.max()) + 1, len(point), problem.size
+    slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
     for some in problem.blocks:
         slopes[:, some], beside = problem.slopes(point, some)
-        np.add.at(others, codes[some], beside)
-    places = np.tile(codes, 2), np.concatenate([votes.first, votes.second])
-    of_scores = csr_array((slopes.ravel(), places), shape=(n, problem.size))
-    gradients = hstack([of_scores, csr_array(others)], format="csr")
-    total, fourth = gradients.sum(axis=0), gradients.power(4).sum(axis=0)
-    squares = (gradients.T @ gradients).toarray()
+        for column, values in zip(others, beside.T, strict=True):
+            np.add.at(column, codes[some], values)
+    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
+    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
+    sides = np.stack([problem.votes.first, problem.votes.second])
+    add_units(*_in_order(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
+    diagonal = np.einsum("ii->i", squares)
+    diagonal *= 0.5
+    squares += squares.T
+    squares[size:, size:] = others @ others.T
     freedom = n - 1.0
     widening = student_variance(freedom) * n / max(freedom, 1.0)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
+
+
+def _in_order(
+    codes: NDArray[np.integer[Any]], n_units: int
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    """Return where the rows of each unit begin, and the rows, each unit together."""
+    from scipy.sparse import csr_array
+
+    flags = np.ones(len(codes), dtype=np.bool_)
+    # Sorts by counting.
+    table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
+    return table.indptr, table.indices
