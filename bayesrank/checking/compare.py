@@ -1,13 +1,16 @@
 """Compare likelihood rankers by how well they predict observations that they were not shown."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayesrank.catalog import METHODS
+
+if TYPE_CHECKING:
+    from arviz_stats.utils import ELPDData
 
 Unit = Literal["cell", "question"]
 
@@ -87,7 +90,7 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
         )
         for name, found in units.items()
     }
-    left_out = {name: loo(tree, pointwise=True) for name, tree in trees.items()}
+    left_out = {name: cast("ELPDData", loo(tree, pointwise=True)) for name, tree in trees.items()}
     # Stacking takes exponentials, and only how models differ matters: those of a pair of systems
     # with a thousand battles underflow.
     highest = np.max([each.elpd_i.values for each in left_out.values()], axis=0)
