@@ -23,8 +23,9 @@ Five presets are exceptions, named before the run with the reasons given at the 
 Rows are of several states of the code, told apart by their number of tensors. Those of 400 tensors
 of likelihoods, naive posteriors among them, and of the rankers that corrections by four standard
 errors move (smooth ones and winning votes), and of 100 or 120 of metrics of k trials are of 27
-November 2026, but for `bayesian_mcmc`, `mirt`, `irt_2pl_mml`, the random walk and the published
-2PL and 3PL. These are older than the rule for what few units do not show
+November 2026, and so are those of 200 or 220 of `mirt`, `irt_2pl_mml` and the random walk; not
+`bayesian_mcmc`, the published 2PL and 3PL, and `mirt`, `irt_2pl_mml` and the random walk over 200
+questions. These are older than the rule for what few units do not show
 ([uncertainty.md](uncertainty.md)), and the published forms older than draws that keep their unit:
 of 20 to 40 tensors since, each chunk of 20 of one truth, `rasch_2pl` held 92 to 99.8 % of the
 scores, `rasch_2pl_map` 89 to 100, `rasch_3pl` 93 to 99 and `rasch_3pl_map` 69 to 100. Closed forms
