@@ -19,8 +19,8 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.newton import Array
+from bayesrank.log_odds import logistic, softplus
 
 _STEPS_PER_SD = 2.0
 _STEPS_PER_RISE = 2.0

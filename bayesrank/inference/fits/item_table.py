@@ -14,13 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits.existence import REMEDY, check_items
+from bayesrank.inference.fits.existence import REMEDY
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
-from bayesrank.inference.fits.log_odds import Guessing
-from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
-from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import (
+    NormalPrior,
+    fit_mirt,
+    fit_pooled_items,
+    mirt_problem,
+)
+from bayesrank.inference.fits.marginal import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, walk
@@ -31,7 +35,6 @@ from bayesrank.responses import Responses
 from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
 
 Named = dict[str, NDArray[np.float64]]
-
 # What has not settled by then is on its way to infinity, where dozens of fits would not follow.
 _REFIT_ITERATIONS = 100
 # Log-odds below which nothing but guessing is left of a chance of being right.
@@ -249,23 +252,6 @@ def irt_2pl_mml(
 ) -> MarginalFit:
     """Fit the 2PL model with normal abilities by marginal likelihood."""
     return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)
-
-
-def require_items(data: Responses, *, variant: str | None = None, **_: Any) -> None:
-    """Raise where the abilities have no finite joint maximum-likelihood estimate.
-
-    The penalty of a random walk keeps the abilities of all systems finite.
-    """
-    right, trials = data.binary_counts
-    if variant == "state_space":
-        return
-    check_items(
-        right,
-        trials,
-        systems=data.systems,
-        questions=data.questions,
-        method="an item response model",
-    )
 
 
 def _require_no_guess(data: Responses, fit: Fit) -> None:
