@@ -1,9 +1,10 @@
-"""Whether a finite maximum-likelihood estimate exists, and who is to blame when it does not.
+"""Whether a finite maximum-likelihood estimate exists, and which systems prevent it.
 
 Every check returns nothing when the estimate exists and raises
 :class:`~bayesrank.errors.NoFiniteEstimate` otherwise; the message names the systems (or the systems
 and questions) that the data set apart, and the remedy. Posterior modes under proper priors always
-exist and need no check.
+exist and need no check. The catalog names one function ``require_*(data, method=NAME, **options)``
+per row.
 """
 
 from collections.abc import Sequence

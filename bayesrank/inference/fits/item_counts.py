@@ -1,4 +1,4 @@
-"""Questions that are answered alike, fitted as one."""
+"""Counts of right answers: where iterations begin, and like questions fitted as one."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from bayesrank.inference.fits.newton import CACHE_CELLS, Array, Optimum
 from bayesrank.inference.fits.symmetry import (
     is_higher,
     maximise_past_saddles,
+    strongest_axes,
 )
 from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.log_odds import smoothed_log_odds
@@ -274,3 +275,40 @@ def told_apart[Problem: TwoSided[Any]](
             break
         merged, optimum = some, found
     return merged.spread(optimum)
+
+
+# Abilities are clear if they explain so many times the variance of the strongest other dimension.
+_CLEAR = 4.0
+
+
+_DIMENSIONS = 3
+
+
+def other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
+    """Return changes of points of that size, (start, size), for resamples that need more starts.
+
+    Those whose abilities in the Rasch model say less of the answers than a second dimension does:
+    other maxima are above either end of such dimensions.
+    """
+    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
+    rest = rates - rates.mean(axis=-1, keepdims=True)
+    rest -= rest.mean(axis=-2, keepdims=True)
+    rest *= ~data.left_out[:, np.newaxis]
+    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
+    # Not by the abilities, whose scale is that of their prior.
+    spread = smoothed_log_odds(data.by_system, data.played)
+    n_systems = spread.shape[-1]
+    signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
+    others = {}
+    for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
+        strong = strongest_axes(shares[row, ::-1], directions[row, :, ::-1], _DIMENSIONS)
+        # Along and against the strongest dimensions, and between any two.
+        first, second = np.triu_indices(len(strong), 1)
+        if len(strong) > _DIMENSIONS:
+            first = second = first[:0]
+        pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
+        ways = np.concatenate([strong, *pairs])
+        ways = np.concatenate([ways, -ways])
+        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
+        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
+    return others

@@ -1,4 +1,17 @@
-"""Item response models as rows of one engine: their designs, priors and what they hold."""
+r"""Item response models whose questions have the hierarchical prior on their intercepts.
+
+With one ability: Rasch, 2PL and 3PL. With several: with :math:`k_{lm}` right out of :math:`n_{lm}`,
+abilities :math:`\theta_l` that sum to zero over the systems, loadings :math:`a_m` and intercepts
+:math:`d_m`,
+
+.. math::
+
+   \ell = \sum_{lm} k_{lm} \eta_{lm} - n_{lm} \log(1 + e^{\eta_{lm}}), \qquad
+   \eta_{lm} = \theta_l^\top a_m + d_m,
+
+with normal priors on abilities and on the differences of loadings from their reference, in the
+directions that it leaves them.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

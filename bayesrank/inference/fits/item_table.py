@@ -1,8 +1,7 @@
 """Point estimates of the item response models that have a Newton kernel, without PyMC.
 
 As in :mod:`bayesrank.inference.fits.table`: ``fit(data, prior, **options)`` with the options of
-the factory, where None means that the compiled graph of the factory does it; and
-``require_items(data, ...)``, which raises where the maximum-likelihood estimate does not exist.
+the factory, where None means that the compiled graph of the factory does it.
 """
 
 from collections.abc import Sequence

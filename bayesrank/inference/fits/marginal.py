@@ -15,21 +15,23 @@ References
    the Royal Statistical Society B 44 (1982). https://doi.org/10.1111/j.2517-6161.1982.tb01203.x
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 
 from bayesrank.counting import distinct_columns, order_of_counts
-from bayesrank.inference.fits.ability_posterior import AbilityPosterior, ItemCurves
-from bayesrank.inference.fits.bordered import MOST_DENSE, solve_or_nan
+from bayesrank.inference.fits.ability_posterior import (
+    AbilityPosterior,
+    ItemCurves,
+    MarginalLikelihood,
+)
+from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.fit import Fit, gaussian_draws, identified
-from bayesrank.inference.fits.newton import Array, Optimum, SmoothProblem, maximise_nonconcave
+from bayesrank.inference.fits.newton import Array, Optimum, maximise_nonconcave
 from bayesrank.inference.fits.symmetry import interchangeable, maximise_past_saddles
 from bayesrank.log_odds import finite_exp, smoothed_log_odds
 from bayesrank.validation import checked_precision
@@ -44,74 +46,6 @@ _NEGLIGIBLE = 1e-18
 _KEPT = 8
 # Variance of a logistic variable that has about the distribution function of a standard normal one.
 _LOGISTIC_VARIANCE = 2.89
-
-
-class MarginalLikelihood(SmoothProblem, ABC):
-    """An objective of one data set with something integrated out, evaluated point by point."""
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the problem of other points: all are of the same data."""
-        return self
-
-    @abstractmethod
-    def level(self, point: Array) -> float:
-        """Return the objective at a point of shape (p,)."""
-
-    @abstractmethod
-    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
-        """Return gradient, negative Hessian and diagonal of the complete-data information."""
-
-    @cached_property
-    def _last(self) -> dict[bytes, tuple[Array, Array, Array]]:
-        return {}
-
-    def expand(self, point: Array) -> tuple[Array, Array, Array]:
-        """Return the derivatives, those of the last point as they were found."""
-        place = point.tobytes()
-        if place not in self._last:
-            self._last.clear()
-            self._last[place] = self.derivatives(point)
-        return self._last[place]
-
-    def value(self, point: Array) -> Array:
-        """Return the objective at points of shape (point, p)."""
-        return np.array([self.level(one) for one in point])
-
-    def gradient(self, point: Array) -> Array:
-        """Return the gradient, of shape (point, p)."""
-        return np.stack([self.expand(one)[0] for one in point])
-
-    def information(self, point: Array) -> Array:
-        """Return the negative Hessian, of shape (point, p, p)."""
-        return np.stack([self.expand(one)[1] for one in point])
-
-    def held_rows(self, point: Array) -> Array:
-        """Return that no linear function of the point is held, of shape (point, p, 0)."""
-        return np.zeros((*point.shape, 0))
-
-    def definite(self, point: Array) -> NDArray[np.bool_]:
-        """Say where the negative Hessian is positive definite, of shape (point,)."""
-        return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
-
-    def lowest_direction(self, point: Array) -> tuple[float, Array]:
-        """Return the direction of lowest curvature at one point, of shape (1, p)."""
-        value, vector = eigh(self.information(point)[0], subset_by_index=(0, 0))
-        return float(value[0]), vector.T
-
-    def system(
-        self, point: Array
-    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from damping, if any, of some points to steps."""
-        parts = zip(*(self.expand(one) for one in point), strict=True)
-        gradient, matrix, expected = (np.stack(part) for part in parts)
-
-        def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
-            damped = matrix[rows]
-            if damping is not None:
-                np.einsum("bii->bi", damped)[...] += damping[:, np.newaxis] * expected[rows]
-            return solve_or_nan(damped, gradient[rows, :, np.newaxis])[:, :, 0]
-
-        return gradient, step
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
-r"""Fits of paired comparisons whose scores differ between states: groups of battles, or periods.
+r"""Fits of paired comparisons under normal priors: by counts of pairs, by votes and by state.
 
-A vote on i and j in state s has its likelihood at
+Counts of pairs suffice without covariates. Where votes have covariates or grades, the objective is
+that of :mod:`bayesrank.inference.fits.pair_rows`. Where scores differ between states, which are
+groups of battles or periods, a vote on i and j in state s has its likelihood at
 
 .. math:: d = \theta_{si} - \theta_{sj} + x^\top \beta
 
-and scores step along a tree of states (:mod:`bayesrank.inference.fits.state_tree`). The scale of
-the steps maximises the marginal likelihood times its prior, with all else integrated out by
-Laplace's method; draws go over a grid of scales [1]_.
+and scores step along a tree of states (:class:`bayesrank.inference.fits.zero_sum.StateTree`). The
+scale of the steps maximises the marginal likelihood times its prior, with all else integrated out
+by Laplace's method; draws go over a grid of scales [1]_.
 
 References
 ----------

@@ -29,6 +29,7 @@ from bayesrank.inference.fits.item_counts import (
     known,
     limited,
     merged_questions,
+    other_abilities,
     told_apart,
 )
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
@@ -39,10 +40,9 @@ from bayesrank.inference.fits.symmetry import (
     Exchangeable,
     maximise_from_several,
     merge_noise,
-    strongest_axes,
 )
 from bayesrank.inference.fits.two_sided import Expansion, Floor, Quadratic, TwoSided
-from bayesrank.log_odds import finite_exp, logistic, smoothed_log_odds, softplus
+from bayesrank.log_odds import finite_exp, logistic, softplus
 from bayesrank.validation import checked_precision
 
 # Precision of the abilities of the Rasch fit to begin with, where the model itself has no prior.
@@ -406,43 +406,6 @@ def _unpack(
     if guessing.fixed:
         named["guessing"] = np.full(difficulty.shape, guessing.fixed)
     return named
-
-
-# Abilities are clear if they explain so many times the variance of the strongest other dimension.
-_CLEAR = 4.0
-
-
-_DIMENSIONS = 3
-
-
-def other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
-    """Return changes of points of that size, (start, size), for resamples that need more starts.
-
-    Those whose abilities in the Rasch model say less of the answers than a second dimension does:
-    other maxima are above either end of such dimensions.
-    """
-    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
-    rest = rates - rates.mean(axis=-1, keepdims=True)
-    rest -= rest.mean(axis=-2, keepdims=True)
-    rest *= ~data.left_out[:, np.newaxis]
-    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
-    # Not by the abilities, whose scale is that of their prior.
-    spread = smoothed_log_odds(data.by_system, data.played)
-    n_systems = spread.shape[-1]
-    signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
-    others = {}
-    for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
-        strong = strongest_axes(shares[row, ::-1], directions[row, :, ::-1], _DIMENSIONS)
-        # Along and against the strongest dimensions, and between any two.
-        first, second = np.triu_indices(len(strong), 1)
-        if len(strong) > _DIMENSIONS:
-            first = second = first[:0]
-        pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
-        ways = np.concatenate([strong, *pairs])
-        ways = np.concatenate([ways, -ways])
-        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
-        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
-    return others
 
 
 def unit_of(problem: "PublishedItems", point: Array, lead: tuple[int, ...]) -> Unit:

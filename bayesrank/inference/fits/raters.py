@@ -1,17 +1,20 @@
-r"""Fits of votes whose judges differ in reliability and in bias, with the scales of these effects.
+r"""Fits of votes whose judges differ in reliability and in bias for the first answer.
 
-Scores, coefficients and thresholds maximise the marginal density of
-:mod:`bayesrank.inference.fits.rated_rows`. The joint density by itself would have scores too far
-apart, the more so the fewer votes a judge has [1]_. The squares of the scales :math:`\tau` have
-scaled inverse chi-squared priors, and they are those at which
+Judge g sees :math:`a_g d + h_g` in place of d. Log reliabilities :math:`\log a_g` and biases
+:math:`h_g` are normal around 0. They are coordinates of the joint density, whose maximum has scores
+too far apart, the more so the fewer votes a judge has [1]_. Scores, coefficients and thresholds
+therefore maximise the marginal density: its gradient is that of the joint one, averaged over the
+effects that the votes leave open (Fisher's identity), by Gauss-Hermite quadrature around their
+modes [3]_. The squares of the scales :math:`\tau` have scaled inverse chi-squared priors, and they
+are those at which
 
 .. math:: \tau^2 = \frac{\nu s^2 + \sum_g (E[u_g^2] + v_g)}{\nu + n}
 
 with the squares of the effects :math:`u_g` of n judges by the quadrature, and what the uncertainty
 of the other parameters adds to their variance, :math:`v_g`. The curvature in the other parameters
-is that of the joint density with the effects of judges eliminated, but along the common factor of
-what judges scale, where it is that of the marginal density. Draws have scales as uncertain as votes
-and prior leave them.
+is that of the joint density with the effects of judges eliminated, except along the common factor
+of what judges scale, where it is that of the marginal density. Draws include the uncertainty of
+the scales.
 
 References
 ----------
@@ -20,6 +23,9 @@ References
 .. [2] L. Tierney and J. B. Kadane. Accurate approximations for posterior moments and marginal
    densities. Journal of the American Statistical Association 81 (1986).
    https://doi.org/10.1080/01621459.1986.10478240
+.. [3] J. C. Pinheiro and D. M. Bates. Approximations to the log-likelihood function in the
+   nonlinear mixed-effects model. Journal of Computational and Graphical Statistics 4 (1995).
+   https://doi.org/10.1080/10618600.1995.10474663
 """
 
 from contextlib import suppress

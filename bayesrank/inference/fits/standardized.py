@@ -48,9 +48,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrank.grades import UnitGrades, require_outcomes_of
-from bayesrank.inference.fits.ability_posterior import ItemCurves
+from bayesrank.inference.fits.ability_posterior import ItemCurves, MarginalLikelihood
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.marginal import MarginalLikelihood
 from bayesrank.inference.fits.newton import Array, Optimum, maximise_nonconcave
 from bayesrank.log_odds import logistic, softplus
 from bayesrank.priors import POOLED_DF, Prior

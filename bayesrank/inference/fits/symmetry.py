@@ -1,4 +1,9 @@
-"""Maxima of objectives that have saddle points, left along directions of negative curvature [1]_.
+"""Exact ties of systems that the data cannot tell apart, and maxima of objectives with saddles.
+
+Systems that could change places without a change of the data have equal scores where the objective
+is concave. Where it is not, a point of symmetry may be a saddle point: it is left along directions
+of negative curvature [1]_, and of several maxima the highest is kept, whatever the order of the
+systems.
 
 References
 ----------

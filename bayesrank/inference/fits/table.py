@@ -1,9 +1,9 @@
-"""Point estimates of the methods that have a Newton kernel, without importing PyMC.
+"""Point estimates of the methods of comparisons, events and votes, without importing PyMC.
 
-Two functions per row of the catalog, all called alike with the options of the row's factory:
+One function per row of the catalog, all called alike with the options of the row's factory:
 ``fit(data, prior, **options)``, where None means that the kernel does not cover the case, which
-then goes to the compiled graph of the factory; and ``require(data, method=NAME, **options)``, which
-raises NoFiniteEstimate where the maximum-likelihood estimate does not exist.
+then goes to the compiled graph of the factory. Where no maximum-likelihood estimate exists,
+the functions ``require_*`` of :mod:`bayesrank.inference.fits.existence` raise.
 """
 
 from collections.abc import Callable
