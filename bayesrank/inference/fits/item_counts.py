@@ -173,7 +173,7 @@ class Merged[Problem: TwoSided[Any]]:
         return optimum.at(joined(u, v[:, self.place]))
 
     def maximise(self, start: Array) -> Optimum:
-        """Climb from a point of the questions one by one."""
+        """Maximise from a point of the questions one by one."""
         return self.spread(self.reduced.maximise(self.point(start)))
 
 
@@ -253,7 +253,7 @@ def _with_same_totals[Problem: TwoSided[Rasch]](problem: Problem) -> Merged[Prob
 def told_apart[Problem: TwoSided[Any]](
     merged: Merged[Problem], optimum: Optimum, max_iterations: int
 ) -> Optimum:
-    """Climb on where like questions fit better apart: one of each such kind at a time.
+    """Maximise further where like questions fit better apart: one of each such kind at a time.
 
     An optimum of merged questions may be a saddle point of the questions one by one, where what is
     held is not held of each kind by itself. Returns where it ended, of the questions one by one.

@@ -322,7 +322,7 @@ def _fit_published(data: Responses, prior: Prior, **options: Any) -> Fit | None:
     fit_counts = partial(fit_published_items, **abilities, **options)
 
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
-        # As many at a time as are climbed at a time, for alone they merge like questions.
+        # As many as one batch of Newton steps takes: single tables would merge like questions.
         size = max(1, CACHE_CELLS // right[0].size)
         starts = range(0, len(right), size)
         parts = ((right[at : at + size], trials[at : at + size]) for at in starts)

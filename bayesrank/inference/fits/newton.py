@@ -161,7 +161,7 @@ def maximise(problem: ConcaveProblem, start: Array) -> Optimum:
 def maximise_nonconcave(
     problem: SmoothProblem, start: Array, *, max_iterations: int = MAX_DAMPED_ITERATIONS
 ) -> Optimum:
-    """Climb to a stationary point of every objective in a batch, whatever the curvature on the way.
+    """Find a stationary point of every objective in a batch, whatever the curvature on the way.
 
     It is never below the start, of shape (resample, p), but may be a saddle point; see
     :mod:`bayesrank.inference.fits.symmetry`. A resample is given up after `max_iterations`.

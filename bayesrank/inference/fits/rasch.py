@@ -159,7 +159,7 @@ def fit_difficulties(
 
 
 def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
-    """Climb from about the Rasch model of the counts, with like questions merged."""
+    """Maximise from about the Rasch model of the counts, with like questions merged."""
     merged = merged_questions(problem)
     reduced = merged.reduced
     ability, difficulty = stretched(

@@ -270,7 +270,7 @@ def maximise_past_saddles(
     max_iterations: int = MAX_DAMPED_ITERATIONS,
     only_asymmetric: bool = False,
 ) -> Optimum:
-    """Climb to a local maximum of every objective in a batch; options as of the climb itself.
+    """Find a local maximum of every objective in a batch.
 
     Saddle points are left both ways along the direction of most negative curvature, of which the
     higher end is kept. Where both ends are equally high, or several directions rise alike, the data
@@ -305,7 +305,7 @@ def maximise_from_several(
     *,
     max_iterations: int = MAX_DAMPED_ITERATIONS,
 ) -> Optimum:
-    """Climb from points of shape (resample, p), and return the highest of the maxima found.
+    """Maximise from points of shape (resample, p), and return the highest of the maxima found.
 
     `others` gives changes of the point of a resample, (start, p), from which it is begun, too.
     """
@@ -342,7 +342,7 @@ def _replace(optimum: Optimum, row: int, found: Optimum, best: int) -> None:
 def _higher_end(
     problem: CurvedProblem, point: Array, max_iterations: int, only_asymmetric: bool
 ) -> tuple[Optimum, int] | None:
-    """Climb from one saddle point in all directions that rise most; None where it is none."""
+    """Maximise from a saddle point along all directions that rise most; None where it is none."""
     ways = _ways_up(problem, point, only_asymmetric)
     if ways is None:
         return None

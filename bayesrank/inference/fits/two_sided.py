@@ -235,7 +235,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
 
     def maximise(self, start: Array) -> Optimum:
-        """Climb to the maximum above a point, with the safeguard that the objective needs."""
+        """Find the maximum above a point, with the safeguard that the objective needs."""
         return maximise(self, start) if self.concave else maximise_nonconcave(self, start)
 
     def split(self, point: Array) -> tuple[Array, Array]:
