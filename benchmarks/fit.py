@@ -46,7 +46,7 @@ from simulated import CASES, Shape, parse_case, rasch
 from bayesrank import PRESETS, Responses
 from bayesrank.counting import compare_trials
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pair_fits import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry
 from bayesrank.inference.fits.rasch import fit_rasch
 from bayesrank.inference.resample.weights import resample

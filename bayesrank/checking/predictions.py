@@ -16,7 +16,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.catalog import METHODS
-from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.log_odds import logistic
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.results.win_rates import point_tie, stated_likelihood, win_chances

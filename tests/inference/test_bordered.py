@@ -9,9 +9,13 @@ from bayesrank import rank
 from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits import fit as fits
 from bayesrank.inference.fits.bordered import Bordered
-from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
-from bayesrank.inference.fits.log_odds import Guessing
-from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import (
+    NormalPrior,
+    fit_mirt,
+    fit_pooled_items,
+    mirt_problem,
+)
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch
 

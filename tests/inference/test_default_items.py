@@ -6,8 +6,8 @@ from scipy.special import expit
 
 from bayesrank import Responses, models, rank
 from bayesrank.inference.fits import item_table
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
-from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.graph.fit import fit as fit_graph
 from bayesrank.priors import Empirical, Laplace, Normal
 

@@ -7,7 +7,7 @@ import pytest
 
 from bayesrank import Ballots, Comparisons, Responses, rank
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.fits.exact_ties import tie_exchangeable
+from bayesrank.inference.fits.symmetry import tie_exchangeable
 
 
 @pytest.mark.parametrize("method", ["rasch", "bradley_terry"])

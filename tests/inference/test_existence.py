@@ -10,7 +10,7 @@ from bayesrank import METHODS, Battles, Comparisons, Responses, rank
 from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits.existence import check_items, check_tie_model, check_wins
-from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pair_fits import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry, davidson, rao_kupper
 from bayesrank.method import load_function
 

@@ -19,7 +19,7 @@ from bayesrank.inference.calibrate.influence import (
 )
 from bayesrank.inference.calibrate.sandwich import marginal_prior
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
-from bayesrank.inference.fits import mml, published_draws
+from bayesrank.inference.fits import marginal, published_irt
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, rasch_items, walk
@@ -335,8 +335,8 @@ def test_few_groups_are_no_clusters():
 
 def test_the_jackknife_agrees_with_influences_where_both_are_known():
     data = simulate((6, 200, 4))
-    marginal = mml.fit_rasch_mml(*data.binary_counts, ability_sd=3.0)
-    found = Variation.of(question_jackknife(marginal.without, data)).covariance
+    fit = marginal.fit_rasch_mml(*data.binary_counts, ability_sd=3.0)
+    found = Variation.of(question_jackknife(fit.without, data)).covariance
     fit = fit_rasch(*data.binary_counts, ability_precision=1 / 9)
     expected = widened_over_questions(mode_of(fit), unit_likelihoods.rasch(data))
     ratio = np.sqrt(np.diag(found) / np.diag(expected))
@@ -350,7 +350,7 @@ def test_a_marginal_fit_without_questions_is_the_fit_to_the_others(method):
     correct = correct.copy()
     correct[:, 5] = trials[:, 5]  # of no influence
     left_out = np.isin(np.arange(12), [2, 7, 8])
-    fit = getattr(mml, f"fit_{method}")
+    fit = getattr(marginal, f"fit_{method}")
     expected = fit(correct[:, ~left_out], trials[:, ~left_out]).score
     found = fit(correct, trials).without(left_out[np.newaxis])
     np.testing.assert_allclose(found[0], expected, atol=1e-6)
@@ -360,8 +360,10 @@ def test_a_marginal_fit_begun_afresh_may_reach_another_maximum():
     # At which it is the fit to the questions that are left, as from a warm start it need not be.
     correct, trials = simulate((5, 60, 1), seed=0).binary_counts
     left_out = np.arange(60) % 5 == np.arange(5)[:, np.newaxis]
-    fit = mml.fit_irt_2pl_mml(correct, trials)
-    expected = [mml.fit_irt_2pl_mml(correct[:, ~one], trials[:, ~one]).score for one in left_out]
+    fit = marginal.fit_irt_2pl_mml(correct, trials)
+    expected = [
+        marginal.fit_irt_2pl_mml(correct[:, ~one], trials[:, ~one]).score for one in left_out
+    ]
     np.testing.assert_allclose(fit.afresh(left_out), expected, atol=1e-4)
     assert np.abs(fit.without(left_out) - expected).max() > 0.05
 
@@ -466,7 +468,7 @@ def test_published_item_models_vary_over_questions_as_fits_without_one(preset, m
     nothing = ModelPart(*np.zeros((3, 6, 6)))
     monkeypatch.setattr(sandwich.Mode, "prior", lambda *_, **__: nothing)
     # And beside the unit, which the prior of abilities has alone.
-    monkeypatch.setattr(published_draws, "_draw_unit", lambda *given: np.zeros_like(given[3]))
+    monkeypatch.setattr(published_irt, "_draw_unit", lambda *given: np.zeros_like(given[3]))
     data = simulate((6, 12, 8), seed=2)
     options = {"target": "population", "random_seed": 0}
     result = rank(data, preset, draws=5_000, **options)
@@ -506,7 +508,7 @@ def test_scores_of_marginal_likelihoods_rise_with_answers_as_their_slopes_say(me
     correct, trials = correct.astype(float), trials.astype(float)
     correct[:, 6] = trials[:, 6]  # of no influence
     trials[0, 1] += 3.0
-    fit = getattr(mml, f"fit_{method}")
+    fit = getattr(marginal, f"fit_{method}")
     slopes = fit(correct, trials, **options).slopes()
     assert slopes.shape == (5, 5, 7)
     assert not slopes[..., 6].any()
@@ -523,7 +525,7 @@ def test_scores_of_marginal_likelihoods_rise_with_answers_as_their_slopes_say(me
 
 def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
     data = simulate()
-    fit = mml.fit_irt_2pl_mml(*data.binary_counts)
+    fit = marginal.fit_irt_2pl_mml(*data.binary_counts)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
     table = Variation.of(question_jackknife(fit.without, data))
     prior = marginal_prior(fit, data)
@@ -548,7 +550,7 @@ def test_items_that_follow_the_answers_leave_abilities_to_their_distribution():
     for system in range(3):
         outcomes[system, system::3] = simulate((3, 30, 4)).outcomes[system, system::3]
     data = Responses(outcomes)
-    fit = mml.fit_rasch_mml(*data.binary_counts, ability_mean=0.0, ability_sd=1.0)
+    fit = marginal.fit_rasch_mml(*data.binary_counts, ability_mean=0.0, ability_sd=1.0)
     prior = marginal_prior(fit, data)
     np.testing.assert_allclose(prior.own, 0.0, atol=1e-3)
     # As open as in the posterior, which takes the difficulties as known.
@@ -558,7 +560,7 @@ def test_items_that_follow_the_answers_leave_abilities_to_their_distribution():
 def test_the_marginal_2pl_of_single_answers_varies_as_fits_without_a_fifth_of_them():
     data = simulate((5, 60, 1), seed=5)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
-    fit = mml.fit_irt_2pl_mml(*data.binary_counts)
+    fit = marginal.fit_irt_2pl_mml(*data.binary_counts)
     table = Variation.of(jackknife_of_many(fit.afresh, fit.score, data))
     expected = marginal_prior(fit, data).covariance(table)
     scores = result["posterior"]["score"].values.reshape(-1, 5)
@@ -580,7 +582,7 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     data = simulate((4, 8, 4))
     options = {"target": "benchmark", "draws": 200, "random_seed": 0, "calibration": "sandwich"}
     draws = rank(data, "rasch_mml", ability_mean=None, ability_sd=1.0, **options)["posterior"]
-    fit = mml.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
+    fit = marginal.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
     expected = marginal_prior(fit, data).covariance(
         answer_contributions(DenseSlopes(fit.slopes()), data)
@@ -598,7 +600,7 @@ def test_nuts_of_the_marginal_rasch_model_varies_as_its_marginal_likelihood():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few draws
         sampled = rank(data, "rasch_mml", backend="nuts", **run, **options)
     drawn = sampled["posterior"]["score"].values.reshape(-1, 5)
-    fit = mml.fit_rasch_mml(*data.binary_counts, **options)
+    fit = marginal.fit_rasch_mml(*data.binary_counts, **options)
     expected = Variation.of(question_jackknife(fit.without, data)).covariance
     # Priors of the questions draw the scores together a little.
     # Where all of them lie on the scale only the prior tells.

@@ -10,13 +10,14 @@ from bayesrank.inference.fits.luce import (
     fit_bradley_terry_luce,
     fit_davidson_luce,
     log_choices,
+    log_sets,
     set_choices,
     winner_set_counts,
+    winner_sets,
     with_set_sizes,
 )
-from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.pair_fits import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry
-from bayesrank.inference.fits.winner_sets import log_sets, winner_sets
 
 PRIOR = {"prior_mean": [1.0, 0.0, 0.0, 0.0, -1.0], "prior_precision": 0.7}
 

@@ -6,8 +6,8 @@ from scipy.special import expit
 
 from bayesrank import Responses, check, rank
 from bayesrank.errors import DataError
+from bayesrank.inference.fits.item_models import fit_mirt, mirt_problem
 from bayesrank.inference.fits.item_table import mirt as fit_responses
-from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.resample.leave_out import jackknife_by_refits
 from bayesrank.models.factor_reference import FactorReference
 from bayesrank.priors import Normal

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrank.inference.fits import ability_posterior, mml
+from bayesrank.inference.fits import ability_posterior, marginal
 from bayesrank.inference.fits.ability_posterior import AbilityPosterior, ItemCurves
-from bayesrank.inference.fits.marginal import MarginalItems
-from bayesrank.inference.fits.mml import fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.fits.marginal import MarginalItems, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.newton import maximise_nonconcave
 from bayesrank.results.ranks import rank_scores
 
@@ -234,7 +233,7 @@ def test_the_marginal_2pl_leaves_saddle_points(seed, monkeypatch):
     assert np.linalg.eigvalsh(fit.information)[0] > 0.0
     # Where Newton's method ends by itself something rises still.
     monkeypatch.setattr(
-        mml, "maximise_past_saddles", lambda *given, **_: maximise_nonconcave(*given)
+        marginal, "maximise_past_saddles", lambda *given, **_: maximise_nonconcave(*given)
     )
     saddle = fit_irt_2pl_mml(right, trials)
     assert saddle.converged
@@ -275,7 +274,7 @@ def test_draws_of_many_items_are_those_of_one_matrix(monkeypatch):
     for fit_items in (fit_rasch_mml, fit_irt_2pl_mml):
         whole = np.linalg.inv(fit_items(*counts).information)
         with monkeypatch.context() as patch:
-            patch.setattr(mml, "MOST_DENSE", 0)
+            patch.setattr(marginal, "MOST_DENSE", 0)
             fit = fit_items(*counts)
         deviations = fit.draw_items(40_000, np.random.default_rng(1))
         scale = np.sqrt(np.diag(whole))

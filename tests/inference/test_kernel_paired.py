@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bayesrank.inference.fits.pair_counts import fit_pairs, pair_counts
+from bayesrank.inference.fits.pair_fits import fit_pairs, pair_counts
 from bayesrank.inference.fits.pairs import rao_kupper
 from bayesrank.results.ranks import tie_groups
 from tests.inference.pair_methods import pair_likelihoods

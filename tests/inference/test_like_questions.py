@@ -7,11 +7,15 @@ import pytest
 
 from bayesrank.counting import distinct_columns
 from bayesrank.inference.calibrate.influence import Mode
-from bayesrank.inference.fits import like_questions
-from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
+from bayesrank.inference.fits import item_counts
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import (
+    NormalPrior,
+    fit_mirt,
+    fit_pooled_items,
+    mirt_problem,
+)
 from bayesrank.inference.fits.item_table import mirt, rasch
-from bayesrank.inference.fits.log_odds import Guessing
-from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.priors import Normal
 from bayesrank.responses import Responses
@@ -49,7 +53,7 @@ def repeated(n_systems, n_kinds, seed):
 def test_like_questions_are_fitted_as_one(kind, shape, monkeypatch):
     counts = repeated(*shape, seed=11)
     apart = FITS[kind](*counts)
-    monkeypatch.setattr(like_questions, "CACHE_CELLS", 0)
+    monkeypatch.setattr(item_counts, "CACHE_CELLS", 0)
     merged = FITS[kind](*counts)
     assert bool(merged.converged) == bool(apart.converged)
     np.testing.assert_allclose(merged.score, apart.score, atol=1e-9)
@@ -87,7 +91,7 @@ def test_like_questions_that_fit_better_apart_do_not_end_at_a_saddle(
     ability = rng.normal(size=(n_systems, 1))
     chance = 1.0 / (1.0 + np.exp(rng.normal(size=60) - ability))
     right = (rng.random(chance.shape) < chance).astype(float)
-    monkeypatch.setattr(like_questions, "CACHE_CELLS", 0)
+    monkeypatch.setattr(item_counts, "CACHE_CELLS", 0)
     fit = fit_published_items(right, np.ones_like(right), ability_precision=1.0, guessing=guessing)
     assert fit.converged
     assert np.isfinite(fit.draw(3, rng)["score"]).all()

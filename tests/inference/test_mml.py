@@ -6,7 +6,7 @@ from scipy import integrate, stats
 
 from bayesrank import Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.fits.mml import fit_rasch_mml
+from bayesrank.inference.fits.marginal import fit_rasch_mml
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 from bayesrank import METHODS, Battles, Comparisons, rank
 from bayesrank.battle_states import groups_of, periods_of
 from bayesrank.errors import DataError
-from bayesrank.inference.fits import pairs, table, vote_table
-from bayesrank.inference.fits.pair_states import fit_states
-from bayesrank.inference.fits.state_tree import BlockTree, StateTree
+from bayesrank.inference.fits import pairs, table
+from bayesrank.inference.fits.pair_fits import fit_states
+from bayesrank.inference.fits.zero_sum import BlockTree, StateTree
 from bayesrank.method import load_function
 from bayesrank.models import hierarchical_comparisons
 from bayesrank.priors import Normal
@@ -103,7 +103,7 @@ def test_elimination_is_the_inverse(name):
 
 
 @pytest.mark.parametrize("formula", [None, "length"])
-@pytest.mark.parametrize("likelihood", get_args(vote_table.Likelihood))
+@pytest.mark.parametrize("likelihood", get_args(table.Likelihood))
 def test_derivatives_are_those_of_the_value(likelihood, formula):
     data, _ = a_log(300, n_states=3)
     tree = StateTree.star(3)
@@ -148,7 +148,7 @@ def test_the_kernel_finds_the_optimum_of_the_graph(method, likelihood, formula):
     data, _ = a_log(400, walk=method.startswith("dynamic"))
     state, scale = MODELS[method]
     options = {scale: 0.4, "likelihood": likelihood, "formula": formula, **options_of(method)}
-    found = getattr(vote_table, method)(data, Normal(0.0, 0.8), **options)
+    found = getattr(table, method)(data, Normal(0.0, 0.8), **options)
     graph = fit(
         load_function(METHODS[method].function)(data, prior=Normal(0.0, 0.8), **options), "map"
     )
@@ -182,7 +182,7 @@ def test_abilities_and_their_scale_are_recovered(method):
 
 def test_seeds_share_no_scales():
     data, _ = a_log(300)
-    fit = vote_table.hierarchical_comparisons(data, Normal(0.0, 1.0))
+    fit = table.hierarchical_comparisons(data, Normal(0.0, 1.0))
     still = np.zeros((200, len(fit.free)))
     one, again, other = (fit.move(still, np.random.default_rng(s))["group_sd"] for s in (0, 0, 1))
     np.testing.assert_array_equal(one, again)
@@ -228,7 +228,7 @@ def test_counts_know_neither_groups_nor_times():
     data, _ = a_log(200)
     counts = Comparisons(data.wins, data.ties, systems=data.systems)
     for method in MODELS:
-        one = getattr(vote_table, method)(counts, Normal(0.0, 1.0))
+        one = getattr(table, method)(counts, Normal(0.0, 1.0))
         np.testing.assert_array_equal(one.score, table.davidson(counts, Normal(0.0, 1.0)).score)
     bare = Battles(["a", "b"], ["b", "a"], ["first", "tie"])
     with pytest.raises(DataError, match="battles must have groups, such as their category"):

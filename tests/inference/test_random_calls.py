@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayesrank import METHODS, Battles, Comparisons, Responses, leaderboard, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, NoFiniteEstimate
-from bayesrank.inference.fits.exact_ties import tie_exchangeable
+from bayesrank.inference.fits.symmetry import tie_exchangeable
 from bayesrank.method import Method, load_function
 from bayesrank.ranking import Target
 from bayesrank.views import Ballots

@@ -8,10 +8,9 @@ import pytest
 
 from bayesrank import Battles, Comparisons, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits import vote_table
+from bayesrank.inference.fits import table
 from bayesrank.inference.fits.pair_rows import pair_rows
-from bayesrank.inference.fits.rated_rows import RatedRows
-from bayesrank.inference.fits.raters import _averaged, _Scales, _secant, _with_scales
+from bayesrank.inference.fits.raters import RatedRows, _averaged, _Scales, _secant, _with_scales
 from bayesrank.inference.fits.vote_likelihoods import cumulative_logit
 from bayesrank.priors import Cauchy, Flat, Normal
 
@@ -137,7 +136,7 @@ def test_reliabilities_and_biases_are_found(prior):
     data, effects = a_log(6000, seed=2)
     flat = {"threshold_prior": "flat", "covariate_prior": "flat"}
     options = flat if isinstance(prior, Flat) else {}
-    fit = vote_table.cumulative_logit(data, prior, raters="judge", **options)
+    fit = table.cumulative_logit(data, prior, raters="judge", **options)
     assert fit.converged
     assert np.abs(fit.score - SCORE).max() < 0.2
     assert fit.parameters["threshold"] == pytest.approx([0.5, 2.0], abs=0.2)
@@ -150,8 +149,8 @@ def test_reliabilities_and_biases_are_found(prior):
 
 def test_equal_judges_leave_the_scores_alone():
     data, _ = a_log(6000, seed=3, spread=(0.0, 0.0))
-    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge", rater_scale=0.05)
-    alike = vote_table.cumulative_logit(data, Normal(0.0, 1.0), formula="1")
+    fit = table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge", rater_scale=0.05)
+    alike = table.cumulative_logit(data, Normal(0.0, 1.0), formula="1")
     np.testing.assert_allclose(fit.score, alike.score, atol=0.03)
     assert np.abs(fit.parameters["log_reliability"]).max() < 0.2
 
@@ -170,7 +169,7 @@ def test_draws_have_names(data):
 
 
 def test_seeds_share_no_noise(data):
-    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
+    fit = table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
     for draw in (
         lambda rng: fit.draw(200, rng),
         lambda rng: fit.move(np.zeros((200, len(fit.free))), rng),
@@ -185,7 +184,7 @@ def test_seeds_share_no_noise(data):
 def test_many_judges_of_few_votes_do_not_pull_the_scores_apart():
     # The maximum of the joint density has scores 7 percent too large here.
     data, _ = a_log(24_000, seed=1, n_judges=800)
-    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
+    fit = table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
     assert fit.score @ SCORE / (SCORE @ SCORE) == pytest.approx(1.0, abs=0.04)
 
 
@@ -202,7 +201,7 @@ def test_small_logs_of_few_judges_have_estimates(n_votes, seed):
         judge, first, second, words = (np.tile(each, 2) for each in ([0], first, second, words))
         judge[1] = 1
     data = Battles(names[first], names[second], words, systems=names.tolist(), judge=judge)
-    fit = vote_table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
+    fit = table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge")
     assert fit.converged
     assert fit.iterations < 300
     assert np.abs(fit.score).max() < 4.0

@@ -5,8 +5,8 @@ import pytest
 
 from bayesrank import rank
 from bayesrank.errors import NoFiniteEstimate
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
-from bayesrank.inference.fits.log_odds import Guessing
 from bayesrank.inference.fits.newton import maximise_nonconcave
 from bayesrank.inference.fits.published_irt import fit_published_items, published_items
 

@@ -7,7 +7,7 @@ import pytest
 
 from bayesrank import Responses, rank
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.fits.log_odds import Guessing
+from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.published_irt import published_items
 
 

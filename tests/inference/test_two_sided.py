@@ -5,9 +5,8 @@ import pytest
 from scipy.special import expit
 
 from bayesrank.inference.fits.fit import constrained_steps
-from bayesrank.inference.fits.item_models import NormalPrior, pooled_items
-from bayesrank.inference.fits.log_odds import Guessing
-from bayesrank.inference.fits.mirt import mirt_problem
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import NormalPrior, mirt_problem, pooled_items
 from bayesrank.inference.fits.rasch import growth, walk
 
 TIMES = np.array([0.0, 0.2, 0.5, 0.6, 1.0])

@@ -5,8 +5,8 @@ import pytest
 
 from bayesrank import METHODS, Battles, Responses, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits import pairs, vote_table
-from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits import existence, pairs, table
+from bayesrank.inference.fits.pair_fits import fit_pairs
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.vote_likelihoods import (
     CumulativeLogit,
@@ -130,7 +130,7 @@ def test_without_grades_cumulative_logits_are_rao_kupper(prior):
     data = a_log(["A>B", "A=B", "B>A", "both_bad"])
     flat = isinstance(prior, Flat)
     gap_prior = "flat" if flat else "normal(0, 2)"
-    one = vote_table.cumulative_logit(data, prior, threshold_prior=gap_prior)
+    one = table.cumulative_logit(data, prior, threshold_prior=gap_prior)
     precision = {} if flat else {"prior_precision": 0.8**-2, "tie_precision": 0.25}
     other = fit_pairs(pairs.rao_kupper(), data.wins, data.ties, **precision)
     assert one.converged
@@ -142,7 +142,7 @@ def test_without_grades_cumulative_logits_are_rao_kupper(prior):
 
 def test_without_votes_for_neither_the_outside_option_is_davidson():
     data = a_log(["A>B", "A=B", "B>A"])
-    one = vote_table.davidson_outside(data, Normal(0.0, 0.8))
+    one = table.davidson_outside(data, Normal(0.0, 0.8))
     other = fit_pairs(
         pairs.davidson(), data.wins, data.ties, prior_precision=0.8**-2, tie_precision=0.25
     )
@@ -152,7 +152,7 @@ def test_without_votes_for_neither_the_outside_option_is_davidson():
 
 @pytest.mark.parametrize("method", FLAT)
 def test_covariates_of_no_effect_change_nothing(method):
-    data, fit = a_log(WORDS), getattr(vote_table, method)
+    data, fit = a_log(WORDS), getattr(table, method)
     tight = {"formula": FORMULA, "covariate_prior": "normal(0, 0.00001)"}
     one, other = fit(data, Normal(0.0, 1.0), **tight), fit(data, Normal(0.0, 1.0))
     assert one.converged
@@ -164,17 +164,17 @@ def test_grades_keep_finite_what_wins_do_not():
     # b is much better than nobody, but a, which always wins, is never much better.
     data = Battles(["a"] * 6, ["b"] * 6, ["A>B"] * 5 + ["A>>B"])
     with pytest.raises(NoFiniteEstimate, match="raising 'a' above the other systems"):
-        vote_table.require_cumulative_logit(data)
+        existence.require_cumulative_logit(data)
     sides = [["a"] * 4 + ["b"] * 3, ["b"] * 4 + ["c"] * 3]
     words = ["A>B", "A>B", "A>>B", "A>B", "A>B", "B>A", "A>>B"]
     data = Battles(*sides, words)
-    vote_table.require_cumulative_logit(data)  # a was not always much better than b
-    fit = vote_table.cumulative_logit(data, Flat(), threshold_prior="flat")
+    existence.require_cumulative_logit(data)  # a was not always much better than b
+    fit = table.cumulative_logit(data, Flat(), threshold_prior="flat")
     assert fit.converged
     assert fit.score.argmax() == 0
     never = Battles(["a", "b"], ["b", "a"], ["tie", "tie"])
     with pytest.raises(NoFiniteEstimate):
-        vote_table.require_cumulative_logit(never)
+        existence.require_cumulative_logit(never)
 
 
 def test_groups_that_never_met_have_no_finite_estimate():
@@ -182,7 +182,7 @@ def test_groups_that_never_met_have_no_finite_estimate():
     data = Battles(*sides, ["A>B", "A>>B", "B>A", "tie"] * 2)
     for options in ({}, {"raters": "judge"}):
         with pytest.raises(NoFiniteEstimate, match="'a', 'b' never met any of the other 2 systems"):
-            vote_table.require_cumulative_logit(data, **options)
+            existence.require_cumulative_logit(data, **options)
 
 
 def test_systems_that_votes_cannot_tell_apart_tie_exactly():
@@ -207,8 +207,8 @@ def test_responses_without_wins_have_no_tie_strength(outcomes):
 def test_a_bar_needs_three_systems_to_have_a_slope():
     data = Battles(["a", "b", "a", "a"], ["b", "a", "b", "b"], ["A>B", "A>B", "both_bad", "tie"])
     with pytest.raises(NoFiniteEstimate, match="three systems"):
-        vote_table.require_davidson_outside(data)
-    assert vote_table.davidson_outside(data, Normal(0.0, 1.0)).converged
+        existence.require_davidson_outside(data)
+    assert table.davidson_outside(data, Normal(0.0, 1.0)).converged
 
 
 @pytest.mark.parametrize("formula", [None, FORMULA])
@@ -220,7 +220,7 @@ def test_the_kernel_finds_the_optimum_of_the_graph(method, prior, formula):
     data, flat = a_log(WORDS), isinstance(prior, Flat)
     options = {"formula": formula, "covariate_prior": "flat" if flat else "normal(0.1, 0.5)"}
     options |= FLAT[method] if flat else {}
-    found = getattr(vote_table, method)(data, prior, **options)
+    found = getattr(table, method)(data, prior, **options)
     model = load_function(METHODS[method].function)(data, prior=prior, **options)
     graph = fit(model, "mle" if flat else "map")
     assert found.converged
@@ -252,7 +252,7 @@ def test_intervals_over_units_are_those_of_the_gradients(method):
     judged = a_log(WORDS, 3000, n_judges=30)
     result = rank(judged, method, backend="mle", draws=4000, random_seed=1)
     assert result.attrs["unit"] == "judge"
-    fit = getattr(vote_table, method)(judged, Flat(), **FLAT[method])
+    fit = getattr(table, method)(judged, Flat(), **FLAT[method])
     model = {"cumulative_logit": cumulative_logit, "davidson_outside": davidson_outside}[method]()
     rows = pair_rows(model, judged, judged.design(None))
     meat = unit_variation(rows, judged, "judge", fit.free).covariance

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from bayesrank import Comparisons, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
+from bayesrank.inference.fits import existence
 from bayesrank.inference.fits import table as kernel_fits
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
@@ -384,7 +385,7 @@ def test_optima_are_exact(shared, name):
             "davidson_luce has no finite .* 'system 1' never lost to",
         ),
         (
-            lambda: kernel_fits.require_wins(
+            lambda: existence.require_wins(
                 Ballots.from_rankings([list("abc"), list("acb")]), method="plackett_luce"
             ),
             NoFiniteEstimate,

@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration
-from bayesrank.inference.fits.exact_ties import tie_exchangeable
+from bayesrank.inference.fits.symmetry import tie_exchangeable
 from bayesrank.inference.run import N_CHAINS, Estimate, Run
 from bayesrank.options import Calibration, Count, NutsSampler, Probability
 

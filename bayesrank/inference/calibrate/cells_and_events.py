@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.arguments import batches
+from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
 
 Array = NDArray[np.float64]

@@ -24,10 +24,10 @@ from bayesrank.inference.calibrate.cells_and_events import (
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation
 from bayesrank.inference.fits.fit import Unit, constrained_steps
-from bayesrank.inference.fits.log_odds import logistic
 from bayesrank.inference.resample.clusters import asked_clusters, sums_over_clusters
 from bayesrank.inference.resample.contributions import ROUNDING, Contributions, student_variance
 from bayesrank.inference.resample.trials import widening_for_single_trials
+from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
 
 if TYPE_CHECKING:

@@ -39,8 +39,7 @@ from bayesrank.inference.calibrate.set_covariance import (
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored
-from bayesrank.inference.fits.log_odds import logistic
-from bayesrank.inference.fits.pair_counts import pair_counts
+from bayesrank.inference.fits.pair_fits import pair_counts
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
@@ -53,6 +52,7 @@ from bayesrank.inference.resample.leave_out import (
     question_jackknife,
 )
 from bayesrank.inference.run import Estimate, Run
+from bayesrank.log_odds import logistic
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.options import Calibration
 from bayesrank.priors import Flat, Normal, Prior
@@ -60,7 +60,7 @@ from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
 if TYPE_CHECKING:
-    from bayesrank.inference.fits.mml import MarginalFit
+    from bayesrank.inference.fits.marginal import MarginalFit
     from bayesrank.inference.graph.fit import ModelFit
 
 Array = NDArray[np.float64]
@@ -223,7 +223,7 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
 
 def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses, in a unit if given."""
-    from bayesrank.inference.fits.mml import MarginalFit  # loads what few methods need
+    from bayesrank.inference.fits.marginal import MarginalFit
 
     data = cast("Responses", run.data)
     # Single answers of a few systems make questions so steep that near abilities have a maximum for

@@ -131,7 +131,7 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
 
     Sizes and scores are independent then. Else the prevalences of the sizes are needed by name.
     """
-    from bayesrank.inference.fits.winner_sets import log_sets, winner_sets
+    from bayesrank.inference.fits.luce import log_sets, winner_sets
 
     def log_chance(
         named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]

@@ -1,17 +1,17 @@
 """Estimates without PyMC: maximum likelihood and posterior modes by Newton's method, batched.
 
-One module per model, each with a function that builds the objective and a ``fit_*`` function that
-returns a :class:`~bayesrank.inference.fits.fit.Fit`:
+Each function ``fit_*`` builds an objective, maximises it and returns a
+:class:`~bayesrank.inference.fits.fit.Fit`:
 
-- ``pairs``: every likelihood of comparisons, stated pointwise, and ``pair_counts``, which fits all;
-- ``vote_likelihoods``: those of votes, ``pair_rows``, which adds them up vote by vote, and
-  ``vote_fits``, which fits them; in states (``pair_states``, ``state_tree``) and with judges
-  (``raters``, ``rated_rows``);
-- winner sets: ``luce``, with the sums of ``winner_sets``;
-- items, as rows of ``two_sided``: ``rasch``, ``published_irt`` (2PL and 3PL), ``item_models`` (the
-  defaults), ``mirt`` (one table); ``like_questions`` are fitted as one; ``mml`` (marginal
-  likelihood);
-- ``standardized_accuracy``.
+- ``pairs``: every likelihood of comparisons, stated pointwise; ``vote_likelihoods``: those of
+  votes, which ``pair_rows`` adds up vote by vote; ``pair_fits`` fits counts, votes and states, and
+  ``raters`` votes with judges;
+- winner sets: ``luce``;
+- items: ``item_likelihoods`` in the engine ``two_sided``; ``item_models`` (the defaults and several
+  factors), ``rasch`` (with growth and random walks), ``published_irt`` (2PL and 3PL), ``marginal``
+  (marginal likelihood);
+- ``standardized`` (standardised accuracy).
 
-Nothing is imported here: a fit of pairs should not wait for what items need.
+The catalog calls ``table`` and ``item_table``, and ``existence`` before maximum likelihood. Nothing
+is imported here: a fit of pairs should not wait for what items need.
 """

@@ -13,14 +13,19 @@ that takes more nodes than panels around steep items do, Gauss-Legendre nodes of
 The nodes are shared by all systems, so that densities are matrix products.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
-from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.bordered import solve_or_nan
+from bayesrank.inference.fits.newton import Array, SmoothProblem
+from bayesrank.log_odds import logistic, softplus
 
 _STEPS_PER_SD = 2.0
 _STEPS_PER_RISE = 2.0
@@ -317,3 +322,71 @@ def _solve_increasing(polynomial: Array, target: Array) -> Array:
     found = find_root(excess, (-1.0, 1.0), args=(target, *polynomial.T))
     # Rounding may put a value at an end just beyond it.
     return np.where(found.success, found.x, np.where(target > 0.0, 1.0, -1.0))
+
+
+class MarginalLikelihood(SmoothProblem, ABC):
+    """An objective of one data set with something integrated out, evaluated point by point."""
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the problem of other points: all are of the same data."""
+        return self
+
+    @abstractmethod
+    def level(self, point: Array) -> float:
+        """Return the objective at a point of shape (p,)."""
+
+    @abstractmethod
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return gradient, negative Hessian and diagonal of the complete-data information."""
+
+    @cached_property
+    def _last(self) -> dict[bytes, tuple[Array, Array, Array]]:
+        return {}
+
+    def expand(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return the derivatives, those of the last point as they were found."""
+        place = point.tobytes()
+        if place not in self._last:
+            self._last.clear()
+            self._last[place] = self.derivatives(point)
+        return self._last[place]
+
+    def value(self, point: Array) -> Array:
+        """Return the objective at points of shape (point, p)."""
+        return np.array([self.level(one) for one in point])
+
+    def gradient(self, point: Array) -> Array:
+        """Return the gradient, of shape (point, p)."""
+        return np.stack([self.expand(one)[0] for one in point])
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian, of shape (point, p, p)."""
+        return np.stack([self.expand(one)[1] for one in point])
+
+    def held_rows(self, point: Array) -> Array:
+        """Return that no linear function of the point is held, of shape (point, p, 0)."""
+        return np.zeros((*point.shape, 0))
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the negative Hessian is positive definite, of shape (point,)."""
+        return np.linalg.eigvalsh(self.information(point))[:, 0] > 0.0
+
+    def lowest_direction(self, point: Array) -> tuple[float, Array]:
+        """Return the direction of lowest curvature at one point, of shape (1, p)."""
+        value, vector = eigh(self.information(point)[0], subset_by_index=(0, 0))
+        return float(value[0]), vector.T
+
+    def system(
+        self, point: Array
+    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
+        """Return the gradient, and a function from damping, if any, of some points to steps."""
+        parts = zip(*(self.expand(one) for one in point), strict=True)
+        gradient, matrix, expected = (np.stack(part) for part in parts)
+
+        def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
+            damped = matrix[rows]
+            if damping is not None:
+                np.einsum("bii->bi", damped)[...] += damping[:, np.newaxis] * expected[rows]
+            return solve_or_nan(damped, gradient[rows, :, np.newaxis])[:, :, 0]
+
+        return gradient, step

@@ -8,11 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.newton import Array
 
 # Deviations that are worked on at a time: 1 MB, which stays in a cache.
 _AT_ONCE = 1 << 17
-
 _LEAST_SHARE = 1e-6
 # Parameters of the largest matrix that is written out in full: 32 MB, and seconds for its
 # eigenvectors.

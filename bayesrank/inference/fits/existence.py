@@ -1,9 +1,10 @@
-"""Whether a finite maximum-likelihood estimate exists, and who is to blame when it does not.
+"""Whether a finite maximum-likelihood estimate exists, and which systems prevent it.
 
 Every check returns nothing when the estimate exists and raises
 :class:`~bayesrank.errors.NoFiniteEstimate` otherwise; the message names the systems (or the systems
 and questions) that the data set apart, and the remedy. Posterior modes under proper priors always
-exist and need no check.
+exist and need no check. The catalog names one function ``require_*(data, method=NAME, **options)``
+per row.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways, reachable, strongly_connected
 from bayesrank.errors import NoFiniteEstimate
+from bayesrank.inference.fits.pairs import TiePolicy
+from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
+from bayesrank.options import (
+    AtLeastOne,
+)
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons, Events
+from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows
 
 REMEDY = 'use backend="map", whose prior keeps every score finite'
 _NAMES_SHOWN = 5
@@ -273,3 +282,87 @@ def _never_falling(
     if -solution.fun <= _LEVEL:
         return None
     return solution.x[:size]
+
+
+def require_wins(
+    data: Comparisons | Ballots | Responses | Events,
+    *,
+    method: str,
+    ties: TiePolicy = "ignore",
+    **_: Any,
+) -> None:
+    """Raise unless chains of wins, or of better places, connect everybody in both directions."""
+    if isinstance(data, Comparisons):
+        wins = data.wins + data.ties / 2 if ties == "half" else data.wins
+    elif isinstance(data, Ballots):
+        # A system on no ballot is ranked above and below nobody.
+        wins = (data.grades[:, np.newaxis] > data.grades[np.newaxis]).any(axis=-1)
+    else:
+        events = data if isinstance(data, Events) else data.events
+        wins = events.right.T.astype(np.float64) @ events.wrong
+    check_wins(wins, systems=data.systems, method=method)
+
+
+def require_davidson(data: Comparisons, *, method: str, **_: Any) -> None:
+    """Raise where the likelihood rises for ever along some direction."""
+    check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=0.5)
+
+
+def require_rao_kupper(
+    data: Comparisons, *, method: str, tie_strength: AtLeastOne | None = None, **_: Any
+) -> None:
+    """Raise where the likelihood rises for ever along some direction."""
+    if tie_strength is None:
+        check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=1.0)
+    else:
+        ties = data.ties if tie_strength > 1.0 else 0.0
+        check_wins(data.wins, ties, systems=data.systems, method=method)
+
+
+def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
+    """Raise where the likelihood rises for ever along some direction."""
+    votes = VoteRows.of(data).merged()
+    if not data.wins.any():
+        check_wins(data.wins, systems=data.systems, method="cumulative_logit")
+    if not strongly_connected(data.wins > 0.0):
+        # A grade says something in both directions, as a tie does.
+        check_wins(data.wins, data.totals, systems=data.systems, method="cumulative_logit")
+        likelihood = CumulativeLogit(votes)
+        check_grades(
+            votes.first,
+            votes.second,
+            likelihood.ends,
+            systems=data.systems,
+            method="cumulative_logit",
+        )
+
+
+def require_davidson_outside(data: Comparisons, **_: Any) -> None:
+    """Raise where the likelihood of the other votes than both bad rises for ever."""
+    name, votes = "davidson_outside", VoteRows.of(data)
+    if BOTH_BAD in votes.options and len(data.systems) < 3:
+        raise no_estimate(name, "how votes for neither depend on the level needs three systems")
+    if TIE not in votes.options:
+        check_wins(data.wins, systems=data.systems, method=name)
+        return
+    tied = votes.seen & (votes.results == RESULTS.index(TIE))
+    ties = np.zeros_like(data.ties)
+    ties[votes.first[tied], votes.second[tied]] = 1.0
+    check_tie_model(data.wins, ties + ties.T, systems=data.systems, method=name, share=0.5)
+
+
+def require_items(data: Responses, *, variant: str | None = None, **_: Any) -> None:
+    """Raise where the abilities have no finite joint maximum-likelihood estimate.
+
+    The penalty of a random walk keeps the abilities of all systems finite.
+    """
+    right, trials = data.binary_counts
+    if variant == "state_space":
+        return
+    check_items(
+        right,
+        trials,
+        systems=data.systems,
+        questions=data.questions,
+        method="an item response model",
+    )

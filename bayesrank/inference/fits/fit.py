@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits.bordered import MOST_DENSE, Bordered
-from bayesrank.inference.fits.newton import Optimum
-
-Array = NDArray[np.float64]
+from bayesrank.inference.fits.newton import Array, Optimum
 
 # Rows that hold something are of the order of 1.
 _ZERO = 1e-9

@@ -16,13 +16,37 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing
-from bayesrank.inference.fits.penalty import Array
+from bayesrank.inference.fits.newton import Array
 from bayesrank.inference.fits.two_sided import Expansion
+from bayesrank.log_odds import logistic
 
 # exp of a difference within twice this bound neither overflows nor underflows.
 _LARGEST = 300.0
 _TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """How the lower asymptote is treated; ValueError if a probability is out of range.
+
+    A known guessing probability (0 for 2PL), or None to estimate one per question, up to `upper`.
+    """
+
+    fixed: float | None = 0.0
+    upper: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.fixed is not None and not 0.0 <= self.fixed < 1.0:
+            raise ValueError(f"guessing must be at least 0 and below 1; got {self.fixed!r}")
+        if not 0.0 < self.upper <= 1.0:
+            raise ValueError(f"guessing_upper must be above 0 and at most 1; got {self.upper!r}")
+
+    def probability(self, logit: Array) -> Array | float | None:
+        """Return guessing probabilities from their logits, or the known one; None for 0."""
+        return self.upper * logistic(logit) if self.fixed is None else self.fixed or None
+
+
+NO_GUESSING = Guessing()
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,49 @@
-"""Item response models as rows of one engine: their designs, priors and what they hold."""
+r"""Item response models whose questions have the hierarchical prior on their intercepts.
+
+With one ability: Rasch, 2PL and 3PL. With several: with :math:`k_{lm}` right out of :math:`n_{lm}`,
+abilities :math:`\theta_l` that sum to zero over the systems, loadings :math:`a_m` and intercepts
+:math:`d_m`,
+
+.. math::
+
+   \ell = \sum_{lm} k_{lm} \eta_{lm} - n_{lm} \log(1 + e^{\eta_{lm}}), \qquad
+   \eta_{lm} = \theta_l^\top a_m + d_m,
+
+with normal priors on abilities and on the differences of loadings from their reference, in the
+directions that it leaves them.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.bordered import joined
-from bayesrank.inference.fits.exact_ties import settle_ties
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import Lines, Rasch
-from bayesrank.inference.fits.like_questions import merged_questions
-from bayesrank.inference.fits.log_odds import (
-    NO_GUESSING,
-    Guessing,
-    finite_exp,
-    logistic,
+from bayesrank.inference.fits.item_counts import (
+    ItemCounts,
+    counted,
+    item_counts,
+    merged_questions,
     shrunk_log_odds,
-    smoothed_log_odds,
     stretched,
 )
-from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic
-from bayesrank.inference.fits.saddles import strongest_axes
-from bayesrank.inference.fits.two_sided import TwoSided
+from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Factors, Guessing, Lines
+from bayesrank.inference.fits.newton import Array
+from bayesrank.inference.fits.symmetry import Exchangeable, settle_ties
+from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
+from bayesrank.log_odds import finite_exp, logistic, smoothed_log_odds
+from bayesrank.models.factor_reference import FactorReference, Score, factor_reference
 from bayesrank.priors import LEVEL_SD
 
 Named = dict[str, Array]
+# Abilities are log-odds, of the order of 1.
+_NO_ABILITY = 1e-12
+# Scores that differ by less differ by rounding and by what the fit left.
+_SAME_SCORE = 1e-6
 
 
 class NormalPrior(NamedTuple):
@@ -38,81 +54,6 @@ class NormalPrior(NamedTuple):
 
 
 _STANDARD = NormalPrior()
-# Abilities are clear if they explain so many times the variance of the strongest other dimension.
-_CLEAR = 4.0
-_DIMENSIONS = 3
-
-
-@dataclass(frozen=True)
-class ItemCounts:
-    """Counts per system and question, flattened over resamples.
-
-    `right` and `trials` are of shape (resample, system, question), 0 in questions that are left
-    out; `by_question` and `asked`, (resample, question), are their sums. `left_out`, of that shape,
-    are questions that carry no information, and `limit`, (..., question), is their difficulty:
-    minus infinity if everybody was right, infinity if everybody was wrong, NaN if nobody was asked;
-    0 for the others, and None where all are kept. `lead` is the shape of the resample axes.
-    """
-
-    right: Array
-    trials: Array
-    by_question: Array
-    asked: Array
-    left_out: NDArray[np.bool_]
-    limit: Array | None
-    lead: tuple[int, ...]
-
-    @cached_property
-    def by_system(self) -> Array:
-        """Number right over questions, of shape (resample, system)."""
-        return self.right.sum(axis=-1)
-
-    @cached_property
-    def played(self) -> Array:
-        """Number of trials over questions, of shape (resample, system)."""
-        return self.trials.sum(axis=-1)
-
-
-def item_counts(correct: ArrayLike, trials: ArrayLike, *, drop: bool) -> ItemCounts:
-    """Flatten counts of shape (..., system, question), and leave out questions without information.
-
-    With `drop`, those are all that every system answers alike, else those that nobody was asked.
-    """
-    right, total = np.asarray(correct, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    shape = right.shape
-    if total.shape != shape:
-        shape = np.broadcast_shapes(shape, total.shape)
-        right, total = np.broadcast_to(right, shape), np.broadcast_to(total, shape)
-    lead = shape[:-2]
-    right, total = right.reshape(-1, *shape[-2:]), total.reshape(-1, *shape[-2:])
-    by_question, asked = right.sum(axis=-2), total.sum(axis=-2)
-    none_wrong, none_right = (total - right).sum(axis=-2) <= 0.0, by_question <= 0.0
-    left_out = none_wrong | none_right if drop else none_wrong & none_right
-    limit = None
-    if left_out.any():
-        limit = np.where(none_right, np.inf, -np.inf)
-        limit[none_wrong & none_right] = np.nan
-        limit[~left_out] = 0.0
-        limit = limit.reshape(*lead, -1)
-        keep = ~left_out
-        right, total = right * keep[:, None, :], total * keep[:, None, :]
-        by_question, asked = by_question * keep, asked * keep
-    return ItemCounts(right, total, by_question, asked, left_out, limit, lead)
-
-
-def counted(data: ItemCounts) -> Rasch:
-    """Return the Rasch likelihood of counts over trials."""
-    return Rasch(data.by_system[..., np.newaxis], data.by_question, data.trials[:, :, np.newaxis])
-
-
-def limited(difficulty: Array, limit: Array | None) -> Array:
-    """Return difficulties, those of questions that were left out at their limits."""
-    return difficulty if limit is None else np.where(limit == 0.0, difficulty, limit)
-
-
-def known(values: Array, limit: Array | None) -> Array:
-    """Return other parameters of the questions, NaN for those that were left out."""
-    return values if limit is None else np.where(limit == 0.0, values, np.nan)
 
 
 def pooled_items(
@@ -269,31 +210,184 @@ def named_lines(guessing: Guessing, log_slope: Array, logit: Array) -> Named:
     return named
 
 
-def other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
-    """Return changes of points of that size, (start, size), for resamples that need more starts.
+def mirt_problem(
+    correct: ArrayLike,
+    trials: ArrayLike,
+    *,
+    n_factors: int = 2,
+    ability_mean: ArrayLike = 0.0,
+    ability_precision: float = 1.0,
+    loading_precision: float = 0.3**-2,
+) -> tuple[TwoSided[Factors], FactorReference]:
+    """Build the objective of the model of :func:`bayesrank.models.mirt`, for one table.
 
-    Those whose abilities in the Rasch model say less of the answers than a second dimension does:
-    other maxima are above either end of such dimensions.
+    Counts are of shape (system, question), 0 trials where a cell is missing; there are fewer
+    factors than systems and than questions. The prior on abilities has means broadcastable to
+    (system,), of which only the differences matter; that on what loadings differ from the reference
+    is proper. Returns the objective, whose points hold the abilities in each factor, the loadings
+    of each factor and the intercepts; and where the loadings are, roughly.
     """
-    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
-    rest = rates - rates.mean(axis=-1, keepdims=True)
-    rest -= rest.mean(axis=-2, keepdims=True)
-    rest *= ~data.left_out[:, np.newaxis]
-    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
-    # Not by the abilities, whose scale is that of their prior.
-    spread = smoothed_log_odds(data.by_system, data.played)
-    n_systems = spread.shape[-1]
-    signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
-    others = {}
-    for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
-        strong = strongest_axes(shares[row, ::-1], directions[row, :, ::-1], _DIMENSIONS)
-        # Along and against the strongest dimensions, and between any two.
-        first, second = np.triu_indices(len(strong), 1)
-        if len(strong) > _DIMENSIONS:
-            first = second = first[:0]
-        pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
-        ways = np.concatenate([strong, *pairs])
-        ways = np.concatenate([ways, -ways])
-        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
-        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
-    return others
+    right, total = (np.asarray(table, dtype=np.float64) for table in (correct, trials))
+    n_systems, n_questions = right.shape
+    reference = factor_reference(right, total, n_factors)
+    mean = np.broadcast_to(np.asarray(ability_mean, dtype=np.float64), n_systems)
+    each = np.arange(n_factors)
+    hold_u = np.zeros((n_factors, n_systems, n_factors))
+    hold_u[each, :, each] = 1.0
+    # Orthonormal rows that span the reference as the data weight it, for each factor.
+    hold_v = np.zeros((n_factors, n_factors, n_questions, n_factors + 1))
+    hold_v[each, :, :, each] = np.linalg.qr(reference.held)[0].T
+    problem = TwoSided(
+        Factors(right[np.newaxis], total[np.newaxis], n_factors),
+        Quadratic(
+            ability_precision * np.eye(n_factors), np.tile(mean - mean.mean(), (n_factors, 1)).T
+        ),
+        Quadratic(
+            np.diag([loading_precision] * n_factors + [0.0]),
+            np.column_stack([reference.loading, np.zeros(n_questions)]),
+        ),
+        Pooled(n_factors),
+        hold_u,
+        hold_v.reshape(1, -1, n_questions, n_factors + 1),
+    )
+    return problem, reference
+
+
+def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "mean_slope") -> Fit:
+    """Fit the multidimensional model.
+
+    The model is as :func:`mirt_problem` builds it, and `score` as in the factory. The fit is not
+    batched. Free coordinates: abilities in the first factor, in the second, ...; what the loadings
+    of the first factor differ from the reference in each direction, of the second, ...; intercepts.
+
+    Examples
+    --------
+    >>> fit = fit_mirt(mirt_problem([[3, 2, 3], [2, 2, 1], [0, 1, 0]], [[3, 3, 3]] * 3))
+    >>> bool(fit.score[0] > fit.score[1] > fit.score[2])
+    True
+    """
+    problem, reference = model
+    cells = problem.likelihood
+    n_systems, n_factors, n_questions, _ = cells.shape
+    n_abilities = n_systems * n_factors
+
+    def turned(turn: Callable[[Array], Array], rows: Array) -> Array:
+        loadings = rows[..., n_abilities:-n_questions]
+        by_factor = turn(loadings.reshape(*rows.shape[:-1], n_factors, -1))
+        beside = by_factor.reshape(*rows.shape[:-1], -1)
+        return np.concatenate([rows[..., :n_abilities], beside, rows[..., -n_questions:]], axis=-1)
+
+    def unpack(free: Array) -> Named:
+        lead = (*free.shape[:-1], n_factors)
+        ability = free[..., :n_abilities].reshape(*lead, n_systems).swapaxes(-1, -2)
+        beside = free[..., n_abilities:-n_questions].reshape(*lead, -1)
+        loading = reference.loading + reference.across(beside).swapaxes(-1, -2)
+        return _named(ability, loading, free[..., -n_questions:], beside, reference, score)
+
+    optimum = merged_questions(problem).maximise(_first_factors(cells, reference))
+    # Sums leave rounding errors where all abilities are zero, which are no factors.
+    ability = optimum.point[:, :n_abilities]
+    ability[np.abs(ability) < _NO_ABILITY] = 0.0
+    origin = np.concatenate(
+        [np.zeros(n_abilities), reference.loading.T.ravel(), np.zeros(n_questions)]
+    )
+    fit = Fit.at(
+        problem,
+        optimum,
+        (),
+        unpack,
+        along=partial(turned, reference.along),
+        across=partial(turned, reference.across),
+        origin=origin,
+        blocks=problem.blocks,
+    )
+    if score == "mean_slope":
+        by_score = _gradients(*problem.split(optimum.point))
+        fit = replace(fit, gradients=lambda: turned(reference.along, by_score))
+    totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
+    rows = np.concatenate([cells.right, cells.trials], axis=2)
+    scores = settle_ties(fit.score[np.newaxis], totals, rows=rows)
+    # One of several equally high maxima has systems apart that could change places.
+    alike = Exchangeable.of(cells.right, cells.trials, np.asarray(problem.systems.mean)[:, 0])
+    mean = alike.mean(scores)
+    if np.abs(mean - scores).max() > _SAME_SCORE:
+        fit = replace(fit, exchange=partial(_exchange_scores, alike))
+    scores = mean
+    return replace(fit, score=scores[0])
+
+
+def _exchange_scores(
+    alike: Exchangeable, drawn: dict[str, Array], rng: np.random.Generator
+) -> dict[str, Array]:
+    """Let systems that could change places do so in draws of their scores."""
+    return drawn | alike.exchange({"score": drawn["score"]}, rng)
+
+
+def _gradients(u: Array, v: Array) -> Array:
+    """Return how the products of abilities and mean loadings rise with a point, (system, p)."""
+    _, n_systems, n_factors = u.shape
+    n_questions = v.shape[1]
+    of_abilities = np.zeros((n_systems, n_systems, n_factors))
+    each = np.arange(n_systems)
+    of_abilities[each, each] = v[0, :, :-1].mean(axis=0)
+    of_questions = np.zeros((n_systems, n_questions, n_factors + 1))
+    of_questions[..., :-1] = u[0, :, np.newaxis] / n_questions
+    return joined(of_abilities, of_questions)
+
+
+def _first_factors(cells: Factors, reference: FactorReference) -> Array:
+    """Begin at the reference, with the abilities that explain smoothed log-odds best."""
+    right, trials, loading = cells.right[0], cells.trials[0], reference.loading
+    intercept = smoothed_log_odds(right.sum(axis=0), trials.sum(axis=0))
+    rest = (smoothed_log_odds(right, trials) - intercept) * (trials > 0.0)
+    ability = np.linalg.solve(loading.T @ loading + np.eye(cells.n_factors), loading.T @ rest.T).T
+    questions = np.column_stack([loading, intercept])
+    return joined((ability - ability.mean(axis=0))[np.newaxis], questions[np.newaxis])
+
+
+def _named(
+    ability: Array,
+    loading: Array,
+    intercept: Array,
+    deviation: Array,
+    reference: FactorReference,
+    score: Score,
+) -> Named:
+    """Name parameters as the factory does."""
+    abilities, slopes = _triangular(ability, loading, reference.anchors)
+    if score == "mean_slope":
+        value = np.einsum("...lk,...k->...l", ability, loading.mean(axis=-2))
+    else:
+        products = np.swapaxes(slopes, -1, -2)
+        origin = np.linalg.solve(products @ slopes, products @ intercept[..., np.newaxis])
+        value = np.sqrt(((abilities + np.swapaxes(origin, -1, -2)) ** 2).sum(axis=-1))
+    each = range(ability.shape[-1])
+    return (
+        {"score": value}
+        | {f"coordinate_{k + 1}": ability[..., k] for k in each}
+        | {"intercept": intercept}
+        | {f"deviation_{k + 1}": deviation[..., k, :] for k in each}
+        | {"ability": abilities, "loading": slopes}
+    )
+
+
+def _triangular(ability: Array, loading: Array, anchors: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Describe the same factors by uncorrelated abilities and triangular loadings."""
+    root = _cholesky(np.swapaxes(ability, -1, -2) @ ability / ability.shape[-2])
+    loading = loading @ root
+    rows = loading[..., anchors, :]
+    # With rows = triangle Q, rotating by Q' makes them the triangle.
+    triangle = _cholesky(rows @ np.swapaxes(rows, -1, -2))
+    rotation = np.swapaxes(np.linalg.solve(triangle, rows), -1, -2)
+    whitened = np.swapaxes(np.linalg.solve(root, np.swapaxes(ability, -1, -2)), -1, -2)
+    return whitened @ rotation, loading @ rotation
+
+
+def _cholesky(matrices: Array) -> Array:
+    """Return triangular roots, NaN where abilities or loadings are all alike."""
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        if matrices.ndim == 2:
+            return np.full_like(matrices, np.nan)
+        return np.stack([_cholesky(matrix) for matrix in matrices])

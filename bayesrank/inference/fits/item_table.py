@@ -1,8 +1,7 @@
 """Point estimates of the item response models that have a Newton kernel, without PyMC.
 
 As in :mod:`bayesrank.inference.fits.table`: ``fit(data, prior, **options)`` with the options of
-the factory, where None means that the compiled graph of the factory does it; and
-``require_items(data, ...)``, which raises where the maximum-likelihood estimate does not exist.
+the factory, where None means that the compiled graph of the factory does it.
 """
 
 from collections.abc import Sequence
@@ -14,13 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits.existence import REMEDY, check_items
+from bayesrank.inference.fits.existence import REMEDY
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
-from bayesrank.inference.fits.log_odds import Guessing
-from bayesrank.inference.fits.mirt import fit_mirt, mirt_problem
-from bayesrank.inference.fits.mml import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
+from bayesrank.inference.fits.item_likelihoods import Guessing
+from bayesrank.inference.fits.item_models import (
+    NormalPrior,
+    fit_mirt,
+    fit_pooled_items,
+    mirt_problem,
+)
+from bayesrank.inference.fits.marginal import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.published_irt import fit_published_items
 from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, walk
@@ -31,7 +34,6 @@ from bayesrank.responses import Responses
 from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
 
 Named = dict[str, NDArray[np.float64]]
-
 # What has not settled by then is on its way to infinity, where dozens of fits would not follow.
 _REFIT_ITERATIONS = 100
 # Log-odds below which nothing but guessing is left of a chance of being right.
@@ -251,23 +253,6 @@ def irt_2pl_mml(
     return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)
 
 
-def require_items(data: Responses, *, variant: str | None = None, **_: Any) -> None:
-    """Raise where the abilities have no finite joint maximum-likelihood estimate.
-
-    The penalty of a random walk keeps the abilities of all systems finite.
-    """
-    right, trials = data.binary_counts
-    if variant == "state_space":
-        return
-    check_items(
-        right,
-        trials,
-        systems=data.systems,
-        questions=data.questions,
-        method="an item response model",
-    )
-
-
 def _require_no_guess(data: Responses, fit: Fit) -> None:
     """Raise where guessing explains a system and not one with as many right of as many answers.
 
@@ -337,7 +322,7 @@ def _fit_published(data: Responses, prior: Prior, **options: Any) -> Fit | None:
     fit_counts = partial(fit_published_items, **abilities, **options)
 
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
-        # As many at a time as are climbed at a time, for alone they merge like questions.
+        # As many as one batch of Newton steps takes: single tables would merge like questions.
         size = max(1, CACHE_CELLS // right[0].size)
         starts = range(0, len(right), size)
         parts = ((right[at : at + size], trials[at : at + size]) for at in starts)

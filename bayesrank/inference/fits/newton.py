@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-
 ERROR_TOLERANCE = 1e-10
 # Longer steps tell nothing of the rate of convergence.
 _NEAR = 0.1
@@ -53,7 +52,6 @@ _SMALL_STEP = 0.3
 CACHE_CELLS = 1 << 15
 # Cubes of longer steps would overflow.
 _ENDLESS = 1e50
-
 # Levenberg-Marquardt. Share of the gain promised by the gradient that a step must deliver (Armijo).
 _SUFFICIENT = 0.25
 # Promises below this share of the objective drown in its rounding; such steps are taken on trust.
@@ -163,10 +161,10 @@ def maximise(problem: ConcaveProblem, start: Array) -> Optimum:
 def maximise_nonconcave(
     problem: SmoothProblem, start: Array, *, max_iterations: int = MAX_DAMPED_ITERATIONS
 ) -> Optimum:
-    """Climb to a stationary point of every objective in a batch, whatever the curvature on the way.
+    """Find a stationary point of every objective in a batch, whatever the curvature on the way.
 
     It is never below the start, of shape (resample, p), but may be a saddle point; see
-    :mod:`bayesrank.inference.fits.saddles`. A resample is given up after `max_iterations`.
+    :mod:`bayesrank.inference.fits.symmetry`. A resample is given up after `max_iterations`.
     """
     return _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
 

@@ -7,7 +7,7 @@ A vote on i and j with covariates x has a likelihood
 
 and perhaps at the mean level :math:`m = (\theta_i + \theta_j) / 2`. One pass over the rows gives
 its derivatives; sums over pairs give those of the scores. Scores may differ between states, along
-whose tree they step (:mod:`bayesrank.inference.fits.state_tree`).
+whose tree they step (:mod:`bayesrank.inference.fits.zero_sum`).
 """
 
 from collections.abc import Callable, Iterable
@@ -20,21 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.formula import Design
-from bayesrank.inference.fits.exact_ties import merge_noise
 from bayesrank.inference.fits.existence import no_estimate_of_votes
 from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
-from bayesrank.inference.fits.newton import Optimum
-from bayesrank.inference.fits.pairs import Array, PairLikelihood, displace
-from bayesrank.inference.fits.penalty import checked_precision
-from bayesrank.inference.fits.state_tree import BlockTree, StateTree
-from bayesrank.inference.fits.vote_likelihoods import (
-    Rows,
-    Terms,
-    VoteLikelihood,
-    VoteModel,
-    bind,
-)
-from bayesrank.inference.fits.zero_sum import NormalScores, ZeroSumScores
+from bayesrank.inference.fits.newton import Array, Optimum
+from bayesrank.inference.fits.pairs import PairLikelihood, displace
+from bayesrank.inference.fits.symmetry import merge_noise
+from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteLikelihood, VoteModel, bind
+from bayesrank.inference.fits.zero_sum import BlockTree, NormalScores, StateTree, ZeroSumScores
+from bayesrank.validation import checked_precision
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
@@ -49,7 +42,6 @@ _SHORT = 0.1
 _MOST_HALVINGS = 40
 # Shares of the mean curvature that are added, one after another, until all curvature is positive.
 _DAMPING = (0.0, *(10.0**power for power in range(-8, 4)))
-
 ONE_STATE = StateTree.star(0)
 
 

@@ -5,7 +5,7 @@ pairs share,
 
 .. math:: \ell = \sum_{i \ne j} f(W_{ij}, T_{ij} / 2;\ \theta_i - \theta_j,\ c).
 
-The fit under normal priors (:mod:`bayesrank.inference.fits.pair_counts`) and the gradients for
+The fit under normal priors (:mod:`bayesrank.inference.fits.pair_fits`) and the gradients for
 other counts that the sandwich needs follow from it and its derivatives. There is one function per
 method, which takes the options of the factory that concern the likelihood.
 """
@@ -17,15 +17,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.inference.fits.log_odds import finite_exp, softplus
-from bayesrank.inference.fits.newton import step_length
+from bayesrank.inference.fits.newton import Array, step_length
+from bayesrank.log_odds import finite_exp, softplus
 from bayesrank.options import AtLeastOne
 
-Array = NDArray[np.float64]
 TiePolicy = Literal["ignore", "half"]
 # A tie parameter of each resample, or a fixed one.
 Tie = Array | float
-
 # exp of a difference of two scores within this bound neither overflows nor underflows.
 _LARGEST_SCORE = 300.0
 _LARGEST_THRESHOLD = 100.0

@@ -11,6 +11,7 @@ that hardly discriminates, whose difficulty runs away along a curved ridge, and 
 of one that discriminates sharply, whose intercept does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -20,26 +21,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.counting import order_of_counts
-from bayesrank.inference.fits.bordered import Bordered, joined
-from bayesrank.inference.fits.exact_ties import Exchangeable, merge_noise
-from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import Lines
-from bayesrank.inference.fits.item_models import (
+from bayesrank.inference.fits.bordered import Bordered, joined, parted
+from bayesrank.inference.fits.fit import Fit, Unit
+from bayesrank.inference.fits.item_counts import (
     ItemCounts,
     item_counts,
     known,
     limited,
-    named_lines,
+    merged_questions,
     other_abilities,
+    told_apart,
 )
-from bayesrank.inference.fits.like_questions import merged_questions, told_apart
-from bayesrank.inference.fits.log_odds import NO_GUESSING, Guessing, finite_exp
-from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Optimum
-from bayesrank.inference.fits.penalty import Array, Quadratic, checked_precision
-from bayesrank.inference.fits.published_draws import displace, unit_of
+from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
+from bayesrank.inference.fits.item_models import named_lines
+from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Array, Optimum
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.saddles import maximise_from_several
-from bayesrank.inference.fits.two_sided import Expansion, Floor, TwoSided
+from bayesrank.inference.fits.symmetry import (
+    Exchangeable,
+    maximise_from_several,
+    merge_noise,
+)
+from bayesrank.inference.fits.two_sided import Expansion, Floor, Quadratic, TwoSided
+from bayesrank.log_odds import finite_exp, logistic, softplus
+from bayesrank.validation import checked_precision
 
 # Precision of the abilities of the Rasch fit to begin with, where the model itself has no prior.
 _START_PRECISION = 0.1
@@ -48,6 +52,11 @@ _SCALE_STEPS = 2
 # Log-odds x below which a parameter that still falls is sent to the floor, and the floor itself.
 _FALLING = -8.0
 _FLOOR = -23.0
+# Standard deviations between which the unit is drawn.
+_GRID = np.linspace(-8.0, 8.0, 801)
+# Signed roots of likelihood ratios between which abilities above the floor are interpolated, the
+# smallest as a share of the largest, and halvings of an interval that leave rounding.
+_ROOTS, _LEAST_ROOT, _HALVINGS = 64, 1e-6, 60
 
 
 @dataclass(frozen=True)
@@ -397,3 +406,115 @@ def _unpack(
     if guessing.fixed:
         named["guessing"] = np.full(difficulty.shape, guessing.fixed)
     return named
+
+
+def unit_of(problem: "PublishedItems", point: Array, lead: tuple[int, ...]) -> Unit:
+    """Return the unit of abilities at optima, (resample, p), for resamples of shape `lead`."""
+    ability, offset, log_slope = problem.parts(point)
+    way = np.zeros_like(point)
+    # The intercepts (1 + a) e stay as they are.
+    moves = ability, offset * logistic(log_slope), -1.0 * problem.kept
+    for part, move in zip(problem.parts(way), moves, strict=True):
+        part[:] = move  # a view
+    way[problem.held(point)] = 0.0
+    _, bend, least = problem.along_unit(ability, problem.drift(log_slope))
+    bend = np.maximum(bend, least)
+    # Equal abilities, and no question that tells of them, have no unit.
+    spread = np.where(bend > 0.0, 1.0 / np.sqrt(np.maximum(bend, _TINY)), 0.0)
+    draw = partial(_draw_unit, problem, point, spread) if problem.has_prior else None
+    return Unit(way.reshape(*lead, -1), spread.reshape(lead), draw)
+
+
+def _draw_unit(
+    problem: "PublishedItems", point: Array, spread: Array, normal: Array, drawn: Array
+) -> Array:
+    """Turn standard normal draws, (draw, ...), into logs of the unit of drawn abilities.
+
+    By the signed root: their squares are the deviance of the penalties along the unit from its
+    least, which is far from quadratic where abilities are near their means.
+    """
+    ability, _, log_slope = problem.parts(point)
+    mean, precision = np.asarray(problem.systems.mean)[:, 0], problem.systems.precision[0, 0]
+    drawn = drawn.reshape(len(normal), *ability.shape)
+    squares, products = (drawn**2).sum(axis=-1), (drawn * mean).sum(axis=-1)
+    rho = problem.questions.precision[1, 1]
+    # Discriminations follow abilities so far that the slope along the unit stays.
+    slope = precision * ((2.0 * ability - mean) * (drawn - ability)).sum(axis=-1)
+    slope += rho * problem.drift(log_slope)
+    count = rho * problem.counts.sum(axis=-1)
+    normals, found = normal.reshape(slope.shape), np.empty(slope.shape)
+    for draw, row in np.ndindex(slope.shape):
+        steps = spread[row] * _GRID
+        factor = finite_exp(steps)
+        deviance = precision * factor * (squares[draw, row] * factor - 2.0 * products[draw, row])
+        deviance += steps * (count[row] * steps - 2.0 * slope[draw, row])
+        least = int(deviance.argmin())
+        root = np.sqrt(deviance - deviance[least])
+        root[:least] *= -1.0
+        found[draw, row] = np.interp(normals[draw, row], root, steps)
+    return found.reshape(normal.shape)
+
+
+def displace(
+    problem: "PublishedItems", unit: Unit, held: NDArray[np.bool_], free: Array, deviations: Array
+) -> Array:
+    """Move optima by Gaussian deviations, (draw, ..., p), in which the unit has no part of its own.
+
+    Questions at the floor of guessing, `held`, stay there; abilities rise from it.
+    """
+    points, deviations = free.reshape(held.shape), deviations.reshape(-1, *held.shape)
+    kept = np.where(held, 0.0, deviations)
+    # The score of the deviations along the unit.
+    mean, precision = np.asarray(problem.systems.mean)[:, 0], problem.systems.precision[0, 0]
+    ability, _, log_slope = problem.parts(kept)
+    along = (precision * (2.0 * problem.parts(points)[0] - mean) * ability).sum(axis=-1)
+    along -= problem.questions.precision[1, 1] * problem.drift(log_slope)
+    spread = unit.spread.reshape(-1)
+    moved = points + kept - (spread**2 * along)[..., np.newaxis] * unit.way.reshape(held.shape)
+    if unit.draw is not None:
+        moved = problem.in_unit(moved, unit.draw(spread * along, problem.parts(moved)[0]))
+    answers = problem.likelihood
+    for row, system in np.argwhere(held[:, : answers.shape[0]]):
+        v = parted(points[row : row + 1], answers.shape)[1]
+        lost = partial(_lost, answers.take(np.array([row])), v, system)
+        moved[:, row, system] = risen(lost, float(points[row, system]), deviations[:, row, system])
+    return moved.reshape(-1, *free.shape)
+
+
+def _lost(answers: Lines, v: Array, system: int, ability: Array) -> Array:
+    """Return by how much the log-likelihood of a system that only guesses is higher, (ability,)."""
+    _, _, x, guess = answers.log_odds(ability[np.newaxis, :, np.newaxis], v)
+    right, trials = answers.right[:, system], answers.trials[:, system]
+    more = np.log1p((1.0 / np.asarray(guess) - 1.0) * logistic(x))
+    return ((trials - right) * softplus(x) - right * more)[0].sum(axis=-1)
+
+
+def risen(lost: Callable[[Array], Array], floor: float, normals: Array) -> Array:
+    """Return abilities at the floor of guessing, or above it, for standard normal numbers, (draw,).
+
+    A positive number is the signed root of a likelihood ratio: the log-likelihood has `lost` half
+    its square from the floor to the ability. For others the ability is at the floor, as half of all
+    estimates at the end of a range are [1]_. `lost` is of abilities of any number.
+
+    References
+    ----------
+    .. [1] S. G. Self and K.-Y. Liang. Asymptotic properties of maximum likelihood estimators and
+       likelihood ratio tests under nonstandard conditions. Journal of the American Statistical
+       Association 82 (1987). https://doi.org/10.1080/01621459.1987.10478472
+
+    Examples
+    --------
+    >>> risen(np.exp, -20.0, np.array([-1.0, 1.0, 2.0])).round(2)
+    array([-20.  ,  -0.69,   0.69])
+    """
+    roots = max(float(normals.max()), _LEAST_ROOT) * np.geomspace(_LEAST_ROOT, 1.0, _ROOTS)
+    reach = 1.0
+    while lost(np.array([floor + reach]))[0] <= 0.5 * roots[-1] ** 2:
+        reach *= 2.0
+    low, high = np.full(_ROOTS, floor), np.full(_ROOTS, floor + reach)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        over = lost(middle) > 0.5 * roots**2
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    found = np.interp(np.log(np.maximum(normals, roots[0])), np.log(roots), low)
+    return np.where(normals > 0.0, found, floor)

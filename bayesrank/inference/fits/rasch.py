@@ -23,26 +23,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.bordered import joined
-from bayesrank.inference.fits.exact_ties import interchangeable, merge_noise
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.item_likelihoods import Rasch
-from bayesrank.inference.fits.item_models import (
+from bayesrank.inference.fits.item_counts import (
     ItemCounts,
-    Named,
-    NormalPrior,
     counted,
     item_counts,
     limited,
+    merged_questions,
+    stretched,
 )
-from bayesrank.inference.fits.like_questions import merged_questions
-from bayesrank.inference.fits.log_odds import smoothed_log_odds, stretched
-from bayesrank.inference.fits.newton import Optimum
-from bayesrank.inference.fits.penalty import Array, Pooled, Quadratic, checked_precision
-from bayesrank.inference.fits.two_sided import TwoSided
+from bayesrank.inference.fits.item_likelihoods import Rasch
+from bayesrank.inference.fits.item_models import Named, NormalPrior
+from bayesrank.inference.fits.newton import Array, Optimum
+from bayesrank.inference.fits.symmetry import interchangeable, merge_noise
+from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
+from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.time_axis import ANCHOR, ScoreTarget
+from bayesrank.validation import checked_precision
 
 Trials = tuple[TwoSided[Rasch], ItemCounts]
-
 _ALL = slice(None)
 
 
@@ -160,7 +159,7 @@ def fit_difficulties(
 
 
 def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
-    """Climb from about the Rasch model of the counts, with like questions merged."""
+    """Maximise from about the Rasch model of the counts, with like questions merged."""
     merged = merged_questions(problem)
     reduced = merged.reduced
     ability, difficulty = stretched(

@@ -46,18 +46,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesrank.grades import UnitGrades, require_outcomes_of
-from bayesrank.inference.fits.ability_posterior import ItemCurves
+from bayesrank.inference.fits.ability_posterior import ItemCurves, MarginalLikelihood
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.log_odds import logistic, softplus
-from bayesrank.inference.fits.marginal import MarginalLikelihood
-from bayesrank.inference.fits.newton import Optimum, maximise_nonconcave
+from bayesrank.inference.fits.newton import Array, Optimum, maximise_nonconcave
+from bayesrank.log_odds import logistic, softplus
 from bayesrank.priors import POOLED_DF, Prior
 from bayesrank.responses import Responses
-
-Array = NDArray[np.float64]
 
 # The trapezoidal rule converges exponentially: the integrand is analytic up to a distance of pi
 # from the line. Steps of 1/2, and of half a standard deviation, between the points where the

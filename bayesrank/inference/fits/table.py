@@ -1,37 +1,42 @@
-"""Point estimates of the methods that have a Newton kernel, without importing PyMC.
+"""Point estimates of the methods of comparisons, events and votes, without importing PyMC.
 
-Two functions per row of the catalog, all called alike with the options of the row's factory:
+One function per row of the catalog, all called alike with the options of the row's factory:
 ``fit(data, prior, **options)``, where None means that the kernel does not cover the case, which
-then goes to the compiled graph of the factory; and ``require(data, method=NAME, **options)``, which
-raises NoFiniteEstimate where the maximum-likelihood estimate does not exist.
+then goes to the compiled graph of the factory. Where no maximum-likelihood estimate exists,
+the functions ``require_*`` of :mod:`bayesrank.inference.fits.existence` raise.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battle_states import Period, groups_of, periods_of
 from bayesrank.battles import Battles, with_covariates
-from bayesrank.inference.fits import pairs
-from bayesrank.inference.fits.existence import check_tie_model, check_wins
+from bayesrank.formula import Design
+from bayesrank.inference.fits import pairs, vote_likelihoods
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.luce import (
     fit_bradley_terry_luce,
     fit_davidson_luce,
+    set_statistics,
     with_set_sizes,
 )
-from bayesrank.inference.fits.pair_counts import fit_pairs
+from bayesrank.inference.fits.newton import Array
+from bayesrank.inference.fits.pair_fits import fit_pair_rows, fit_pairs, fit_states
 from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy
-from bayesrank.inference.fits.vote_fits import fit_pair_rows
-from bayesrank.inference.fits.winner_sets import set_statistics
-from bayesrank.options import AtLeastOne, Count, Rows
+from bayesrank.inference.fits.raters import fit_rated_rows
+from bayesrank.inference.fits.zero_sum import StateTree
+from bayesrank.options import AtLeastOne, Count, Positive, Raters, Rows
 from bayesrank.priors import Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
+from bayesrank.vote_rows import BOTH_BAD, TIE, VoteRows, raters_of
 
-Array = NDArray[np.float64]
+Likelihood = Literal["davidson", "bradley_terry", "rao_kupper"]
 
 
 def bradley_terry(
@@ -211,40 +216,161 @@ def _davidson_luce_without(
     return np.where(fit.converged[:, np.newaxis], fit.score, np.nan)
 
 
-def require_wins(
-    data: Comparisons | Ballots | Responses | Events,
-    *,
-    method: str,
-    ties: TiePolicy = "ignore",
-    **_: Any,
-) -> None:
-    """Raise unless chains of wins, or of better places, connect everybody in both directions."""
-    if isinstance(data, Comparisons):
-        wins = data.wins + data.ties / 2 if ties == "half" else data.wins
-    elif isinstance(data, Ballots):
-        # A system on no ballot is ranked above and below nobody.
-        wins = (data.grades[:, np.newaxis] > data.grades[np.newaxis]).any(axis=-1)
-    else:
-        events = _events(data)
-        wins = events.right.T.astype(np.float64) @ events.wrong
-    check_wins(wins, systems=data.systems, method=method)
-
-
-def require_davidson(data: Comparisons, *, method: str, **_: Any) -> None:
-    """Raise where the likelihood rises for ever along some direction."""
-    check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=0.5)
-
-
-def require_rao_kupper(
-    data: Comparisons, *, method: str, tie_strength: AtLeastOne | None = None, **_: Any
-) -> None:
-    """Raise where the likelihood rises for ever along some direction."""
-    if tie_strength is None:
-        check_tie_model(data.wins, data.ties, systems=data.systems, method=method, share=1.0)
-    else:
-        ties = data.ties if tie_strength > 1.0 else 0.0
-        check_wins(data.wins, ties, systems=data.systems, method=method)
-
-
 def _events(data: Responses | Events) -> Events:
     return data if isinstance(data, Events) else data.events
+
+
+def cumulative_logit(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    threshold_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+    raters: Raters | None = None,
+    rater_scale: Positive = 0.5,
+) -> Fit | None:
+    """Fit Agresti's cumulative logits with normal or flat priors."""
+    priors = normal_priors(prior, covariate_prior, threshold_prior=threshold_prior)
+    if priors is None or priors["shared_mean"].any():
+        if raters is None:
+            return None
+        raise ValueError(
+            f"prior and other priors must be normal or flat for raters={raters!r}; got {prior}: "
+            "use backend='nuts'"
+        )
+    if not data.totals.any():
+        return None  # the factory says what is wrong
+    likelihood = vote_likelihoods.cumulative_logit()
+    if raters is not None:
+        judges, battles = raters_of(data, raters), with_covariates(data)
+        design = battles.design(formula or "1")
+        return fit_rated_rows(likelihood, battles, design, judges, scale=rater_scale, **priors)
+    return fit_pair_rows(likelihood, data, _design(data, formula), **priors)
+
+
+def davidson_outside(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    tie_prior: PriorLike = "normal(0, 2)",
+    bar_prior: PriorLike = "normal(0, 2)",
+    slope_prior: PriorLike = "normal(1, 0.5)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> Fit | None:
+    """Fit Davidson's model with an outside option with normal or flat priors."""
+    votes = VoteRows.of(data)
+    shared = {"tie_prior": tie_prior} if TIE in votes.options else {}
+    if BOTH_BAD in votes.options:
+        shared |= {"bar_prior": bar_prior, "slope_prior": slope_prior}
+    priors = normal_priors(prior, covariate_prior, **shared)
+    if priors is None or not data.totals.any():
+        return None
+    likelihood = vote_likelihoods.davidson_outside()
+    return fit_pair_rows(likelihood, data, _design(data, formula), **priors)
+
+
+def _design(data: Comparisons, formula: str | None) -> Design:
+    """Return the covariates of the battles; none where none are asked for."""
+    return Design.empty(0) if formula is None else with_covariates(data).design(formula)
+
+
+def likelihood_of(*, likelihood: Likelihood = "davidson", **_: Any) -> PairLikelihood:
+    """Return the likelihood of one battle."""
+    return getattr(pairs, likelihood)()
+
+
+def hierarchical_comparisons(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    likelihood: Likelihood = "davidson",
+    group_sd: Positive | None = None,
+    group_prior: PriorLike = "normal(0, 0.5)",
+    tie_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> Fit | None:
+    """Fit abilities by group with normal priors."""
+    bound = likelihood_of(likelihood=likelihood)
+    further = {"tie_prior": tie_prior, "formula": formula, "covariate_prior": covariate_prior}
+    if not isinstance(data, Battles):
+        return fit_comparisons(bound, data, prior, **further)
+    states = groups_of(data)
+    tree = StateTree.star(len(states.names))
+    step = "group_sd", group_sd, group_prior
+    return _fit_in_states(data, prior, states.codes + 1, tree, _by_group, bound, step, **further)
+
+
+def dynamic_comparisons(
+    data: Comparisons,
+    prior: Prior,
+    *,
+    period: Period = "month",
+    likelihood: Likelihood = "davidson",
+    walk_sd: Positive | None = None,
+    walk_prior: PriorLike = "normal(0, 0.5)",
+    tie_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> Fit | None:
+    """Fit abilities over time with normal priors."""
+    bound = likelihood_of(likelihood=likelihood)
+    further = {"tie_prior": tie_prior, "formula": formula, "covariate_prior": covariate_prior}
+    if not isinstance(data, Battles):
+        return fit_comparisons(bound, data, prior, **further)
+    states = periods_of(data, period)
+    tree = StateTree.chain(len(states.names))
+    # Nothing steps in one period.
+    step = "walk_sd", walk_sd or (1.0 if len(states.names) == 1 else None), walk_prior
+    return _fit_in_states(data, prior, states.codes, tree, _over_time, bound, step, **further)
+
+
+def _fit_in_states(
+    data: Battles,
+    prior: Prior,
+    state: NDArray[np.integer[Any]],
+    tree: StateTree,
+    by_state: Callable[[Array], dict[str, Array]],
+    bound: PairLikelihood,
+    step: tuple[str, float | None, PriorLike],
+    *,
+    tie_prior: PriorLike,
+    formula: str | None,
+    covariate_prior: PriorLike,
+) -> Fit | None:
+    """Fit a likelihood of battles whose priors are all normal, None for others."""
+    told = data.wins if bound.ties == "ignore" else data.totals
+    if not told.any():
+        return None  # the factory says what is wrong
+    priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
+    name, step_sd, step_prior = step
+    steps = as_prior(step_prior).quadratic()
+    if priors is None or priors["prior_precision"] == 0.0 or steps is None or steps[0] != 0.0:
+        return None
+    if bound.lowest_tie == 0.0 and priors["shared_mean"].any():
+        return None
+    return fit_states(
+        bound,
+        data,
+        state,
+        tree,
+        by_state,
+        design=data.design(formula),
+        step=name,
+        step_sd=step_sd,
+        step_precision=steps[1],
+        **priors,
+    )
+
+
+def _by_group(scores: Array) -> dict[str, Array]:
+    """Name scores of shape (..., group, system), first those of all: their mean over groups too."""
+    by_group = scores[..., 1:, :]
+    return {"score": by_group.mean(axis=-2), "group_score": by_group.swapaxes(-1, -2)}
+
+
+def _over_time(scores: Array) -> dict[str, Array]:
+    """Name scores of shape (..., period, system): those of the last period and of all."""
+    return {"score": scores[..., -1, :], "history": scores.swapaxes(-1, -2)}

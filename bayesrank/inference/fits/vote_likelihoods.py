@@ -13,19 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.fits.log_odds import finite_exp, logistic, softplus
-from bayesrank.inference.fits.pairs import (
-    Array,
-    PairLikelihood,
-    bradley_terry,
-    davidson,
-    rao_kupper,
-)
+from bayesrank.inference.fits.newton import Array
+from bayesrank.inference.fits.pairs import PairLikelihood, bradley_terry, davidson, rao_kupper
+from bayesrank.log_odds import finite_exp, logistic, softplus
 from bayesrank.vote_rows import BOTH_BAD, TIE, VoteRows
 
 # Which votes: a block of them, or their numbers.
 type Rows = slice | NDArray[np.integer[Any]]
-
 # Log-odds beyond which a chance is 0 or 1 in double precision.
 _FAR = 600.0
 

@@ -1,0 +1,428 @@
+"""Exact ties of systems that the data cannot tell apart, and maxima of objectives with saddles.
+
+Systems that could change places without a change of the data have equal scores where the objective
+is concave. Where it is not, a point of symmetry may be a saddle point: it is left along directions
+of negative curvature [1]_, and of several maxima the highest is kept, whatever the order of the
+systems.
+
+References
+----------
+.. [1] J. J. More and D. C. Sorensen. On the use of directions of negative curvature in a modified
+   Newton method. Mathematical Programming 16 (1979). https://doi.org/10.1007/BF01582091
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.counting import kinds_of_cells, told_apart
+from bayesrank.inference.fits.bordered import MOST_DENSE
+from bayesrank.inference.fits.newton import (
+    ERROR_TOLERANCE,
+    MAX_DAMPED_ITERATIONS,
+    Array,
+    Optimum,
+    Rows,
+    SmoothProblem,
+    maximise_nonconcave,
+)
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons
+
+Classes = NDArray[np.intp]
+# Sums of the same counts in another order differ by rounding alone.
+_ROUNDING = 1e-12
+# Scores that differ by less differ by what their fits left, each at most `ERROR_TOLERANCE`.
+_RESOLUTION = 10.0 * ERROR_TOLERANCE
+# Counts that differ in further decimals are sums of the same in another order.
+_DECIMALS = 9
+# Saddle points that a fit may come by; each is higher than the one before it.
+_MOST_SADDLES = 10
+# Share of the largest curvature below which a negative one is rounding.
+_FLAT = 1e-9
+# Share of the largest curvature by which two differ if the data tell their directions apart.
+_ALIKE = 1e-6
+# Longest coordinate of the way off a saddle point, halved until the objective rises.
+_AWAY = 0.5
+_MOST_HALVINGS = 12
+# Share of the objective by which a maximum is higher than another, or than a saddle point.
+SAME_LEVEL = 1e-9
+# Longest coordinate between the ends of two ways to the same maximum.
+_SAME_PLACE = 1e-4
+
+
+def settle_ties(
+    scores: Array,
+    totals: Array,
+    pairs: Callable[[], Array] | None = None,
+    *,
+    rows: Array | None = None,
+) -> Array:
+    """Make the scores of a converged fit, of shape (resample, system), equal where they must be.
+
+    Systems that the data cannot tell apart (:func:`interchangeable`) get the score of the first of
+    them, and scores that differ by less than the resolution of the fit become equal.
+
+    Examples
+    --------
+    >>> settle_ties(np.array([[0.5, -1.0, 0.4999]]), np.array([[3.0, 1.0, 3.0]]))
+    array([[ 0.5, -1. ,  0.5]])
+    """
+    first = interchangeable(totals, pairs, rows=rows)
+    if first is not None:
+        scores = np.take_along_axis(scores, first, axis=-1)
+    return merge_noise(scores)
+
+
+def interchangeable(
+    totals: Array, pairs: Callable[[], Array] | None = None, *, rows: Array | None = None
+) -> NDArray[np.intp] | None:
+    """Return, for each system, the first that the data cannot tell from it; None if all differ.
+
+    Two systems are interchangeable when swapping them leaves the sufficient statistics as they are:
+    equal `totals` (what multiplies the score), equal counts against every third system in a
+    table that `pairs` returns, and equal `rows` of further statistics. All have a first axis of
+    resamples. A strictly concave objective then has its maximum where their scores are equal. Ties
+    of a longer symmetry, as of a cycle of three, are not found; see :func:`merge_noise`.
+
+    Examples
+    --------
+    >>> interchangeable(np.array([[3.0, 1.0, 3.0]]))
+    array([[0, 1, 0]])
+    """
+    # Sorting finds equal totals in L log L; most data have few.
+    ordered = np.sort(totals, axis=-1)
+    slack = _ROUNDING * np.maximum(ordered[:, -1:], -ordered[:, :1])
+    if not np.count_nonzero(ordered[:, 1:] - ordered[:, :-1] <= slack):
+        return None
+    same = np.abs(totals[:, :, np.newaxis] - totals[:, np.newaxis]) <= slack[:, :, np.newaxis]
+    if rows is not None:
+        sums = rows @ _any_weights(rows.shape[-1])
+        same &= _equal(np.broadcast_to(sums[:, :, np.newaxis], same.shape))
+    if pairs is not None:
+        weights = _any_weights(totals.shape[-1])
+        # What a system met with the weight of another is what that one met with its own.
+        table = pairs()
+        same &= _equal((table @ weights)[:, :, np.newaxis] + weights[:, np.newaxis] * table)
+    return same.argmax(axis=-1)
+
+
+def _any_weights(size: int) -> Array:
+    """Return weights with which sums of counts are equal only where all the counts are."""
+    return np.random.default_rng(0).uniform(1.0, 2.0, size)
+
+
+def _equal(sums: Array) -> NDArray[np.bool_]:
+    """Say which sums of shape (resample, system, system) are those of the pair turned around."""
+    return np.abs(sums - sums.transpose(0, 2, 1)) <= _ROUNDING * np.abs(sums)
+
+
+def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> Array:
+    """Give exchangeable systems the mean of their scores, of shape (system,).
+
+    For estimates by simulation, whose expectations are equal. Two systems are exchangeable if the
+    data stay the same when they trade names: the same answers, or the same results against all
+    others and each other.
+
+    Examples
+    --------
+    >>> tie_exchangeable(np.array([0.1, 0.2, 0.4]), Comparisons([[0, 2, 1], [2, 0, 1], [3, 3, 0]]))
+    array([0.15, 0.15, 0.4 ])
+    """
+    if isinstance(data, Comparisons):
+        lost, tied = _any_weights(2)
+        table = (data.wins + lost * data.wins.T + tied * data.ties)[np.newaxis]
+        first = interchangeable(table.sum(axis=-1), lambda: table)
+        if first is None:
+            return score
+        rows = first.T
+    else:
+        rows = data.values if isinstance(data, Responses) else data.grades
+        rows = np.nan_to_num(rows.reshape(len(rows), -1).astype(float), nan=np.inf)
+    groups = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    return (np.bincount(groups, score) / np.bincount(groups))[groups]
+
+
+def merge_noise(scores: Array) -> Array:
+    """Make scores in logits, (resample, system), equal that differ by no more than a fit resolves.
+
+    A tolerance relative to the largest score would rank the rounding of a cycle, in which all are
+    0.
+
+    Examples
+    --------
+    >>> merge_noise(np.array([[1e-17, 0.5, -1e-17]]))
+    array([[-1.e-17,  5.e-01, -1.e-17]])
+    """
+    ordered = np.sort(scores, axis=-1)
+    gaps = ordered[:, 1:] - ordered[:, :-1]
+    close = gaps <= _RESOLUTION
+    if not np.count_nonzero(close):
+        return scores
+    merged = scores.copy()
+    for row in np.flatnonzero((close & (gaps > 0.0)).any(axis=-1)):
+        starts = np.append(True, gaps[row] > _RESOLUTION)
+        merged[row, np.argsort(scores[row])] = ordered[row, starts][starts.cumsum() - 1]
+    return merged
+
+
+@dataclass(frozen=True)
+class Exchangeable:
+    """Classes of systems, and of questions, that could change places.
+
+    An objective with several maxima may have them apart; which of several equally high maxima is
+    found then depends on the order of the systems. By resample: classes of systems, of shape
+    (system,), and of questions, (question,); without resamples in which all differ.
+    """
+
+    classes: dict[int, tuple[Classes, Classes]]
+
+    @classmethod
+    def of(cls, right: Array, trials: Array, mean: Array) -> Self:
+        """Find them by colour refinement in counts of shape (resample, system, question).
+
+        Systems of other prior means, of shape (system,), are not alike.
+
+        Examples
+        --------
+        >>> right = np.array([[[2.0, 0.0, 1.0], [0.0, 2.0, 1.0], [1.0, 1.0, 2.0]]])
+        >>> Exchangeable.of(right, np.full((1, 3, 3), 2.0), np.zeros(3)).classes
+        {0: (array([0, 0, 1]), array([0, 0, 1]))}
+        """
+        totals = np.sort(right.sum(axis=2).round(_DECIMALS), axis=1)
+        kinds = np.unique(mean, return_inverse=True)[1]
+        found = {}
+        for row in np.flatnonzero((totals[:, 1:] == totals[:, :-1]).any(axis=1)):
+            systems, questions = told_apart(kinds_of_cells(right[row], trials[row]), kinds)
+            if systems.max() + 1 < len(systems):
+                found[int(row)] = systems, questions
+        return cls(found)
+
+    def mean(self, point: Array) -> Array:
+        """Give all members of a class its mean, in points of shape (resample, p).
+
+        Points hold coordinates of the systems, then some of all questions, one kind after the
+        other.
+        """
+        point = point.copy()
+        for row, (systems, questions) in self.classes.items():
+            n_systems = len(systems)
+            blocks = [point[row, :n_systems], *point[row, n_systems:].reshape(-1, len(questions))]
+            for block, members in zip(blocks, [systems] + [questions] * len(blocks), strict=False):
+                block[:] = (np.bincount(members, block) / np.bincount(members))[members]
+        return point
+
+    def exchange(self, drawn: dict[str, Array], rng: np.random.Generator) -> dict[str, Array]:
+        """Let the members of each class change places at random in every draw.
+
+        `drawn` has ``score`` of shape (draw, ..., system) and parameters of shape (draw, ...,
+        question).
+        """
+        if not self.classes:
+            return drawn
+        n_draws, shapes = len(drawn["score"]), {name: drawn[name].shape for name in drawn}
+        flat = {name: np.array(drawn[name]) for name in drawn}
+        flat = {name: each.reshape(n_draws, -1, each.shape[-1]) for name, each in flat.items()}
+        for row, (systems, questions) in self.classes.items():
+            orders = _shuffled(systems, n_draws, rng), _shuffled(questions, n_draws, rng)
+            for name, values in flat.items():
+                order = orders[name != "score"]
+                values[:, row] = np.take_along_axis(values[:, row], order, axis=1)
+        return {name: values.reshape(shapes[name]) for name, values in flat.items()}
+
+
+def _shuffled(members: Classes, n_draws: int, rng: np.random.Generator) -> Classes:
+    """Return orders that exchange members of a class, of shape (draw, member)."""
+    order = np.tile(np.arange(len(members)), (n_draws, 1))
+    for number in np.flatnonzero(np.bincount(members) > 1):
+        places = np.flatnonzero(members == number)
+        order[:, places] = rng.permuted(order[:, places], axis=1)
+    return order
+
+
+class CurvedProblem(SmoothProblem, Protocol):
+    """What :func:`maximise_past_saddles` needs."""
+
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
+
+    def lowest_direction(self, point: Array) -> tuple[float, Array]:
+        """Return a direction of low curvature at one point, (1, p), without the whole matrix."""
+        ...
+
+    def held_rows(self, point: Array) -> Array:
+        """Return the gradients of what is held, of shape (1 or resample, p, held)."""
+        ...
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the information is positive definite along what is not held, (resample,)."""
+        ...
+
+
+def maximise_past_saddles(
+    problem: CurvedProblem,
+    start: Array,
+    *,
+    max_iterations: int = MAX_DAMPED_ITERATIONS,
+    only_asymmetric: bool = False,
+) -> Optimum:
+    """Find a local maximum of every objective in a batch.
+
+    Saddle points are left both ways along the direction of most negative curvature, of which the
+    higher end is kept. Where both ends are equally high, or several directions rise alike, the data
+    do not say which way, as when two systems could change places: `only_asymmetric` stays there.
+    Which of the ends is kept then does not depend on the order of coordinates, unless they have the
+    same coordinates in another order.
+    """
+    optimum = maximise_nonconcave(problem, start, max_iterations=max_iterations)
+    suspects = optimum.converged.copy()
+    if suspects.any():
+        suspects &= ~problem.definite(optimum.point)
+        optimum = optimum.at(optimum.point.copy())  # problems know points they saw
+    for row in np.flatnonzero(suspects).tolist():
+        index = np.array([row])
+        one = problem.take(index)
+        for _ in range(_MOST_SADDLES):
+            end = _higher_end(one, optimum.point[index], max_iterations, only_asymmetric)
+            if end is None:
+                break
+            iterations = optimum.iterations[row]
+            _replace(optimum, row, *end)
+            optimum.iterations[row] += iterations
+        else:
+            optimum.converged[row] = False
+    return optimum
+
+
+def maximise_from_several(
+    problem: CurvedProblem,
+    start: Array,
+    others: Mapping[int, Array],
+    *,
+    max_iterations: int = MAX_DAMPED_ITERATIONS,
+) -> Optimum:
+    """Maximise from points of shape (resample, p), and return the highest of the maxima found.
+
+    `others` gives changes of the point of a resample, (start, p), from which it is begun, too.
+    """
+    optimum = maximise_past_saddles(problem, start, max_iterations=max_iterations)
+    if not others:
+        return optimum
+    rows = np.concatenate([np.full(len(ways), row) for row, ways in others.items()])
+    many = problem.take(rows)
+    begin = many.restore(start[rows] + np.concatenate(list(others.values())))
+    found = maximise_past_saddles(many, begin, max_iterations=max_iterations)
+    reached = np.where(found.converged, many.value(found.point), -np.inf)
+    levels = np.where(optimum.converged, problem.value(optimum.point), -np.inf)
+    optimum = optimum.at(optimum.point.copy())
+    for row in others:
+        tried = np.flatnonzero(rows == row)
+        high = reached[tried].max()
+        if is_higher(high, levels[row]):
+            alike = tried[reached[tried] >= high - SAME_LEVEL * abs(high)]
+            _replace(optimum, row, found, choose_alike(found.point, alike))
+    return optimum
+
+
+def is_higher(level: float, other: float) -> bool:
+    """Say whether one objective is above another, infinite where nothing was found, for certain."""
+    return bool(level > (other + SAME_LEVEL * abs(other) if np.isfinite(other) else other))
+
+
+def _replace(optimum: Optimum, row: int, found: Optimum, best: int) -> None:
+    """Put what was found for another row in the place of a row."""
+    for name in ("point", "converged", "iterations", "gradient_norm"):
+        getattr(optimum, name)[row] = getattr(found, name)[best]
+
+
+def _higher_end(
+    problem: CurvedProblem, point: Array, max_iterations: int, only_asymmetric: bool
+) -> tuple[Optimum, int] | None:
+    """Maximise from a saddle point along all directions that rise most; None where it is none."""
+    ways = _ways_up(problem, point, only_asymmetric)
+    if ways is None:
+        return None
+    ways = _AWAY * ways / np.abs(ways).max(axis=1, keepdims=True)
+    ways, saddle = np.concatenate([ways, -ways]), problem.value(point)[0]
+    many = problem.take(np.zeros(len(ways), dtype=np.intp))
+    start = many.restore(point + ways)
+    # Near enough the curvature decides, and all ways rise.
+    for _ in range(_MOST_HALVINGS):
+        low = ~(many.value(start) > saddle)
+        if not low.any():
+            break
+        ways[low] /= 2.0
+        start = many.restore(point + ways)
+    ends = maximise_nonconcave(many, start, max_iterations=max_iterations)
+    levels = many.value(ends.point)
+    high = int(levels.argmax())
+    least = SAME_LEVEL * abs(levels[high])
+    if levels[high] - saddle <= least:
+        return None
+    alike = np.flatnonzero(levels[high] - levels <= least)
+    if only_asymmetric and np.ptp(ends.point[alike], axis=0).max() > _SAME_PLACE:
+        return None
+    return ends, choose_alike(ends.point, alike)
+
+
+def choose_alike(points: Array, rows: Rows) -> int:
+    """Return one of several points, whatever the order of the rows and of the coordinates."""
+    return int(max(rows, key=lambda row: tuple(np.sort(points[row]).round(6))))
+
+
+def _ways_up(problem: CurvedProblem, point: Array, only_asymmetric: bool) -> Array | None:
+    """Return directions in which a saddle point rises most, (way, p); None if it is none."""
+    if point.shape[1] > MOST_DENSE:
+        lowest, direction = problem.lowest_direction(point)
+        return direction if lowest < 0.0 else None
+    information = problem.information(point)[0]
+    held = np.linalg.qr(problem.held_rows(point)[0])[0]
+    # As it is along what is not held, and steep across it.
+    information = information - held @ (held.T @ information)
+    information = information - (information @ held) @ held.T
+    information += np.abs(np.diag(information)).max() * held @ held.T
+    curvature, directions = np.linalg.eigh(information)
+    if curvature[0] >= -_FLAT * curvature[-1]:
+        return None
+    alike = curvature - curvature[0] <= _ALIKE * curvature[-1]
+    if alike.sum() > 1 and only_asymmetric:
+        return None
+    return axes_of(directions[:, alike])
+
+
+def axes_of(space: Array) -> Array:
+    """Return directions of a space, (direction, p), whatever the basis that it is given by.
+
+    The space is given by orthonormal columns, (p, k). Where there is one it is the direction, else
+    the projections of the coordinate axes are, those that differ in more than sign and length.
+
+    Examples
+    --------
+    >>> axes_of(np.eye(3)[:, :2])
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    """
+    if space.shape[1] == 1:
+        return space.T
+    lengths = np.sqrt((space**2).sum(axis=1))
+    axes = (space @ space.T)[lengths > _ALIKE] / lengths[lengths > _ALIKE, np.newaxis]
+    same = np.abs(axes @ axes.T) > 1.0 - _ALIKE
+    return axes[same.argmax(axis=1) == np.arange(len(axes))]
+
+
+def strongest_axes(shares: Array, directions: Array, least: int) -> Array:
+    """Return the strongest dimensions, at least so many, and all of those that are equally strong.
+
+    `shares`, (k,), fall, and `directions`, (p, k), are orthonormal.
+    """
+    found: list[Array] = []
+    first = 0
+    while first < len(shares) and sum(map(len, found)) < least:
+        last = first + int((shares[first] - shares[first:] <= _ALIKE * shares[0]).sum())
+        found.append(axes_of(directions[:, first:last]))
+        first = last
+    return np.concatenate(found)
