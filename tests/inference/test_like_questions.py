@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrank.counting import distinct_columns
-from bayesrank.inference.calibrate.influence import Mode
+from bayesrank.inference.calibrate.variation import Mode
 from bayesrank.inference.fits import like_questions
 from bayesrank.inference.fits.item_models import NormalPrior, fit_pooled_items
 from bayesrank.inference.fits.item_table import mirt, rasch
