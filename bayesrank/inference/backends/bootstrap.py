@@ -40,7 +40,7 @@ from bayesrank.views import Comparisons
 # draws, which makes up for majorities that few data sets turn.
 _OF_EACH = 2
 
-# Data sets of the double bootstrap, two from each: they tell a standard deviation to 3 %.
+# Resamples that the double bootstrap resamples twice: a standard deviation has an error of 3 %.
 _RESAMPLED_AGAIN = 500
 
 
@@ -128,10 +128,10 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
     # matrices are small: threads of BLAS within these threads would wait longer than they work.
     workers = min(N_CHAINS, os.cpu_count() or 1)
     # A run has answers to all questions, of which few are at a discontinuity of the score.
-    jumps = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
+    repeated = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
-        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if adds_up and jumps else None
+        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if adds_up and repeated else None
         draws = np.stack(list(chains))
     return draws if again is None else scale_by_double_bootstrap(draws, again.result())
 

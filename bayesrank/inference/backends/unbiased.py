@@ -52,8 +52,8 @@ Counts = NDArray[np.int64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _SHARES = np.arange(4) / 4.0
 
-# Intervals of the arc sine scale, on which n trials tell a chance to 1 / (2 sqrt(n)), per standard
-# deviation and in any case.
+# Intervals of the arc sine scale, on which a share of n trials has the standard deviation
+# 1 / (2 sqrt(n)): so many per standard deviation, and the fewest.
 _PER_SD, _FEWEST = 5.0, 64
 
 # Simulated questions where moments have no closed form: a variance is known to 1 or 2 %.

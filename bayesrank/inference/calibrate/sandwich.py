@@ -1,10 +1,10 @@
 """Calibrated draws: the sandwich (Godambe) covariance of scores over the units that vary.
 
 A composite likelihood uses each response more than once (a pairwise likelihood once per opponent),
-so its curvature H overstates the information; that of a misspecified likelihood is off either way,
-and no likelihood of the questions at hand knows of other questions. The estimate still varies like
-the sandwich of the inverse of H and the variance of the gradient over the units that really vary.
-What no unit shows is added to it (docs/uncertainty.md, with formulas).
+so its curvature H overstates the information; that of a misspecified likelihood may over- or
+understate it, and a likelihood of the questions at hand does not describe other questions. The
+estimate still varies like the sandwich of the inverse of H and the variance of the gradient over
+the units that vary. What no unit shows is added to it (docs/uncertainty.md, with formulas).
 
 For likelihoods of responses the covariance comes from influences
 (:mod:`bayesrank.inference.calibrate.influence`), or from fits without one cluster of questions, or
@@ -80,8 +80,8 @@ def default_calibration(method: Method, backend: str, target: str) -> Calibratio
 def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
     """Return the calibration of a run of a likelihood: the one asked for, or the default.
 
-    ValueError if the sandwich is not to be had; CalibrationWarning if there are few questions, or
-    groups of them, to learn from how scores vary over them.
+    ValueError if the method or the data have no sandwich; CalibrationWarning if there are too few
+    questions, or groups of them, to show how scores vary over them.
     """
     if calibration == "sandwich" and not run.method.can_be_calibrated:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
@@ -330,10 +330,10 @@ def map_to_covariance(draws: Array, covariance: Array) -> Array:
     varied = axes_of(current)
     axes = varied @ axes_of(varied.T @ covariance @ varied)
     deviations = draws - mean
-    along = deviations @ axes
+    projected = deviations @ axes
     now = symmetric_root(axes.T @ current @ axes)
-    moved = along @ np.linalg.solve(now, symmetric_root(axes.T @ covariance @ axes))
-    return mean + deviations + (moved - along) @ axes.T
+    moved = projected @ np.linalg.solve(now, symmetric_root(axes.T @ covariance @ axes))
+    return mean + deviations + (moved - projected) @ axes.T
 
 
 def draw_with_covariance(

@@ -8,7 +8,7 @@ questions the spread of the questions joins them.
 
 - *Noise* is the variance of the trials within cells relative to E p (1 - p) of the item model, the
   dispersion, estimated per system and shrunk to that of all systems by as much as the systems
-  agree; where cells have one trial, residuals tell it. One more unit has the dispersion of
+  agree; where cells have one trial, it comes from residuals. One more unit has the dispersion of
   independent right or wrong answers, so that what has never varied may vary.
 - *Misfit*, the interaction of systems and questions, is what residuals have beyond noise.
 - *Marginal distributions* are mid-P confidence distributions of a share of successes: a score s, as
@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
 
-# Of more effective trials, or with more degrees of freedom, draws differ by rounding alone.
+# More effective trials, or more degrees of freedom, change draws by their rounding only.
 UNLIMITED = 1.0 / ROUNDING
 
 # Probabilities at which distribution functions of scores are tabulated between their ends.
@@ -54,7 +54,7 @@ class Spread:
     target: str
     # Whether the trials of a system are independent, or its answers of one run may fail together.
     unit: str = "trial"
-    # Whether to take the item model at its word.
+    # Whether to assume that the item model holds.
     model_based: bool = False
 
     @cached_property
@@ -84,7 +84,7 @@ class Spread:
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
-        """How far a mean grade pulls its own fitted chance, by the difficulty and the ability."""
+        """Leverage of a mean grade on its own fitted chance, by the difficulty and the ability."""
         chances, trials = self.fit.chances, self.fit.grades.trials
         information = trials * chances.noise
         own = np.minimum(trials * chances.variance / chances.noise, 1.0)
@@ -241,7 +241,7 @@ class Spread:
 
     @cached_property
     def effective_trials(self) -> Array:
-        """Numbers of independent right or wrong answers that would tell as much."""
+        """Numbers of independent right or wrong answers with as much information."""
         centre = np.where(self.inside, self.fit.share, self._filled.mean(axis=1))
         number = centre * (1.0 - centre) / np.diag(self.covariance)
         tail = 0.5 + _CI_PROB / 2.0
@@ -273,8 +273,8 @@ def sampled_scores(
     """Draw scores from their sampling distribution, the `spread` of the row of the catalog.
 
     Of shape (draw, system), or that of the draws of `like`, whose order and centre they keep; None
-    as `fit` fits the data. `model_based` takes the item model at its word: no misfit, answers that
-    are independent, and questions that stay as they are.
+    as `fit` fits the data. `model_based` assumes that the item model holds: no misfit, independent
+    answers, and the questions at hand.
     """
     data = run.responses
     target, unit = ("benchmark", "trial") if model_based else (run.target, run.unit)
@@ -323,10 +323,10 @@ def _pooled_ratios(
 
 
 def _freedom_of_variance(by_cluster: Array) -> Array:
-    """Return degrees of freedom of variances over units, beyond what the means tell of them.
+    """Return degrees of freedom of variances over units, for a given mean.
 
-    The part of squared deviations that is linear in the deviations is left out: the variance of
-    shares of right answers follows their mean.
+    Squared deviations are regressed on deviations, and only the residuals are noise of the
+    variance: the variance of shares of right answers follows from their mean.
     """
     n = len(by_cluster)
     squares = by_cluster**2

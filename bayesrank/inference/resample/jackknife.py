@@ -34,6 +34,7 @@ from bayesrank.inference.resample.weights import (
     SOME_UNITS,
     asked_clusters,
     clusters_of,
+    sums_over_clusters,
     widening_for_single_trials,
 )
 from bayesrank.inference.run import Run
@@ -45,7 +46,7 @@ ScoresWithout = Callable[[NDArray[np.bool_]], Array]
 ROUNDING = 1e-9
 _TINY = np.finfo(np.float64).tiny
 
-# Fits to parts of the data for which contributions are told: 50 tell a standard deviation to a
+# Most fits to parts of the data: the standard deviation of 50 contributions has an error of a
 # tenth. More clusters are joined at random into so many.
 _MOST_PARTS = 50
 
@@ -57,7 +58,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Contributions:
-    """How far what each unit adds to each score is from the mean of its stratum."""
+    """Deviations of the contributions of units to scores from the mean of their stratum."""
 
     # (unit, system), scaled so that their products add up to the covariance: by the root of
     # n / (n - 1) in a stratum of n.
@@ -69,19 +70,17 @@ class Contributions:
     def of(
         cls, added: Array, strata: NDArray[np.integer] | None = None, *, left_out: bool = False
     ) -> Self:
-        """Build the table from what each unit adds.
+        """Build the table from contributions, or from scores without each unit.
 
         Rows of shape (unit, system) are contributions, for example influences; or, if `left_out`,
-        scores without a unit, which moves them by its part of n - 1 as it moves a mean, and the
-        other way. Units of a stratum vary around one mean, all of them by default.
+        scores without the unit, whose deviations are those of the contributions over 1 - n. The
+        units of a stratum vary around its mean; by default there is one stratum.
         """
         stratum = np.zeros(len(added), dtype=np.intp)
         if strata is not None:
             stratum = np.unique(strata, return_inverse=True)[1]
         n = np.bincount(stratum)
-        sums = np.zeros((len(n), added.shape[1]))
-        np.add.at(sums, stratum, added)
-        deviations = added - (sums / n[:, np.newaxis])[stratum]
+        deviations = added - (sums_over_clusters(added, stratum) / n[:, np.newaxis])[stratum]
         size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
         deviations[:, size <= ROUNDING] = 0.0
         unbiased = np.sqrt(n / np.maximum(n - 1.0, 1.0))
@@ -211,7 +210,7 @@ def _counts_of_parts(
     """Return right answers and trials without each part, both (part, system, question)."""
     n_systems, n_questions, n_trials = data.shape
     shape = (1 if data.paired else n_systems, 1 if kind == "run" else n_questions, n_trials)
-    places = rng.random(shape)  # answers of one run of all systems may hang together
+    places = rng.random(shape)  # answers of one run of all systems may be dependent
     if kind == "trial" and not data.paired:
         places = np.where(data.observed, places, 1.0)  # missing ones come last
     # In cells with fewer trials than parts the first trial is in a random part.

@@ -180,7 +180,7 @@ def _weights(
 def _with_extremes(data: Responses, system: int) -> Responses:
     """Return data with two copies of every question after them.
 
-    On the first copies only this system gives the worst answers, on the second the best. If it
+    To the first copies only this system gives the worst answers, to the second the best. If it
     shares no question with another system, all systems answer the copies of its questions.
     """
     if data.scale is None:

@@ -37,13 +37,13 @@ from bayesrank.views import Comparisons
 
 Draw = Callable[[int], Arguments]
 
-# With fewer units their spread is hardly known, and no small-sample correction can help.
+# With fewer units the spread is hardly known, and no small-sample correction can help.
 FEW_UNITS = 5
 
 # Below this many units the spread over them is rough.
 SOME_UNITS = 10
 
-# Next to no weight: without the only question that links two systems there is no score at all.
+# Least weight of a unit: some scores do not exist without a question that links two systems.
 LEAST_WEIGHT = 1e-6
 
 # Dirichlet weights of a smaller concentration would underflow to zero, all of them.
@@ -60,7 +60,7 @@ def clusters_of(data: Responses) -> NDArray[np.intp]:
 
 
 def asked_clusters(data: Responses) -> NDArray[np.intp]:
-    """Return the cluster of every question that somebody was asked, numbered from 0, else -1.
+    """Return the cluster of every question with an answer, numbered from 0, and -1 for others.
 
     Clusters without such a question are no units of the sample.
     """
@@ -107,7 +107,7 @@ def runs_of(data: Responses) -> NDArray[np.bool_]:
 
 
 def require_two_trials(data: Responses) -> None:
-    """Raise DataError if most observed cells have one trial, whose noise cannot be seen."""
+    """Raise DataError if most observed cells have one trial, which does not show its noise."""
     if not has_repeated_trials(data):
         single = np.count_nonzero(data.trials == 1)
         raise DataError(
@@ -117,10 +117,10 @@ def require_two_trials(data: Responses) -> None:
 
 
 def widening_for_single_trials(data: Responses) -> Array:
-    """Return factors (system,) of deviations that see no noise in cells with one trial.
+    """Return factors (system,) for deviations, which are zero in cells with one trial.
 
-    The noise of a trial is taken to be the same in all cells of a system. A system that has no cell
-    with two trials gets the factor of all systems. DataError as of :func:`require_two_trials`.
+    The noise of a trial is taken to be the same in all cells of a system. A system without a cell
+    of two trials gets the factor of all systems. DataError as of :func:`require_two_trials`.
     """
     require_two_trials(data)
     share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
@@ -220,10 +220,10 @@ def _over_questions(
 def _question_draws(
     clusters: NDArray[np.intp], chances: Array, n_drawn: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw whole clusters of questions with replacement, as how often each question is drawn.
+    """Draw clusters of questions with replacement, and count each question, (resample, question).
 
-    Of shape (resample, question), given the cluster of each question and the chances of the
-    clusters, of shape (resample, cluster), on any scale.
+    `clusters` has the cluster of each question, `chances` those of the clusters to be drawn, of
+    shape (resample, cluster), on any scale.
     """
     chances = chances / chances.sum(axis=-1, keepdims=True)
     if chances.shape[-1] == len(clusters):
@@ -231,7 +231,7 @@ def _question_draws(
     members = [np.flatnonzero(clusters == cluster) for cluster in range(chances.shape[-1])]
     drawn = np.zeros((len(chances), len(clusters)), dtype=np.int64)
     for row, likely in zip(drawn, chances, strict=True):
-        # Until there are enough questions; the last cluster is cut to what is missing.
+        # Until there are enough questions; of the last cluster only as many as are missing.
         missing = n_drawn
         while missing:
             cluster = rng.choice(len(likely), p=likely)
@@ -270,8 +270,8 @@ def _trial_orders(data: Responses, size: int, rng: np.random.Generator) -> Argum
 
 def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> Array:
     """Draw a Gamma variable for each trial of a question, and of each system unless paired."""
-    # Systems with fewer trials of a question than others set its concentration, so that no
-    # interval is too narrow.
+    # The system with the fewest trials of a question sets its concentration, so that no interval
+    # is too narrow.
     fewest = np.where(data.trials > 0, data.trials, data.shape[2]).min(axis=0)
     shape = (size, *data.shape[1:])
     return rng.standard_gamma(
@@ -321,7 +321,7 @@ def draw_units(
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
     count = _counts_by_unit(data, codes, n_units)
 
-    def draw(n: int) -> tuple[Any, ...]:
+    def draw(n: int) -> Arguments:
         return count((unit_weights if smooth else _whole_draws)(n_units, n, rng))
 
     return draw, max(n_units, 3 * data.wins.size)
