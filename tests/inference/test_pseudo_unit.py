@@ -213,7 +213,7 @@ def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
         systems=list("abc"),
     )
     log = pseudo_unit.log_of(data)
-    longer = pseudo_unit._with_battles(log, 0, np.array([1, 2]))
+    longer = pseudo_unit._longer_log(log, 0, np.array([1, 2]))
     for name in ("first", "second", "outcome", "time", "both_bad"):
         np.testing.assert_array_equal(getattr(longer, name)[:4], getattr(log, name))
     np.testing.assert_array_equal(longer.first[4:], 0)

@@ -129,7 +129,7 @@ def _with_battle(
             times = np.zeros((len(places), len(log.first) + 2 * len(met)), dtype=np.int32)
             times[:, : len(log.first)] = 1
             times[rows, len(log.first) + 2 * opponent + lost] = max(round(of_unit), 1)
-            yield _with_battles(log, system, met), times
+            yield _longer_log(log, system, met), times
             continue
         wins = np.repeat(data.wins[np.newaxis].astype(float), len(places), axis=0)
         winner = np.where(lost, met[opponent], system)
@@ -138,7 +138,7 @@ def _with_battle(
         yield wins, np.broadcast_to(data.ties, wins.shape)
 
 
-def _with_battles(log: Log, system: int, met: NDArray[np.intp]) -> Log:
+def _longer_log(log: Log, system: int, met: NDArray[np.intp]) -> Log:
     """Return a log that ends with a victory over each system that a system met, and a defeat."""
     n = 2 * len(met)
     end = 0.0 if log.time is None else log.time.max()
