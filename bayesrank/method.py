@@ -110,12 +110,12 @@ class Method:
     example : mapping
         Options for examples and common tests, where the method has required ones.
     kind : {"smooth", "share", "sum", "majority", "rating"}
-        How the score hangs on the data: as a smooth function, so that weights may be fractions, or
-        as such a function in percent of the largest; by jumps that add up over questions; by
-        majorities, which one question may turn; or by the order of the answers. The roughest of
-        those among which options choose.
+        How the score depends on the data: as a smooth function, so that weights may be fractions,
+        or as such a function in percent of the largest; as a sum over questions of discontinuous
+        terms; by majorities, which one question may turn; or by the order of the answers. The least
+        smooth of those among which options choose.
     although : str
-        Why a score that jumps is resampled as a smooth one all the same.
+        Why a discontinuous score is resampled as a smooth one all the same.
     step : float or str
         Step between two values of a score that counts points, majorities or levels; 0 for scores
         that take any value. Or ``module:function`` from options and number of systems to it.

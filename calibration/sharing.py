@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import sample as sampling
 from bayesrank.inference.graph.sample import sample
-from bayesrank.inference.resample import trials
-from bayesrank.inference.resample.trials import draw_cells, draw_trial_weights, redraw_twice
-from bayesrank.inference.resample.weights import resample
+from bayesrank.inference.resample import parametric, weights
+from bayesrank.inference.resample.parametric import double_bootstrap, draw_cells
+from bayesrank.inference.resample.weights import draw_trial_weights, resample
 from bayesrank.inference.run import Run
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
@@ -48,9 +48,9 @@ def shared_work() -> Iterator[list[float]]:
             # What runs the chunks has limited the threads; to look for libraries again takes long.
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
-            (bootstrap, "redraw_twice", work.of_kind(redraw_twice)),
-            (trials, "draw_cells", work.of_data(draw_cells)),
-            (trials, "draw_trial_weights", work.of_data(draw_trial_weights)),
+            (bootstrap, "double_bootstrap", work.of_kind(double_bootstrap)),
+            (parametric, "draw_cells", work.of_data(draw_cells)),
+            (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),
             (condorcet, "score_by_component", work.orders),
             (condorcet, "score_compiled", work.locked),

@@ -11,7 +11,7 @@ from bayesrank.catalog import METHODS
 from bayesrank.checking.coverage import judge_coverage
 from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.verdicts import Finding
-from bayesrank.inference.resample.clusters import FEW_UNITS, SOME_UNITS
+from bayesrank.inference.resample.weights import FEW_UNITS, SOME_UNITS
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 
 # Relative to the largest score: what is smaller comes from rounding.

@@ -62,7 +62,7 @@ def check_sampling(result: xr.DataTree) -> Iterator[Finding]:
 def _check_chains(result: xr.DataTree) -> Iterator[Finding]:
     from arviz_stats.sampling_diagnostics import ess, rhat  # slow to import
 
-    from bayesrank.inference.graph.diagnostics import SMALLEST_ESS_PER_CHAIN, diagnose
+    from bayesrank.inference.backends.nuts import SMALLEST_ESS_PER_CHAIN, diagnose
 
     posterior = result["posterior"].to_dataset()
     stats = result["sample_stats"].to_dataset() if "sample_stats" in result else None

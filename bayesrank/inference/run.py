@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import xarray as xr
@@ -104,6 +104,11 @@ class Run:
     def size(self) -> int:
         """Number of draws over all chains."""
         return self.draws * N_CHAINS
+
+    @property
+    def responses(self) -> Responses:
+        """The data of a run over questions, runs or trials, which are responses."""
+        return cast("Responses", self.data)
 
     @property
     def sampler_options(self) -> Mapping[str, Any]:

@@ -45,7 +45,7 @@ def group_section(
     data : Responses or Comparisons, optional
         What was ranked. Intervals need it, or counts in the result.
     """
-    from bayesrank.inference.resample.clusters import FEW_UNITS
+    from bayesrank.inference.resample.weights import FEW_UNITS
     from bayesrank.reporting.figures.questions import cell_grades
 
     constant = result["constant_data"].to_dataset() if "constant_data" in result else {}

@@ -31,7 +31,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
-from bayesrank.inference.resample.clusters import clusters_of
+from bayesrank.inference.resample.weights import clusters_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.responses import Responses
 from bayesrank.results.evidence import summarize_evidence

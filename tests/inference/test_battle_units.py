@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from bayesrank import Battles, Comparisons, rank
-from bayesrank.inference.calibrate.pair_units import unit_variation
+from bayesrank.inference.calibrate.influence import unit_variation
 from bayesrank.inference.calibrate.variation import ModelPart
 from bayesrank.inference.fits import pairs
 from bayesrank.inference.fits.pair_rows import pair_rows
-from bayesrank.inference.resample.battle_units import draw_units
+from bayesrank.inference.resample.weights import draw_units
 
 NAMES = np.array(list("abcd"))
 

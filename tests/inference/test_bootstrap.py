@@ -9,9 +9,9 @@ import pytest
 from bayesrank import METHODS, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
-from bayesrank.inference.resample import arguments, bca
-from bayesrank.inference.resample.bca import widen
-from bayesrank.inference.resample.leave_out import without_clusters
+from bayesrank.inference.backends.bootstrap import scale_by_double_bootstrap, scale_to_largest
+from bayesrank.inference.resample import arguments, jackknife
+from bayesrank.inference.resample.jackknife import ranker_jackknife, with_jackknife_variance
 from bayesrank.inference.resample.weights import resample
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
@@ -231,13 +231,13 @@ def weighted_draws(data, method):
     rng = np.random.default_rng(1)
     plan = {"target": "population", "smooth": True, "size": 4_000, "rng": rng}
     draws = np.concatenate([score(one) for one in resample(data, row.data, **plan)])
-    return draws, without_clusters(data, row.data, score, 500)
+    return draws, ranker_jackknife(data, row.data, score, 500)
 
 
 @pytest.mark.parametrize("method", ["avg", "spectral", "hodge_rank"])
 def test_draws_are_no_wider_where_no_question_has_leverage(method):
     draws, table = weighted_draws(simulate((4, 30, 6), seed=1), method)
-    np.testing.assert_array_equal(widen(draws[np.newaxis], table)[0], draws)
+    np.testing.assert_array_equal(with_jackknife_variance(draws[np.newaxis], table)[0], draws)
 
 
 def test_rank_widens_draws_where_few_questions_have_leverage():
@@ -246,7 +246,7 @@ def test_rank_widens_draws_where_few_questions_have_leverage():
     data = Responses((rng.random((6, 30, 8)) < chance[..., np.newaxis]).astype(int))
     raw, table = weighted_draws(data, "rankllm")
     _, draws = draws_of(data, "rankllm", target="population", draws=1_000)
-    wider = widen(raw[np.newaxis], table)[0].std(axis=0) > raw.std(axis=0)
+    wider = with_jackknife_variance(raw[np.newaxis], table)[0].std(axis=0) > raw.std(axis=0)
     assert wider.any()
     assert (draws.std(axis=0)[wider] > 1.02 * raw.std(axis=0)[wider]).all()
 
@@ -323,9 +323,9 @@ def test_few_questions_keep_ragged_scores_in_range(n_questions):
 
 
 def test_scores_that_weigh_questions_vary_as_those_without_one_do(monkeypatch):
-    monkeypatch.setattr(bca, "accelerate", lambda draws, _: draws)
+    monkeypatch.setattr(jackknife, "accelerate", lambda draws, _: draws)
     data = Responses((np.random.default_rng(3).random((4, 40, 2)) < 0.6).astype(int))
-    table = without_clusters(data, "binary", lambda arguments: inverse_difficulty(*arguments), 500)
+    table = ranker_jackknife(data, "binary", lambda arguments: inverse_difficulty(*arguments), 500)
     expected = np.sqrt(1.0 + 2.0 / (table.tail_freedom - 2.0)) * table.standard_errors
     draws = draws_of(data, "inverse_difficulty", target="population", draws=500)[1]
     np.testing.assert_allclose(draws.std(axis=0), expected, rtol=5e-3)
@@ -376,7 +376,7 @@ def test_draws_over_questions_move_as_far_as_standard_errors_rise(method, monkey
     data = (np.random.default_rng(0).random((2, 30, 1)) < 0.1).astype(int)
     options = {"target": "population", "draws": 500, "random_seed": 0}
     moved = rank(data, method, **options)["posterior"]["score"].values
-    monkeypatch.setattr(bca, "accelerate", lambda draws, _: draws)
+    monkeypatch.setattr(jackknife, "accelerate", lambda draws, _: draws)
     still = rank(data, method, **options)["posterior"]["score"].values
     ends = [np.quantile(each, [0.025, 0.975], axis=(0, 1)) for each in (moved, still)]
     assert (ends[0] > ends[1] + 1e-3).all()
@@ -401,3 +401,39 @@ def test_draws_of_scores_on_a_scale_are_those_of_their_shares(target):
     np.testing.assert_allclose(drawn[0], 1.0 + 9.0 * drawn[1], atol=1e-12)
     assert drawn[0].min() >= 1.0
     assert drawn[0].max() <= 10.0
+
+
+def test_draws_are_scaled_as_their_spread_changes_from_one_resampling_to_the_next():
+    rng = np.random.default_rng(0)
+    draws = rng.normal([0.0, 5.0, 7.0], [1.0, 2.0, 0.0], (4, 20_000, 3))
+    shared = rng.normal(size=(20_000, 3))
+    again = shared + rng.normal(size=(2, 20_000, 3)) * [0.5, 4.0, 0.0]
+    found = scale_by_double_bootstrap(draws, again)
+    np.testing.assert_allclose(found.mean(axis=(0, 1)), draws.mean(axis=(0, 1)), rtol=1e-12)
+    np.testing.assert_allclose(found.std(axis=(0, 1)), [2.0, 1.0, 0.0], rtol=0.02)
+
+
+def test_percentages_of_the_largest_allow_for_its_bias():
+    # Five systems of which four are equal: the largest of four estimates is too large, and the
+    # fifth too small beside it, which draws from around the estimates show once more.
+    rng = np.random.default_rng(0)
+    truth = np.array([0.22, 0.22, 0.22, 0.22, 0.12])
+    covered = {"scaled": 0, "as they are": 0}
+    for _ in range(400):
+        score = truth + rng.normal(0.0, 0.01, 5)
+        draws = score + rng.normal(0.0, 0.01, (4, 250, 5))
+        plain = 100.0 * draws / draws.max(axis=-1, keepdims=True)
+        for name, one in (("scaled", scale_to_largest(score, draws)), ("as they are", plain)):
+            lower, upper = np.quantile(one[..., 4], [0.025, 0.975])
+            covered[name] += lower <= 100.0 * 0.12 / 0.22 <= upper
+    assert covered["scaled"] / 400 >= 0.93
+    assert covered["as they are"] / 400 < 0.92
+
+
+def test_percentages_of_the_largest_keep_the_order_of_the_draws():
+    draws = np.random.default_rng(0).dirichlet([50.0] * 4, (4, 250))
+    scaled = scale_to_largest(np.full(4, 0.25), draws)
+    without_bias = draws + 2.0 * (0.25 - draws.mean(axis=(0, 1)))
+    np.testing.assert_array_equal(scaled.argsort(axis=-1), without_bias.argsort(axis=-1))
+    np.testing.assert_allclose(scaled.max(axis=-1), 100.0)
+    assert scaled.min() > 0.0

@@ -9,18 +9,18 @@ import xarray as xr
 
 from bayesrank import METHODS, Comparisons, Responses, point_estimate, rank
 from bayesrank.errors import CalibrationWarning, DataError
-from bayesrank.inference.calibrate.pair_units import gradient_variation
+from bayesrank.inference.calibrate.influence import gradient_variation
 from bayesrank.inference.calibrate.sandwich import (
     calibrate,
     choose_calibration,
+    map_to_covariance,
     sandwich_draws,
 )
-from bayesrank.inference.calibrate.set_covariance import adjust
 from bayesrank.inference.calibrate.variation import Variation
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.fit import constrained_steps
-from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.trials import widening_for_single_trials
+from bayesrank.inference.resample.jackknife import Contributions
+from bayesrank.inference.resample.weights import widening_for_single_trials
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal
@@ -270,7 +270,7 @@ def test_adjust_gives_the_covariance_and_keeps_the_mean():
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(4, 300, 3)) @ rng.normal(size=(3, 3)) + [1.0, 2.0, 3.0]
     target = rng.normal(size=(900, 3)) @ rng.normal(size=(3, 3)) - 7.0
-    adjusted = adjust(draws, np.cov(target.T))
+    adjusted = map_to_covariance(draws, np.cov(target.T))
     assert adjusted.shape == draws.shape
     flat = adjusted.reshape(-1, 3)
     np.testing.assert_allclose(np.cov(flat.T), np.cov(target.T), rtol=1e-10)
@@ -280,14 +280,14 @@ def test_adjust_gives_the_covariance_and_keeps_the_mean():
 def test_adjusting_to_their_own_covariance_changes_nothing():
     draws = np.random.default_rng(0).normal(size=(4, 300, 3))
     np.testing.assert_allclose(
-        adjust(draws, np.cov(draws.reshape(-1, 3).T)), draws, rtol=1e-9, atol=1e-12
+        map_to_covariance(draws, np.cov(draws.reshape(-1, 3).T)), draws, rtol=1e-9, atol=1e-12
     )
 
 
 def test_adjust_is_affine_so_that_order_and_autocorrelation_stay():
     rng = np.random.default_rng(0)
     draws, target = rng.normal(size=(2, 50, 2)), rng.normal(size=(400, 2)) * [1, 5]
-    adjusted = adjust(draws, np.cov(target.T)).reshape(-1, 2)
+    adjusted = map_to_covariance(draws, np.cov(target.T)).reshape(-1, 2)
     given = np.column_stack([np.ones(100), draws.reshape(-1, 2)])
     map_, *_ = np.linalg.lstsq(given, adjusted)
     np.testing.assert_allclose(given @ map_, adjusted, rtol=1e-9, atol=1e-12)
@@ -300,7 +300,7 @@ def test_directions_without_a_target_are_left_alone(size):
     draws = rng.normal(size=(4, 500, size))
     target = 0.1 * rng.normal(size=(2000, size))
     target -= target.mean(axis=1, keepdims=True)
-    adjusted = adjust(draws, np.cov(target.T))
+    adjusted = map_to_covariance(draws, np.cov(target.T))
     np.testing.assert_allclose(adjusted.mean(axis=-1), draws.mean(axis=-1), atol=1e-10)
     contrasts = adjusted - adjusted.mean(axis=-1, keepdims=True)
     np.testing.assert_allclose(
@@ -314,7 +314,7 @@ def test_draws_do_not_move_where_they_do_not_vary():
     draws -= draws.mean(axis=-1, keepdims=True)
     factors = np.array([1.0, 1.2, 1.0, 1.5])
     wanted = factors[:, np.newaxis] * (np.eye(4) - 0.25) * factors
-    adjusted = adjust(draws, wanted)
+    adjusted = map_to_covariance(draws, wanted)
     np.testing.assert_allclose(adjusted.sum(axis=-1), 0.0, atol=1e-12)
     contrast = np.eye(4) - 0.25
     expected = contrast @ wanted @ contrast
@@ -325,7 +325,7 @@ def test_targets_of_few_units_move_few_directions():
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(4, 500, 12))
     target = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 12))
-    adjusted = adjust(draws, np.cov(target.T)).reshape(-1, 12)
+    adjusted = map_to_covariance(draws, np.cov(target.T)).reshape(-1, 12)
     along = np.linalg.svd(target, full_matrices=False)[2][:3]
     np.testing.assert_allclose(
         np.cov((adjusted @ along.T).T), np.cov((target @ along.T).T), rtol=1e-8, atol=1e-8
@@ -336,7 +336,9 @@ def test_targets_of_few_units_move_few_directions():
 
 def test_a_target_that_does_not_vary_changes_nothing():
     draws = np.random.default_rng(0).normal(size=(4, 50, 3))
-    np.testing.assert_allclose(adjust(draws, np.zeros((3, 3))), draws, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        map_to_covariance(draws, np.zeros((3, 3))), draws, rtol=1e-12, atol=1e-14
+    )
 
 
 def fabricate(size, *, strength, shape=(4, 400)) -> Estimate:
@@ -535,7 +537,9 @@ def test_draws_with_a_covariance_do_not_hang_on_its_eigenvectors():
         root = symmetric_root(one)
         np.testing.assert_allclose(root @ root, one)
         np.testing.assert_allclose(root, symmetric_root(covariance), atol=1e-10)
-        np.testing.assert_allclose(adjust(draws, one), adjust(draws, covariance), atol=1e-10)
+        np.testing.assert_allclose(
+            map_to_covariance(draws, one), map_to_covariance(draws, covariance), atol=1e-10
+        )
 
 
 def test_relabelled_systems_have_relabelled_draws():
@@ -543,8 +547,8 @@ def test_relabelled_systems_have_relabelled_draws():
         np.random.default_rng(1).normal(size=(4, 30)) * [[1.0], [1.0], [2.0], [3.0]]
     )
     draws, order = np.random.default_rng(0).normal(size=(4, 200, 4)), [2, 0, 3, 1]
-    found = adjust(draws[..., order], covariance[np.ix_(order, order)])
-    np.testing.assert_allclose(found, adjust(draws, covariance)[..., order], atol=1e-10)
+    found = map_to_covariance(draws[..., order], covariance[np.ix_(order, order)])
+    np.testing.assert_allclose(found, map_to_covariance(draws, covariance)[..., order], atol=1e-10)
 
 
 @pytest.mark.parametrize("paired", [True, False])

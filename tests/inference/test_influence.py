@@ -10,26 +10,19 @@ import pytest
 from bayesrank import METHODS, Responses, rank
 from bayesrank.errors import CalibrationWarning, ConvergenceWarning, DataError
 from bayesrank.inference.calibrate import sandwich, unit_likelihoods
-from bayesrank.inference.calibrate.influence import (
-    DenseSlopes,
-    Mode,
-    answer_contributions,
-    graph_mode,
-    variation_at,
-)
+from bayesrank.inference.calibrate.influence import DenseSlopes, answer_variation, variation_at
 from bayesrank.inference.calibrate.sandwich import marginal_prior
-from bayesrank.inference.calibrate.variation import ModelPart, Variation
+from bayesrank.inference.calibrate.variation import Mode, ModelPart, Variation, graph_mode
 from bayesrank.inference.fits import marginal, published_irt
 from bayesrank.inference.fits.item_models import NormalPrior
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.rasch import fit_rasch, fit_trials, growth, rasch_items, walk
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
-from bayesrank.inference.resample.clusters import clusters_of
-from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.leave_out import (
+from bayesrank.inference.resample.jackknife import (
+    Contributions,
+    delete_many_jackknife,
     jackknife_by_refits,
-    jackknife_of_many,
     question_jackknife,
 )
 from bayesrank.method import load_function
@@ -373,7 +366,7 @@ def test_a_mean_without_many_of_its_questions_has_its_variance():
     data = Responses(np.ones((2, 200, 1), dtype=int))
 
     def variation_of_many(score):
-        table = jackknife_of_many(lambda left_out: ~left_out @ values.T / 160, score, data)
+        table = delete_many_jackknife(lambda left_out: ~left_out @ values.T / 160, score, data)
         return Variation.of(table).covariance
 
     found = variation_of_many(values.mean(axis=1))
@@ -561,7 +554,7 @@ def test_the_marginal_2pl_of_single_answers_varies_as_fits_without_a_fifth_of_th
     data = simulate((5, 60, 1), seed=5)
     result = rank(data, "irt_2pl_mml", target="population", draws=200, random_seed=0)
     fit = marginal.fit_irt_2pl_mml(*data.binary_counts)
-    table = Variation.of(jackknife_of_many(fit.afresh, fit.score, data))
+    table = Variation.of(delete_many_jackknife(fit.afresh, fit.score, data))
     expected = marginal_prior(fit, data).covariance(table)
     scores = result["posterior"]["score"].values.reshape(-1, 5)
     np.testing.assert_allclose(np.cov(scores.T), expected, rtol=1e-4, atol=1e-6)
@@ -585,7 +578,7 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     fit = marginal.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
     expected = marginal_prior(fit, data).covariance(
-        answer_contributions(DenseSlopes(fit.slopes()), data)
+        answer_variation(DenseSlopes(fit.slopes()), data)
     )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     with pytest.raises(DataError, match="trials must be two or more"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrank.counting import distinct_columns
-from bayesrank.inference.calibrate.influence import Mode
+from bayesrank.inference.calibrate.variation import Mode
 from bayesrank.inference.fits import item_counts
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import (

@@ -36,13 +36,13 @@ PARTS = {
     "bias": "bootstrap::accuracy_by_rare_answers_is_corrected",
     "leverage": "bootstrap::rank_widens_draws_where_few_questions_have_leverage",
     "leverage, exact": "exact::one_group_of_most_questions_has_leverage_over_a_population",
-    "one more trial or question": "boundary::bounds_follow_the_rule_of_three",
+    "one more trial or question": "pseudo_unit::bounds_follow_the_rule_of_three",
     "one more battle": (
-        "boundary::one_battle_more_comes_after_the_others_against_a_system_that_was_met"
+        "pseudo_unit::one_battle_more_comes_after_the_others_against_a_system_that_was_met"
     ),
     "steps of counts": "bootstrap::identical_systems_are_not_told_apart",
     "reflected level": "bootstrap::bounds_of_a_skewed_level_hold",
-    "centre of jumps": "boundary::ratings_of_a_system_that_never_lost_are_not_certain",
+    "centre of discontinuous scores": "pseudo_unit::ratings_of_a_system_that_never_lost_are_not_certain",
     "iterated bootstrap": "bootstrap::jumps_inside_questions_hide_less_of_the_spread",
     "winning votes": "bootstrap::expected_winning_votes_lie_between_a_victory_and_a_defeat",
     "shuffled question": "bootstrap::majorities_that_all_questions_agree_on_may_be_turned",
@@ -70,7 +70,7 @@ NUMBERS = {
     "_BITS": "32 bits",
     "_LARGEST_TABLE": "$2^{17}$ entries",
     "_DRAWN_AT_ONCE": "$2^{16}$ cells",
-    "_STEP": "$10^{-4}$",
+    "STEP": "$10^{-4}$",
     "_SHIFT": "$10^{-3}$",
     "_TENTH": "0.1 sd",
     "LEAST_WEIGHT": "$10^{-6}$",
@@ -87,7 +87,7 @@ NUMBERS = {
 }
 FILES = (
     *("calibrate/*.py", "resample/*.py"),
-    *(f"backends/{name}.py" for name in ("bootstrap", "exact", "unbiased", "cell_metrics")),
+    *(f"backends/{name}.py" for name in ("bootstrap", "exact", "unbiased")),
 )
 
 

@@ -16,7 +16,7 @@ from arviz_stats.sampling_diagnostics import ess, rhat
 from bayesrank import METHODS, Responses, rank
 from bayesrank.datasets import load_olympiad
 from bayesrank.errors import CalibrationWarning
-from bayesrank.inference.graph.diagnostics import LARGEST_RHAT
+from bayesrank.inference.backends.nuts import LARGEST_RHAT
 from bayesrank.inference.run import Run
 
 SMALLEST_ESS = 400

@@ -8,8 +8,9 @@ import pytest
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
 from bayesrank.inference.resample import arguments as resampling
-from bayesrank.inference.resample.trials import redraw_twice, require_two_trials
-from bayesrank.inference.resample.weights import question_pairs, question_weights, resample
+from bayesrank.inference.resample.arguments import question_pairs
+from bayesrank.inference.resample.parametric import double_bootstrap
+from bayesrank.inference.resample.weights import question_weights, require_two_trials, resample
 
 SIZE = 60_000
 
@@ -234,7 +235,7 @@ def test_redrawn_scores_are_drawn_with_replacement():
 
 def test_data_sets_drawn_twice_share_what_was_drawn_first():
     data = simulate(4, seed=1)
-    pairs = list(redraw_twice(data, "grades", size=SIZE, rng=np.random.default_rng(0)))
+    pairs = list(double_bootstrap(data, "grades", size=SIZE, rng=np.random.default_rng(0)))
     one, other = (np.concatenate([pair[which][0] for pair in pairs]) for which in (0, 1))
     (first,) = draw(data, "grades", smooth=False)
     p = (4 * first + 0.5) / 5
@@ -246,7 +247,7 @@ def test_data_sets_drawn_twice_share_what_was_drawn_first():
 
 def test_pairs_drawn_twice_compare_as_many_trials():
     data = simulate(4, seed=1)
-    for pair in redraw_twice(data, "pairs", size=20, rng=np.random.default_rng(0)):
+    for pair in double_bootstrap(data, "pairs", size=20, rng=np.random.default_rng(0)):
         for wins, ties in pair:
             assert_every_trial_compared(wins, ties, 3 * 4)
 
@@ -255,7 +256,7 @@ def test_scores_drawn_twice_are_scores_that_were_seen():
     scores = np.random.default_rng(0).random((2, 2, 4))
     scores[0, 0, 1] = np.nan
     scores[1, 1, :] = np.nan
-    ((((one,), (other,)),)) = redraw_twice(
+    ((((one,), (other,)),)) = double_bootstrap(
         Responses(scores), "grades", size=SIZE, rng=np.random.default_rng(1)
     )
     assert np.isnan(one[:, 1, 1]).all()

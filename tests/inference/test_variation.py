@@ -7,13 +7,10 @@ import pytest
 
 from bayesrank import Responses
 from bayesrank.inference.calibrate import unit_likelihoods
-from bayesrank.inference.calibrate.influence import (
-    Mode,
-    variation_at,
-)
-from bayesrank.inference.calibrate.variation import ModelPart, Variation
+from bayesrank.inference.calibrate.influence import variation_at
+from bayesrank.inference.calibrate.variation import Mode, ModelPart, Variation
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.resample.contributions import Contributions
+from bayesrank.inference.resample.jackknife import Contributions
 
 NOTHING = np.zeros((2, 2))
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])

@@ -6,7 +6,7 @@ import pytest
 
 from bayesrank import Battles, Comparisons, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.battle_units import log_of
+from bayesrank.inference.resample.arguments import log_of
 from bayesrank.methods import ratings
 from bayesrank.methods.battle_rating_kernels import glicko_battles
 from bayesrank.methods.battle_ratings import elo, glicko, periods_of, trueskill

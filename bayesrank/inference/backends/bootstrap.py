@@ -1,52 +1,46 @@
 """The bootstrap back end: posteriors of methods without a likelihood, from resampled data.
 
-docs/uncertainty.md says how smooth scores, scores that jump (voting, ratings) and percentages of
-the largest are drawn. Scores that count (majorities, levels, points) are also spread evenly over
-the step between two counts, which leaves the order of different counts that do not vary as it is.
+docs/uncertainty.md says how smooth scores, discontinuous scores (voting, ratings) and percentages
+of the largest are drawn. Draws of counts (majorities, levels, points) are also spread evenly over
+the step between two counts, so that counts that do not vary have intervals and keep their order.
 """
 
 import math
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import Battles
-from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.bca import (
+from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
+from bayesrank.inference.resample.jackknife import (
+    ROUNDING,
     correct_bias,
-    iterate,
+    jackknife_corrected,
     scale,
-    scale_to_largest,
-    show_leverage,
 )
-from bayesrank.inference.resample.clusters import clusters_of, warn_of_few_groups
-from bayesrank.inference.resample.leave_out import without_clusters
-from bayesrank.inference.resample.pseudo_unit import loosen
-from bayesrank.inference.resample.trials import (
-    redraw_twice,
+from bayesrank.inference.resample.parametric import double_bootstrap
+from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
+from bayesrank.inference.resample.weights import (
+    clusters_of,
+    resample,
     runs_of,
+    warn_of_few_groups,
     widening_for_single_trials,
 )
-from bayesrank.inference.resample.weights import resample
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
-Array = NDArray[np.float64]
-ScoreOf = Callable[[tuple[Any, ...]], Array]
-
-# Data sets whose mean score stands for the expected one of a population: draws are wider by the
-# noise of that mean, which makes up for the little that they learn of rare turns. The fewest of
-# which a mean lies between a victory and a defeat.
+# Data sets from each population of questions: their mean score is a draw of winning votes. The
+# fewest of which a mean lies between a victory and a defeat. The noise of the mean widens the
+# draws, which makes up for majorities that few data sets turn.
 _OF_EACH = 2
 
-# Data sets that are resampled once more, two from each: they tell a standard deviation to 3 %.
+# Resamples that the double bootstrap resamples twice: a standard deviation has an error of 3 %.
 _RESAMPLED_AGAIN = 500
 
 
@@ -60,31 +54,32 @@ def bootstrap(run: Run) -> Estimate:
     score, parameters = split_scores(ranker(*point, **options))
     if run.draws == 0:
         return Estimate(score, None, point=parameters)
-    data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
-    if run.target == "population" and isinstance(data, Responses):
-        warn_of_few_groups(data)
+    over_questions = run.target == "population"
+    if over_questions:
+        warn_of_few_groups(run.responses)
     kind, step = run.method.kind, _step(run, len(score))
-    # Another question may turn a majority where few decide; sums hardly notice. Ratings do not add
-    # up over questions: they hang on the order of the answers.
+    # One more question may turn a close majority; it hardly moves a sum. Ratings depend on the
+    # order of the answers, and are no sums over questions.
     turns = step > 0.0 and kind == "majority"
     adds_up = not turns and kind != "rating"
 
-    def score_of(arguments: tuple[Any, ...]) -> Array:
+    def score_of(arguments: Arguments) -> Array:
         scores = split_scores(ranker(*arguments, **options))[0]
-        # What varies like other scores are the shares that the systems have of all together.
+        # Percentages of the largest are drawn as shares of the sum, which vary smoothly.
         return scores / scores.sum(axis=-1, keepdims=True) if kind == "share" else scores
 
     draws = _recentre(run, score, _draw(run, score_of, turns=turns, adds_up=adds_up))
-    if run.target == "population" and isinstance(data, Responses) and adds_up:
-        table = without_clusters(data, run.method.data, score_of, run.size)
-        draws = show_leverage(draws, table, always=run.method.weighs_questions)
+    if over_questions and adds_up:
+        draws = jackknife_corrected(run, draws, score_of)
     if kind == "smooth":
         draws = correct_bias(score, draws)
     rng = np.random.default_rng(run.seed.spawn(1)[0])
-    draws = draws + step * _steps(draws.shape, rng) if step else loosen(run, draws, score_of, rng)
+    if step:
+        draws = draws + step * _steps(draws.shape, rng)
+    else:
+        draws = with_pseudo_unit(run, draws, score_of, rng)
     if kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
-    # What widens draws knows no range.
     return Estimate(score, _within_range(run, draws), point=parameters)
 
 
@@ -96,14 +91,17 @@ def _step(run: Run, n_systems: int) -> float:
     return cast("float", step)
 
 
-def _leaps(run: Run) -> bool:
-    """Return whether one vote is most of the score, as with winning votes over a population."""
+def _is_mean_of_samples(run: Run) -> bool:
+    """Return whether a draw is the mean score of several samples of questions.
+
+    Winning votes are discontinuous: a majority of one vote adds all its votes to the score.
+    """
     return run.target == "population" and run.options.get("variant") == "winning_votes"
 
 
 def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
     """Return draws of the scores, of shape (chain, draw, system)."""
-    data = cast("Responses | Comparisons", run.data)
+    data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
         batches = resample(
@@ -114,7 +112,7 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
             size=run.draws,
             rng=np.random.default_rng(seed),
             shuffled=turns,
-            of_each=_OF_EACH if _leaps(run) else 0,
+            of_each=_OF_EACH if _is_mean_of_samples(run) else 0,
             unit=run.unit,
         )
         scores = np.concatenate([score_of(batch) for batch in batches])
@@ -122,39 +120,51 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
 
     def draw_again(seed: np.random.SeedSequence) -> Array:
         rng, kind = np.random.default_rng(seed), run.method.data
-        batches = redraw_twice(cast("Responses", data), kind, size=_RESAMPLED_AGAIN, rng=rng)
+        batches = double_bootstrap(run.responses, kind, size=_RESAMPLED_AGAIN, rng=rng)
         return np.concatenate([[score_of(one) for one in pair] for pair in batches], axis=1)
 
-    # NumPy's generators and most of its arithmetic release the interpreter, so chains run side by
-    # side; each has its own seed, so the draws do not depend on how many threads there are. The
+    # NumPy's generators and most of its arithmetic release the interpreter, so chains run in
+    # threads; each has its own seed, so the draws do not depend on how many threads there are. The
     # matrices are small: threads of BLAS within these threads would wait longer than they work.
     workers = min(N_CHAINS, os.cpu_count() or 1)
-    # Whole runs have all kinds of questions, most of which lie beside no jump.
-    jumps = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
+    # A run has answers to all questions, of which few are at a discontinuity of the score.
+    repeated = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
-        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if adds_up and jumps else None
+        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if adds_up and repeated else None
         draws = np.stack(list(chains))
-    return draws if again is None else iterate(draws, again.result())
+    return draws if again is None else scale_by_double_bootstrap(draws, again.result())
+
+
+def scale_by_double_bootstrap(draws: Array, again: Array) -> Array:
+    """Scale draws by the ratio of their spread to that of resamples of resamples.
+
+    The true spread of a discontinuous score differs from that of its resamples by some factor, and
+    theirs from that of their own resamples by about the same (the iterated bootstrap). `again` has
+    scores of two data sets from each resample, (2, pair, system).
+    """
+    variance, following = draws.var(axis=(0, 1)), ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
+    ratio = np.divide(variance, following, out=np.ones_like(variance), where=following > 0.0)
+    return scale(draws, np.sqrt(ratio))
 
 
 def _recentre(run: Run, score: Array, draws: Array) -> Array:
-    """Return draws with the spread of independent units, around the estimate if they jump."""
+    """Return draws with the spread of independent units, around the estimate if discontinuous."""
     if run.method.smooth:
         if run.unit == "trial" and run.target == "benchmark":
-            draws = scale(draws, widening_for_single_trials(cast("Responses", run.data)))
+            draws = scale(draws, widening_for_single_trials(run.responses))
         return draws
-    if not _leaps(run):
+    if not _is_mean_of_samples(run):
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
     return _reflect_level(draws) if run.method.kind == "rating" else draws
 
 
 def _reflect_level(draws: Array) -> Array:
-    """Return draws with the deviations of the level that all systems share turned around.
+    """Reflect the deviations of the mean rating of each draw; differences do not change.
 
-    Ratings rise and fall together with the order of the questions, by amounts that may be skewed.
-    The truth is the estimate less its error (the basic bootstrap; Davison and Hinkley 1997, section
-    5.2, doi:10.1017/CBO9780511802843). Differences do not change.
+    All ratings rise and fall with the order of the questions, by amounts that may be skewed. The
+    truth is the estimate less its error (the basic bootstrap; Davison and Hinkley 1997, section
+    5.2, doi:10.1017/CBO9780511802843).
     """
     level = draws.mean(axis=-1, keepdims=True)
     return draws - 2.0 * (level - level.mean())
@@ -163,9 +173,9 @@ def _reflect_level(draws: Array) -> Array:
 def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Return deviations (chain, draw, system) over a step, evenly from -1/2 to 1/2, with mean 0.
 
-    An expected score lies between the values that a score can take. Where few of the resamples, or
-    none, have another value, it may still be off this one by a part of a step. Every system has
-    deviations of its own: equal counts are no sign of equal expectations.
+    The expected score lies between two values of the score. It may differ from the estimate by a
+    part of a step even if no resample has another value. Every system has deviations of its own,
+    since equal counts do not show equal expectations.
     """
     size = math.prod(shape[:-1])
     evenly = (np.arange(size) + 0.5) / size - 0.5
@@ -175,31 +185,49 @@ def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 def _widening(run: Run) -> float:
     """Return the factor for deviations over n units drawn with replacement.
 
-    The variance of their mean is (n - 1) / n of what it should be; over few units Student's t adds
-    (n - 1) / (n - 3). The trials of a stream are few too, but of many questions; other trials are
-    drawn from shares that allow for it.
+    The variance of their mean is (n - 1) / n of that of independent units; for few units Student's
+    t adds (n - 1) / (n - 3). The trials of a stream need no t, since each has many questions; other
+    trials are drawn from shares with a pseudo-count.
     """
     if run.target == "population":
-        n = int(clusters_of(cast("Responses", run.data)).max()) + 1
+        n = int(clusters_of(run.responses).max()) + 1
     elif run.unit == "run":
-        n = int(runs_of(cast("Responses", run.data)).sum(axis=1).min())
+        n = int(runs_of(run.responses).sum(axis=1).min())
     elif run.method.kind != "rating":
         return 1.0
     elif isinstance(run.data, Battles):
         n = run.data.units[run.unit]
     else:
-        n = cast("Responses", run.data).shape[2]
+        n = run.responses.shape[2]
         return math.sqrt(n / (n - 1))
     return math.sqrt(n / max(n - 3, 1))
 
 
+def scale_to_largest(score: Array, draws: Array) -> Array:
+    """Return draws of positive shares as percentages of the largest, corrected for its bias.
+
+    The largest of several estimates is too large, and that of their draws once more, by as much as
+    the mean of the largest is above the largest of the means. Systems far below the largest are
+    moved up by both, those near it by less, so that they keep their order.
+    """
+    # Twice the bias that the draws show: they deviate from the estimate as it does from the truth.
+    draws = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
+    draws = np.maximum(draws, ROUNDING)
+    largest = draws.max(axis=-1, keepdims=True)
+    gap = np.log(largest / draws)
+    bias = 2.0 * math.log(largest.mean() / draws.mean(axis=(0, 1)).max())
+    if bias > ROUNDING:
+        gap += bias * np.expm1(-gap / bias)
+    return 100.0 * np.exp(-gap)
+
+
 def _within_range(run: Run, draws: Array) -> Array:
-    """Return draws that end where the score does by its definition; no truth is outside."""
+    """Return draws clipped to the range of the score, which widened draws may leave."""
     n_systems, name = draws.shape[-1], run.method.range
     if not name:
         return draws
     if name == "grades":
-        data = cast("Responses", run.data)
+        data = run.responses
         # Scores on a scale are shares of it until the result is built.
         worths = np.array([0.0, 1.0]) if data.scores is not None else data.category_weights
         return np.clip(draws, worths.min(), worths.max())

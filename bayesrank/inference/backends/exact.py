@@ -2,19 +2,17 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.arguments import batches, point_arguments
-from bayesrank.inference.resample.bca import show_leverage
-from bayesrank.inference.resample.clusters import warn_of_few_groups
-from bayesrank.inference.resample.leave_out import without_clusters
-from bayesrank.inference.resample.pseudo_unit import loosen
-from bayesrank.inference.resample.weights import question_weights
+from bayesrank.inference.resample.arguments import Arguments, Array, batches, point_arguments
+from bayesrank.inference.resample.jackknife import jackknife_corrected
+from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
+from bayesrank.inference.resample.weights import question_weights, warn_of_few_groups
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.methods.thresholds import is_posterior_mean
@@ -66,26 +64,20 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
 
         return Estimate(score, draw_around_unbiased(run, score), point=parameters)
 
-    def draw_chain(seed: np.random.SeedSequence) -> NDArray[np.float64]:
+    def draw_chain(seed: np.random.SeedSequence) -> Array:
         return _draw_chain(run, arguments, np.random.default_rng(seed))
 
-    # Side by side, as those of the bootstrap.
+    # In threads, as those of the bootstrap.
     with ThreadPoolExecutor(min(N_CHAINS, os.cpu_count() or 1)) as pool:
         draws = np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
-    if run.target == "population" and isinstance(run.data, Responses):
-        warn_of_few_groups(run.data)
-
-        def score_of(arguments: tuple[Any, ...]) -> NDArray[np.float64]:
-            return split_scores(ranker(*arguments, **run.ranker_options))[0]
-
-        table = without_clusters(run.data, run.method.data, score_of, run.size)
-        draws = show_leverage(draws, table)
+    if run.target == "population":
+        warn_of_few_groups(run.responses)
+        draws = jackknife_corrected(
+            run, draws, lambda given: split_scores(ranker(*given, **run.ranker_options))[0]
+        )
         rng = np.random.default_rng(run.seed.spawn(1)[0])
-        draws = loosen(
-            run,
-            draws,
-            lambda weighted: _draw_weighted(run, weighted[:-1], weighted[-1], rng),
-            rng,
+        draws = with_pseudo_unit(
+            run, draws, lambda given: _draw_weighted(run, given[:-1], given[-1], rng), rng
         )
     return Estimate(score, draws, point=parameters)
 
@@ -120,12 +112,12 @@ def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> Non
         raise DataError(f"prior_outcomes must be given for prior_weight={prior_weight!r}; got None")
 
 
-def _with_earlier(run: Run, arguments: tuple[Any, ...], prior_weight: float) -> tuple[Any, ...]:
+def _with_earlier(run: Run, arguments: Arguments, prior_weight: float) -> Arguments:
     """Return right answers and trials, or counts and worths, with earlier outcomes among them.
 
     Questions that have only those stay without trials.
     """
-    data = cast("Responses", run.data)  # point_arguments refuses all else
+    data = run.responses
     seen = (data.trials > 0)[..., np.newaxis]
     counts = data.counts + prior_weight * cast("NDArray[np.int64]", prior_counts(data)) * seen
     if run.method.data == "binary":
@@ -133,22 +125,18 @@ def _with_earlier(run: Run, arguments: tuple[Any, ...], prior_weight: float) -> 
     return counts, arguments[1]
 
 
-def _draw_chain(
-    run: Run, arguments: tuple[Any, ...], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _draw_chain(run: Run, arguments: Arguments, rng: np.random.Generator) -> Array:
     per_draw = arguments[0].size
-    if run.target == "population" and isinstance(run.data, Responses) and run.data.trials.all():
-        per_draw = sum(run.data.shape)  # weights of questions, and scores
+    if run.target == "population" and run.responses.trials.all():
+        per_draw = sum(run.responses.shape)  # weights of questions, and scores
     sizes = [some.stop - some.start for some in batches(run.draws, per_draw)]
     return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 
 
-def _draw(
-    run: Run, arguments: tuple[Any, ...], size: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _draw(run: Run, arguments: Arguments, size: int, rng: np.random.Generator) -> Array:
     """Draw scores of shape (size, system)."""
-    if run.target == "population" and isinstance(run.data, Responses):
-        return _draw_weighted(run, arguments, question_weights(run.data, size, rng), rng)
+    if run.target == "population":
+        return _draw_weighted(run, arguments, question_weights(run.responses, size, rng), rng)
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
         return sampler(*arguments, None, size=size, rng=rng, **run.sampler_options)
@@ -158,8 +146,8 @@ def _draw(
 
 
 def _draw_weighted(
-    run: Run, arguments: tuple[Any, ...], weights: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+    run: Run, arguments: Arguments, weights: Array, rng: np.random.Generator
+) -> Array:
     """Draw scores of weighted questions, of shape (draw, system)."""
     if run.method.exact is not None:
         sampler = load_function(run.method.exact)
@@ -167,9 +155,7 @@ def _draw_weighted(
     return load_function(run.method.function)(*arguments, weights, **run.options)
 
 
-def draw_probabilities(
-    arguments: tuple[Any, ...], size: int, rng: np.random.Generator
-) -> tuple[Any, ...]:
+def draw_probabilities(arguments: Arguments, size: int, rng: np.random.Generator) -> Arguments:
     """Draw the probabilities of a functional under the uniform prior, as its arguments.
 
     From right answers and trials (system, question), or counts by category and the worths:

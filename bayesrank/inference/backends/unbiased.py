@@ -1,37 +1,63 @@
-"""Draws around the unbiased estimates of metrics of k trials, such as pass@k.
+r"""Draws around the unbiased estimates of metrics of k trials, such as pass@k.
 
 Estimate and draws describe the same quantity, the metric of k fresh trials averaged over questions.
 The draws have the mid-P confidence distribution of the score
-(:mod:`bayesrank.inference.calibrate.mid_p`), which stays in the range and has the estimate near
-its median.
+(:func:`bayesrank.inference.calibrate.standardization.mid_p_quantile`), which stays in the range and
+has the estimate near its median.
 
 - On a benchmark the variance is that by the trials of these questions (`within` of
-  :mod:`bayesrank.inference.backends.cell_metrics`). For a score at an end of the range, n is the
-  number of blocks of k trials.
+  :class:`Moments`). For a score at an end of the range, n is the number of blocks of k trials.
 - Over a population it is the variance between questions or their clusters, one more of them at an
   end of the range included. It is at least the variance by the distribution of the chances, since a
   few questions of a kind that was not asked may decide the mean. For a score at an end of the range
   n is the number of clusters. Systems depend on each other by a Gaussian copula with the
   correlations over clusters; the trial that the mid-P rule adds is each system's own.
+
+The trials of one question do not show the variance of its estimate where they are no more than k,
+or all right. The variance is averaged over the posterior of the chance. The chances :math:`p_m` of
+a system are taken from one distribution (empirical Bayes),
+
+.. math:: p_m = u \pi + (1 - u) b_m, \qquad
+          b_m \sim \mathrm{Beta}\bigl(\pi (1 - \rho) / \rho, (1 - \pi) (1 - \rho) / \rho\bigr)
+
+with mean :math:`\pi`, intraclass correlation :math:`\rho` of the trials of a question, and a share
+u that keeps the chances away from 0 and 1. The mean is that of the trials, one more included that
+is half right. Correlation and share have uniform priors and are averaged over by their posterior.
 """
 
-from typing import cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
-from bayesrank.inference.backends.cell_metrics import CellMetric, system_moments
-from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
+from bayesrank.inference.calibrate.standardization import UNLIMITED, mid_p_draws
 from bayesrank.inference.fits.bordered import symmetric_root
-from bayesrank.inference.resample.clusters import warn_of_few_groups
-from bayesrank.inference.resample.contributions import ROUNDING
-from bayesrank.inference.resample.trials import require_two_trials
-from bayesrank.inference.resample.weights import question_clusters
+from bayesrank.inference.resample.jackknife import ROUNDING
+from bayesrank.inference.resample.weights import (
+    question_clusters,
+    require_two_trials,
+    warn_of_few_groups,
+)
 from bayesrank.inference.run import Run, by_chain
-from bayesrank.methods.thresholds import trials_drawn
-from bayesrank.responses import Responses
+from bayesrank.method import Method, load_function
+from bayesrank.methods.thresholds import log_factorials, trials_drawn
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# Nodes of a uniform correlation, by Gauss and Legendre, and equally likely shares.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+_SHARES = np.arange(4) / 4.0
+
+# Intervals of the arc sine scale, on which a share of n trials has the standard deviation
+# 1 / (2 sqrt(n)): so many per standard deviation, and the fewest.
+_PER_SD, _FEWEST = 5.0, 64
+
+# Simulated questions where moments have no closed form: a variance is known to 1 or 2 %.
+_SIMULATED = 30_000
 
 
 def draw_around_unbiased(run: Run, score: Array) -> Array:
@@ -40,7 +66,7 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
     Systems with the same counts have the same draws, so that they stay tied. DataError if the data
     do not vary over the units of the target.
     """
-    data = cast("Responses", run.data)
+    data = run.responses
     worths = np.arange(2.0) if run.method.data == "binary" else data.category_weights
     metric = CellMetric(run.method, run.options, worths)
     low, high = metric.range(data.trials)
@@ -105,3 +131,189 @@ def _over_clusters(
     correlation = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlation, 1.0)
     return trials, normals @ symmetric_root(correlation)
+
+
+@dataclass(frozen=True)
+class CellMetric:
+    """A metric of k trials as a function of the answers to one question."""
+
+    # Row of the catalog with a functional, and its options.
+    method: Method
+    options: Mapping[str, Any]
+    # Worth of each category; of right and wrong ones where the metric reads no other.
+    worths: Array
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether answers are right or wrong."""
+        return self.method.data == "binary"
+
+    def estimate(self, counts: Array | Counts) -> Array:
+        """Return unbiased estimates from counts of shape (..., category), NaN without trials."""
+        trials = counts.sum(axis=-1)
+        seen = trials > 0
+        one = counts[seen][:, np.newaxis, np.newaxis]
+        arguments = (one[..., 1], one.sum(axis=-1)) if self.is_binary else (one, self.worths)
+        found = np.full(seen.shape, np.nan)
+        found[seen] = load_function(self.method.function)(*arguments, **self.options)[:, 0]
+        return found
+
+    def expect(self, chances: Array) -> Array:
+        """Return the metric of k fresh trials for chances of shape (..., category)."""
+        one = chances[..., np.newaxis, np.newaxis, :]
+        arguments = (one[..., 1],) if self.is_binary else (one, self.worths)
+        options = self.method.functional_options(self.options)
+        return load_function(self.method.functional or "")(*arguments, **options)[..., 0]
+
+    def range(self, trials: Counts) -> tuple[float, float]:
+        """Return the least and the largest value that an estimate or its expectation can have."""
+        if not self.is_binary:
+            return float(self.worths.min()), float(self.worths.max())
+        sizes = np.unique(trials[trials > 0]).tolist()
+        values = [self.estimate(_binary(np.arange(n + 1.0), n)) for n in sizes]
+        nodes = np.concatenate([[0.0, 1.0], chance_nodes(trials_drawn(self.options))[0]])
+        values.append(self.expect(_binary(nodes, 1.0)))
+        return min(float(one.min()) for one in values), max(float(one.max()) for one in values)
+
+
+class Moments(NamedTuple):
+    """Moments of a metric over the questions of a system, as shares of its range."""
+
+    # Mean, and its distance from the upper end of the range.
+    mean: float
+    rest: float
+    # Variance of the estimate of a question by its trials.
+    within: float
+    # Variance of the metric from question to question.
+    between: float
+
+
+def system_moments(
+    metric: CellMetric, counts: Counts, ends: tuple[float, float], rng: np.random.Generator
+) -> list[Moments]:
+    """Return moments of each system, expected over the posteriors of its chances.
+
+    From counts (system, question, category); `rng` is for more than two categories.
+    """
+    binary = _BinaryMoments(metric, ends, counts.sum(axis=-1)) if metric.is_binary else None
+    found = []
+    for cells in counts:
+        rows, times = np.unique(cells[cells.any(axis=-1)], axis=0, return_counts=True)
+        if binary is not None:
+            found.append(binary.of(rows, times))
+        else:
+            found.append(_simulated_moments(metric, ends, rows, times, rng))
+    return found
+
+
+class _BinaryMoments:
+    """Moments where answers are right or wrong, by quadrature over the chances."""
+
+    def __init__(self, metric: CellMetric, ends: tuple[float, float], trials: Counts) -> None:
+        self.nodes, self.edges = chance_nodes(int(trials.max()))
+        self.expected = _share(metric.expect(_binary(self.nodes, 1.0)), ends)
+        self.noise = {
+            n: self._noise(n, _share(metric.estimate(_binary(np.arange(n + 1.0), n)), ends))
+            for n in np.unique(trials[trials > 0]).tolist()
+        }
+
+    def _noise(self, n_trials: int, estimates: Array) -> Array:
+        """Return the variance of the estimates from 0, ..., n right answers, at each node."""
+        right, ways = np.arange(n_trials + 1.0), log_factorials(n_trials)
+        log_chance = np.log(self.nodes)[:, np.newaxis] * right
+        log_chance += np.log1p(-self.nodes)[:, np.newaxis] * (n_trials - right)
+        chance = np.exp(log_chance + ways[-1] - ways - ways[::-1])
+        return (chance * (estimates - self.expected[:, np.newaxis]) ** 2).sum(axis=1)
+
+    def of(self, rows: Counts, times: Counts) -> Moments:
+        """Return the moments of a system from counts of wrong and right answers, and how often."""
+        trials = rows.sum(axis=1)
+        mass = chance_posteriors(rows[:, 1], trials, times, self.nodes, self.edges)
+        mass *= (times / times.sum())[:, np.newaxis]
+        total = mass.sum(axis=0)
+        mean = float(total @ self.expected)
+        within = float((mass * np.stack([self.noise[n] for n in trials.tolist()])).sum())
+        between = float(total @ (self.expected - mean) ** 2)
+        return Moments(mean, float(total @ (1.0 - self.expected)), within, between)
+
+
+def _simulated_moments(
+    metric: CellMetric,
+    ends: tuple[float, float],
+    rows: Counts,
+    times: Counts,
+    rng: np.random.Generator,
+) -> Moments:
+    """Return the moments where there are any categories, by simulation.
+
+    From the highest worth down, an answer is below a category or in it, with a chance that has a
+    posterior of its own.
+    """
+    order = np.argsort(metric.worths, kind="stable")
+    at_most = np.cumsum(rows[:, order], axis=1)
+    nodes, edges = chance_nodes(int(rows.sum(axis=1).max()))
+    below = np.ones((-(-_SIMULATED // int(times.sum())), int(times.sum())))
+    shares = np.empty((*below.shape, len(order)))
+    for place in range(len(order) - 1, 0, -1):
+        right, trials = at_most[:, place - 1], at_most[:, place]
+        mass = chance_posteriors(right, trials, times, nodes, edges)
+        cumulative = np.cumsum(mass, axis=1) / mass.sum(axis=1, keepdims=True)
+        level = np.split(rng.random(below.shape), np.cumsum(times)[:-1], axis=1)
+        drawn = [np.searchsorted(*each) for each in zip(cumulative, level, strict=True)]
+        chance = nodes[np.minimum(np.concatenate(drawn, axis=1), len(nodes) - 1)]
+        shares[..., order[place]] = below * (1.0 - chance)
+        below = below * chance
+    shares[..., order[0]] = below
+    counts = rng.multinomial(np.repeat(rows.sum(axis=1), times), shares)
+    expected = _share(metric.expect(shares), ends)
+    within = ((_share(metric.estimate(counts), ends) - expected) ** 2).mean()
+    mean = expected.mean()
+    rest, between = (1.0 - expected).mean(), ((expected - mean) ** 2).mean()
+    return Moments(float(mean), float(rest), float(within), float(between))
+
+
+def _share(values: Array, ends: tuple[float, float]) -> Array:
+    low, high = ends
+    return np.clip((values - low) / (high - low), 0.0, 1.0)
+
+
+def _binary(right: Array, trials: float) -> Array:
+    """Return counts, or chances, of wrong and right answers."""
+    return np.stack([trials - right, right], axis=-1)
+
+
+def chance_nodes(most_trials: int) -> tuple[Array, Array]:
+    """Return nodes between 0 and 1, and the edges of their cells, for up to so many trials."""
+    size = _FEWEST + int(np.pi * _PER_SD * np.sqrt(most_trials))
+    edges = np.sin(np.arange(size + 1) * np.pi / (2.0 * size)) ** 2
+    nodes = np.sin((np.arange(size) + 0.5) * np.pi / (2.0 * size)) ** 2
+    return nodes, edges
+
+
+def chance_posteriors(
+    right: Counts, trials: Counts, times: Counts, nodes: Array, edges: Array
+) -> Array:
+    """Return posterior masses (cell, node) on the nodes of the chances of one system.
+
+    From right answers and trials of its cells, and how many questions have these; nodes and edges
+    are those of :func:`chance_nodes`.
+    """
+    mean = float((times @ right + 0.5) / (times @ trials + 1.0))
+    masses, weights = _laws(mean, edges)
+    log_likelihood = right[:, np.newaxis] * np.log(nodes)
+    log_likelihood += (trials - right)[:, np.newaxis] * np.log1p(-nodes)
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    evidence = np.maximum(likelihood @ masses.T, np.finfo(np.float64).tiny)
+    log_weight = times @ np.log(evidence) + np.log(weights)
+    weight = np.exp(log_weight - log_weight.max())
+    return likelihood * ((weight / weight.sum() / evidence) @ masses)
+
+
+def _laws(mean: float, edges: Array) -> tuple[Array, Array]:
+    """Return the distributions that chances may have, of shape (law, node), and prior weights."""
+    correlation, share = np.meshgrid((_NODES + 1.0) / 2.0, _SHARES, indexing="ij")
+    strength = ((1.0 - correlation) / correlation).reshape(-1, 1)
+    share = share.reshape(-1, 1)
+    inner = np.clip((edges - share * mean) / (1.0 - share), 0.0, 1.0)
+    below = betainc(strength * mean, strength * (1.0 - mean), inner)
+    return np.diff(below, axis=1), np.repeat(_WEIGHTS, len(_SHARES))

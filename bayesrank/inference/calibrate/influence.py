@@ -1,111 +1,39 @@
-"""How scores at an optimum move with the data: contributions of units by one Newton step.
+"""Contributions of units to scores and to gradients, and how these vary.
 
-The influence of a unit on a score is the slope of its log-likelihood along the direction in which
-the optimum moves as the score does (docs/uncertainty.md). So one direction per system gives the
-influences of all units, by central differences and without the gradients of the units.
+For likelihoods of responses the units are questions, runs, right or wrong answers, or events; for
+paired comparisons the same, or battles. A unit, such as a judge, is one however many battles it
+decided.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.errors import DataError
-from bayesrank.inference.calibrate.cells_and_events import (
-    QUESTION_PARAMETERS,
-    CellSlopes,
-    EventModel,
-    Moves,
-    Named,
-    UnitModel,
+from bayesrank.inference.calibrate.unit_likelihoods import CellSlopes, EventModel, UnitModel
+from bayesrank.inference.calibrate.variation import Array, Mode, Variation
+from bayesrank.inference.fits.pair_rows import PairRows
+from bayesrank.inference.fits.pairs import PairLikelihood
+from bayesrank.inference.resample.arguments import batches, point_arguments, question_pairs
+from bayesrank.inference.resample.jackknife import Contributions, student_variance
+from bayesrank.inference.resample.weights import (
+    asked_clusters,
+    resample,
+    sums_over_clusters,
+    widening_for_single_trials,
 )
-from bayesrank.inference.calibrate.variation import ModelPart, Variation
-from bayesrank.inference.fits.fit import Unit, constrained_steps
-from bayesrank.inference.resample.clusters import asked_clusters, sums_over_clusters
-from bayesrank.inference.resample.contributions import ROUNDING, Contributions, student_variance
-from bayesrank.inference.resample.trials import widening_for_single_trials
 from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
+from bayesrank.views import Comparisons
 
-if TYPE_CHECKING:
-    from bayesrank.inference.graph.fit import ModelFit
+Rows = NDArray[np.integer[Any]]
 
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Mode:
-    """An optimum, its Newton steps, and the parameters that its coordinates stand for."""
-
-    # (p,), in free coordinates.
-    point: Array
-    # Newton steps of the objective there for gradients, both of shape (step, p).
-    steps: Callable[[Array], Array]
-    # Parameters by name of points of shape (point, p).
-    unpack: Callable[[Array], Named]
-    # Returns the gradients of the scores, if they are known.
-    known: Callable[[], Array] | None = None
-    # The unit of the scores, where it is left out of what they owe to the priors.
-    unit: Unit | None = None
-
-    @cached_property
-    def gradients(self) -> Array:
-        """How the scores rise with the free coordinates, of shape (system, p)."""
-        if self.known is not None:
-            return self.known()
-        return Moves(self.unpack, self.point, np.eye(len(self.point))).rates["score"].T
-
-    @cached_property
-    def directions(self) -> Array:
-        """Where the optimum moves as the weight of each score does, of shape (system, p)."""
-        steps = self.steps(self.gradients)
-        if not np.isfinite(steps).all():
-            raise DataError(
-                "calibration must be 'none' for these data; got 'sandwich', for which the fit has "
-                "no curvature along some direction"
-            )
-        return steps
-
-    @cached_property
-    def moves(self) -> Moves:
-        """How the parameters move along the directions."""
-        return Moves(self.unpack, self.point, self.directions)
-
-    def prior(self, model: UnitModel) -> ModelPart:
-        """Return what the scores owe to the likelihood and to the priors."""
-        directions = self.directions
-        if self.unit is not None:
-            way = self.unit.spread * self.unit.way
-            directions = directions - np.outer(self.gradients @ way, way)
-        # The share of the prior in the information along each axis of the posterior.
-        variances, axes = np.linalg.eigh(directions @ self.gradients.T)
-        spread = variances > ROUNDING * variances[-1]
-        axes, variances = axes[:, spread], variances[spread]
-        one_sd = (axes / np.sqrt(variances)).T @ directions
-        bend = model.bend(Moves(self.unpack, self.point, one_sd)) if len(one_sd) else variances
-        share = np.clip(1.0 - bend, 0.0, 1.0)
-        parts = 1.0 - share, np.ones_like(share), share**2
-        own, posterior, left_open = ((part * variances * axes) @ axes.T for part in parts)
-        return ModelPart(own, posterior, left_open)
-
-
-def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
-    """Describe the optimum of a graph, of a model that may have left questions out, as NaN."""
-    questions = fit.bound.flat.model.coords.get("question") or data.questions
-    kept = np.isin(data.questions, questions)
-
-    def unpack(points: Array) -> Named:
-        named = fit.bound.named(points)
-        for name in QUESTION_PARAMETERS & named.keys():
-            values = np.full((len(points), len(kept), *named[name].shape[2:]), np.nan)
-            values[:, kept] = named[name]
-            named[name] = values
-        return named
-
-    return Mode(fit.x, partial(constrained_steps, -fit.hessian, np.zeros((len(fit.x), 0))), unpack)
+# Bootstrap draws of battles, and of trials that systems do not share.
+_RESAMPLES = 2000
 
 
 def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
@@ -117,21 +45,20 @@ def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
         return question_variation(model.by_question(mode.moves), data)
     logit = model.log_odds(mode.moves.at)[0]
     chance = logistic(logit) if logit.shape[-1] > 1 else 0.0
-    return answer_contributions(model.slopes(mode.moves), data, kind, chance=chance)
+    return answer_variation(model.slopes(mode.moves), data, kind, chance=chance)
 
 
 def question_variation(added: Array, data: Responses) -> Variation:
-    """Return how what questions add varies over clusters of them, (question, coordinate)."""
+    """Return how contributions of questions (question, coordinate) vary over their clusters."""
     return Variation.of(Contributions.of(sums_over_clusters(added, asked_clusters(data))))
 
 
 def event_variation(
     rows: Array, data: Responses, kind: str, *, by_system: bool = True
 ) -> Variation:
-    """Return how what events add to coordinates varies, of shape (question, trial, coordinate).
+    """Return how contributions of events vary, of shape (question, trial, coordinate).
 
-    The coordinates are systems, each of which has the noise of its own trials, unless told
-    otherwise.
+    By default the coordinates are systems, each of which has the noise of its own trials.
     """
     if kind == "question":
         return question_variation(rows.sum(axis=1), data)
@@ -146,16 +73,16 @@ def event_variation(
     return Variation.of(Contributions(sums, data.trials.max() - 1.0))
 
 
-def answer_contributions(
+def answer_variation(
     slopes: "CellSlopes | DenseSlopes",
     data: Responses,
     kind: str = "trial",
     *,
     chance: Array | float = 0.0,
 ) -> Variation:
-    """Return how scores vary over right or wrong answers, or over runs, by slopes by the answers.
+    """Return how scores vary over right or wrong answers, or over runs, from slopes by answers.
 
-    `chance` has expectations that change from trial to trial.
+    `chance` is the expectation of each trial, where it changes from trial to trial.
     """
     widening = widening_for_single_trials(data)
     noise = _noise(data, chance)
@@ -163,7 +90,7 @@ def answer_contributions(
         freedom = data.trials.max() - 1.0
         rows = slopes.sums(noise).sum(axis=1) if data.paired else slopes.sums(noise, "question")
     else:
-        # Answers of one run of all systems may hang together, so that the run is the unit.
+        # Answers of one run of all systems may be dependent, so that the run is the unit.
         trials = data.trials.min(axis=0) if data.paired else data.trials
         freedom = float(np.maximum(trials - 1, 0).sum())
         rows = slopes.sums(noise)
@@ -194,13 +121,189 @@ class DenseSlopes:
 
 
 def _noise(data: Responses, chance: Array | float) -> Array:
-    """Return how far answers are from their expectations, of shape (system, question, trial).
+    """Return the deviations of answers from their expectations, (system, question, trial).
 
-    What the trials of a cell have in common says how far the chances are off there, and is no
-    noise; how chances change from trial to trial only the model can tell.
+    The mean deviation of a cell is an error of the model and no noise; how chances change from
+    trial to trial only the model can tell.
     """
     trials = data.trials[..., np.newaxis]
     residual = np.where(data.observed, data.outcomes - chance, 0.0)
     residual -= residual.sum(axis=-1, keepdims=True) / np.maximum(trials, 1)
     residual *= np.sqrt(trials / np.maximum(trials - 1, 1))
     return np.where(data.observed, residual, 0.0)
+
+
+def gradient_variation(
+    data: Responses | Comparisons,
+    likelihood: PairLikelihood,
+    point: Array,
+    kind: str,
+    seed: np.random.SeedSequence,
+) -> Variation:
+    """Return how the gradient of pairs varies over one kind of units, or over battles.
+
+    The point has the scores, then the tie parameter where it is estimated. The seed is for the
+    bootstrap of battles, and of trials that systems do not share. DataError for runs that they do
+    not share.
+    """
+    if not isinstance(data, Responses):
+        return _bootstrap_variation(data, likelihood, point, seed)
+    if data.paired:
+        rows = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
+        rows = rows.reshape(*data.shape[1:], len(point))
+        return event_variation(rows, data, kind, by_system=False)
+    if kind == "question":
+        rows = [
+            likelihood.gradient(point, *question_pairs(data, some))
+            for some in batches(data.shape[1], len(data.systems) ** 2)
+        ]
+        return question_variation(np.concatenate(rows), data)
+    if kind == "run":
+        raise DataError(
+            "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
+            "build Responses with paired=True"
+        )
+    return _bootstrap_variation(data, likelihood, point, seed)
+
+
+def _bootstrap_variation(
+    data: Responses | Comparisons,
+    likelihood: PairLikelihood,
+    point: Array,
+    seed: np.random.SeedSequence,
+) -> Variation:
+    """Return how the gradient varies over bootstrap draws of trials, or of battles."""
+    drawn = resample(
+        data,
+        "pairs",
+        target="benchmark",
+        smooth=True,
+        size=_RESAMPLES,
+        rng=np.random.default_rng(seed),
+    )
+    wins, ties = point_arguments(data, "pairs")
+    found = np.concatenate([likelihood.gradient(point, *batch) for batch in drawn])
+    freedom = float(wins.sum() + ties.sum() / 2.0)
+    covariance = np.atleast_2d(np.cov(found, rowvar=False))
+    return Variation(covariance, freedom, np.diag(covariance) ** 2 / max(freedom, 1.0))
+
+
+def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point: Array) -> Array:
+    """Return the gradient of each trial of all systems, of shape (trial, p).
+
+    A system at a level wins against those below it, loses to those above, and ties with the others
+    at it. So the gradients are products with tables of the slopes of single results.
+    """
+    size = len(levels)
+    one, none = np.ones((size, size)), np.zeros((size, size))
+    arguments = likelihood.arguments(point[np.newaxis], size)
+    won = likelihood.derivatives(*likelihood.sides(one, none), *arguments)
+    rows = np.zeros((levels.shape[1], len(point)))
+    for level in range(int(levels.max(initial=0)) + 1):
+        at, below = (levels == level).astype(float), (levels >= 0) & (levels < level)
+        rows[:, :size] += (at * (won[0][0] @ below) - below * (won[0][0].T @ at)).T
+        tables = [(won, below)]
+        if at.sum(axis=0).max(initial=0.0) > 1.0:
+            tied = likelihood.derivatives(*likelihood.sides(none, one), *arguments)
+            slope = tied[0][0] - tied[0][0].T
+            rows[:, :size] += (at * (slope @ at)).T
+            tables.append((tied, at))
+        if likelihood.start is not None and not likelihood.at_end(point[-1]):
+            for table, others in tables:
+                slope = np.where(np.eye(size, dtype=bool), 0.0, table[2][0])
+                rows[:, size] += (at * (slope @ others)).sum(axis=0)
+    return rows
+
+
+def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) -> Variation:
+    """Return how the gradient of the log-likelihood of votes varies over units of battles.
+
+    The unit is ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that
+    share both. Gradients of units are sparse, since a unit has few of the systems.
+    """
+    kinds = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
+    codes = (
+        kinds[0] if len(kinds) == 1 else np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
+    )
+    n, p, size = int(codes.max()) + 1, len(point), problem.size
+    slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
+    for some in problem.blocks:
+        slopes[:, some], beside = problem.slopes(point, some)
+        for column, values in zip(others, beside.T, strict=True):
+            np.add.at(column, codes[some], values)
+    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
+    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
+    sides = np.stack([problem.votes.first, problem.votes.second])
+    add_units = _compiled_sums()
+    add_units(*_rows_by_unit(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
+    diagonal = np.einsum("ii->i", squares)
+    diagonal *= 0.5
+    squares += squares.T
+    squares[size:, size:] = others @ others.T
+    freedom = n - 1.0
+    widening = student_variance(freedom) * n / max(freedom, 1.0)
+    spread = widening * (squares - np.outer(total, total) / n)
+    return Variation(spread, freedom, widening**2 * fourth)
+
+
+def _rows_by_unit(codes: Rows, n_units: int) -> tuple[Rows, Rows]:
+    """Return where the rows of each unit begin, and the rows, each unit together."""
+    from scipy.sparse import csr_array
+
+    flags = np.ones(len(codes), dtype=np.bool_)
+    # A counting sort.
+    table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
+    return table.indptr, table.indices
+
+
+@cache
+def _compiled_sums() -> Any:
+    """Return :func:`_add_units` in machine code."""
+    from numba import njit  # slow to import
+
+    return njit(cache=True, nogil=True)(_add_units)
+
+
+def _add_units(
+    starts: Rows,
+    rows: Rows,
+    sides: Rows,
+    slopes: Array,
+    others: Array,
+    squares: Array,
+    total: Array,
+    fourth: Array,
+) -> None:  # pragma: no cover - compiled
+    """Add the gradients of units to their total, and their outer products to one triangle or other.
+
+    `starts` (unit + 1) says where the `rows` of each unit begin, `sides` and `slopes` (2, row) are
+    the scores of both systems of a row and its slopes in them, `others` (unit, other) gradients in
+    the last coordinates. `squares` (p, p) has each pair of coordinates in one order, none of two
+    last ones; `total` and `fourth` (p) are sums of gradients and of their fourth powers.
+    """
+    n_others = others.shape[1]
+    size = len(total) - n_others
+    gradient, seen = np.zeros(size), np.zeros(size, dtype=np.bool_)
+    touched = np.empty(size, dtype=np.int64)
+    for unit in range(len(starts) - 1):
+        count = 0
+        for row in rows[starts[unit] : starts[unit + 1]]:
+            for side in range(2):
+                place = sides[side, row]
+                if not seen[place]:
+                    seen[place] = True
+                    touched[count] = place
+                    count += 1
+                gradient[place] += slopes[side, row]
+        for one in range(count):
+            i = touched[one]
+            total[i] += gradient[i]
+            fourth[i] += gradient[i] ** 4
+            for another in range(one + 1):
+                j = touched[another]
+                squares[i, j] += gradient[i] * gradient[j]
+            for other in range(n_others):
+                squares[i, size + other] += gradient[i] * others[unit, other]
+        for one in range(count):
+            gradient[touched[one]] = 0.0
+            seen[touched[one]] = False

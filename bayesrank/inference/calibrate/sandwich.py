@@ -1,14 +1,14 @@
 """Calibrated draws: the sandwich (Godambe) covariance of scores over the units that vary.
 
 A composite likelihood uses each response more than once (a pairwise likelihood once per opponent),
-so its curvature H overstates the information; that of a misspecified likelihood is off either way,
-and no likelihood of the questions at hand knows of other questions. The estimate still varies like
-the sandwich of the inverse of H and the variance of the gradient over the units that really vary.
-What no unit shows is added to it (docs/uncertainty.md, with formulas).
+so its curvature H overstates the information; that of a misspecified likelihood may over- or
+understate it, and a likelihood of the questions at hand does not describe other questions. The
+estimate still varies like the sandwich of the inverse of H and the variance of the gradient over
+the units that vary. What no unit shows is added to it (docs/uncertainty.md, with formulas).
 
-For likelihoods of responses the covariance comes from
-:mod:`bayesrank.inference.calibrate.influence`, or from estimates that leave out one cluster of
-questions, or some trials, at a time, and the draws are given it.
+For likelihoods of responses the covariance comes from influences
+(:mod:`bayesrank.inference.calibrate.influence`), or from fits without one cluster of questions, or
+without some trials. Their draws are mapped to it, or drawn with it.
 """
 
 import warnings
@@ -18,39 +18,40 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesrank.battles import Battles, with_covariates
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
-from bayesrank.inference.calibrate.cells_and_events import UnitModel
 from bayesrank.inference.calibrate.influence import (
     DenseSlopes,
-    Mode,
-    answer_contributions,
-    graph_mode,
+    answer_variation,
+    gradient_variation,
+    unit_variation,
     variation_at,
 )
-from bayesrank.inference.calibrate.pair_units import gradient_variation, unit_variation
-from bayesrank.inference.calibrate.set_covariance import (
-    adjust,
-    covariance_of,
-    draw_gaussian,
-    redraw,
+from bayesrank.inference.calibrate.unit_likelihoods import UnitModel
+from bayesrank.inference.calibrate.variation import (
+    Array,
+    Mode,
+    ModelPart,
+    Variation,
+    graph_mode,
+    over_units,
 )
-from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
+from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored
 from bayesrank.inference.fits.pair_fits import pair_counts
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.clusters import FEW_UNITS, warn_of_few_groups
-from bayesrank.inference.resample.contributions import Contributions
-from bayesrank.inference.resample.leave_out import (
+from bayesrank.inference.resample.jackknife import (
+    ROUNDING,
+    Contributions,
+    delete_many_jackknife,
     jackknife_by_refits,
-    jackknife_of_many,
     question_jackknife,
 )
+from bayesrank.inference.resample.weights import FEW_UNITS, warn_of_few_groups
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.log_odds import logistic
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
@@ -62,8 +63,6 @@ from bayesrank.views import Comparisons
 if TYPE_CHECKING:
     from bayesrank.inference.fits.marginal import MarginalFit
     from bayesrank.inference.graph.fit import ModelFit
-
-Array = NDArray[np.float64]
 
 
 def default_calibration(method: Method, backend: str, target: str) -> Calibration:
@@ -81,8 +80,8 @@ def default_calibration(method: Method, backend: str, target: str) -> Calibratio
 def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration:
     """Return the calibration of a run of a likelihood: the one asked for, or the default.
 
-    ValueError if the sandwich is not to be had; CalibrationWarning if there are few questions, or
-    groups of them, to learn from how scores vary over them.
+    ValueError if the method or the data have no sandwich; CalibrationWarning if there are too few
+    questions, or groups of them, to show how scores vary over them.
     """
     if calibration == "sandwich" and not run.method.can_be_calibrated:
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
@@ -97,9 +96,7 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
     if calibration == "none" or run.draws == 0 or run.target != "population":
         return calibration
-    if not isinstance(run.data, Responses):
-        return calibration
-    n_questions = len(run.data.questions)
+    n_questions = len(run.responses.questions)
     if n_questions < FEW_UNITS:
         usable: Calibration = "none" if n_questions < 2 else calibration
         few = "1 question says" if n_questions == 1 else f"{n_questions} questions say"
@@ -110,7 +107,7 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
             stacklevel=2,
         )
         return usable
-    warn_of_few_groups(run.data)
+    warn_of_few_groups(run.responses)
     return calibration
 
 
@@ -125,9 +122,9 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
         drawn = fit.draw(run.size, rng)
         covariance = score_covariance(run, fit, fit.unit)
         if fit.refit is None:
-            drawn["score"] = adjust(drawn["score"][np.newaxis], covariance)[0]
+            drawn["score"] = map_to_covariance(drawn["score"][np.newaxis], covariance)[0]
         else:
-            drawn["score"] = redraw(drawn["score"], fit.score, covariance, rng)
+            drawn["score"] = draw_with_covariance(drawn["score"], fit.score, covariance, rng)
         if fit.unit is not None and fit.unit.draw is not None:
             log_factor = fit.unit.draw(rng.standard_normal(run.size), drawn["score"])
             drawn["score"] = drawn["score"] * np.exp(log_factor)[:, np.newaxis]
@@ -156,13 +153,12 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     def over(kind: str) -> Variation:
         if isinstance(run.data, Battles):
             return unit_variation(rows(), run.data, kind, fit.free)
+        pairs = cast("PairLikelihood", likelihood)
         data = cast("Responses | Comparisons", run.data)
-        return gradient_variation(
-            data, cast("PairLikelihood", likelihood), fit.free, kind, run.seed
-        )
+        return gradient_variation(data, pairs, fit.free, kind, run.seed)
 
     own = problem.information(fit.free[np.newaxis])[0]
-    # Tells nothing of the level of scores that sum to zero, as the likelihood does not.
+    # As in the likelihood, there is no information on the level of scores that sum to zero.
     posterior = along(*fit.geometry)
     prior = posterior - own
     left_open = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
@@ -195,9 +191,9 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
             stacklevel=2,
         )
         return estimate
-    draws = adjust(estimate.draws, covariance)
+    draws = map_to_covariance(estimate.draws, covariance)
     if of_pairs:
-        # Comparisons tell of contrasts alone: no other data would move the common level.
+        # Comparisons identify contrasts only: no other data would move the common level.
         level = draws.mean(axis=-1, keepdims=True)
         draws = draws - (level - level.mean())
     parameters = estimate.parameters
@@ -216,25 +212,24 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     if kernel is not None and bool(kernel.converged):
         return score_covariance(run, kernel)
     fit = find_mode()
-    # Models of comparisons have come another way, and ballots are not calibrated.
-    data = cast("Responses", run.data)
-    return _mode_covariance(run, graph_mode(fit, data)) if fit.converged else None
+    return _mode_covariance(run, graph_mode(fit, run.responses)) if fit.converged else None
 
 
 def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     """Return the covariance of the scores of a kernel's fit to responses, in a unit if given."""
     from bayesrank.inference.fits.marginal import MarginalFit
 
-    data = cast("Responses", run.data)
-    # Single answers of a few systems make questions so steep that near abilities have a maximum for
-    # each order, and next to no posterior spread at any of them. NUTS has priors on the questions.
+    data = run.responses
+    # From single answers of a few systems the estimated questions are so steep that the likelihood
+    # has a maximum for each order of near abilities, and next to no posterior spread at any of
+    # them. NUTS has priors on the questions.
     many_maxima = run.backend == "mml" and run.method.weighs_questions and data.trials.max() < 2
 
     def jackknife(kind: str) -> Contributions | None:
         if fit.refit is not None:
             return jackknife_by_refits(fit.refit, data, kind)
         if kind == "question" and isinstance(fit, MarginalFit) and many_maxima:
-            return jackknife_of_many(fit.afresh, fit.score, data)
+            return delete_many_jackknife(fit.afresh, fit.score, data)
         if kind == "question" and fit.without is not None:
             return question_jackknife(fit.without, data)
         return None
@@ -242,7 +237,7 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     if isinstance(fit, MarginalFit):
 
         def by_slopes(kind: str) -> Variation:
-            return answer_contributions(DenseSlopes(fit.slopes()), data, kind)
+            return answer_variation(DenseSlopes(fit.slopes()), data, kind)
 
         return _covariance(run, marginal_prior(fit, data), by_slopes, jackknife)
     mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
@@ -257,7 +252,7 @@ def _mode_covariance(
 ) -> Array:
     """Return the covariance of scores at a mode."""
     if not mode.point.size:  # a system alone, with nothing to be compared with
-        return np.zeros((len(cast("Responses", run.data).systems),) * 2)
+        return np.zeros((len(run.responses.systems),) * 2)
     model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
     return _covariance(run, mode.prior(model), partial(variation_at, mode, model), jackknife)
 
@@ -268,7 +263,7 @@ def _covariance(
     by_slopes: Callable[[str], Variation],
     jackknife: Callable[[str], Contributions | None],
 ) -> Array:
-    """Return the covariance over the units of a run, by fits to parts where there are any."""
+    """Return the covariance over the units of a run, by the jackknife where there is one."""
 
     def over(kind: str) -> Variation:
         table = jackknife(kind)
@@ -278,10 +273,10 @@ def _covariance(
 
 
 def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
-    """Return what posterior means of abilities owe to their normal distribution.
+    """Return the parts of the covariance of posterior means by answers and ability distribution.
 
-    The posterior takes the items as known. What answers tell of abilities with items that follow
-    the answers, their slopes say, and the distribution alone tells the rest.
+    The posterior takes the items as known. The slopes of the means give their covariance by the
+    answers, with items that follow the answers; the distribution gives the rest.
     """
     sd = fit.posterior.sd()
     with np.errstate(invalid="ignore"):  # questions that were left out
@@ -309,7 +304,7 @@ def _reference_fit(run: Run) -> Fit:
     """Fit by the kernel, with the prior where it covers it and the nearest one where not."""
     options = dict(run.options)
     if run.method.data == "comparisons" and "centred" in options:
-        # Comparisons tell of contrasts alone, of which a prior of independent scores says the same
+        # Comparisons identify contrasts only, for which a prior of independent scores is the same
         # whether they are centred or not.
         options["centred"] = True
     run = replace(run, options=options)
@@ -321,3 +316,49 @@ def _reference_fit(run: Run) -> Fit:
         f"calibration must be 'none' for these data and options of {run.method.name}; "
         "got 'sandwich', for which its likelihood has no kernel"
     )
+
+
+def map_to_covariance(draws: Array, covariance: Array) -> Array:
+    """Give draws (chain, draw, parameter) another covariance by an affine map, keeping their mean.
+
+    Directions in which the draws or that covariance do not vary, such as the common shift of
+    zero-sum scores, are left as they are.
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    mean = flat.mean(axis=0)
+    current = covariance_of(flat)
+    varied = axes_of(current)
+    axes = varied @ axes_of(varied.T @ covariance @ varied)
+    deviations = draws - mean
+    projected = deviations @ axes
+    now = symmetric_root(axes.T @ current @ axes)
+    moved = projected @ np.linalg.solve(now, symmetric_root(axes.T @ covariance @ axes))
+    return mean + deviations + (moved - projected) @ axes.T
+
+
+def draw_with_covariance(
+    draws: Array, score: Array, covariance: Array, rng: np.random.Generator
+) -> Array:
+    """Draw scores from a Gaussian, and keep the draws in directions in which it does not vary.
+
+    Refits do not vary in these directions, for example for systems that are always right.
+    """
+    axes, deviations = axes_of(covariance), draws - score
+    held = deviations - deviations @ axes @ axes.T
+    return score + held + draw_gaussian(covariance, len(draws), rng)
+
+
+def draw_gaussian(variance: Array, size: int, rng: np.random.Generator) -> Array:
+    """Draw from a Gaussian with a covariance that may be singular, of shape (size, p)."""
+    return rng.standard_normal((size, len(variance))) @ symmetric_root(variance)
+
+
+def covariance_of(draws: Array) -> Array:
+    """Return the covariance of draws of shape (draw, parameter), a matrix for one parameter too."""
+    return np.atleast_2d(np.cov(draws, rowvar=False))
+
+
+def axes_of(covariance: Array) -> Array:
+    """Return orthonormal directions in which a covariance has spread, in columns."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors[:, values > ROUNDING * values.max(initial=0.0)]

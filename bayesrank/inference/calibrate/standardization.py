@@ -8,36 +8,41 @@ questions the spread of the questions joins them.
 
 - *Noise* is the variance of the trials within cells relative to E p (1 - p) of the item model, the
   dispersion, estimated per system and shrunk to that of all systems by as much as the systems
-  agree; where cells have one trial, residuals tell it. One more unit has the dispersion of
+  agree; where cells have one trial, it comes from residuals. One more unit has the dispersion of
   independent right or wrong answers, so that what has never varied may vary.
 - *Misfit*, the interaction of systems and questions, is what residuals have beyond noise.
-- *Marginal distributions* are those of :mod:`bayesrank.inference.calibrate.mid_p`. Estimated
-  variances have degrees of freedom, which reduce the effective number of trials as Student's t
-  widens an interval.
+- *Marginal distributions* are mid-P confidence distributions of a share of successes: a score s, as
+  a share of its range, varies as the share of successes in n = s (1 - s) / V independent trials
+  would, where V is its variance (Korn and Graubard 1998). Estimated variances have degrees of
+  freedom, which reduce the effective number of trials as Student's t widens an interval.
 - *Dependence* between systems is that of a Gaussian copula with the correlations of the errors.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
-from bayesrank.inference.calibrate.mid_p import UNLIMITED, mid_p_draws
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
-from bayesrank.inference.resample.clusters import asked_clusters, sums_over_clusters
-from bayesrank.inference.resample.contributions import ROUNDING
+from bayesrank.inference.resample.jackknife import ROUNDING
+from bayesrank.inference.resample.weights import asked_clusters, sums_over_clusters
 from bayesrank.inference.run import Estimate, Run
-from bayesrank.responses import Responses
 from bayesrank.units import has_repeated_trials
 
 Array = NDArray[np.float64]
 
 # Probability of the intervals whose length the degrees of freedom decide.
 _CI_PROB = 0.95
+
+# More effective trials, or more degrees of freedom, change draws by their rounding only.
+UNLIMITED = 1.0 / ROUNDING
+
+# Probabilities at which distribution functions of scores are tabulated between their ends.
+_TAIL = np.geomspace(ROUNDING, 0.06, 60)
+_TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 120)[1:-1], 1.0 - _TAIL[::-1]])
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Spread:
     target: str
     # Whether the trials of a system are independent, or its answers of one run may fail together.
     unit: str = "trial"
-    # Whether to take the item model at its word.
+    # Whether to assume that the item model holds.
     model_based: bool = False
 
     @cached_property
@@ -79,7 +84,7 @@ class Spread:
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
-        """How far a mean grade pulls its own fitted chance, by the difficulty and the ability."""
+        """Leverage of a mean grade on its own fitted chance, by the difficulty and the ability."""
         chances, trials = self.fit.chances, self.fit.grades.trials
         information = trials * chances.noise
         own = np.minimum(trials * chances.variance / chances.noise, 1.0)
@@ -236,7 +241,7 @@ class Spread:
 
     @cached_property
     def effective_trials(self) -> Array:
-        """Numbers of independent right or wrong answers that would tell as much."""
+        """Numbers of independent right or wrong answers with as much information."""
         centre = np.where(self.inside, self.fit.share, self._filled.mean(axis=1))
         number = centre * (1.0 - centre) / np.diag(self.covariance)
         tail = 0.5 + _CI_PROB / 2.0
@@ -268,10 +273,10 @@ def sampled_scores(
     """Draw scores from their sampling distribution, the `spread` of the row of the catalog.
 
     Of shape (draw, system), or that of the draws of `like`, whose order and centre they keep; None
-    as `fit` fits the data. `model_based` takes the item model at its word: no misfit, answers that
-    are independent, and questions that stay as they are.
+    as `fit` fits the data. `model_based` assumes that the item model holds: no misfit, independent
+    answers, and the questions at hand.
     """
-    data = cast("Responses", run.data)
+    data = run.responses
     target, unit = ("benchmark", "trial") if model_based else (run.target, run.unit)
     spread = Spread(fit_standardized(data) if fit is None else fit, target, unit, model_based)
     if like is None or like.draws is None:
@@ -318,10 +323,10 @@ def _pooled_ratios(
 
 
 def _freedom_of_variance(by_cluster: Array) -> Array:
-    """Return degrees of freedom of variances over units, beyond what the means tell of them.
+    """Return degrees of freedom of variances over units, for a given mean.
 
-    The part of squared deviations that is linear in the deviations is left out: the variance of
-    shares of right answers follows their mean.
+    Squared deviations are regressed on deviations, and only the residuals are noise of the
+    variance: the variance of shares of right answers follows from their mean.
     """
     n = len(by_cluster)
     squares = by_cluster**2
@@ -348,3 +353,35 @@ def _shrunk_covariance(rows: Array, sd: Array) -> Array:
     strength = (correlation**2).sum()
     intensity = min(1.0, noise.sum() / strength) if strength > 0.0 else 1.0
     return (1.0 - intensity) * correlation * np.outer(sd, sd)
+
+
+def mid_p_draws(levels: Array, share: Array, number: Array) -> Array:
+    """Return quantiles at levels (draw, system) for shares and numbers of trials (system,)."""
+    columns = zip(levels.T, share, number, strict=True)
+    return np.stack([mid_p_quantile(*column) for column in columns], axis=1)
+
+
+def mid_p_quantile(level: Array, share: float, number: float) -> Array:
+    r"""Return quantiles of the mid-P confidence distribution of a binomial probability.
+
+    Its distribution function is the mean of those of :math:`\mathrm{Beta}(k, n - k + 1)` and
+    :math:`\mathrm{Beta}(k + 1, n - k)`, with successes k among n trials that need not be whole; at
+    k = 0 the first of them is a point at 0, at k = n the second one is a point at 1.
+
+    Examples
+    --------
+    >>> mid_p_quantile(np.array([0.025, 0.5, 0.975]), 1.0, 20.0).round(3)
+    array([0.861, 1.   , 1.   ])
+    >>> mid_p_quantile(np.array([0.025, 0.5, 0.975]), 0.5, 20.0).round(3)
+    array([0.289, 0.5  , 0.711])
+    """
+    right, wrong = number * share, number * (1.0 - share)
+    points = betaincinv(right + 0.5, wrong + 0.5, _TABLE)  # near the quantiles: Jeffreys' prior
+    lower = betainc(right, wrong + 1.0, points) if right > 0.0 else np.ones(len(points))
+    upper = betainc(right + 1.0, wrong, points) if wrong > 0.0 else np.zeros(len(points))
+    known = (lower + upper) / 2.0
+    inner = (points > 0.0) & (points < 1.0) & (known > 0.0) & (known < 1.0)
+    # Smooth on the scale of log-odds, points at the ends apart.
+    found = expit(np.interp(logit(level), logit(known[inner]), logit(points[inner])))
+    found = np.where((right <= 0.0) & (level <= 0.5), 0.0, found)
+    return np.where((wrong <= 0.0) & (level >= 0.5), 1.0, found)

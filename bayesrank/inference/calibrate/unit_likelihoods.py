@@ -1,19 +1,242 @@
-r"""Log-likelihoods by unit of variation, for the calibration of models of responses.
+r"""Log-likelihoods of responses by unit of variation, and their slopes along directions.
 
 One function per row of the catalog: ``model(data, **options)`` with the options of the row's
 factory returns a :class:`CellModel` or an :class:`EventModel`. They know the parameters by name,
 as kernels and factories report them, with a leading axis of points: ``score`` of shape
 (point, system), ``difficulty`` of shape (point, question) and so on.
+
+Log-odds of a cell depend on the parameters of its system and of its question. So slopes by these,
+from two evaluations for each kind of parameter, give the slope along any direction, and sums over
+cells are products of matrices: the number of directions hardly matters for the time.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.inference.calibrate.cells_and_events import CellModel, EventModel, Named, Scaling
+from bayesrank.inference.calibrate.variation import (
+    QUESTION_PARAMETERS,
+    STEP,
+    Array,
+    Moves,
+    Named,
+)
+from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
 from bayesrank.time_axis import check_time_axis
+
+# Move of a mean over questions, for a second difference.
+_SHIFT = 1e-3
+
+# Part of a standard deviation over which a curvature is taken.
+_TENTH = 0.1
+
+
+@dataclass(frozen=True)
+class CellSlopes:
+    """Slopes of a function of cells along directions, by kind of parameter."""
+
+    size: int
+    # Of each kind whether it belongs to questions, its rates, (direction, system or question), and
+    # slopes by it, (system, question, trial), with one trial where all are alike.
+    kinds: list[tuple[bool, Array, Array]]
+
+    def sums(self, weights: Array, over: str = "system") -> Array:
+        """Sum by weights (system, question, trial), of shape (direction, other side, trial)."""
+        axis = 0 if over == "system" else 1
+        found = np.zeros((self.size, weights.shape[1 - axis], weights.shape[2]))
+        for of_question, rate, by_cell in self.kinds:
+            weighted = weights * by_cell
+            if of_question == (over == "system"):
+                found += rate[..., np.newaxis] * weighted.sum(axis=axis)
+            else:
+                found += np.tensordot(rate, weighted, axes=(1, axis))
+        return found
+
+    def products(self, weights: Array) -> Array:
+        """Sum products of slopes by weights over cells, of shape (direction, direction)."""
+        found = np.zeros((self.size, self.size))
+        for position, (of_question, rate, by_cell) in enumerate(self.kinds):
+            for other_of_question, other, beside in self.kinds[: position + 1]:
+                both = (weights * (by_cell * beside)).sum(axis=-1)
+                if of_question == other_of_question:
+                    each = (rate * both.sum(axis=0 if of_question else 1)) @ other.T
+                else:
+                    each = rate @ (both.T if of_question else both) @ other.T
+                found += each if other is rate else each + each.T
+        return found
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A constraint on a mean over questions, which sets the origin or the unit of the scores.
+
+    Another sample of questions has another mean.
+    """
+
+    # The quantity whose mean is held, (point, question), NaN or infinite where left out.
+    of: Callable[[Named], Array]
+    # Parameters with the quantity of all questions lower by some amount.
+    lowered: Callable[[Named, float], Named]
+
+    def shares(self, named: Named) -> Array:
+        """Return the contribution of each question to the mean, (question,), at a single point."""
+        values = self.of(named)[0]
+        kept = np.isfinite(values)
+        return np.where(kept, values, 0.0) / max(int(kept.sum()), 1)
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """Independent right or wrong answers, with log-odds for every system and question."""
+
+    data: Responses
+    # Log-odds of right answers from named parameters, (point, system, question) or with trials, of
+    # which each depends on the parameters of its system and of its question; infinite or NaN for
+    # questions that were left out.
+    predictor: Callable[[Named], Array]
+    # What sets the origin or the unit of the scores, if not the systems.
+    scaling: Scaling | None = None
+    # Shares of each question in scores that are means over questions, (question, system).
+    mean_of: Callable[[Named], Array] | None = None
+
+    def log_odds(self, named: Named) -> Array:
+        """Return log-odds (point, system, question, trial), with one trial if all are alike.
+
+        They are 0 for questions that were left out.
+        """
+        found = self.predictor(named)
+        found = found[..., np.newaxis] if found.ndim == 3 else found
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def by_question(self, moves: Moves) -> Array:
+        """Return the contributions of questions to the scores, of shape (question, direction).
+
+        Another sample of questions has other question parameters. So each question contributes its
+        likelihood at its own best parameters, and its term of the means over questions that set
+        the origin of the scores, or that the scores are.
+        """
+        slopes = self.slopes(moves, same_questions=False)
+        found = slopes.sums(self._moments(moves.at)[0]).sum(axis=-1).T
+        if self.mean_of is not None:
+            found = found + np.nan_to_num(self.mean_of(moves.at))
+        if self.scaling is not None:
+            # How scores change with the mean that is constrained.
+            slope = self._scaling_slope(self.scaling, moves)
+            found += np.outer(self.scaling.shares(moves.at), slope)
+        return found
+
+    def information(self, moves: Moves) -> Array:
+        """Return the expected information along each direction, of shape (direction,)."""
+        return np.diag(self.slopes(moves).products(self._moments(moves.at)[1])).copy()
+
+    def _scaling_slope(self, scaling: Scaling, moves: Moves) -> Array:
+        """Return slopes of the scores as the constrained mean falls, of shape (direction,)."""
+
+        def rise(named: Named) -> Array:
+            ends = (scaling.lowered(named, side * _SHIFT) for side in (1.0, -1.0))
+            up, down = (self.log_odds(end) for end in ends)
+            return (up - down) / (2.0 * _SHIFT)
+
+        residual, noise = self._moments(moves.at)
+        bent = self.slopes(moves).sums(noise * rise(moves.at)[0])
+        risen = self.slopes(moves, rise).sums(residual)
+        return (risen - bent).reshape(len(bent), -1).sum(axis=1)
+
+    def _moments(self, at: Named) -> tuple[Array, Array]:
+        """Return residuals and variances of the numbers right at a point, by cell or by trial."""
+        logit, data = self.log_odds(at)[0], self.data
+        right, trials = (counts[..., np.newaxis] for counts in data.binary_counts)
+        if logit.shape[-1] > 1:
+            right, trials = data.outcomes == 1, data.observed
+        chance = logistic(logit)
+        return right - trials * chance, trials * chance * (1.0 - chance)
+
+    def slopes(
+        self,
+        moves: Moves,
+        function: Callable[[Named], Array] | None = None,
+        *,
+        same_questions: bool = True,
+    ) -> CellSlopes:
+        """Return the slopes of log-odds, or of another function of cells."""
+        function = self.log_odds if function is None else function
+        found, rates = [], moves.rates.values()
+        largest = max(1.0, *(float(np.abs(rate).max(initial=0.0)) for rate in rates))
+        for name, rate in moves.rates.items():
+            of_question = name in QUESTION_PARAMETERS
+            # Single numbers are parameters of a prior, not of a predictor.
+            if rate.ndim == 1 or (of_question and not same_questions):
+                continue
+            size = self.data.shape[1 if of_question else 0]
+            for place in np.ndindex(rate.shape[2:]):
+                along = rate[(..., *place)]
+                if along.shape[1] != size:
+                    continue  # no parameter of a predictor, but a part of one
+                # Steps as long as those of the free coordinates, so that no sign changes.
+                far = STEP / largest * np.abs(along).max(axis=0, initial=0.0)
+                up, down = (
+                    function({**moves.at, name: _moved(moves.at[name], place, side)})[0]
+                    for side in (far, -far)
+                )
+                width = 2.0 * np.expand_dims(far, (0, 2) if of_question else (1, 2))
+                slope = np.divide(up - down, width, out=np.zeros_like(up), where=width > 0.0)
+                if slope.any():
+                    found.append((of_question, along, slope))
+        return CellSlopes(len(moves.directions), found)
+
+
+@dataclass(frozen=True)
+class EventModel:
+    """Events of one question and trial each, with right and wrong systems."""
+
+    data: Responses
+    # Log-likelihoods (point, event) of events from named parameters and the right and wrong
+    # systems, both (event, system).
+    log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
+
+    def by_trial(self, moves: Moves) -> Array:
+        """Return slopes of the log-likelihoods of events, of shape (question, trial, direction)."""
+        slopes = [
+            (self._chances(up) - self._chances(down)) / (2.0 * step[:, np.newaxis])
+            for up, down, step in moves.ends(self.data.outcomes.size)
+        ]
+        found = np.zeros((*self.data.shape[1:], len(moves.directions)))
+        found.reshape(-1, len(moves.directions))[self._events[0]] = np.concatenate(slopes).T
+        return found
+
+    def information(self, moves: Moves) -> Array:
+        """Return the observed information along each direction, of shape (direction,)."""
+        middle, found = self._chances(moves.at).sum(), []
+        for up, down, _ in moves.ends(self.data.outcomes.size, _TENTH):
+            one, other = (self._chances(end).sum(axis=1) for end in (up, down))
+            found.append((2.0 * middle - one - other) / _TENTH**2)
+        return np.concatenate(found)
+
+    def _chances(self, named: Named) -> Array:
+        return self.log_chance(named, *self._events[1:])
+
+    @cached_property
+    def _events(self) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the places of events among questions and trials, and who was right and wrong."""
+        columns = self.data.outcomes.reshape(len(self.data.systems), -1).T
+        right, wrong = columns == 1, columns == 0
+        (where,) = np.nonzero(right.any(axis=1) & wrong.any(axis=1))
+        return where, right[where], wrong[where]
+
+
+type UnitModel = CellModel | EventModel
+
+
+def _moved(values: Array, place: tuple[int, ...], by: Array) -> Array:
+    """Return parameters of shape (1, row, ...), those of one place moved."""
+    moved = values.copy()
+    moved[(..., *place)] += by
+    return moved
 
 
 def rasch(data: Responses, **_: Any) -> CellModel:
@@ -24,7 +247,7 @@ def rasch(data: Responses, **_: Any) -> CellModel:
 def rasch_mml(data: Responses, *, ability_mean: float | None = None, **_: Any) -> CellModel:
     """Return the Rasch model; with a known mean ability scores are relative to that.
 
-    What questions have of their own is then the intercept: no answer tells where that mean is.
+    The parameter of a question is then its intercept, since no answer tells where that mean is.
     """
     if ability_mean is None:
         return CellModel(data, _rasch_log_odds, _DIFFICULTY)
@@ -46,7 +269,7 @@ def irt_3pl(
 ) -> CellModel:
     """Return the 3PL model."""
 
-    def log_odds(named: Named) -> NDArray[np.float64]:
+    def log_odds(named: Named) -> Array:
         known = _lines(named)
         chance = np.asarray(named["guessing"][:, np.newaxis] if guessing is None else guessing)
         with np.errstate(divide="ignore", invalid="ignore"):  # no guessing; left-out questions
@@ -76,7 +299,7 @@ def dynamic_irt(
     )
     centred = times - times.mean()
 
-    def log_odds(named: Named) -> NDArray[np.float64]:
+    def log_odds(named: Named) -> Array:
         if variant == "growth":
             states = named["ability"][..., np.newaxis] + named["slope"][..., np.newaxis] * centred
         else:
@@ -89,10 +312,10 @@ def dynamic_irt(
 def mirt(data: Responses, *, score: str = "mean_slope", **_: Any) -> CellModel:
     """Return the multidimensional model."""
 
-    def slopes(named: Named) -> NDArray[np.float64]:
+    def slopes(named: Named) -> Array:
         return np.einsum("plk,pmk->plm", named["ability"], named["loading"])
 
-    def mean_slope(named: Named) -> NDArray[np.float64]:
+    def mean_slope(named: Named) -> Array:
         each = slopes(named)[0].T
         n_kept = max(int(np.isfinite(each[:, 0]).sum()), 1)  # some, or all, may be left out
         return (each - np.nansum(each, axis=0) / n_kept) / n_kept
@@ -110,7 +333,7 @@ def hierarchical_binomial(data: Responses, **_: Any) -> CellModel:
     place = {name: position for position, name in enumerate(dict.fromkeys(groups))}
     benchmark = np.array([place[name] for name in groups])
 
-    def log_odds(named: Named) -> NDArray[np.float64]:
+    def log_odds(named: Named) -> Array:
         ability = named["score"][..., np.newaxis]
         if "benchmark_ability" in named:
             ability = named["benchmark_ability"][..., benchmark]
@@ -133,9 +356,7 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
     """
     from bayesrank.inference.fits.luce import log_sets, winner_sets
 
-    def log_chance(
-        named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+    def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
         score, size = named["score"], right.sum(axis=1)
         sizes, position = np.unique(size, return_inverse=True)
         sets, member_of = np.unique(right | wrong, axis=0, return_inverse=True)
@@ -158,15 +379,15 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
     return EventModel(data, log_chance)
 
 
-def _rasch_log_odds(named: Named) -> NDArray[np.float64]:
+def _rasch_log_odds(named: Named) -> Array:
     return named["score"][:, :, np.newaxis] - named["difficulty"][:, np.newaxis]
 
 
-def _relative_log_odds(named: Named) -> NDArray[np.float64]:
+def _relative_log_odds(named: Named) -> Array:
     return named["contrast"][:, :, np.newaxis] + named["intercept"][:, np.newaxis]
 
 
-def _lines(named: Named) -> NDArray[np.float64]:
+def _lines(named: Named) -> Array:
     with np.errstate(invalid="ignore"):  # questions that were left out
         return named["discrimination"][:, np.newaxis] * _rasch_log_odds(named)
 

@@ -17,7 +17,6 @@ Examples
 import hashlib
 import os
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,7 @@ import pymc as pm
 import xarray as xr
 from pymc.stats import compute_log_likelihood, compute_log_prior
 
-from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
-from bayesrank.inference.graph.diagnostics import diagnose
 from bayesrank.inference.graph.flat_model import label
 from bayesrank.options import Count, NutsSampler, Probability, checks_options
 from bayesrank.progress import in_notebook
@@ -84,11 +81,6 @@ def sample(
         ``posterior``: free variables and deterministics with dims chain, draw and the model's.
         ``sample_stats``: acceptance_rate, diverging, energy, lp, n_steps, step_size, tree_depth.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If R-hat, the effective sample size or divergent transitions give reason for doubt.
-
     Raises
     ------
     ValueError
@@ -125,10 +117,6 @@ def sample(
         statistics = tree["sample_stats"]
     groups = {"posterior": posterior, "sample_stats": _level_statistics(statistics.to_dataset())}
     groups["sample_stats"].attrs["sampler"] = nuts_sampler
-    sampled = [v.name for v in model.free_RVs if v.name in posterior]
-    complaints = diagnose(posterior, groups["sample_stats"], var_names=sampled)
-    if complaints:
-        warnings.warn(" ".join(complaints), ConvergenceWarning, stacklevel=2)
     return groups
 
 

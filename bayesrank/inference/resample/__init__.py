@@ -1,1 +1,1 @@
-"""Units, their weights, and data sets drawn anew from them."""
+"""Units, their weights and contributions, and resampled data sets."""

@@ -1,4 +1,4 @@
-"""The arrays that a NumPy ranker is called with, from the data as they are or as they might be.
+"""The arrays that a NumPy ranker is called with, for the data as they are and for resampled data.
 
 What a row of the catalog calls its data decides the positional arguments of its function:
 
@@ -17,33 +17,43 @@ log            battles in the order of play, a :class:`bayesrank.methods.battle_
 
 Functions of grades, grouped grades, binary, counts and evidence also take weights (question,), how
 often a question counts; functions of a stream take the order of its events, those of a log how
-often each battle is played.
+often each battle is played. Arguments of resampled data have a leading axis of resamples.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.counting import prior_counts
+from bayesrank.counting import (
+    compare_cells,
+    compare_trials,
+    compare_trials_by_question,
+    count_categories,
+    prior_counts,
+)
 from bayesrank.errors import DataError
-from bayesrank.inference.resample.battle_units import log_of
+from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
+
+Array = NDArray[np.float64]
+Arguments = tuple[Any, ...]
+ScoreOf = Callable[[Arguments], Array]
 
 # Doubles per batch and array: 32 MB.
 BATCH_SIZE = 2**22
 
 
 def batches(size: int, doubles: int) -> Iterator[slice]:
-    """Yield slices of `size` items, of which each takes so many doubles, of bounded memory."""
+    """Yield slices of `size` items of so many doubles each, so that each slice fits in a batch."""
     step = max(1, BATCH_SIZE // max(doubles, 1))
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
-def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple[Any, ...]:
+def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Arguments:
     """Return the positional arguments for the data as they are; DataError if they lack them."""
     if kind == "pairs" and not isinstance(data, Ballots):
         comparisons = data if isinstance(data, Comparisons) else data.comparisons
@@ -67,12 +77,133 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> tuple
     return (data.stream,)
 
 
-def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> tuple[Any, ...]:
-    """Return the positional arguments for other shares of the categories in the cells.
+def log_of(data: Battles) -> Log:
+    """Return the battles in their order, each as often as its weight says."""
+    times = whole_weights(data)
+    rows: Any = slice(None) if times is None else np.repeat(np.arange(len(times)), times)
+    both_bad = None if data.both_bad is None else data.both_bad[rows]
+    time = None if data.time is None else data.time[rows]
+    sides = data.first[rows], data.second[rows]
+    return Log(*sides, data.outcome[rows], both_bad, time, len(data.systems))
 
-    The shares are of shape (resample, system, question, category), NaN where unobserved; the
-    arguments have a leading axis of resamples. Not for pairs and streams.
+
+def whole_weights(data: Battles) -> NDArray[np.int64] | None:
+    """Return how often each row is played, None for once each; no fractions, nor all zero."""
+    if data.weight is None:
+        return None
+    times = data.weight.astype(np.int64)
+    if not np.array_equal(times, data.weight):
+        raise DataError(
+            "weight must be whole numbers for ratings, which play battle by battle; got "
+            f"{data.weight[times != data.weight][0]:g}: rank them by davidson or bradley_terry"
+        )
+    if not times.any():
+        raise DataError("weight must be positive for one battle at least; got zeros")
+    return times
+
+
+def question_arguments(
+    data: Responses, kind: str, rng: np.random.Generator
+) -> Callable[[NDArray[Any]], Arguments]:
+    """Return the function that turns weights of questions (resample, question) into arguments."""
+    if kind == "pairs":
+        by_question = np.stack(question_pairs(data), axis=1)
+        flat = by_question.reshape(len(by_question), -1)
+        shape = by_question.shape[1:]
+        return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
+    if kind == "stream":
+        return lambda weights: (data.stream, _question_order(data, weights, rng))
+    point = point_arguments(data, kind)
+    return lambda weights: (*point, weights)
+
+
+def _question_order(
+    data: Responses, drawn: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Order the questions drawn at random, alike in all trials, of shape (resample, event).
+
+    The order is random since some ratings depend on little but the last events.
     """
+    n_questions, n_trials = data.shape[1:]
+    questions = np.repeat(np.tile(np.arange(n_questions), len(drawn)), drawn.ravel())
+    questions = rng.permuted(questions.reshape(len(drawn), -1), axis=1)
+    starts = n_questions * np.arange(n_trials)[:, np.newaxis]
+    return (starts + questions[:, np.newaxis]).reshape(len(drawn), -1)
+
+
+def question_pairs(data: Responses, some: slice = slice(None)) -> tuple[Array, Array]:
+    """Return wins and ties on each of some questions, both (question, system, opponent)."""
+    levels = data.levels[:, some]
+    if data.paired:
+        return compare_trials_by_question(levels)
+    return compare_cells(level_counts(levels).swapaxes(0, 1)[:, :, np.newaxis])
+
+
+def per_sample_of_questions(data: Responses) -> int:
+    """Return the doubles that one sample of questions takes."""
+    n_systems, n_questions, n_trials = data.shape
+    return max(n_systems**2, n_questions * n_trials)
+
+
+def with_copies(data: Responses, *copies: NDArray[Any]) -> Responses:
+    """Return data with copies of all questions after them, of other outcomes."""
+    n, earlier = 1 + len(copies), data.prior_sets
+    return Responses(
+        np.concatenate([data.values, *copies], axis=1),
+        systems=data.systems,
+        **data.declared,
+        groups=None if data.groups is None else n * data.groups,
+        prior_outcomes=None if earlier is None else np.concatenate(n * [earlier], axis=-2),
+        paired=data.paired,
+    )
+
+
+def trial_arguments(data: Responses, kind: str, gammas: Array) -> Arguments:
+    """Return the arguments for weighted trials; not of a stream.
+
+    Weights are on any scale and of shape (resample, system, question, trial), or (resample,
+    question, trial) for trials that all systems share.
+    """
+    if kind == "pairs" and gammas.ndim == 3:
+        return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
+    if data.scores is not None:
+        total = _weighted_sum(gammas, np.nan_to_num(data.scores))
+        with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
+            grades = total / _weighted_sum(gammas, data.observed)
+        return grades, *point_arguments(data, kind)[1:]
+    codes = data.levels if kind == "pairs" else data.outcomes
+    size = _n_levels(codes) if kind == "pairs" else data.n_categories
+    each = [_weighted_sum(gammas, codes == one) for one in range(size)]
+    return count_arguments(data, kind, np.stack(each, axis=-1))
+
+
+def _weighted_sum(weights: Array, values: NDArray[Any]) -> Array:
+    """Sum values (system, question, trial) over trials with weights of each resample."""
+    values = values.astype(np.float64)
+    if weights.ndim == 4:
+        return np.einsum("blmn,lmn->blm", weights, values)
+    by_question = weights.swapaxes(0, 1) @ values.transpose(1, 2, 0)
+    return by_question.transpose(1, 2, 0)
+
+
+def level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Count the levels of the trials of each cell, (system, question, level)."""
+    return count_categories(levels, _n_levels(levels))
+
+
+def _n_levels(levels: NDArray[np.int8]) -> int:
+    return int(levels.max(initial=1)) + 1
+
+
+def count_arguments(data: Responses, kind: str, counts: NDArray[Any]) -> Arguments:
+    """Return the arguments for counts or weights of the categories, of the levels for pairs.
+
+    Not of a stream; weights of the categories of a cell are on any scale.
+    """
+    if kind == "pairs":
+        return compare_cells(counts, None if counts.dtype.kind in "iu" else data.trials)
+    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
+        shares = counts / counts.sum(axis=-1, keepdims=True)
     if kind in ("grades", "grouped grades"):
         return shares @ data.category_weights, *point_arguments(data, kind)[1:]
     counts = np.nan_to_num(shares) * data.trials[..., np.newaxis]
@@ -80,3 +211,20 @@ def cell_arguments(data: Responses, kind: str, shares: NDArray[np.float64]) -> t
         point_arguments(data, kind)  # raises unless outcomes are right or wrong
         return counts[..., 1], np.broadcast_to(data.trials, counts.shape[:-1])
     return counts, *point_arguments(data, kind)[1:]
+
+
+def cell_arguments(data: Responses, kind: str, cells: NDArray[Any]) -> Arguments:
+    """Return the arguments for cells of other trials: counts by category, or scores.
+
+    Of shape (resample, system, question, ...), those of observed trials first.
+    """
+    if data.scores is not None:
+        drawn = np.arange(cells.shape[-1]) < data.trials[..., np.newaxis]
+        with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
+            grades = np.where(drawn, cells, 0.0).sum(axis=-1) / data.trials
+        return grades, *point_arguments(data, kind)[1:]
+    level = data.category_levels
+    if kind == "pairs" and (level != np.arange(len(level))).any():
+        each = [cells[..., level == one].sum(axis=-1) for one in range(level.max() + 1)]
+        cells = np.stack(each, axis=-1)
+    return count_arguments(data, kind, cells)

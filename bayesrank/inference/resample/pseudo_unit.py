@@ -1,82 +1,78 @@
-"""Draws of scores that no resample moves, such as that of a system that is always right.
+"""The pseudo-unit: draws of scores that are the same in all resamples.
 
-A system without an observed failure still has a positive failure probability (rule of three). One
-more unit stands beside the observed ones, worst in half of the draws and best in the others
-(docs/uncertainty.md).
+A system without an observed failure still has a positive failure probability (rule of three). So
+the data get one more unit, an atom of a Dirichlet-process prior, worst in half of the draws and
+best in the others (docs/uncertainty.md).
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.grades import require_outcomes_of
-from bayesrank.inference.resample.arguments import batches
-from bayesrank.inference.resample.battle_units import log_of
-from bayesrank.inference.resample.clusters import clusters_of
-from bayesrank.inference.resample.contributions import ROUNDING
-from bayesrank.inference.resample.weights import (
+from bayesrank.inference.resample.arguments import (
+    Arguments,
+    Array,
+    ScoreOf,
+    batches,
+    log_of,
     per_sample_of_questions,
     question_arguments,
-    question_weights,
     with_copies,
 )
+from bayesrank.inference.resample.jackknife import ROUNDING
+from bayesrank.inference.resample.weights import clusters_of, question_weights
 from bayesrank.inference.run import Run
 from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
 from bayesrank.validation import MISSING
 from bayesrank.views import Comparisons
 
-Array = NDArray[np.float64]
-Arguments = tuple[Any, ...]
 
+def with_pseudo_unit(run: Run, draws: Array, score_of: ScoreOf, rng: np.random.Generator) -> Array:
+    """Replace the draws of systems whose draws are all the same by draws with a pseudo-unit.
 
-def loosen(
-    run: Run, draws: Array, score_of: Callable[[Arguments], Array], rng: np.random.Generator
-) -> Array:
-    """Draw the scores of a ranker anew that are the same in all draws.
-
-    Scores of resampled data and those returned are of shape (chain, draw, system); `score_of`
-    returns scores (resample, system) by arguments of the ranker. DataError if such a system has no
-    outcome.
+    Draws are of shape (chain, draw, system); `score_of` returns scores (resample, system) for
+    arguments of the ranker. DataError if such a system has no outcome.
     """
     flat = draws.reshape(-1, draws.shape[-1])
-    stuck = np.flatnonzero(np.ptp(flat, axis=0) <= ROUNDING * np.abs(flat).max())
-    if not stuck.size:
+    slack = ROUNDING * np.abs(flat).max()
+    constant = np.flatnonzero(np.ptp(flat, axis=0) <= slack)
+    if not constant.size:
         return draws
     data, kind = run.data, run.method.data
-    loosened = flat.copy()
+    replaced = flat.copy()
     done: dict[bytes, Array] = {}
-    for system in stuck.tolist():
+    for system in constant.tolist():
         if isinstance(data, Comparisons):
             key = str(system).encode()
             plans = [
-                _battles_beside(data, kind, system, opponents, len(flat), run.unit, rng)
+                _with_battle(data, kind, system, opponents, len(flat), run.unit, rng)
                 for opponents in _opponents(data, system)
             ]
         else:
-            data = cast("Responses", data)  # no ranker draws ballots
-            require_outcomes_of(data, system)
+            require_outcomes_of(run.responses, system)
             # Systems with the same answers have the same draws, so that they stay tied.
-            key = data.values[system].tobytes()
+            key = run.responses.values[system].tobytes()
             varies = "run" if run.unit == "run" else run.target
-            plans = [_answers_beside(data, kind, system, len(flat), varies, rng)]
+            plans = [_with_answers(run.responses, kind, system, len(flat), varies, rng)]
         if key not in done:
             drawn = np.zeros(1)
-            while plans and np.ptp(drawn) <= ROUNDING * np.abs(flat).max():
+            while plans and np.ptp(drawn) <= slack:
                 drawn = np.concatenate([score_of(batch)[:, system] for batch in plans.pop(0)])
-            # One system may lose its unit in the draws in which another wins its own, or loses it.
+            # The pseudo-units of different systems are independent.
             done[key] = rng.permutation(drawn)
-        loosened[:, system] = done[key]
-    return loosened.reshape(draws.shape)
+        replaced[:, system] = done[key]
+    return replaced.reshape(draws.shape)
 
 
-def _answers_beside(
+def _with_answers(
     data: Responses, kind: str, system: int, size: int, target: str, rng: np.random.Generator
 ) -> Iterator[Arguments]:
-    """Yield arguments of data with one more unit, of which a system alone has the end."""
+    """Yield arguments of data with one more trial, question or run of extreme answers."""
     more = _with_extremes(data, system)
     n_observed = int(np.count_nonzero(data.trials[system]))
     for block in batches(size, 3 * per_sample_of_questions(data)):
@@ -91,7 +87,7 @@ def _answers_beside(
 def _orders(
     data: Responses, system: int, target: str, places: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw where one event more, or one question more in all trials, is among those observed."""
+    """Draw orders in which one more event, or one more question in all trials, comes anywhere."""
     n_questions, n_trials = data.shape[1:]
     events = 3 * n_questions * np.arange(n_trials)[:, np.newaxis] + np.arange(n_questions)
     answered = np.argwhere(data.observed[system])
@@ -105,13 +101,13 @@ def _orders(
 
 
 def _opponents(data: Comparisons, system: int) -> list[NDArray[np.intp]]:
-    """Return the systems that a system met, and all others where those are more."""
+    """Return the systems that a system met, and all other systems if it did not meet all."""
     met = np.flatnonzero(data.totals[system])
     others = np.delete(np.arange(len(data.systems)), system)
     return [met] if len(met) == len(others) else [met, others]
 
 
-def _battles_beside(
+def _with_battle(
     data: Comparisons,
     kind: str,
     system: int,
@@ -120,7 +116,7 @@ def _battles_beside(
     unit: str,
     rng: np.random.Generator,
 ) -> Iterator[Arguments]:
-    """Yield arguments of data with one more unit of battles, lost in every other draw."""
+    """Yield arguments of data with one more unit of battles, lost in half of the draws."""
     n_battles = data.totals.sum() / 2.0
     of_unit = n_battles / data.units[unit] if isinstance(data, Battles) else 1.0
     log = log_of(data) if kind == "log" and isinstance(data, Battles) else None
@@ -133,7 +129,7 @@ def _battles_beside(
             times = np.zeros((len(places), len(log.first) + 2 * len(met)), dtype=np.int32)
             times[:, : len(log.first)] = 1
             times[rows, len(log.first) + 2 * opponent + lost] = max(round(of_unit), 1)
-            yield _with_battles(log, system, met), times
+            yield _longer_log(log, system, met), times
             continue
         wins = np.repeat(data.wins[np.newaxis].astype(float), len(places), axis=0)
         winner = np.where(lost, met[opponent], system)
@@ -142,8 +138,8 @@ def _battles_beside(
         yield wins, np.broadcast_to(data.ties, wins.shape)
 
 
-def _with_battles(log: Log, system: int, met: NDArray[np.intp]) -> Log:
-    """Return a log in which a system beats and loses to each system that it met, at the end."""
+def _longer_log(log: Log, system: int, met: NDArray[np.intp]) -> Log:
+    """Return a log that ends with a victory over each system that a system met, and a defeat."""
     n = 2 * len(met)
     end = 0.0 if log.time is None else log.time.max()
     more = np.full(n, system), np.repeat(met, 2), np.tile([1, -1], len(met)), np.zeros(n), end
@@ -163,7 +159,7 @@ def _weights(
 ) -> Array:
     """Draw weights of the questions and of their two copies, of shape (place, 3 questions).
 
-    Either copy of `n_observed` questions weighs as much as one unit in every other draw.
+    The first copies weigh as much as one unit in half of the draws, the second in the others.
     """
     n_questions, n_trials = data.shape[1:]
     shape = (len(places), n_questions)
@@ -184,8 +180,8 @@ def _weights(
 def _with_extremes(data: Responses, system: int) -> Responses:
     """Return data with two copies of every question after them.
 
-    On the first the system alone gives the worst answers, on the second the best. Where it was
-    compared with no other system, all answer the copies of its questions.
+    To the first copies only this system gives the worst answers, to the second the best. If it
+    shares no question with another system, all systems answer the copies of its questions.
     """
     if data.scale is None:
         level = data.category_levels

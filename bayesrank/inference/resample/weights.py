@@ -1,10 +1,13 @@
-"""Resampled arguments of the NumPy rankers, in batches of bounded memory.
+"""Units of a sample, their bootstrap weights, and data resampled by these.
 
-Units get Dirichlet weights, or are drawn with replacement where scores jump (docs/uncertainty.md).
-Samples of whole questions may be drawn with one more question beside the observed ones, one of them
-with its systems shuffled, which is half a question won and half a question lost for every pair.
+Questions vary by groups where there are enough of them, trials and runs within cells, battles on
+their own or by prompt or judge. Units get Dirichlet weights (the Bayesian bootstrap), or are drawn
+with replacement where the score is discontinuous (docs/uncertainty.md). Samples of whole questions
+may be drawn with one more question beside the observed ones, one of them with its systems shuffled,
+which is half a question won and half a question lost for every pair.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,27 +16,139 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.counting import compare_cells, compare_trials_by_question
-from bayesrank.errors import DataError
-from bayesrank.inference.resample.arguments import batches, point_arguments
-from bayesrank.inference.resample.battle_units import draw_counts, draw_units
-from bayesrank.inference.resample.clusters import LEAST_WEIGHT, clusters_of, unit_weights
-from bayesrank.inference.resample.trials import (
-    draw_trial_order,
+from bayesrank.errors import CalibrationWarning, DataError
+from bayesrank.inference.resample.arguments import (
+    Arguments,
+    Array,
+    batches,
+    count_arguments,
     level_counts,
-    per_redrawn,
-    redraw,
-    require_two_trials,
-    weighted_cells,
-    weighted_runs,
-    weighted_trials,
+    log_of,
+    per_sample_of_questions,
+    question_arguments,
+    trial_arguments,
+    whole_weights,
+    with_copies,
 )
+from bayesrank.inference.resample.parametric import per_data_set, resample_cells
 from bayesrank.responses import Responses
+from bayesrank.units import has_repeated_trials
 from bayesrank.views import Comparisons
 
-FloatArray = NDArray[np.float64]
-Arguments = tuple[Any, ...]
 Draw = Callable[[int], Arguments]
+
+# With fewer units the spread is hardly known, and no small-sample correction can help.
+FEW_UNITS = 5
+
+# Below this many units the spread over them is rough.
+SOME_UNITS = 10
+
+# Least weight of a unit: some scores do not exist without a question that links two systems.
+LEAST_WEIGHT = 1e-6
+
+# Dirichlet weights of a smaller concentration would underflow to zero, all of them.
+_LEAST_CONCENTRATION = 0.02
+
+
+def clusters_of(data: Responses) -> NDArray[np.intp]:
+    """Return the cluster of every question, numbered from 0: its group, if there are enough."""
+    if data.groups is not None:
+        _, clusters = np.unique(np.array(data.groups), return_inverse=True)
+        if clusters.max() + 1 >= FEW_UNITS:
+            return clusters.astype(np.intp)
+    return np.arange(len(data.questions))
+
+
+def asked_clusters(data: Responses) -> NDArray[np.intp]:
+    """Return the cluster of every question with an answer, numbered from 0, and -1 for others.
+
+    Clusters without such a question are no units of the sample.
+    """
+    asked = data.trials.any(axis=0)
+    clusters = np.full(len(asked), -1)
+    clusters[asked] = np.unique(clusters_of(data)[asked], return_inverse=True)[1]
+    return clusters
+
+
+def sums_over_clusters(by_question: Array, clusters: NDArray[np.intp]) -> Array:
+    """Sum rows (question, ...) over the questions of each cluster, (cluster, ...), -1 for none."""
+    sums = np.zeros((int(clusters.max()) + 1, *by_question.shape[1:]))
+    np.add.at(sums, clusters[clusters >= 0], by_question[clusters >= 0])
+    return sums
+
+
+def warn_of_few_groups(data: Responses) -> None:
+    """Warn where there are two groups or more, but too few to show how scores vary over them."""
+    n_groups = 1 if data.groups is None else len(set(data.groups))
+    if 1 < n_groups < FEW_UNITS:
+        warnings.warn(
+            f"{n_groups} groups of questions say little about how scores vary over groups: "
+            "intervals for target='population' take the questions as independent, and may be too "
+            "narrow for questions of other groups",
+            CalibrationWarning,
+            stacklevel=4,
+        )
+
+
+def question_clusters(data: Responses) -> NDArray[np.intp]:
+    """Return the clusters of the questions, or raise DataError if they cannot vary."""
+    if data.shape[1] < 2:
+        raise DataError(
+            "questions must be two or more for target='population'; got 1: use target='benchmark' "
+            "with two or more trials, or draws=0 for the estimate only"
+        )
+    return clusters_of(data)
+
+
+def runs_of(data: Responses) -> NDArray[np.bool_]:
+    """Return which runs have an outcome, of shape (system, trial), (1, trial) where shared."""
+    seen = data.observed.any(axis=1)
+    return seen.any(axis=0, keepdims=True) if data.paired else seen
+
+
+def require_two_trials(data: Responses) -> None:
+    """Raise DataError if most observed cells have one trial, which does not show its noise."""
+    if not has_repeated_trials(data):
+        single = np.count_nonzero(data.trials == 1)
+        raise DataError(
+            "trials must be two or more in most cells for target='benchmark'; got one in "
+            f"{single} of {np.count_nonzero(data.trials)} observed cells: use target='population'"
+        )
+
+
+def widening_for_single_trials(data: Responses) -> Array:
+    """Return factors (system,) for deviations, which are zero in cells with one trial.
+
+    The noise of a trial is taken to be the same in all cells of a system. A system without a cell
+    of two trials gets the factor of all systems. DataError as of :func:`require_two_trials`.
+    """
+    require_two_trials(data)
+    share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
+    seen = np.where(data.trials > 1, share, 0.0).sum(axis=1)
+    ratio = share.sum(axis=1) / np.where(seen > 0.0, seen, 1.0)
+    return np.sqrt(np.where(seen > 0.0, ratio, share.sum() / seen.sum()))
+
+
+def concentration(n: NDArray[np.integer] | int, lost: int) -> Array:
+    """Return the concentration of Dirichlet weights of n units (docs/uncertainty.md).
+
+    For the unbiased variance 2 are lost, for that of Student's t as well 4.
+    """
+    return np.maximum((n - lost) / np.maximum(n, 1), _LEAST_CONCENTRATION)
+
+
+def unit_weights(n_units: int, size: int, rng: np.random.Generator) -> Array:
+    """Draw Dirichlet weights of units with mean 1, of shape (size, unit)."""
+    gammas = rng.standard_gamma(concentration(n_units, 4), (size, n_units))
+    return gammas / gammas.mean(axis=1, keepdims=True)
+
+
+def question_weights(data: Responses, size: int, rng: np.random.Generator) -> Array:
+    """Draw Dirichlet weights of questions with mean 1, the same for those of a cluster."""
+    clusters = question_clusters(data)
+    weights = unit_weights(int(clusters.max()) + 1, size, rng)[:, clusters]
+    weights = np.maximum(weights, LEAST_WEIGHT * weights.mean(axis=1, keepdims=True))
+    return weights / weights.mean(axis=1, keepdims=True)
 
 
 def resample(
@@ -50,17 +165,17 @@ def resample(
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments of a ranker, each with a leading axis of resamples.
 
-    Over questions whole data sets may have one more question beside the observed ones, with its
-    systems `shuffled`, and come from each of `size` populations that questions may come from (the
-    Bayesian bootstrap), `of_each` one after another; 0 draws from the observed questions. DataError
-    if there are too few units to show any variation.
+    Samples of questions may have one more question beside the observed ones, with its systems
+    `shuffled`. With `of_each` above 0 there are `size` populations of questions (the Bayesian
+    bootstrap), and as many samples from each one, one after another. DataError if there are too few
+    units to show any variation.
     """
     if isinstance(data, Battles) and (kind == "log" or not data.rows_are_units(unit)):
         draw, doubles = draw_units(data, kind, unit, smooth=smooth, rng=rng)
     elif isinstance(data, Comparisons):
-        draw, doubles = partial(draw_counts, data, rng=rng, smooth=smooth), data.wins.size
+        draw, doubles = partial(_draw_counts, data, rng=rng, smooth=smooth), data.wins.size
     elif unit == "run":
-        draw = partial(weighted_runs, data, kind, rng=rng, smooth=smooth)
+        draw = partial(_weighted_runs, data, kind, rng=rng, smooth=smooth)
         doubles = max(data.values.size, len(data.systems) ** 2)
     elif target == "population":
         draw, doubles = _over_questions(data, kind, smooth, shuffled, of_each, rng)
@@ -73,7 +188,7 @@ def resample(
 def _over_questions(
     data: Responses, kind: str, smooth: bool, shuffled: bool, of_each: int, rng: np.random.Generator
 ) -> tuple[Draw, int]:
-    """Return what draws a batch of a given size, and the doubles that one resample takes."""
+    """Return the function that draws a batch of samples of questions, and the doubles of each."""
     doubles = per_sample_of_questions(data)
     if smooth:
         arguments = question_arguments(data, kind, rng)
@@ -102,66 +217,13 @@ def _over_questions(
     return draw, doubles
 
 
-def _over_trials(
-    data: Responses, kind: str, smooth: bool, rng: np.random.Generator
-) -> tuple[Draw, int]:
-    """Return what draws a batch of a given size, and the doubles that one resample takes."""
-    require_two_trials(data)
-    if kind == "stream":
-        return partial(draw_trial_order, data, rng=rng), data.shape[1] * data.shape[2]
-    if not smooth:
-        return partial(redraw, data, kind, rng=rng), per_redrawn(data)
-    if not data.paired and data.scores is None:
-        return partial(weighted_cells, data, kind, rng=rng), data.counts.size
-    weights = data.shape[1] * data.shape[2] if data.paired else data.values.size
-    cells = len(data.systems) ** 2 if kind == "pairs" else per_redrawn(data)
-    return partial(weighted_trials, data, kind, rng=rng), max(weights, cells)
-
-
-def with_copies(data: Responses, *copies: NDArray[Any]) -> Responses:
-    """Return data with copies of all questions after them, of other outcomes."""
-    n, earlier = 1 + len(copies), data.prior_sets
-    return Responses(
-        np.concatenate([data.values, *copies], axis=1),
-        systems=data.systems,
-        **data.declared,
-        groups=None if data.groups is None else n * data.groups,
-        prior_outcomes=None if earlier is None else np.concatenate(n * [earlier], axis=-2),
-        paired=data.paired,
-    )
-
-
-def question_clusters(data: Responses) -> NDArray[np.intp]:
-    """Return the clusters of the questions, or raise DataError if they cannot vary."""
-    if data.shape[1] < 2:
-        raise DataError(
-            "questions must be two or more for target='population'; got 1: use target='benchmark' "
-            "with two or more trials, or draws=0 for the estimate only"
-        )
-    return clusters_of(data)
-
-
-def question_weights(data: Responses, size: int, rng: np.random.Generator) -> FloatArray:
-    """Draw Dirichlet weights of questions with mean 1, the same for those of a cluster."""
-    clusters = question_clusters(data)
-    weights = unit_weights(int(clusters.max()) + 1, size, rng)[:, clusters]
-    weights = np.maximum(weights, LEAST_WEIGHT * weights.mean(axis=1, keepdims=True))
-    return weights / weights.mean(axis=1, keepdims=True)
-
-
-def per_sample_of_questions(data: Responses) -> int:
-    """Return the doubles that one sample of questions takes."""
-    n_systems, n_questions, n_trials = data.shape
-    return max(n_systems**2, n_questions * n_trials)
-
-
 def _question_draws(
-    clusters: NDArray[np.intp], chances: FloatArray, n_drawn: int, rng: np.random.Generator
+    clusters: NDArray[np.intp], chances: Array, n_drawn: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw whole clusters of questions with replacement, as how often each question is drawn.
+    """Draw clusters of questions with replacement, and count each question, (resample, question).
 
-    Of shape (resample, question), given the cluster of each question and the chances of the
-    clusters, of shape (resample, cluster), on any scale.
+    `clusters` has the cluster of each question, `chances` those of the clusters to be drawn, of
+    shape (resample, cluster), on any scale.
     """
     chances = chances / chances.sum(axis=-1, keepdims=True)
     if chances.shape[-1] == len(clusters):
@@ -169,7 +231,7 @@ def _question_draws(
     members = [np.flatnonzero(clusters == cluster) for cluster in range(chances.shape[-1])]
     drawn = np.zeros((len(chances), len(clusters)), dtype=np.int64)
     for row, likely in zip(drawn, chances, strict=True):
-        # Until there are enough questions; the last cluster is cut to what is missing.
+        # Until there are enough questions; of the last cluster only as many as are missing.
         missing = n_drawn
         while missing:
             cluster = rng.choice(len(likely), p=likely)
@@ -179,38 +241,139 @@ def _question_draws(
     return drawn
 
 
-def question_arguments(
-    data: Responses, kind: str, rng: np.random.Generator
-) -> Callable[[NDArray[Any]], Arguments]:
-    """Return what turns weights of questions, of shape (resample, question), into arguments."""
-    if kind == "pairs":
-        by_question = np.stack(question_pairs(data), axis=1)
-        flat = by_question.reshape(len(by_question), -1)
-        shape = by_question.shape[1:]
-        return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
+def _over_trials(
+    data: Responses, kind: str, smooth: bool, rng: np.random.Generator
+) -> tuple[Draw, int]:
+    """Return the function that draws a batch of data sets, and the doubles of each."""
+    require_two_trials(data)
     if kind == "stream":
-        return lambda weights: (data.stream, _question_order(data, weights, rng))
-    point = point_arguments(data, kind)
-    return lambda weights: (*point, weights)
+        return partial(_trial_orders, data, rng=rng), data.shape[1] * data.shape[2]
+    if not smooth:
+        return partial(resample_cells, data, kind, rng=rng), per_data_set(data)
+    if not data.paired and data.scores is None:
+        return partial(_weighted_cells, data, kind, rng=rng), data.counts.size
+    weights = data.shape[1] * data.shape[2] if data.paired else data.values.size
+    cells = len(data.systems) ** 2 if kind == "pairs" else per_data_set(data)
+
+    def draw(n: int) -> Arguments:
+        return trial_arguments(data, kind, draw_trial_weights(data, n, rng))
+
+    return draw, max(weights, cells)
 
 
-def _question_order(
-    data: Responses, drawn: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Order the questions drawn at random, alike in all trials, of shape (resample, event).
-
-    Ratings may remember little but the end of a stream, where another sample has any question.
-    """
+def _trial_orders(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
+    """Draw the trials of each question with replacement: a stream and its orders."""
     n_questions, n_trials = data.shape[1:]
-    questions = np.repeat(np.tile(np.arange(n_questions), len(drawn)), drawn.ravel())
-    questions = rng.permuted(questions.reshape(len(drawn), -1), axis=1)
-    starts = n_questions * np.arange(n_trials)[:, np.newaxis]
-    return (starts + questions[:, np.newaxis]).reshape(len(drawn), -1)
+    trials = rng.integers(0, n_trials, (size, n_trials, n_questions))
+    return data.stream, (trials * n_questions + np.arange(n_questions)).reshape(size, -1)
 
 
-def question_pairs(data: Responses, some: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-    """Return wins and ties on each of some questions, both (question, system, opponent)."""
-    levels = data.levels[:, some]
+def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> Array:
+    """Draw a Gamma variable for each trial of a question, and of each system unless paired."""
+    # The system with the fewest trials of a question sets its concentration, so that no interval
+    # is too narrow.
+    fewest = np.where(data.trials > 0, data.trials, data.shape[2]).min(axis=0)
+    shape = (size, *data.shape[1:])
+    return rng.standard_gamma(
+        concentration(fewest, 2)[:, np.newaxis], shape if data.paired else (size, *data.shape)
+    )
+
+
+def _weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
+    """Draw arguments with weights of the categories of every cell, the sums of those of trials."""
+    counts = level_counts(data.levels) if kind == "pairs" else data.counts
+    shapes = concentration(data.trials, 2)[..., np.newaxis] * counts
+    return count_arguments(data, kind, rng.standard_gamma(shapes, (size, *counts.shape)))
+
+
+def _weighted_runs(
+    data: Responses, kind: str, size: int, rng: np.random.Generator, *, smooth: bool
+) -> Arguments:
+    """Draw arguments with weights of runs, or with runs drawn with replacement."""
+    seen = runs_of(data)
+    n = seen.sum(axis=1, keepdims=True)
+    if smooth:
+        drawn = rng.standard_gamma(concentration(n, 4) * seen, (size, *seen.shape))
+        drawn = np.maximum(drawn, LEAST_WEIGHT * drawn.mean(axis=-1, keepdims=True)) * seen
+    else:
+        drawn = rng.multinomial(n[:, 0], seen / n, (size, len(seen))).astype(np.float64)
     if data.paired:
-        return compare_trials_by_question(levels)
-    return compare_cells(level_counts(levels).swapaxes(0, 1)[:, :, np.newaxis])
+        return trial_arguments(data, kind, np.broadcast_to(drawn, (size, *data.shape[1:])))
+    weights = np.broadcast_to(drawn[:, :, np.newaxis], (size, *data.shape))
+    # A cell that none of the drawn runs has answered keeps its trials.
+    answered = (weights * data.observed).any(axis=-1, keepdims=True)
+    return trial_arguments(data, kind, np.where(answered, weights, 1.0))
+
+
+def draw_units(
+    data: Battles, kind: str, unit: str, *, smooth: bool, rng: np.random.Generator
+) -> tuple[Draw, int]:
+    """Return the function that draws a batch of resamples over units, and the doubles of each."""
+    codes = data.unit_codes(unit)
+    n_units = int(codes.max()) + 1
+    if n_units < 2:
+        raise DataError(f"battles must have two {unit}s or more for unit={unit!r}; got one")
+    if kind == "log":
+        times = whole_weights(data)
+        if times is not None:
+            codes = np.repeat(codes, times)
+        log = log_of(data)
+        return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
+    count = _counts_by_unit(data, codes, n_units)
+
+    def draw(n: int) -> Arguments:
+        return count((unit_weights if smooth else _whole_draws)(n_units, n, rng))
+
+    return draw, max(n_units, 3 * data.wins.size)
+
+
+def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Draw how often each unit is in a sample with replacement, of shape (size, unit)."""
+    drawn = rng.integers(n_units, size=(size, n_units))
+    rows = [np.bincount(row, minlength=n_units) for row in drawn]
+    return np.array(rows, dtype=np.int32)
+
+
+def _counts_by_unit(
+    data: Battles, codes: NDArray[np.integer[Any]], n_units: int
+) -> Callable[[NDArray[Any]], tuple[Array, Array]]:
+    """Return the function that turns weights of units into wins and ties, by a sparse product."""
+    from scipy.sparse import csr_array
+
+    size = len(data.systems)
+    winner = np.where(data.outcome < 0, data.second, data.first).astype(np.int64)
+    loser = np.where(data.outcome < 0, data.first, data.second)
+    cell = winner * size + loser + np.where(data.outcome == 0, size**2, 0)
+    found, place = np.unique(cell, return_inverse=True)
+    weight = np.ones(len(codes)) if data.weight is None else data.weight
+    table = csr_array((weight, (place, codes)), shape=(len(found), n_units))
+
+    def count(weights: NDArray[Any]) -> tuple[Array, Array]:
+        cells = np.zeros((len(weights), 2 * size**2))
+        cells[:, found] = (table @ weights.T.astype(np.float64)).T
+        wins, ties = cells.reshape(-1, 2, size, size).swapaxes(0, 1)
+        return wins, ties + ties.swapaxes(1, 2)
+
+    return count
+
+
+def _draw_counts(
+    data: Comparisons, size: int, rng: np.random.Generator, *, smooth: bool
+) -> tuple[Array, Array]:
+    """Draw wins and ties of independent battles, of shape (resample, system, opponent).
+
+    For a smooth score by the Bayesian bootstrap, in which the weights of equal battles add up to
+    one Gamma variable; else by Poisson counts of the outcomes of each pair.
+    """
+    if not data.totals.any():
+        raise DataError("comparisons must hold one at least for target='battles'; got none")
+    shape = (size, *data.wins.shape)
+    if not smooth:
+        ties = np.triu(rng.poisson(data.ties, shape))
+        wins = rng.poisson(data.wins, shape)
+        return wins.astype(np.float64), (ties + ties.swapaxes(1, 2)).astype(np.float64)
+    wins = rng.standard_gamma(data.wins, shape)
+    ties = np.triu(rng.standard_gamma(data.ties, shape))
+    total = wins.sum(axis=(1, 2), keepdims=True) + ties.sum(axis=(1, 2), keepdims=True)
+    scale = (data.wins.sum() + data.ties.sum() / 2) / total
+    return scale * wins, scale * (ties + ties.swapaxes(1, 2))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Responses, rank
-from bayesrank.inference.resample.clusters import clusters_of
-from bayesrank.inference.resample.weights import question_weights, resample
+from bayesrank.inference.resample.weights import clusters_of, question_weights, resample
 
 GROUPS = list("aaabbcddee")
 

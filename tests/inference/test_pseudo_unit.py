@@ -1,12 +1,11 @@
-"""Scores at an end of their range: of systems always right, always wrong, or worse than chance."""
+"""The pseudo-unit, and other draws of scores at an end of their range."""
 
 import numpy as np
 import pytest
 
 from bayesrank import METHODS, Battles, Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.resample import arguments
-from bayesrank.inference.resample import pseudo_unit as boundary
+from bayesrank.inference.resample import arguments, pseudo_unit
 from bayesrank.inference.run import Run
 from bayesrank.methods.accuracy import avg
 
@@ -98,14 +97,14 @@ def test_equal_systems_are_tied_and_yet_uncertain(method):
 def test_a_system_is_alone_with_the_worst_answers_and_with_the_best():
     values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
     data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
-    more = boundary._with_extremes(data, 0)
+    more = pseudo_unit._with_extremes(data, 0)
     # By worth the categories are 1, 0, 2.
     np.testing.assert_array_equal(more.outcomes[:, :1], values)
     np.testing.assert_array_equal(more.outcomes[:, 1], [[1, 1, 1, -1], [2, 2, 2, 2]])
     np.testing.assert_array_equal(more.outcomes[:, 2], [[2, 2, 2, -1], [1, 1, 1, 1]])
     assert more.groups == ("a", "a", "a")
     np.testing.assert_array_equal(more.prior_outcomes, [[0], [0], [0]])
-    more = boundary._with_extremes(Responses(np.array([[[0.25, np.nan]], [[1.0, 0.5]]])), 1)
+    more = pseudo_unit._with_extremes(Responses(np.array([[[0.25, np.nan]], [[1.0, 0.5]]])), 1)
     np.testing.assert_array_equal(
         more.scores[:, 1:], [[[1, np.nan], [0, np.nan]], [[0, 0], [1, 1]]]
     )
@@ -114,7 +113,7 @@ def test_a_system_is_alone_with_the_worst_answers_and_with_the_best():
 def test_scores_that_vary_are_left_as_they_are():
     run = run_of(Responses(outcomes(0.5, 0.6)), "benchmark")
     draws = np.random.default_rng(0).random((4, 5, 2))
-    found = boundary.loosen(
+    found = pseudo_unit.with_pseudo_unit(
         run, draws, lambda _: pytest.fail("nothing is to be drawn"), np.random.default_rng(0)
     )
     assert found is draws
@@ -132,7 +131,7 @@ def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     draws = np.ones((4, 5, 2))
     draws[..., 1] = np.random.default_rng(0).random((4, 5))
     run = run_of(data, "population")
-    found = boundary.loosen(run, draws, score_of, np.random.default_rng(0))
+    found = pseudo_unit.with_pseudo_unit(run, draws, score_of, np.random.default_rng(0))
     assert sizes == [7, 7, 6]
     assert (found[..., 0] < 1.0).sum() == 10
     np.testing.assert_array_equal(found[..., 1], draws[..., 1])
@@ -213,8 +212,8 @@ def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
         time=[3.0, 1.0, 7.0, 2.0],
         systems=list("abc"),
     )
-    log = boundary.log_of(data)
-    longer = boundary._with_battles(log, 0, np.array([1, 2]))
+    log = pseudo_unit.log_of(data)
+    longer = pseudo_unit._longer_log(log, 0, np.array([1, 2]))
     for name in ("first", "second", "outcome", "time", "both_bad"):
         np.testing.assert_array_equal(getattr(longer, name)[:4], getattr(log, name))
     np.testing.assert_array_equal(longer.first[4:], 0)
@@ -228,7 +227,7 @@ def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
 def test_one_event_or_question_more_is_anywhere_among_the_others(target):
     data = Responses(outcomes(1.0, 0.5)[:, :4, :3])
     places = np.arange(200)
-    orders = boundary._orders(data, 0, target, places, np.random.default_rng(0))
+    orders = pseudo_unit._orders(data, 0, target, places, np.random.default_rng(0))
     trial, question = np.divmod(orders, 12)
     n_more = 1 if target == "benchmark" else 3
     assert orders.shape == (200, 12 + n_more)

@@ -1,22 +1,75 @@
-"""Draws of right answers from tables, ten times as fast as binomial variables of any chance.
+"""The parametric bootstrap of the trials of each cell, and the double bootstrap.
 
-Cells with the same answers have the same chance, and there are few kinds of those. A table by kind
-(the alias method, Walker 1977) turns 32 random bits into a draw: the lowest bits name a column,
-the others decide between the column and the alternative that it stores.
+Outcomes come from the shares of their cell with half a trial more of each of two categories
+(Jeffreys' prior), since an outcome that was never observed is not impossible. Fractional scores are
+drawn with replacement.
+
+Right answers come from tables, ten times as fast as binomial variables of any chance. Cells with
+the same answers have the same chance, and there are few kinds of those. A table by kind (the alias
+method, Walker 1977) turns 32 random bits into a draw: the lowest bits name a column, the others
+decide between the column and the alternative that it stores.
 """
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference.resample.arguments import Arguments, batches, cell_arguments
+from bayesrank.responses import Responses
+
+Cells = NDArray[Any]
+
 _BITS = 32
 # Entries of the largest table, which takes a tenth of a second to build.
 _LARGEST_TABLE = 2**17
 # Cells drawn at a time, whose random bits stay in the cache.
 _DRAWN_AT_ONCE = 2**16
+
+
+def resample_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
+    """Draw the arguments of a ranker for data sets with other trials of all cells."""
+    return cell_arguments(data, kind, draw_cells(data, size, rng))
+
+
+def double_bootstrap(
+    data: Responses, kind: str, *, size: int, rng: np.random.Generator
+) -> Iterator[tuple[Arguments, Arguments]]:
+    """Yield batches of arguments of pairs of data sets, both resampled from the same resample."""
+    for block in batches(size, per_data_set(data)):
+        first = draw_cells(data, block.stop - block.start, rng)
+        one, other = (cell_arguments(data, kind, _draw_from(data, first, rng)) for _ in range(2))
+        yield one, other
+
+
+def per_data_set(data: Responses) -> int:
+    """Return the doubles that the cells of one data set take."""
+    return data.counts.size if data.scores is None else data.scores.size
+
+
+def draw_cells(data: Responses, size: int, rng: np.random.Generator) -> Cells:
+    """Draw the trials of every cell: counts by category, or scores, those observed first."""
+    if data.scores is None:
+        cells = data.counts
+    else:
+        order = np.argsort(~data.observed, axis=-1, kind="stable")
+        cells = np.take_along_axis(np.nan_to_num(data.scores), order, axis=-1)
+    return _draw_from(data, np.broadcast_to(cells, (size, *cells.shape)), rng)
+
+
+def _draw_from(data: Responses, cells: Cells, rng: np.random.Generator) -> Cells:
+    """Draw as many trials of every cell as the data have, from those of the given cells."""
+    n = data.trials
+    if data.scores is not None:
+        drawn = (rng.random(cells.shape) * n[..., np.newaxis]).astype(np.intp)
+        return np.take_along_axis(cells, drawn, axis=-1)
+    if data.n_categories == 2:
+        right = draw_right(cells[..., 1], n, rng)
+        return np.stack([n.astype(right.dtype) - right, right], axis=-1)
+    return rng.multinomial(n, (cells + 1 / data.n_categories) / (n + 1)[..., np.newaxis])
 
 
 class AliasTable(NamedTuple):
@@ -29,10 +82,10 @@ class AliasTable(NamedTuple):
     alternative: NDArray[np.uint8]
 
 
-def redraw_right(
+def draw_right(
     right: NDArray[Any], trials: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.integer]:
-    """Draw right answers of as many trials again, by the chance (k + 1/2) / (n + 1) of k of n.
+    """Draw numbers of right answers among n trials, with chance (k + 1/2) / (n + 1) after k of n.
 
     From counts of shape (resample, system, question) and trials (system, question).
     """

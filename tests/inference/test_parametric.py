@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayesrank.inference.resample.binomial_tables import alias_table, redraw_right
+from bayesrank.inference.resample.parametric import alias_table, draw_right
 
 
 def _probabilities(sizes):
@@ -40,7 +40,7 @@ def test_draws_follow_the_distribution_of_each_cell(trials, is_table):
     assert (sum(n + 1 for n in sizes) * (1 << sizes[-1].bit_length()) <= 2**17) is is_table
     rng = np.random.default_rng(5)
     right = np.minimum(np.array([[0, 3, 9], [1, 2, 4]]), trials)
-    drawn = redraw_right(np.broadcast_to(right, (40_000, 2, 3)), trials, rng)
+    drawn = draw_right(np.broadcast_to(right, (40_000, 2, 3)), trials, rng)
     for cell in np.ndindex(2, 3):
         n, chance = trials[cell], (right[cell] + 0.5) / (trials[cell] + 1)
         # Counts with few draws expected are one class, so that chi-square is near its limit.
@@ -56,7 +56,7 @@ def test_draws_follow_the_distribution_of_each_cell(trials, is_table):
 def test_cells_differ_in_their_trials_and_their_answers():
     trials = np.array([[0, 1, 5], [2, 2, 3]])
     right = np.array([[[0, 1, 5], [0, 1, 3]], [[0, 0, 0], [2, 1, 1]]])
-    drawn = redraw_right(np.repeat(right, 20_000, axis=0), trials, np.random.default_rng(1))
+    drawn = draw_right(np.repeat(right, 20_000, axis=0), trials, np.random.default_rng(1))
     assert (drawn <= trials).all()
     expected = trials * (right + 0.5) / (trials + 1)
     error = drawn.reshape(2, 20_000, 2, 3).mean(axis=1) - expected
@@ -65,5 +65,5 @@ def test_cells_differ_in_their_trials_and_their_answers():
 
 def test_the_same_seed_gives_the_same_draws():
     right, trials = np.full((7, 30, 40), 3), np.full((30, 40), 9)
-    one, other = (redraw_right(right, trials, np.random.default_rng(8)) for _ in range(2))
+    one, other = (draw_right(right, trials, np.random.default_rng(8)) for _ in range(2))
     np.testing.assert_array_equal(one, other)

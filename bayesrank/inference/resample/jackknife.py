@@ -1,0 +1,341 @@
+"""The jackknife: contributions of units to scores, and what BCa intervals take from them.
+
+Contributions of units come from one Newton step, from a fit to the other units, or from the ranker
+without the unit. The rows of a stratum of n units (all clusters of questions; the trials of one
+cell) vary around their mean. The columns of the table give the covariance, the acceleration and the
+degrees of freedom of the scores (docs/uncertainty.md).
+
+Bootstrap draws, of shape (chain, draw, system), are corrected for bias, and get the variance and
+the acceleration of the table. All but discontinuous scores stay within the range of the draws of
+their system, beyond which a score may not exist. The bias and the variance of scores that are
+nearly linear in the data are left as they are; the acceleration concerns all scores.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.inference.resample.arguments import (
+    Array,
+    ScoreOf,
+    batches,
+    per_sample_of_questions,
+    question_arguments,
+)
+from bayesrank.inference.resample.weights import (
+    FEW_UNITS,
+    LEAST_WEIGHT,
+    SOME_UNITS,
+    asked_clusters,
+    clusters_of,
+    sums_over_clusters,
+    widening_for_single_trials,
+)
+from bayesrank.inference.run import Run
+from bayesrank.responses import Responses
+
+ScoresWithout = Callable[[NDArray[np.bool_]], Array]
+
+# Scores and their spread are rounded by less, relative to their size.
+ROUNDING = 1e-9
+_TINY = np.finfo(np.float64).tiny
+
+# Most fits to parts of the data: the standard deviation of 50 contributions has an error of a
+# tenth. More clusters are joined at random into so many.
+_MOST_PARTS = 50
+
+# Standard errors up to which a difference may be the noise of the draws.
+_CLEAR = 4.0
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Deviations of the contributions of units to scores from the mean of their stratum."""
+
+    # (unit, system), scaled so that their products add up to the covariance: by the root of
+    # n / (n - 1) in a stratum of n.
+    deviations: Array
+    # Degrees of freedom of the covariance: units less strata.
+    freedom: float
+
+    @classmethod
+    def of(
+        cls, added: Array, strata: NDArray[np.integer] | None = None, *, left_out: bool = False
+    ) -> Self:
+        """Build the table from contributions, or from scores without each unit.
+
+        Rows of shape (unit, system) are contributions, for example influences; or, if `left_out`,
+        scores without the unit, whose deviations are those of the contributions over 1 - n. The
+        units of a stratum vary around its mean; by default there is one stratum.
+        """
+        stratum = np.zeros(len(added), dtype=np.intp)
+        if strata is not None:
+            stratum = np.unique(strata, return_inverse=True)[1]
+        n = np.bincount(stratum)
+        deviations = added - (sums_over_clusters(added, stratum) / n[:, np.newaxis])[stratum]
+        size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
+        deviations[:, size <= ROUNDING] = 0.0
+        unbiased = np.sqrt(n / np.maximum(n - 1.0, 1.0))
+        scale = -1.0 / unbiased if left_out else unbiased
+        return cls(scale[stratum, np.newaxis] * deviations, float((n - 1.0).sum()))
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the scores, of shape (system, system)."""
+        return self.deviations.T @ self.deviations
+
+    @property
+    def widening(self) -> float:
+        """Variance of Student's t with the degrees of freedom, as far as there are any."""
+        return student_variance(self.freedom)
+
+    @cached_property
+    def standard_errors(self) -> Array:
+        """Root of the variance of each score, of shape (system,)."""
+        # Powers of very large or small ones leave float64.
+        largest = np.abs(self.deviations).max(axis=0, initial=0.0)
+        size = np.where(largest > 0.0, largest, 1.0)
+        return size * np.sqrt(((self.deviations / size) ** 2).sum(axis=0))
+
+    @property
+    def acceleration(self) -> Array:
+        """Skewness of the contributions to each score over six times their norm, (system,)."""
+        return (self._directions**3).sum(axis=0) / 6.0
+
+    @property
+    def tail_freedom(self) -> Array:
+        """Degrees of freedom of each variance by the kurtosis of the contributions, (system,)."""
+        n = len(self.deviations)
+        kurtosis = n * (self._directions**4).sum(axis=0)
+        return 2.0 * n / np.maximum(kurtosis - 1.0, 1.0 / n)
+
+    @cached_property
+    def _directions(self) -> Array:
+        """Contributions to each score relative to their norm."""
+        norm = self.standard_errors
+        return self.deviations / np.where(norm > 0.0, norm, 1.0)
+
+
+def student_variance(freedom: float) -> float:
+    """Return the variance of Student's t, with three degrees of freedom at least; 0 without any."""
+    return min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
+
+
+def question_jackknife(
+    scores_without: ScoresWithout, data: Responses, most: int = _MOST_PARTS
+) -> Contributions | None:
+    """Return contributions of questions or clusters of them, joined into `most` parts at most.
+
+    `scores_without` takes the questions of each part, (part, question), and returns the scores
+    without them, (part, system). None where there is no estimate without some part.
+    """
+    parts = _parts(data, most)
+    scores = scores_without(parts == np.arange(int(parts.max()) + 1)[:, np.newaxis])
+    return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
+
+
+def delete_many_jackknife(
+    scores_without: ScoresWithout, score: Array, data: Responses
+) -> Contributions | None:
+    """Return contributions of questions by a jackknife that deletes many at once.
+
+    Where the likelihood has several maxima, a fit without a few questions nearly always ends at
+    the maximum of all data. Deviations are from the estimate, not from their own mean, so that an
+    estimate at another maximum than most of the fits has wide intervals.
+    """
+    parts = _parts(data, _MOST_PARTS)
+    n = int(parts.max()) + 1
+    large = min(FEW_UNITS, n)
+    rng = np.random.default_rng(0)
+    joined = np.stack([rng.permutation(n) % large for _ in range(FEW_UNITS)])
+    left_out = (joined[:, parts] == np.arange(large)[:, np.newaxis, np.newaxis]) & (parts >= 0)
+    deviations = scores_without(left_out.reshape(-1, len(parts))) - score
+    deviations *= np.sqrt((large - 1) / len(deviations))
+    return Contributions(deviations, n - 1.0) if np.isfinite(deviations).all() else None
+
+
+def _parts(data: Responses, most: int) -> NDArray[np.intp]:
+    """Return the part that every question is left out with, -1 for those that nobody was asked."""
+    parts = asked_clusters(data)
+    n_parts = int(parts.max()) + 1
+    if n_parts > most:
+        joined = np.random.default_rng(0).permutation(n_parts) % most
+        parts = np.where(parts < 0, -1, joined[parts])
+    return parts
+
+
+def jackknife_by_refits(
+    refit: Callable[[Array, Array], Array], data: Responses, kind: str
+) -> Contributions | None:
+    """Return contributions of questions, runs or trials, by fits to the others.
+
+    None where there is no estimate without some of them; `refit` is that of a `Fit`.
+    """
+    if kind == "question":
+        right, trials = (counts.astype(float) for counts in data.binary_counts)
+
+        def without(left_out: NDArray[np.bool_]) -> Array:
+            kept = ~left_out[:, np.newaxis, :]
+            return refit(right * kept, trials * kept)
+
+        return question_jackknife(without, data)
+    widening = widening_for_single_trials(data)
+    rng = np.random.default_rng(0)
+    n_parts = min(SOME_UNITS, data.shape[2])
+    n_divisions = _MOST_PARTS // n_parts
+    divisions = [_counts_of_parts(data, n_parts, kind, rng) for _ in range(n_divisions)]
+    # All in one call, a batch of fits.
+    scores = refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
+    if not np.isfinite(scores).all():
+        return None
+    scores = scores * widening
+    found = Contributions.of(scores, np.repeat(np.arange(n_divisions), n_parts), left_out=True)
+    # Several divisions of the same trials have no more degrees of freedom than one.
+    units = data.trials - 1 if kind == "trial" else data.trials.max() - 1
+    freedom = min(found.freedom, float(np.maximum(units, 0).sum()))
+    return Contributions(found.deviations / np.sqrt(n_divisions), freedom)
+
+
+def _counts_of_parts(
+    data: Responses, n_parts: int, kind: str, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return right answers and trials without each part, both (part, system, question)."""
+    n_systems, n_questions, n_trials = data.shape
+    shape = (1 if data.paired else n_systems, 1 if kind == "run" else n_questions, n_trials)
+    places = rng.random(shape)  # answers of one run of all systems may be dependent
+    if kind == "trial" and not data.paired:
+        places = np.where(data.observed, places, 1.0)  # missing ones come last
+    # In cells with fewer trials than parts the first trial is in a random part.
+    order = places.argsort(axis=-1).argsort(axis=-1)
+    order += rng.integers(n_parts, size=(*order.shape[:-1], 1))
+    kept = data.observed & (order % n_parts != np.arange(n_parts).reshape(-1, 1, 1, 1))
+    return (kept & (data.outcomes == 1)).sum(axis=-1, dtype=float), kept.sum(axis=-1, dtype=float)
+
+
+def ranker_jackknife(
+    data: Responses, kind: str, score_of: ScoreOf, most: int
+) -> Contributions | None:
+    """Return contributions of clusters of questions to the scores of a ranker, not of a stream.
+
+    None if there are too few clusters for a kurtosis, or `most` or more, each of which costs a run
+    of the ranker: the more there are, the less leverage each of them has.
+    """
+    n_clusters = int(clusters_of(data).max()) + 1
+    if not FEW_UNITS <= n_clusters < most:
+        return None
+    arguments = question_arguments(data, kind, np.random.default_rng(0))  # no order is left open
+
+    def scores_without(left_out: NDArray[np.bool_]) -> Array:
+        weights = np.where(left_out, LEAST_WEIGHT, 1.0)
+        weights /= weights.mean(axis=1, keepdims=True)
+        blocks = batches(len(weights), per_sample_of_questions(data))
+        return np.concatenate([score_of(arguments(weights[block])) for block in blocks])
+
+    return question_jackknife(scores_without, data, n_clusters)
+
+
+def correct_bias(score: Array, draws: Array) -> Array:
+    """Shift draws along their own quantiles where the estimate is neither median nor mean of them.
+
+    The draws are as far from the estimate as the estimate is from the truth. In quantiles of a
+    normal distribution that distance is the same on any scale of the score (bias-corrected
+    percentiles, the BC of BCa). Draws of linear scores are not moved: however skewed they are,
+    their mean is the estimate.
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    n = len(flat)
+    slack = ROUNDING * np.abs(score)
+    below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
+    clear = _CLEAR / math.sqrt(n)  # of a mean, in standard deviations
+    off = np.abs(flat.mean(axis=0) - score) > clear * _spread(draws) + slack
+    off &= np.abs(below - 0.5) > 0.5 * math.erf(clear * math.sqrt(math.pi) / 2.0)  # of a median
+    places, normal = {}, _normal_quantiles(n)
+    for system in np.flatnonzero(off).tolist():
+        bias = _NORMAL.inv_cdf(min(max(below[system], 0.5 / n), 1.0 - 0.5 / n))
+        # The median is shifted to the last draw at most.
+        places[system] = normal + min(max(2.0 * bias, normal[0]), normal[-1])
+    return _move(draws, places)
+
+
+def accelerate(draws: Array, acceleration: Array) -> Array:
+    """Move draws along their own quantiles by the acceleration of BCa intervals."""
+    # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
+    normal = _normal_quantiles(draws[..., 0].size)
+    skewed = np.flatnonzero(acceleration).tolist()
+    return _move(draws, {one: normal / (1.0 - acceleration[one] * normal) for one in skewed})
+
+
+def _move(draws: Array, places: Mapping[int, Array]) -> Array:
+    """Replace the draws of some systems by their own quantiles, at other places on a normal scale.
+
+    `places` has for each of these systems one place for every draw, in the order of the draws.
+    """
+    if not places:
+        return draws
+    moved = draws.reshape(-1, draws.shape[-1]).copy()
+    normal = _normal_quantiles(len(moved))
+    for system, place in places.items():
+        order = np.argsort(moved[:, system], kind="stable")
+        moved[order, system] = np.interp(place, normal, moved[order, system])
+    return moved.reshape(draws.shape)
+
+
+@lru_cache(maxsize=8)
+def _normal_quantiles(n: int) -> Array:
+    # SciPy takes longer to load than many methods to rank.
+    return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
+
+
+def _spread(draws: Array) -> Array:
+    """Return the standard deviation of the draws of each system, without overflow of squares."""
+    size = np.abs(draws).max(axis=(0, 1))
+    size[size == 0.0] = 1.0
+    return size * (draws / size).std(axis=(0, 1))
+
+
+def scale(draws: Array, factor: Array | float) -> Array:
+    """Multiply deviations from the mean of each system by factors."""
+    mean = draws.mean(axis=(0, 1))
+    return mean + factor * (draws - mean)
+
+
+def with_jackknife_variance(draws: Array, table: Contributions, *, always: bool = False) -> Array:
+    """Give draws the jackknife variance where that is clearly larger, or larger at all.
+
+    Random weights hardly ever leave a question out, so that their draws do not show the leverage
+    of single questions. The kurtosis of the contributions gives the degrees of freedom of the
+    variance. The draws stay within their range.
+    """
+    mean, spread = draws.mean(axis=(0, 1)), _spread(draws)
+    # Draws have the variance of Student's t with n - 1 degrees of freedom.
+    found = table.standard_errors
+    noise = 1.0 / math.sqrt(2.0 * draws[..., 0].size)  # of a standard deviation, relative to it
+    wider = always | (np.sqrt(table.widening) * found > (1.0 + _CLEAR * noise) * spread)
+    wider &= spread > ROUNDING * np.abs(mean)
+    # At least those of the fewest units that show a spread: the variance of t is then twice as
+    # large as that of a normal.
+    freedom = np.maximum(table.tail_freedom, FEW_UNITS - 1)
+    wanted = np.sqrt(freedom / (freedom - 2.0)) * found
+    factor = np.divide(wanted, spread, out=np.ones_like(spread), where=wider)
+    wide = np.clip(scale(draws, factor), draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
+    return np.where(factor > 1.0, wide, draws)
+
+
+def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
+    """Return draws of a ranker over questions with jackknife variance and acceleration.
+
+    They are left as they are where the jackknife has too few questions, or too many.
+    """
+    table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
+    if table is None:
+        return draws
+    wide = with_jackknife_variance(draws, table, always=run.method.weighs_questions)
+    return accelerate(wide, table.acceleration)
