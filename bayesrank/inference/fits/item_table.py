@@ -18,6 +18,7 @@ from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import (
+    Named,
     NormalPrior,
     fit_mirt,
     fit_pooled_items,
@@ -33,7 +34,6 @@ from bayesrank.priors import HIERARCHICAL, Flat, Prior, PriorLike, as_prior
 from bayesrank.responses import Responses
 from bayesrank.time_axis import ScoreTarget, Variant, check_time_axis
 
-Named = dict[str, NDArray[np.float64]]
 # What has not settled by then is on its way to infinity, where dozens of fits would not follow.
 _REFIT_ITERATIONS = 100
 # Log-odds below which nothing but guessing is left of a chance of being right.
