@@ -22,7 +22,6 @@ from bayesrank.readers.opening import open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
     LINES,
-    column_names,
     is_text,
     read_arrow,
 )
@@ -44,21 +43,16 @@ _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
 _PEEK = 100
 
 
-def is_battles(path: Path) -> bool:
-    """Return whether a table has columns for two systems and a winner."""
-    suffix = plain_suffix(path)
-    if suffix not in FORMATS:
-        return False
+def is_json_of_battles(path: Path) -> bool:
+    """Return whether records have fields for two systems and a winner."""
     try:
-        if suffix in BINARY or suffix in TEXT:
-            return is_battle_table({name.lower() for name in column_names(path)})
         with open_log(path) as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     except DataError:  # damaged, which the reader of tables says
         return False
     # The first records, or as much of them as there is.
     opening = head.lstrip()[:1]
-    return opening == ("[" if suffix == ".json" else "{") and is_battle_table(
+    return opening == ("[" if plain_suffix(path) == ".json" else "{") and is_battle_table(
         {name for name in KNOWN if f'"{name}"' in head}
     )
 

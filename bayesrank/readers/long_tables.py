@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import (
     COLUMNS,
-    NAMES,
-    QUESTIONS,
     SELECTORS,
     Source,
     asked_columns,
@@ -24,9 +22,9 @@ from bayesrank.errors import DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcomes import declared_alike
 from bayesrank.readers.log_table import LogTable, build_table
-from bayesrank.readers.opening import plain_name, plain_suffix
+from bayesrank.readers.opening import plain_name
 from bayesrank.readers.selection import Selection, choose
-from bayesrank.readers.table_files import SUFFIXES, column_names, free_columns, read_frame
+from bayesrank.readers.table_files import free_columns, read_frame
 from bayesrank.standard_table import StandardTable, standardize, tell_apart
 from bayesrank.table_settings import (
     check_settings,
@@ -41,16 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAIRED, UNPAIRED, UNNAMED = "a run or seed", "a trial number", "no trial column"
-
-
-def is_long_table(path: Path) -> bool:
-    """Return whether a file is named as a table and has the columns of one."""
-    if plain_suffix(path) not in SUFFIXES:
-        return False
-    names = {field_name(name) for name in column_names(path)}
-    known = {kind: set(NAMES[kind]) for kind in ("system", "question", "outcome")}
-    known["question"] |= set(QUESTIONS)
-    return all(names & aliases for aliases in known.values())
 
 
 def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:

@@ -1,9 +1,11 @@
 """Files of tables as frames: ``.csv``, ``.tsv``, ``.json``, JSON lines, Parquet and Feather."""
 
+import fnmatch
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,56 @@ _TOKEN = re.compile(
 )
 
 type Needed = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class HasColumns:
+    """Recognises the tables of a format by their columns.
+
+    Attributes
+    ----------
+    layouts : tuple
+        Of one of them a table has every part; a part is there if all columns of one of its
+        alternatives are, where ``*`` ends a name of which only the beginning is known.
+    spelled : callable, default str
+        Spells the names of a table as the layouts do.
+    endings : tuple of str
+        How the names of files end.
+    records : callable, optional
+        Recognises JSON in place of its columns.
+
+    Examples
+    --------
+    >>> is_vote = HasColumns((((("left", "right"), ("a", "b")), (("winner",),)),), str.lower)
+    >>> is_vote.fits(["A", "B", "Winner"]), is_vote.fits(["a", "right", "winner"])
+    (True, False)
+    """
+
+    layouts: tuple[tuple[Collection[Collection[str]], ...], ...]
+    spelled: Callable[[str], str] = str
+    endings: tuple[str, ...] = SUFFIXES
+    records: Callable[[Path], bool] | None = None
+
+    def __call__(self, path: Path) -> bool:
+        """Return whether a file is such a table."""
+        suffix = plain_suffix(path)
+        if suffix not in self.endings:
+            return False
+        if self.records is not None and suffix not in (*TEXT, *BINARY):
+            return self.records(path)
+        return self.fits(column_names(path))
+
+    def fits(self, columns: Iterable[str]) -> bool:
+        """Return whether a table with such columns is one."""
+        names = {self.spelled(name) for name in columns}
+
+        def is_there(column: str) -> bool:
+            return column in names or bool(column[-1] == "*" and fnmatch.filter(names, column))
+
+        return any(
+            all(any(all(map(is_there, columns)) for columns in part) for part in layout)
+            for layout in self.layouts
+        )
 
 
 def column_names(path: Path) -> list[str]:
