@@ -38,12 +38,10 @@ class StandardTable:
     frame : pandas.DataFrame
         Columns system and question, categories of text; outcome, float64 with NaN where missing;
         trial where the table has one (text, or numbers after
-        :func:`bayesrank.trial_numbers.number_trials`); group, where questions have groups; status,
+        :func:`bayesrank.cells.number_trials`); group, where questions have groups; status,
         where the table says why outcomes are missing.
     paired : bool
         Whether a trial is the same run for all systems.
-    numbered : bool
-        Whether trials are numbers.
     levels : tuple of str
         Columns that may group questions, until :func:`tell_apart` has looked at them.
     group : str
@@ -63,7 +61,6 @@ class StandardTable:
 
     frame: "pd.DataFrame"
     paired: bool
-    numbered: bool = False
     levels: tuple[str, ...] = ()
     group: str = ""
     asked: str = ""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.cells import place_rows
 from bayesrank.columns import (
     COLUMNS,
     SELECTORS,
     Source,
     asked_columns,
+    check_settings,
     column_of,
     field_name,
     is_other,
@@ -25,14 +27,8 @@ from bayesrank.readers.log_table import LogTable, build_table
 from bayesrank.readers.opening import plain_name
 from bayesrank.readers.selection import Selection, choose
 from bayesrank.readers.table_files import free_columns, read_frame
-from bayesrank.standard_table import StandardTable, standardize, tell_apart
-from bayesrank.table_settings import (
-    check_settings,
-    name_systems,
-    other_columns,
-    refuse_unknown,
-)
-from bayesrank.trial_numbers import number_trials
+from bayesrank.standard_table import StandardTable, standardize
+from bayesrank.table_settings import other_columns
 from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
@@ -96,17 +92,12 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     free_columns()
     whole, files = _below(tables)
     source = Source("paths")
-    apart = tell_apart(whole, source)
-    named = name_systems(apart, source, chosen)
-
-    def explain() -> None:
-        refuse_unknown(named, _others(paths, rows, chosen, asked), source)
-
-    read = number_trials(named, source, files, explain=explain)
+    others = partial(_others, paths, rows, chosen, asked)
+    read = place_rows(whole, source, chosen, others, files)
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
     message = "; ".join([table.message, *read.notes])
-    return replace(table, message=message, declared=read.declared)
+    return replace(table, message=message, declared=read.declared, standard=True)
 
 
 def _take(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
+from bayesrank.cells import arrange
 from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
@@ -304,7 +305,11 @@ def _read_responses(
             options = {"scale": None, **table.declared}
         if options["scale"] is None:
             refuse_negative(table.frame)
-        data = Responses.from_long(table.frame, paired=table.paired, **options)
+        if table.standard:
+            cells, labels = arrange(table.frame)
+            data = Responses(cells, paired=table.paired, **labels, **options)
+        else:
+            data = Responses.from_long(table.frame, paired=table.paired, **options)
         message = table.message
         for caution in table.cautions:
             logger.warning(caution)
