@@ -16,9 +16,9 @@ from bayesrank.battle_tables import (
 )
 from bayesrank.battles import Battles
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
+from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.opening import open_log, plain_suffix
+from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
     LINES,

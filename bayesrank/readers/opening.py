@@ -66,6 +66,9 @@ _OTHER_LAYOUT = (
 ANNOUNCED = 1_000
 FEW = 1_000_000
 
+# Enough of a file to see its first keys, or the names of its columns.
+HEAD_BYTES = 65_536
+
 _CHUNK = 1 << 16
 
 # What int() and float() say.

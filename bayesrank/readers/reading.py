@@ -16,8 +16,7 @@ from bayesrank.cells import arrange
 from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
-from bayesrank.readers.files import PathLike
-from bayesrank.readers.finding import Logs, find_logs, read_sound
+from bayesrank.readers.finding import Logs, PathLike, find_logs, read_sound
 from bayesrank.readers.log_table import LogTable, describe, refuse_negative
 from bayesrank.readers.naming import leave_out_copies
 from bayesrank.readers.selection import CHOICES, Selection, select

@@ -13,8 +13,8 @@ import numpy as np
 
 from bayesrank.columns import NAMES, field_name
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.files import HEAD_BYTES, parse_json_lines, read_json
-from bayesrank.readers.opening import DAMAGE, EXPANSION, SMALL, open_log, plain_suffix
+from bayesrank.readers.json_files import parse_json_lines, read_json
+from bayesrank.readers.opening import DAMAGE, EXPANSION, HEAD_BYTES, SMALL, open_log, plain_suffix
 from bayesrank.readers.text_tables import TEXT, read_text, text_layout
 
 if TYPE_CHECKING:

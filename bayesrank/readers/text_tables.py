@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bayesrank.errors import DamagedFileError
 from bayesrank.outcome_values import DECIMAL_COMMA
-from bayesrank.readers.files import HEAD_BYTES
-from bayesrank.readers.opening import open_log, plain_suffix
+from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
 
 if TYPE_CHECKING:
     import pandas as pd
