@@ -220,6 +220,26 @@ def expects(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def damage_named(path: Path, *more: type[Exception]) -> Iterator[None]:
+    """Turn the errors of parsers, which may be of `more` kinds, into one that names the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    # KeyError and TypeError come from damaged metadata.
+    except (ValueError, KeyError, TypeError, MemoryError, *DAMAGE, *more) as error:
+        remedy = (
+            "save the file as text in UTF-8"
+            if isinstance(error, UnicodeDecodeError)
+            else "the file may be cut off, or not in the format that its name says"
+        )
+        raise DamagedFileError(
+            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
+            f"{remedy}"
+        ) from error
+
+
 def check_announced(number: int, held: int, what: str, path: Path) -> None:
     """Raise if a file announces out of all proportion more than it holds.
 

@@ -330,6 +330,8 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
     reader, read = logs.reader, logs.reader.read
 
     def read_once(paths: Sequence[Path]) -> LogTable:
+        if len(paths) == 1:
+            return read(paths, selection)
         files, copies = leave_out_copies(paths, anywhere=reader.plain)
         table = read(files, selection)
         return replace(table, message=table.message + copies)
