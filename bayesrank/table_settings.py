@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from bayesrank.columns import (
     is_other,
 )
 from bayesrank.errors import DataError
-from bayesrank.standard_table import StandardTable
+from bayesrank.standard_table import StandardTable, categories_of, pair_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,13 +139,13 @@ def name_systems(
         If it is open whether a column is a setting.
     """
     table = read.frame
-    systems, questions = _labels(table, "system"), _labels(table, "question")
-    settings = {name: _labels(table, f"setting {name}") for name in read.settings}
+    systems, questions = categories_of(table, "system"), categories_of(table, "question")
+    settings = {name: categories_of(table, f"setting {name}") for name in read.settings}
     frame = table.drop(columns=[f"setting {name}" for name in settings])
     pool, split_by = (asked_columns({"": chosen.get(name)}) for name in ("pool", "split_by"))
     split = [name for name in settings if field_name(name) in split_by]
     pooled = [name for name in settings if field_name(name) in pool]
-    cells = _pairs(systems, questions)
+    cells = pair_codes(systems, questions)
     of_system: dict[int, list[str]] = {}
     notes: list[str] = []
     for name, values in settings.items():
@@ -181,8 +181,8 @@ def refuse_unknown(read: StandardTable, others: Columns, source: Source) -> None
     DataError
         Naming the column.
     """
-    systems, questions = _labels(read.frame, "system"), _labels(read.frame, "question")
-    cells = _pairs(systems, questions)
+    systems, questions = categories_of(read.frame, "system"), categories_of(read.frame, "question")
+    cells = pair_codes(systems, questions)
     for name, values in others.items():
         if _counts(values.categories):
             continue
@@ -222,14 +222,6 @@ def is_of_answers(column: Hashable) -> bool:
     [True, False]
     """
     return not _OF_ANSWERS.isdisjoint(field_name(column).split("_"))
-
-
-def _labels(table: "pd.DataFrame", name: str) -> "pd.Categorical":
-    return cast("pd.Categorical", table[name].array)
-
-
-def _pairs(first: "pd.Categorical", second: "pd.Categorical") -> NDArray[np.int64]:
-    return first.codes.astype(np.int64) * max(len(second.categories), 1) + second.codes
 
 
 def _codes(values: "pd.Categorical") -> NDArray[np.int64]:

@@ -19,21 +19,7 @@ FEW_ROWS = 1_000_000
 
 
 def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -> "pd.DataFrame":
-    """Read a Parquet or Feather file as a frame; columns that are not needed are blank.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        File.
-    needed : callable
-        Whether a column is needed, by its name.
-    text : bool
-        Whether texts are not categories of them.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
+    """Read a Parquet or Feather file as a frame; columns that are not needed are blank."""
     import pandas as pd
 
     table, schema = read_arrow(path, lambda field: needed(field.name))

@@ -104,24 +104,7 @@ def frame_of_records(
 
 
 def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame":
-    """Read records, columns, or what pandas writes: rows by index, or split from their names.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        File.
-    needed : callable
-        Whether the values of a column are needed, by its name; those of others are None.
-
-    Returns
-    -------
-    pandas.DataFrame
-
-    Raises
-    ------
-    DamagedFileError
-        If it is no table.
-    """
+    """Read records, columns, or what pandas writes: rows by index, or split from their names."""
     import pandas as pd
 
     try:

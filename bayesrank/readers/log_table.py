@@ -13,13 +13,13 @@ from bayesrank.cells import repeated_cells
 from bayesrank.columns import Source
 from bayesrank.errors import DataError
 from bayesrank.readers.log import STATUSES
+from bayesrank.standard_table import CELL
 from bayesrank.validation import say_lookalikes
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-CELL = ["system", "question", "trial"]
 COLUMNS = [*CELL, "outcome"]
 
 
