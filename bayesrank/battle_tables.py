@@ -45,7 +45,7 @@ _WINS = (("wins_a", "wins_b"), ("wins_1", "wins_2"), ("wins1", "wins2"), ("win1"
 _TIES = ("ties", "draws", "tie", "n_ties")
 # Verdicts on two games, the second with the sides swapped.
 _GAMES = ("g1_winner", "g2_winner")
-_BASELINE = ("model", "baseline", "games")
+BASELINE = ("model", "baseline", "games")
 # What else is known of a battle; the first column that is there is read.
 _ROLES = {
     "weight": ("weight",),
@@ -69,7 +69,7 @@ KNOWN = frozenset(
     {
         *(name for pair in (*SIDES, *_WINS) for name in pair),
         *(name for names in _ROLES.values() for name in names),
-        *(*WINNERS, *_MARKS, *_TIES, *_GAMES, *_BASELINE, "preference", "both_equal"),
+        *(*WINNERS, *_MARKS, *_TIES, *_GAMES, *BASELINE, "preference", "both_equal"),
     }
 )
 # What columns of covariates are called, which are differences already.
@@ -215,18 +215,11 @@ def _factorize(column: "pd.Series") -> tuple[NDArray[np.intp], list[str]]:
 
 def _layout(columns: set[str]) -> "Read | None":
     """Return what reads a layout, None where the columns are those of none."""
-    if set(_BASELINE) <= columns:
+    if set(BASELINE) <= columns:
         return _read_baseline_games
-    sides = next((pair for pair in SIDES if set(pair) <= columns), None)
-    if sides is None:
+    if not any(set(pair) <= columns for pair in SIDES):
         return None
-    if set(_GAMES) <= columns:
-        return _read_swapped_games
-    if any(name in columns for name in WINNERS) or set(_MARKS) <= columns:
-        return _read_winners
-    if any(set(pair) <= columns for pair in _WINS):
-        return _read_counts
-    return _read_preferences if "preference" in columns else None
+    return next((read for names, read in _READ.items() if set(names) <= columns), None)
 
 
 def _sides(frame: "pd.DataFrame") -> tuple[str, str]:
@@ -352,7 +345,7 @@ def _read_preferences(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
 
 def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
     """Return what else is known of the battles, and their covariates."""
-    sides = set(_sides(frame)) if not set(_BASELINE) <= set(frame.columns) else set(_BASELINE)
+    sides = set(_sides(frame)) if not set(BASELINE) <= set(frame.columns) else set(BASELINE)
     taken = sides | {*WINNERS, *_MARKS, *_GAMES}
     import pandas as pd
 
@@ -403,3 +396,14 @@ def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
         wrong = list(column)[int(np.isfinite(numbers).argmin())]
         raise DataError(f"{name} must be numbers; got {wrong!r} in {source}")
     return numbers
+
+
+# What says who won a battle of two systems: the first columns that are there are read.
+_READ: "Mapping[tuple[str, ...], Read]" = {
+    _GAMES: _read_swapped_games,
+    **{(name,): _read_winners for name in WINNERS},
+    tuple(_MARKS): _read_winners,
+    **dict.fromkeys(_WINS, _read_counts),
+    ("preference",): _read_preferences,
+}
+RESULTS = tuple(_READ)

@@ -220,8 +220,12 @@ def _combined(
     """Put the results of groups into one."""
     import xarray as xr
 
-    from bayesrank.results.evidence import summarize_evidence
-    from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
+    from bayesrank.results.summary import (
+        summarize_draws,
+        summarize_evidence,
+        summarize_point,
+        summarize_resolution,
+    )
     from bayesrank.results.tree import data_groups
 
     def weighted(group: str, variable: str) -> "xr.DataArray":

@@ -125,17 +125,6 @@ grader_model judge judge_model scorer_model
 """
 SETTINGS = frozenset(_SETTING_NAMES.split())
 
-# What rows say of one answer or of one run: a column named so does not name a system.
-_ANSWER_WORDS = """
-answer answers at chars comment comments completion completions confidence content cost created
-date datetime day duration elapsed ended error exception expected explanation extracted file
-finish finished generation gold gpu hash host hostname id idx index job label latency len length
-log logprob machine message messages ms node note notes output outputs parsed path pred
-prediction price prob rationale reason reasoning reference response responses score sec seconds
-started status stop target text time timestamp token tokens url usage uuid words worker
-"""
-_OF_ANSWERS = frozenset(_ANSWER_WORDS.split())
-
 # What says why an outcome is missing; in the first ones any text is an error.
 ERRORS = ("error", "error_type", "error_message", "exception", "exception_type")
 STATUSES = (
@@ -202,17 +191,6 @@ def field_name(column: Hashable) -> str:
     """
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", str(column).strip())
     return re.sub(r"[\s\-]+", "_", words).lower()
-
-
-def is_of_answers(column: Hashable) -> bool:
-    """Return whether the name of a column says that it is about an answer or a run.
-
-    Examples
-    --------
-    >>> [is_of_answers(name) for name in ("completion_tokens", "variant")]
-    [True, False]
-    """
-    return not _OF_ANSWERS.isdisjoint(field_name(column).split("_"))
 
 
 def is_other(column: Hashable, asked: Collection[str] = ()) -> bool:
@@ -324,6 +302,18 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         settings=tuple(dict.fromkeys([*settings, *pool])),
         reasons=tuple(free[name] for name in (*ERRORS, *STATUSES) if name in free),
     )
+
+
+def check_settings(chosen: Mapping[str, str | None], frames: "Iterable[pd.DataFrame]") -> None:
+    """Raise if a column to split by or to pool is in no table."""
+    columns = list(dict.fromkeys(str(name) for frame in frames for name in frame.columns))
+    known = {field_name(name) for name in columns}
+    for argument in ("split_by", "pool"):
+        for name in (chosen.get(argument) or "").split(","):
+            if name and field_name(name) not in known:
+                raise DataError(
+                    f"{argument} must name columns of {', '.join(columns)}; got {name!r}"
+                )
 
 
 def _listed(given: Mapping[str, Hashable], text: str | None) -> list[Hashable]:

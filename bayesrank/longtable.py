@@ -1,7 +1,6 @@
 """Long tables, one row per outcome, to arrays and back; and labelled arrays."""
 
 import logging
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, Source
+from bayesrank.cells import arrange, place_rows
+from bayesrank.columns import COLUMNS, Source, check_settings
 from bayesrank.errors import DataError
 from bayesrank.outcomes import DECLARATIONS
-from bayesrank.standard_table import StandardTable, standardize, tell_apart
-from bayesrank.table_settings import (
-    check_settings,
-    name_systems,
-    other_columns,
-    refuse_unknown,
-)
-from bayesrank.trial_numbers import number_trials
+from bayesrank.standard_table import standardize
+from bayesrank.table_settings import other_columns
 from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
@@ -71,47 +65,15 @@ def read_long(
     check_settings(chosen, [frame])
     if wide:
         frame, chosen = melt(frame, chosen, source), chosen | {"system": None}
-    apart = tell_apart(standardize(frame, chosen, source), source)
-    named = name_systems(apart, source, chosen)
-    explain = partial(_explain, named, frame, chosen, source)
-    read = number_trials(named, source, explain=explain)
+    read = place_rows(
+        standardize(frame, chosen, source), source, chosen, partial(other_columns, frame, chosen)
+    )
     for note in read.notes:
         logger.info(note)
-    cells, labels = arrange(read, kept=kept)
-    return cells, labels | dict(read.declared)
-
-
-def _explain(
-    read: StandardTable, frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
-) -> None:
-    refuse_unknown(read, other_columns(frame, chosen), source)
-
-
-def arrange(
-    read: StandardTable, *, kept: Mapping[str, Any] | None = None
-) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Lay a table out as an array; what it keeps as :func:`read_long`."""
-    table = read.frame
-    place: Any = 0
-    labels = []
-    for name in ("system", "question", "trial"):
-        codes, found = table[name].factorize(sort=name == "trial" and read.numbered)
-        place = place * len(found) + codes
-        labels.append(found.tolist())
-    shape = tuple(map(len, labels))
-    cells = np.full(math.prod(shape), np.nan)
-    cells[place] = table["outcome"].to_numpy()
-    named: dict[str, Any] = {
-        "systems": labels[0],
-        "questions": labels[1],
-    }
+    cells, labels = arrange(read.frame)
     if read.paired:
-        named["paired"] = True
-    if "group" in table:
-        groups = np.empty(shape[1], dtype=object)
-        groups[table["question"].factorize()[0]] = table["group"].astype(object).to_numpy()
-        named["groups"] = groups.tolist()
-    return cells.reshape(shape), named | _kept(dict(kept or {}), named)
+        labels["paired"] = True
+    return cells, labels | _kept(kept, labels) | dict(read.declared)
 
 
 def read_dataarray(data: "xr.DataArray") -> tuple[NDArray[Any], dict[str, Any]]:

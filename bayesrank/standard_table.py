@@ -38,12 +38,10 @@ class StandardTable:
     frame : pandas.DataFrame
         Columns system and question, categories of text; outcome, float64 with NaN where missing;
         trial where the table has one (text, or numbers after
-        :func:`bayesrank.trial_numbers.number_trials`); group, where questions have groups; status,
+        :func:`bayesrank.cells.number_trials`); group, where questions have groups; status,
         where the table says why outcomes are missing.
     paired : bool
         Whether a trial is the same run for all systems.
-    numbered : bool
-        Whether trials are numbers.
     levels : tuple of str
         Columns that may group questions, until :func:`tell_apart` has looked at them.
     group : str
@@ -63,7 +61,6 @@ class StandardTable:
 
     frame: "pd.DataFrame"
     paired: bool
-    numbered: bool = False
     levels: tuple[str, ...] = ()
     group: str = ""
     asked: str = ""
@@ -162,10 +159,10 @@ def tell_apart(read: StandardTable, source: Source) -> StandardTable:
         If it is open whether ids start anew in each group.
     """
     table = read.frame
-    levels = {name: _categories(table, f"level {name}") for name in read.levels}
+    levels = {name: categories_of(table, f"level {name}") for name in read.levels}
     frame = table.drop(columns=[f"level {name}" for name in levels])
     frame = frame.assign(question=_told_apart(table, levels, read, source))
-    group, notes = _group(_categories(frame, "question"), levels, read.group)
+    group, notes = _group(categories_of(frame, "question"), levels, read.group)
     if group is not None:
         frame = frame.assign(group=group)
     return replace(read, frame=frame, levels=(), notes=(*read.notes, *notes))
@@ -190,7 +187,7 @@ def _is_empty(column: "pd.Series") -> NDArray[np.bool_]:
     return missing if column.dtype.kind in "biufM" else missing | np.asarray(column == "")
 
 
-def _categories(table: "pd.DataFrame", name: str) -> "pd.Categorical":
+def categories_of(table: "pd.DataFrame", name: str) -> "pd.Categorical":
     """Return a column of labels."""
     return cast("pd.Categorical", table[name].array)
 
@@ -271,7 +268,7 @@ def _joined(parts: "Sequence[pd.Categorical]") -> "pd.Categorical":
 def _pairs(one: "pd.Categorical", two: "pd.Categorical") -> "pd.Categorical":
     import pandas as pd
 
-    both, codes = np.unique(_pair_codes(one, two), return_inverse=True)
+    both, codes = np.unique(pair_codes(one, two), return_inverse=True)
     first, second = np.divmod(both, max(len(two.categories), 1))
     names = [f"{a}/{b}" for a, b in zip(one.categories[first], two.categories[second], strict=True)]
     # In order of appearance, as labels of one column are.
@@ -282,7 +279,8 @@ def _pairs(one: "pd.Categorical", two: "pd.Categorical") -> "pd.Categorical":
     return pd.Categorical.from_codes(rank[codes], categories=pd.Index(sorted_names))
 
 
-def _pair_codes(one: "pd.Categorical", two: "pd.Categorical") -> NDArray[np.int64]:
+def pair_codes(one: "pd.Categorical", two: "pd.Categorical") -> NDArray[np.int64]:
+    """Return a number for each pair of labels, from which the second follows as the remainder."""
     return one.codes.astype(np.int64) * max(len(two.categories), 1) + two.codes
 
 
@@ -293,12 +291,12 @@ def _told_apart(
     source: Source,
 ) -> "pd.Categorical":
     """Return questions with their group as part of them where ids start anew in each."""
-    questions = _categories(table, "question")
+    questions = categories_of(table, "question")
     for name, level in levels.items():
         if (level.codes < 0).any():
             continue
         n_levels = np.bincount(
-            _distinct(_pair_codes(questions, level)) // max(len(level.categories), 1)
+            _distinct(pair_codes(questions, level)) // max(len(level.categories), 1)
         )
         if n_levels.max(initial=1) == 1:
             continue
@@ -323,18 +321,18 @@ def _starts_anew(
     Within a trial a system then has an id once in each group, and most systems that answered the
     group have all of its ids. What says something of the answer varies over systems.
     """
-    systems = _categories(table, "system")
-    cells = _pair_codes(systems, questions)
+    systems = categories_of(table, "system")
+    cells = pair_codes(systems, questions)
     if "trial" in table:
-        trials = _categories(table, "trial")
+        trials = categories_of(table, "trial")
         cells = cells * len(trials.categories) + trials.codes
     if len(_distinct(cells)) == len(cells):
         return False
     n_questions = len(questions.categories)
-    asked = _distinct(_pair_codes(level, questions)) // n_questions
-    answered = _distinct(_pair_codes(systems, level)) % len(level.categories)
+    asked = _distinct(pair_codes(level, questions)) // n_questions
+    answered = _distinct(pair_codes(systems, level)) % len(level.categories)
     possible = np.bincount(asked)[answered].sum()
-    there = _distinct(_pair_codes(systems, level) * n_questions + questions.codes)
+    there = _distinct(pair_codes(systems, level) * n_questions + questions.codes)
     return bool(2 * len(there) > possible)
 
 
@@ -342,7 +340,7 @@ def _varies_over_trials(
     table: "pd.DataFrame", questions: "pd.Categorical", level: "pd.Categorical"
 ) -> bool:
     """Return whether a column differs between trials of one system, so is about the answer."""
-    cells = _pair_codes(_categories(table, "system"), questions)
+    cells = pair_codes(categories_of(table, "system"), questions)
     both = _distinct(cells * len(level.categories) + level.codes)
     return "trial" in table and len(both) > len(_distinct(cells))
 
@@ -367,7 +365,7 @@ def _group(
         name: level
         for name, level in levels.items()
         if not (level.codes < 0).any()
-        and len(_distinct(_pair_codes(questions, level))) == n_questions
+        and len(_distinct(pair_codes(questions, level))) == n_questions
     }
     meant = [name for name in carried if _meant(name, group)]
     telling = [name for name, each in carried.items() if 1 < len(each.categories) < n_questions]

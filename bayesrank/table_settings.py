@@ -1,9 +1,9 @@
 """Settings in the columns of tables, which tell systems of one name apart."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,10 @@ from bayesrank.columns import (
     asked_columns,
     column_of,
     field_name,
-    is_of_answers,
     is_other,
 )
 from bayesrank.errors import DataError
-from bayesrank.standard_table import StandardTable
+from bayesrank.standard_table import StandardTable, categories_of, pair_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +35,17 @@ _SHOWN = 3
 # that is about the answers has each value more or less often. The share of questions from which on
 # a column is a setting: of a column that is called so, and of one with any other name.
 _LIKELY, _SURELY = 2 / 3, 0.9
+
+# What rows say of one answer or of one run: a column named so does not name a system.
+_ANSWER_WORDS = """
+answer answers at chars comment comments completion completions confidence content cost created
+date datetime day duration elapsed ended error exception expected explanation extracted file
+finish finished generation gold gpu hash host hostname id idx index job label latency len length
+log logprob machine message messages ms node note notes output outputs parsed path pred
+prediction price prob rationale reason reasoning reference response responses score sec seconds
+started status stop target text time timestamp token tokens url usage uuid words worker
+"""
+_OF_ANSWERS = frozenset(_ANSWER_WORDS.split())
 
 type Columns = "Mapping[str, pd.Categorical]"
 
@@ -129,13 +139,13 @@ def name_systems(
         If it is open whether a column is a setting.
     """
     table = read.frame
-    systems, questions = _labels(table, "system"), _labels(table, "question")
-    settings = {name: _labels(table, f"setting {name}") for name in read.settings}
+    systems, questions = categories_of(table, "system"), categories_of(table, "question")
+    settings = {name: categories_of(table, f"setting {name}") for name in read.settings}
     frame = table.drop(columns=[f"setting {name}" for name in settings])
     pool, split_by = (asked_columns({"": chosen.get(name)}) for name in ("pool", "split_by"))
     split = [name for name in settings if field_name(name) in split_by]
     pooled = [name for name in settings if field_name(name) in pool]
-    cells = _pairs(systems, questions)
+    cells = pair_codes(systems, questions)
     of_system: dict[int, list[str]] = {}
     notes: list[str] = []
     for name, values in settings.items():
@@ -171,8 +181,8 @@ def refuse_unknown(read: StandardTable, others: Columns, source: Source) -> None
     DataError
         Naming the column.
     """
-    systems, questions = _labels(read.frame, "system"), _labels(read.frame, "question")
-    cells = _pairs(systems, questions)
+    systems, questions = categories_of(read.frame, "system"), categories_of(read.frame, "question")
+    cells = pair_codes(systems, questions)
     for name, values in others.items():
         if _counts(values.categories):
             continue
@@ -203,24 +213,15 @@ def other_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> Co
     return found
 
 
-def check_settings(chosen: Mapping[str, str | None], frames: "Iterable[pd.DataFrame]") -> None:
-    """Raise if a column to split by or to pool is in no table."""
-    columns = list(dict.fromkeys(str(name) for frame in frames for name in frame.columns))
-    known = {field_name(name) for name in columns}
-    for argument in ("split_by", "pool"):
-        for name in (chosen.get(argument) or "").split(","):
-            if name and field_name(name) not in known:
-                raise DataError(
-                    f"{argument} must name columns of {', '.join(columns)}; got {name!r}"
-                )
+def is_of_answers(column: Hashable) -> bool:
+    """Return whether the name of a column says that it is about an answer or a run.
 
-
-def _labels(table: "pd.DataFrame", name: str) -> "pd.Categorical":
-    return cast("pd.Categorical", table[name].array)
-
-
-def _pairs(first: "pd.Categorical", second: "pd.Categorical") -> NDArray[np.int64]:
-    return first.codes.astype(np.int64) * max(len(second.categories), 1) + second.codes
+    Examples
+    --------
+    >>> [is_of_answers(name) for name in ("completion_tokens", "variant")]
+    [True, False]
+    """
+    return not _OF_ANSWERS.isdisjoint(field_name(column).split("_"))
 
 
 def _codes(values: "pd.Categorical") -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.runs import RunSpread, has_runs, run_effects
 from bayesrank.checking.verdicts import Finding
 from bayesrank.responses import Responses
-from bayesrank.results.evidence import FEW_SHARE, is_little, least_outcomes
+from bayesrank.results.summary import FEW_SHARE, is_little, least_outcomes
 from bayesrank.views import Ballots, Comparisons
 
 # Pairs of systems that share less of the questions that either was asked are on different ones.

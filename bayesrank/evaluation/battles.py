@@ -9,8 +9,7 @@ from bayesrank.catalog import default_method
 from bayesrank.evaluation.table import Evaluation
 from bayesrank.method import read_call, split_calls
 from bayesrank.ranking import rank
-from bayesrank.results.evidence import summarize_evidence
-from bayesrank.results.summary import result_draws
+from bayesrank.results.summary import result_draws, summarize_evidence
 from bayesrank.results.win_rates import average_win_rates, expected_win_rates
 from bayesrank.views import Comparisons
 

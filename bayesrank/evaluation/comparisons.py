@@ -23,8 +23,8 @@ from bayesrank.evaluation.table import (
 from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.rank_sets import adjacent_z_ranks, joint_rank_sets, resolved_pairs
-from bayesrank.results.ranks import rank_scores
+from bayesrank.results.rank_sets import joint_rank_sets, resolved_pairs
+from bayesrank.results.ranks import adjacent_z_ranks, rank_scores
 from bayesrank.results.summary import ranking_of
 from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1

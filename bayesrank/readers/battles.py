@@ -16,17 +16,11 @@ from bayesrank.battle_tables import (
 )
 from bayesrank.battles import Battles
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.files import HEAD_BYTES, parse_json_lines
+from bayesrank.readers.arrow_tables import is_text, read_arrow
+from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.opening import open_log, plain_suffix
-from bayesrank.readers.table_files import (
-    BINARY,
-    LINES,
-    column_names,
-    is_text,
-    read_arrow,
-)
-from bayesrank.readers.text_tables import TEXT, refuse_cut_off, text_layout
+from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
+from bayesrank.readers.table_files import BINARY, LINES, TEXT, refuse_cut_off, text_layout
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 
 if TYPE_CHECKING:
@@ -44,21 +38,16 @@ _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
 _PEEK = 100
 
 
-def is_battles(path: Path) -> bool:
-    """Return whether a table has columns for two systems and a winner."""
-    suffix = plain_suffix(path)
-    if suffix not in FORMATS:
-        return False
+def is_json_of_battles(path: Path) -> bool:
+    """Return whether records have fields for two systems and a winner."""
     try:
-        if suffix in BINARY or suffix in TEXT:
-            return is_battle_table({name.lower() for name in column_names(path)})
         with open_log(path) as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     except DataError:  # damaged, which the reader of tables says
         return False
     # The first records, or as much of them as there is.
     opening = head.lstrip()[:1]
-    return opening == ("[" if suffix == ".json" else "{") and is_battle_table(
+    return opening == ("[" if plain_suffix(path) == ".json" else "{") and is_battle_table(
         {name for name in KNOWN if f'"{name}"' in head}
     )
 

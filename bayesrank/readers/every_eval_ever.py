@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
+from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_name

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesrank.errors import DataError
-from bayesrank.readers.files import PathLike
-from bayesrank.readers.finding import Logs, find_logs
+from bayesrank.readers.finding import Logs, PathLike, find_logs
 from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import CHOICES, Selection, select
 

@@ -1,15 +1,18 @@
 """Which files to read, in which format, and what is left out."""
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from typing import NamedTuple
 
 from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.files import PathLike, list_files, natural_key, refuse_empty
 from bayesrank.readers.log_table import NoOutcomeError, SilentSystemError
-from bayesrank.readers.opening import expects, plain_suffix
+from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
 from bayesrank.readers.selection import Selection
+from bayesrank.readers.standard_input import STANDARD_INPUT, spool_input
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 
@@ -18,6 +21,115 @@ _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SAVE_IT = "save the sheet as .csv"
 # Of what is left out, so many are named.
 _NAMED = 5
+
+
+type PathLike = str | os.PathLike[str]
+
+
+class Files(NamedTuple):
+    """Files in natural order (run2 before run10), without repeats.
+
+    Attributes
+    ----------
+    named : list of pathlib.Path
+        Files named by the caller.
+    inside : list of pathlib.Path
+        Further files in the folders.
+    unreadable : list of (pathlib.Path, str)
+        What in the folders cannot be looked at, and why.
+    """
+
+    named: list[Path]
+    inside: list[Path]
+    unreadable: list[tuple[Path, str]]
+
+
+def list_files(paths: PathLike | Iterable[PathLike]) -> Files:
+    """List the named files, and the files inside the named folders.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files, folders, patterns and ``-`` for the standard input; folders are searched with their
+        subfolders, without hidden names.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    DataError
+        If a path does not exist or there is none.
+    """
+    single = isinstance(paths, str | os.PathLike)
+    given = [each for path in ([paths] if single else paths) for each in _expand(path)]
+    if not given:
+        raise DataError("paths must name at least one file or folder; got none")
+    named, found = set(), set()
+    unreadable: list[tuple[Path, str]] = []
+    for path in given:
+        # Not resolved: the name of a link may be the name of a system.
+        if path.is_dir():
+            found.update(_files_inside(path.absolute(), unreadable))
+        else:
+            named.add(path.absolute())
+    inside = sorted(found - named, key=_natural_key)
+    return Files(sorted(named, key=_natural_key), inside, unreadable)
+
+
+def _expand(path: PathLike) -> list[Path]:
+    """Return the paths that one argument stands for."""
+    if path == STANDARD_INPUT:
+        return [spool_input()]
+    try:
+        if Path(path).exists():
+            return [Path(path)]
+        matches = [Path(match) for match in sorted(glob(os.fspath(path), recursive=True))]
+    except ValueError as error:  # a NUL in the name
+        raise DataError(f"paths must be names of files; got {path!r}") from error
+    if not matches:
+        raise DataError(f"paths must exist; got {str(path)!r}")
+    return matches
+
+
+def _files_inside(folder: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
+    def note(error: OSError) -> None:
+        unreadable.append((Path(error.filename), error.strerror or "unreadable"))
+
+    for parent, folders, names in os.walk(folder, onerror=note):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(parent) / name
+            if name.startswith("."):
+                continue
+            if path.is_file():
+                yield path
+            elif path.is_symlink():
+                unreadable.append((path, "a link to nothing"))
+
+
+def _natural_key(path: Path) -> list[tuple[int, int | str]]:
+    """Return a sorting key in which numbers inside names count as numbers.
+
+    Examples
+    --------
+    >>> names = sorted([Path("run10"), Path("run2")], key=_natural_key)
+    >>> [str(name) for name in names]
+    ['run2', 'run10']
+    """
+    parts = re.split(r"(\d+)", str(path))
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
+
+
+def _refuse_empty(path: Path) -> None:
+    """Raise if a file has no bytes or cannot be read."""
+    refuse_unreadable(path)
+    if path.stat().st_size == 0:
+        raise DataError(
+            f"paths must hold data; got the empty file {path.name!r}: leave it out or run the "
+            "evaluation again"
+        )
 
 
 class LeftOut(NamedTuple):
@@ -79,7 +191,7 @@ def find_logs(
         raise DataError(f"format must be one of {', '.join(READERS)}; got {format!r}")
     found = list_files(paths)
     for path in found.named:
-        refuse_empty(path)
+        _refuse_empty(path)
     left_out = [LeftOut(path, reason) for path, reason in found.unreadable]
     if format is None and selection.of_table:
         format = "table"
@@ -110,10 +222,10 @@ def find_logs(
     if strict and left_out:
         raise DataError(f"paths must hold logs only with strict=True; got {_listed(left_out)}")
     for path in files:
-        refuse_empty(path)
+        _refuse_empty(path)
     _check_selection(reader, selection)
     required = files if strict else found.named
-    return Logs(reader, sorted(files, key=natural_key), left_out, frozenset(required))
+    return Logs(reader, sorted(files, key=_natural_key), left_out, frozenset(required))
 
 
 def read_sound[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, Logs]:

@@ -12,9 +12,9 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import CONDITIONS, LIMITS, SETTINGS
 from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import expects, plain_suffix
+from bayesrank.readers.opening import expects
 from bayesrank.readers.selection import Selection, choose, choose_tasks
-from bayesrank.readers.table_files import column_names, read_frame
+from bayesrank.readers.table_files import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,17 +22,9 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".parquet", ".feather")
 
 # What identifies the evaluation, the sample and its repeat; sample_id is another one in every row.
-IDS = {"eval_id", "sample_id", "id", "epoch"}
+IDS = ("eval_id", "sample_id", "id", "epoch")
 SCORE = "score_"
 DETAILS = ("limit", "error")
-
-
-def is_inspect_frame(path: Path) -> bool:
-    """Return whether a table has the ids of samples_df, and scores."""
-    if plain_suffix(path) not in ENDINGS:
-        return False
-    names = column_names(path)
-    return set(names) >= IDS and any(name.startswith(SCORE) for name in names)
 
 
 def read_inspect_frames(paths: Sequence[Path], selection: Selection) -> LogTable:

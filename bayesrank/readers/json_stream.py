@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DataError
-from bayesrank.readers.files import DECODER, not_json
+from bayesrank.readers.json_files import DECODER, not_json
 from bayesrank.readers.opening import open_log
 
 # Characters read at a time.

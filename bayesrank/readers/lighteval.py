@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import read_json
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Log, label, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_suffix

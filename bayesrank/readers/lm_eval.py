@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import parse_json_lines, read_json
+from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.selection import Selection, choose, choose_tasks

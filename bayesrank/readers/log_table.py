@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.cells import repeated_cells
 from bayesrank.columns import Source
 from bayesrank.errors import DataError
 from bayesrank.readers.log import STATUSES
-from bayesrank.trial_numbers import repeated_cells
+from bayesrank.standard_table import CELL
 from bayesrank.validation import say_lookalikes
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-CELL = ["system", "question", "trial"]
 COLUMNS = [*CELL, "outcome"]
 
 
@@ -58,6 +58,8 @@ class LogTable:
     declared : mapping of str to object
         Keywords of :class:`bayesrank.Responses` that say what outcomes are, such as their scale,
         where the format does.
+    standard : bool
+        Whether labels and trials are those of the responses already.
     """
 
     frame: "pd.DataFrame"
@@ -68,6 +70,7 @@ class LogTable:
     details: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     declared: Mapping[str, Any] = field(default_factory=dict)
+    standard: bool = False
 
     def to_dataarray(self) -> "xr.DataArray":
         """Return the outcomes with what the logs say of each of them as coordinates.

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.cells import place_rows
 from bayesrank.columns import (
     COLUMNS,
-    NAMES,
-    QUESTIONS,
     SELECTORS,
     Source,
     asked_columns,
+    check_settings,
     column_of,
     field_name,
     is_other,
@@ -24,33 +24,17 @@ from bayesrank.errors import DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcomes import declared_alike
 from bayesrank.readers.log_table import LogTable, build_table
-from bayesrank.readers.opening import plain_name, plain_suffix
+from bayesrank.readers.opening import plain_name
 from bayesrank.readers.selection import Selection, choose
-from bayesrank.readers.table_files import SUFFIXES, column_names, free_columns, read_frame
-from bayesrank.standard_table import StandardTable, standardize, tell_apart
-from bayesrank.table_settings import (
-    check_settings,
-    name_systems,
-    other_columns,
-    refuse_unknown,
-)
-from bayesrank.trial_numbers import number_trials
+from bayesrank.readers.table_files import free_columns, read_frame
+from bayesrank.standard_table import StandardTable, standardize
+from bayesrank.table_settings import other_columns
 from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PAIRED, UNPAIRED, UNNAMED = "a run or seed", "a trial number", "no trial column"
-
-
-def is_long_table(path: Path) -> bool:
-    """Return whether a file is named as a table and has the columns of one."""
-    if plain_suffix(path) not in SUFFIXES:
-        return False
-    names = {field_name(name) for name in column_names(path)}
-    known = {kind: set(NAMES[kind]) for kind in ("system", "question", "outcome")}
-    known["question"] |= set(QUESTIONS)
-    return all(names & aliases for aliases in known.values())
 
 
 def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -108,17 +92,12 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     free_columns()
     whole, files = _below(tables)
     source = Source("paths")
-    apart = tell_apart(whole, source)
-    named = name_systems(apart, source, chosen)
-
-    def explain() -> None:
-        refuse_unknown(named, _others(paths, rows, chosen, asked), source)
-
-    read = number_trials(named, source, files, explain=explain)
+    others = partial(_others, paths, rows, chosen, asked)
+    read = place_rows(whole, source, chosen, others, files)
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
     message = "; ".join([table.message, *read.notes])
-    return replace(table, message=message, declared=read.declared)
+    return replace(table, message=message, declared=read.declared, standard=True)
 
 
 def _take(

@@ -66,6 +66,9 @@ _OTHER_LAYOUT = (
 ANNOUNCED = 1_000
 FEW = 1_000_000
 
+# Enough of a file to see its first keys, or the names of its columns.
+HEAD_BYTES = 65_536
+
 _CHUNK = 1 << 16
 
 # What int() and float() say.
@@ -214,6 +217,26 @@ def expects(path: Path, what: str) -> Iterator[None]:
         raise DamagedFileError(
             f"paths must hold {what}; got {misfit(error)} in "
             f"{Path(path.parent.name) / path.name}: leave it out"
+        ) from error
+
+
+@contextmanager
+def damage_named(path: Path, *more: type[Exception]) -> Iterator[None]:
+    """Turn the errors of parsers, which may be of `more` kinds, into one that names the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    # KeyError and TypeError come from damaged metadata.
+    except (ValueError, KeyError, TypeError, MemoryError, *DAMAGE, *more) as error:
+        remedy = (
+            "save the file as text in UTF-8"
+            if isinstance(error, UnicodeDecodeError)
+            else "the file may be cut off, or not in the format that its name says"
+        )
+        raise DamagedFileError(
+            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
+            f"{remedy}"
         ) from error
 
 

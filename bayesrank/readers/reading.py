@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
+from bayesrank.cells import arrange
 from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
-from bayesrank.readers.files import PathLike
-from bayesrank.readers.finding import Logs, find_logs, read_sound
+from bayesrank.readers.finding import Logs, PathLike, find_logs, read_sound
 from bayesrank.readers.log_table import LogTable, describe, refuse_negative
 from bayesrank.readers.naming import leave_out_copies
 from bayesrank.readers.selection import CHOICES, Selection, select
@@ -304,7 +304,11 @@ def _read_responses(
             options = {"scale": None, **table.declared}
         if options["scale"] is None:
             refuse_negative(table.frame)
-        data = Responses.from_long(table.frame, paired=table.paired, **options)
+        if table.standard:
+            cells, labels = arrange(table.frame)
+            data = Responses(cells, paired=table.paired, **labels, **options)
+        else:
+            data = Responses.from_long(table.frame, paired=table.paired, **options)
         message = table.message
         for caution in table.cautions:
             logger.warning(caution)
@@ -326,6 +330,8 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
     reader, read = logs.reader, logs.reader.read
 
     def read_once(paths: Sequence[Path]) -> LogTable:
+        if len(paths) == 1:
+            return read(paths, selection)
         files, copies = leave_out_copies(paths, anywhere=reader.plain)
         table = read(files, selection)
         return replace(table, message=table.message + copies)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_name

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
+from bayesrank.battle_tables import BASELINE, RESULTS, SIDES
 from bayesrank.battles import Battles
-from bayesrank.columns import COLUMNS, SELECTORS
-from bayesrank.readers.battles import FORMATS, is_battles, read_battle_files
+from bayesrank.columns import COLUMNS, NAMES, QUESTIONS, SELECTORS, field_name
+from bayesrank.readers.battles import FORMATS, is_json_of_battles, read_battle_files
 from bayesrank.readers.euroeval import is_euroeval, read_euroeval
 from bayesrank.readers.evalplus import (
     is_bigcodebench,
@@ -22,14 +23,14 @@ from bayesrank.readers.harbor import is_harbor, read_harbor
 from bayesrank.readers.helm import is_instance_stats, read_helm
 from bayesrank.readers.inspect_files import is_inspect_log
 from bayesrank.readers.inspect_frames import ENDINGS as FRAMES
-from bayesrank.readers.inspect_frames import is_inspect_frame, read_inspect_frames
+from bayesrank.readers.inspect_frames import IDS, SCORE, read_inspect_frames
 from bayesrank.readers.inspect_logs import read_inspect
 from bayesrank.readers.judgments import is_livebench, is_mt_bench, read_livebench, read_mt_bench
 from bayesrank.readers.lighteval import is_lighteval, read_lighteval
 from bayesrank.readers.livecodebench import is_livecodebench, read_livecodebench
 from bayesrank.readers.lm_eval import is_samples_file, read_lm_eval
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.long_tables import is_long_table, read_long_tables
+from bayesrank.readers.long_tables import read_long_tables
 from bayesrank.readers.mcpmark import is_mcpmark, read_mcpmark
 from bayesrank.readers.mmlu_pro import is_mmlu_pro, read_mmlu_pro
 from bayesrank.readers.npz import is_npz, read_npz, read_npz_table
@@ -40,7 +41,7 @@ from bayesrank.readers.py_irt import is_py_irt, read_py_irt
 from bayesrank.readers.selection import Selection
 from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
-from bayesrank.readers.table_files import LINES, SUFFIXES
+from bayesrank.readers.table_files import LINES, SUFFIXES, HasColumns
 from bayesrank.readers.tau_bench import (
     is_tau2_results,
     is_tau_results,
@@ -103,6 +104,11 @@ class Reader:
     def has_beside(self, path: Path, folders: Collection[Path]) -> bool:
         """Return whether a tool writes such a file into the folders of its logs."""
         return path.parent in folders and re.fullmatch(self.beside, path.name) is not None
+
+
+def _named(role: str) -> list[tuple[str]]:
+    """Return the names of a column of tables, one of which must be there."""
+    return [(name,) for name in (*NAMES[role], *(QUESTIONS if role == "question" else ()))]
 
 
 _ROWS = (
@@ -277,7 +283,7 @@ _ROWS = (
     Reader(
         "inspect_frames",
         "tables of samples_df of inspect_ai",
-        is_inspect_frame,
+        HasColumns((((IDS,), ((f"{SCORE}*",),)),), endings=FRAMES),
         read_inspect_frames,
         ("task", "scorer"),
         endings=FRAMES,
@@ -285,7 +291,7 @@ _ROWS = (
     Reader(
         "battles",
         "battles of arenas and judges, .csv, .parquet, .jsonl and .json",
-        is_battles,
+        HasColumns(((SIDES, RESULTS), ((BASELINE,),)), str.lower, FORMATS, is_json_of_battles),
         None,
         choices=(),
         read_battles=read_battle_files,
@@ -296,7 +302,7 @@ _ROWS = (
     Reader(
         "table",
         "tables, .csv, .tsv, .json, .jsonl, .parquet and .feather",
-        is_long_table,
+        HasColumns((tuple(map(_named, ("system", "question", "outcome"))),), field_name),
         read_long_tables,
         SELECTORS,
         choices=("split_by", "pool", "count_as_wrong", *COLUMNS, "wide"),

@@ -16,8 +16,7 @@ from bayesrank.battles import Battles, Labels
 from bayesrank.errors import DataError
 from bayesrank.outcomes import declared_columns
 from bayesrank.readers.opening import open_zstd, plain_suffix
-from bayesrank.readers.table_files import BINARY, LINES
-from bayesrank.readers.text_tables import TEXT
+from bayesrank.readers.table_files import BINARY, LINES, TEXT
 from bayesrank.responses import Responses
 from bayesrank.winners import BETTER, MUCH_BETTER, TIE
 

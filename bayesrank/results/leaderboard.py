@@ -7,8 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesrank.display import to_html
-from bayesrank.results.evidence import shrunk_towards
-from bayesrank.results.summary import ranking_of
+from bayesrank.results.summary import ranking_of, shrunk_towards
 
 # Those that a point estimate has alone.
 POINT_COLUMNS = ("rank", "system", "score", "observed_mean", "n_outcomes", "n_questions", "few")
@@ -62,17 +61,17 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
         One row per system. ``rank`` is by the point estimate ``score``, equals sharing the best
         position; ``observed_mean`` is the mean grade of the outcomes as they are (of battles the
         win rate), ``n_outcomes`` and ``n_questions`` (not of battles) how many there are, and
-        ``few`` whether that is little, see :mod:`bayesrank.results.evidence` (``preliminary`` where
-        :func:`bayesrank.results.rating_scale.mark_preliminary` has marked it); ``score_lower`` and
-        ``score_upper`` bound the credible interval; ``lcb`` is the lower credible bound and
-        ``lcb_rank`` the conservative rank by it; ``rank_lower`` and ``rank_upper`` bound the rank
-        of each system by itself; ``arena_rank``, of battles, is one more than the number of systems
-        whose interval lies above; ``prob_best`` is the probability of being first and
-        ``expected_rank`` the posterior mean of the rank; ``group`` has letters: two systems share
-        one if and only if their order is not resolved when all pairs are decided at once;
-        ``separated_from_next`` says by the same decisions whether the system is resolved from the
-        next one. Without draws the columns end with ``few``. Systems without any outcome are
-        unranked and come last: their numbers of outcomes are 0, and all else is missing.
+        ``few`` whether that is little (:func:`bayesrank.results.summary.is_little`;
+        ``preliminary`` where :func:`bayesrank.results.rating_scale.mark_preliminary` has marked
+        it); ``score_lower`` and ``score_upper`` bound the credible interval; ``lcb`` is the lower
+        credible bound and ``lcb_rank`` the conservative rank by it; ``rank_lower`` and
+        ``rank_upper`` bound the rank of each system by itself; ``arena_rank``, of battles, is one
+        more than the number of systems whose interval lies above; ``prob_best`` is the probability
+        of being first and ``expected_rank`` the posterior mean of the rank; ``group`` has letters:
+        two systems share one if and only if their order is not resolved when all pairs are decided
+        at once; ``separated_from_next`` says by the same decisions whether the system is resolved
+        from the next one. Without draws the columns end with ``few``. Systems without any outcome
+        are unranked and come last: their numbers of outcomes are 0, and all else is missing.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """Numbers as people read them in tables and in figures."""
 
-from bayesrank.results.groups import split_letters
+import re
+from string import ascii_lowercase
 
 
 def probability_text(value: float) -> str:
@@ -25,13 +26,38 @@ def probability_text(value: float) -> str:
     return ">0.99" if value > 0.995 else f"{value:.2f}"
 
 
+def split_letters(letters: str) -> list[tuple[str, int]]:
+    """Split the letters of a system into its groups, each with its number from 0.
+
+    Parameters
+    ----------
+    letters : str
+        As :func:`bayesrank.results.rank_sets.letter_groups` returns them.
+
+    Returns
+    -------
+    list of (str, int)
+
+    Examples
+    --------
+    >>> split_letters("aza2")
+    [('a', 0), ('z', 25), ('a2', 26)]
+    """
+    found = re.findall(r"([a-z])(\d*)", letters)
+    size = len(ascii_lowercase)
+    return [
+        (letter + turn, ascii_lowercase.index(letter) + size * (int(turn or 1) - 1))
+        for letter, turn in found
+    ]
+
+
 def short_letters(letters: str) -> str:
     """Shorten the letters of groups: a run of five letters or more becomes its ends.
 
     Parameters
     ----------
     letters : str
-        Letters of a system, as :func:`bayesrank.results.groups.letter_groups` returns them.
+        Letters of a system, as :func:`bayesrank.results.rank_sets.letter_groups` returns them.
 
     Returns
     -------

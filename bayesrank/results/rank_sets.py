@@ -1,15 +1,21 @@
-"""Which pairs of systems are resolved, decided jointly, and what follows for ranks.
+"""Which pairs of systems are resolved, decided jointly, and what follows for ranks and groups.
 
-One rule decides: :func:`resolved_pairs`. Joint rank sets, groups (:mod:`bayesrank.results.groups`),
-separation of neighbours, the headline of a report, tables of pairs, plans and stopping read it.
+One rule decides: :func:`resolved_pairs`. Joint rank sets, groups, separation of neighbours, the
+headline of a report, tables of pairs, plans and stopping read it.
+
+Not being told apart is not transitive: a may be unresolved from b, and b from c, while a is
+resolved from c. So groups overlap, and a system may be in several: the compact letter display of
+multiple comparisons.
 """
 
+from collections.abc import Sequence
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.results.ranks import tie_groups
+from bayesrank.results.ranks import better_scores, tie_groups
 from bayesrank.validation import power_of_two
 
 FloatArray = NDArray[np.float64]
@@ -167,22 +173,6 @@ def joint_error(pairs: PairGaps, first: NDArray[np.intp], second: NDArray[np.int
     return float((pairs.largest >= distance).sum() / max(len(pairs.largest) - 1, 1))
 
 
-def better_scores(score: ArrayLike) -> BoolArray:
-    """Say which systems have a better point estimate than which, exact ties decided as in ranks.
-
-    Parameters
-    ----------
-    score : array_like of shape (system,)
-        Point estimates.
-
-    Returns
-    -------
-    numpy.ndarray of bool and shape (system, opponent)
-    """
-    places = tie_groups(score)
-    return places[:, None] < places
-
-
 def joint_rank_sets(resolved: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Bound the ranks of all systems at once.
 
@@ -263,57 +253,146 @@ def separated_from_next(score: ArrayLike, resolved: ArrayLike) -> BoolArray:
     return alone & np.where(below, np.asarray(resolved, dtype=bool), True).all(axis=1)
 
 
-def adjacent_z_ranks(mean: ArrayLike, sd: ArrayLike, *, z: float = 1.645) -> NDArray[np.int64]:
-    """Rank by the rule that neighbours closer than z share a rank.
+def letter_groups(score: ArrayLike, resolved: ArrayLike) -> tuple[str, ...]:
+    """Give each system the letters of its groups.
 
-    The rule chains: a share of ranks may run through any number of systems, the ends of which are
-    far apart.
+    Two systems share a letter if and only if their order is not resolved [1]_. A group is a set of
+    systems none of which are resolved from each other, as large as possible, so the groups are a
+    cover of the graph of unresolved pairs by cliques. The cover is found by growing cliques [2]_,
+    and groups that tell nothing new are left out; their number need not be the smallest, which is
+    NP-hard to find. Letters follow the order of the systems: the best has an "a". After "z" come
+    "a2" to "z2", "a3" and so on.
 
     Parameters
     ----------
-    mean, sd : array_like of shape (system,)
-        Posterior means and standard deviations of independent scores.
-    z : float, default 1.645
-        Systems that follow one another in the order share a rank while the difference of their
-        means is below z standard deviations of it.
+    score : array_like of shape (system,)
+        Point estimates, which give the order of the letters.
+    resolved : array_like of bool and shape (system, opponent)
+        What :func:`resolved_pairs` returned.
 
     Returns
     -------
-    numpy.ndarray of int64 and shape (system,)
-        Dense ranks, 1 for the best.
-
-    Raises
-    ------
-    ValueError
-        If means and standard deviations are not one finite number for each system, a standard
-        deviation is negative, or `z` is.
+    tuple of str
+        Letters of each system, such as "a", "ab" or "b".
 
     References
     ----------
-    .. [1] M. Hariri et al. Don't Pass@k: a Bayesian framework for large language model
-       evaluation (2025), section 2.7.1. https://doi.org/10.48550/arXiv.2510.04265
+    .. [1] H.-P. Piepho. An algorithm for a letter-based representation of all-pairwise comparisons.
+       Journal of Computational and Graphical Statistics 13 (2004).
+       https://doi.org/10.1198/1061860043515
+    .. [2] J. Gramm, J. Guo, F. Hüffner, R. Niedermeier, H.-P. Piepho and R. Schmid. Algorithms for
+       compact letter displays: comparison and evaluation. Computational Statistics & Data Analysis
+       52 (2007). https://doi.org/10.1016/j.csda.2006.09.035
 
     Examples
     --------
-    >>> adjacent_z_ranks([0.62, 0.61, 0.4], [0.01, 0.01, 0.01])
-    array([1, 1, 2])
+    >>> resolved = [[False, False, True], [False, False, False], [False, False, False]]
+    >>> letter_groups([3.0, 2.0, 1.0], resolved)
+    ('a', 'ab', 'b')
     """
-    means, sds = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
-    if means.ndim != 1 or not np.isfinite(means).all():
-        raise ValueError(f"mean must hold one finite number for each system; got {mean!r}")
-    if sds.shape != means.shape:
-        raise ValueError(
-            f"sd must hold one number for each of {len(means)} systems; got shape {sds.shape}"
-        )
-    if not ((sds >= 0) & (sds < np.inf)).all():
-        raise ValueError(f"sd must hold finite numbers of at least 0; got {sd!r}")
-    if not 0 <= z < np.inf:
-        raise ValueError(f"z must be a number of at least 0; got {z!r}")
-    order = np.argsort(-means, kind="stable")
-    gap = means[order[:-1]] - means[order[1:]]
-    apart = gap >= z * np.hypot(sds[order[:-1]], sds[order[1:]])
-    # Equal means without spread are not apart, whatever z.
-    apart &= gap > 0
-    ranks = np.empty(len(means), dtype=np.int64)
-    ranks[order] = np.concatenate([[1], 1 + np.cumsum(apart)])
-    return ranks
+    better = np.asarray(resolved, dtype=bool)
+    order = _order(score, better)
+    ordered = better[np.ix_(order, order)]
+    letters = [""] * len(order)
+    for number, members in enumerate(_cover(~(ordered | ordered.T))):
+        for position in members:
+            letters[order[position]] += _letter(number)
+    return tuple(letters)
+
+
+def borders(resolved: ArrayLike) -> BoolArray:
+    """Say after which systems a border stands, which no group crosses.
+
+    Parameters
+    ----------
+    resolved : array_like of bool and shape (system, opponent)
+        As in :func:`letter_groups`, with systems and opponents from best to worst.
+
+    Returns
+    -------
+    numpy.ndarray of bool and shape (system,)
+        True where every system down to this one is resolved as better than every one below it;
+        False for the last.
+
+    Examples
+    --------
+    >>> borders([[False, True, True], [False, False, False], [False, False, False]])
+    array([ True, False, False])
+    """
+    better = np.asarray(resolved, dtype=bool)
+    n_systems = len(better)
+    # The last system of the order that a system is not resolved from, in either direction.
+    reach = np.where(np.triu(~better, 1), np.arange(n_systems), -1).max(axis=1, initial=-1)
+    closed = np.maximum.accumulate(reach) <= np.arange(n_systems)
+    closed[-1:] = False
+    return closed
+
+
+def _letter(number: int) -> str:
+    turn, place = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[place] + (str(turn + 1) if turn else "")
+
+
+def _order(score: ArrayLike, better: BoolArray) -> NDArray[np.intp]:
+    """Order systems by score, and equal scores by what they are resolved from, not by labels."""
+    places = tie_groups(score)
+    while True:
+        keys = [
+            (int(place), _sorted(places[above]), _sorted(places[below]))
+            for place, above, below in zip(places, better.T, better, strict=True)
+        ]
+        known = sorted(set(keys))
+        if len(known) == len(set(places.tolist())):
+            return np.argsort(places, kind="stable")
+        number = {key: position for position, key in enumerate(known)}
+        places = np.array([number[key] for key in keys])
+
+
+def _sorted(places: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(np.sort(places).tolist())
+
+
+def _cover(unresolved: BoolArray) -> list[list[int]]:
+    """Cover the edges of a graph by maximal cliques, in the order of their members.
+
+    Sets of systems are the bits of integers.
+    """
+    n_systems = len(unresolved)
+    bits = [1 << position for position in range(n_systems)]
+    near = [sum(bits[j] for j in np.flatnonzero(row) if j != i) for i, row in enumerate(unresolved)]
+    # Pairs that share no letter yet, by their first system.
+    open_pairs = [near[i] >> (i + 1) << (i + 1) for i in range(n_systems)]
+    cliques: list[list[int]] = []
+    for i in range(n_systems):
+        if not near[i]:
+            cliques.append([i])
+        while open_pairs[i]:
+            j = _lowest(open_pairs[i])
+            clique, candidates = bits[i] | bits[j], near[i] & near[j]
+            while candidates:
+                k = _lowest(candidates)
+                clique, candidates = clique | bits[k], candidates & near[k]
+            members = [k for k in range(n_systems) if clique & bits[k]]
+            for k in members:
+                open_pairs[k] &= ~clique
+            cliques.append(members)
+    return sorted(_without_redundant(cliques, n_systems))
+
+
+def _lowest(members: int) -> int:
+    return (members & -members).bit_length() - 1
+
+
+def _without_redundant(cliques: Sequence[list[int]], n_systems: int) -> list[list[int]]:
+    """Leave out cliques all of whose pairs are in others."""
+    count = np.zeros((n_systems, n_systems), dtype=np.int64)
+    for members in cliques:
+        count[np.ix_(members, members)] += 1
+    kept = []
+    for members in reversed(cliques):
+        pairs = np.ix_(members, members)
+        if len(members) > 1 and (count[pairs] + np.eye(len(members), dtype=np.int64) >= 2).all():
+            count[pairs] -= 1
+        else:
+            kept.append(members)
+    return kept

@@ -178,3 +178,75 @@ def average_rank(
     return np.moveaxis(
         np.asarray(rank_scores(-values, method="average", tol=tol), dtype=np.float64), -1, axis
     )
+
+
+def better_scores(score: ArrayLike) -> NDArray[np.bool_]:
+    """Say which systems have a better point estimate than which, exact ties decided as in ranks.
+
+    Parameters
+    ----------
+    score : array_like of shape (system,)
+        Point estimates.
+
+    Returns
+    -------
+    numpy.ndarray of bool and shape (system, opponent)
+    """
+    places = tie_groups(score)
+    return places[:, None] < places
+
+
+def adjacent_z_ranks(mean: ArrayLike, sd: ArrayLike, *, z: float = 1.645) -> NDArray[np.int64]:
+    """Rank by the rule that neighbours closer than z share a rank.
+
+    The rule chains: a share of ranks may run through any number of systems, the ends of which are
+    far apart.
+
+    Parameters
+    ----------
+    mean, sd : array_like of shape (system,)
+        Posterior means and standard deviations of independent scores.
+    z : float, default 1.645
+        Systems that follow one another in the order share a rank while the difference of their
+        means is below z standard deviations of it.
+
+    Returns
+    -------
+    numpy.ndarray of int64 and shape (system,)
+        Dense ranks, 1 for the best.
+
+    Raises
+    ------
+    ValueError
+        If means and standard deviations are not one finite number for each system, a standard
+        deviation is negative, or `z` is.
+
+    References
+    ----------
+    .. [1] M. Hariri et al. Don't Pass@k: a Bayesian framework for large language model
+       evaluation (2025), section 2.7.1. https://doi.org/10.48550/arXiv.2510.04265
+
+    Examples
+    --------
+    >>> adjacent_z_ranks([0.62, 0.61, 0.4], [0.01, 0.01, 0.01])
+    array([1, 1, 2])
+    """
+    means, sds = np.asarray(mean, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    if means.ndim != 1 or not np.isfinite(means).all():
+        raise ValueError(f"mean must hold one finite number for each system; got {mean!r}")
+    if sds.shape != means.shape:
+        raise ValueError(
+            f"sd must hold one number for each of {len(means)} systems; got shape {sds.shape}"
+        )
+    if not ((sds >= 0) & (sds < np.inf)).all():
+        raise ValueError(f"sd must hold finite numbers of at least 0; got {sd!r}")
+    if not 0 <= z < np.inf:
+        raise ValueError(f"z must be a number of at least 0; got {z!r}")
+    order = np.argsort(-means, kind="stable")
+    gap = means[order[:-1]] - means[order[1:]]
+    apart = gap >= z * np.hypot(sds[order[:-1]], sds[order[1:]])
+    # Equal means without spread are not apart, whatever z.
+    apart &= gap > 0
+    ranks = np.empty(len(means), dtype=np.int64)
+    ranks[order] = np.concatenate([[1], 1 + np.cumsum(apart)])
+    return ranks

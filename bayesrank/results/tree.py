@@ -34,10 +34,14 @@ from bayesrank.counting import prior_counts
 from bayesrank.inference.resample.weights import clusters_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.responses import Responses
-from bayesrank.results.evidence import summarize_evidence
 from bayesrank.results.rating_scale import arena_rank
 from bayesrank.results.storage import SCHEMA_VERSION
-from bayesrank.results.summary import summarize_draws, summarize_point, summarize_resolution
+from bayesrank.results.summary import (
+    summarize_draws,
+    summarize_evidence,
+    summarize_point,
+    summarize_resolution,
+)
 from bayesrank.unranked import with_outcomes
 from bayesrank.views import Ballots, Comparisons
 

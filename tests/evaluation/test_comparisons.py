@@ -7,7 +7,7 @@ from scipy.special import betainc, ndtr
 from bayesrank import Responses, datasets, rank
 from bayesrank.errors import DataError
 from bayesrank.evaluation import compare, evaluate, rank_with_intervals
-from bayesrank.results.rank_sets import adjacent_z_ranks
+from bayesrank.results.ranks import adjacent_z_ranks
 
 GRADED = Responses(
     [[[0, 2, 2, 1], [1, 2, 2, 2]], [[1, 1, 0, 2], [0, 1, -1, -1]], [[0, 0, 0, 1], [0, 0, 0, 0]]],

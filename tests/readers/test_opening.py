@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses
-from bayesrank.readers.files import parse_json_lines, read_json
+from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.opening import check_announced, expects
 

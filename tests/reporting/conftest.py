@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bayesrank.results.groups import letter_groups
-from bayesrank.results.rank_sets import separated_from_next
+from bayesrank.results.rank_sets import letter_groups, separated_from_next
 
 MakeResult = Callable[..., xr.DataTree]
 

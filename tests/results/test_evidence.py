@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bayesrank import Ballots, Comparisons, Responses, leaderboard, point_estimate, rank
-from bayesrank.results.evidence import is_little, least_outcomes, mean_grade, summarize_evidence
+from bayesrank.results.summary import is_little, least_outcomes, mean_grade, summarize_evidence
 
 
 def summary(data, ci_prob: float = 0.95) -> dict[str, list[object]]:

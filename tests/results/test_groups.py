@@ -9,8 +9,8 @@ import xarray as xr
 from bayesrank import Responses, leaderboard, rank
 from bayesrank.reporting.wording import headline
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.groups import borders, letter_groups, split_letters
-from bayesrank.results.rank_sets import resolved_pairs
+from bayesrank.results.numbers import split_letters
+from bayesrank.results.rank_sets import borders, letter_groups, resolved_pairs
 from bayesrank.results.storage import load, save
 from bayesrank.results.summary import ranking_of
 

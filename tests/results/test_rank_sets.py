@@ -10,13 +10,12 @@ from hypothesis.extra.numpy import arrays
 
 from bayesrank.results import rank_sets
 from bayesrank.results.rank_sets import (
-    adjacent_z_ranks,
     joint_rank_sets,
     resolved_pairs,
     separated_from_next,
     simultaneous_rank_sets,
 )
-from bayesrank.results.ranks import rank_scores
+from bayesrank.results.ranks import adjacent_z_ranks, rank_scores
 
 DRAWS = arrays(
     np.float64,

@@ -9,8 +9,7 @@ from bayesrank import Responses, point_estimate, studies
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
-from bayesrank.results.rank_sets import adjacent_z_ranks
-from bayesrank.results.ranks import rank_scores
+from bayesrank.results.ranks import adjacent_z_ranks, rank_scores
 from bayesrank.studies.configurations import least_trials, read_method
 from bayesrank.studies.scoring import score_rank
 

@@ -11,7 +11,8 @@ from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
 from bayesrank.reporting.figures.finish import finish, room
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
-from bayesrank.results.groups import borders, split_letters
+from bayesrank.results.numbers import split_letters
+from bayesrank.results.rank_sets import borders
 
 if TYPE_CHECKING:
     import xarray as xr

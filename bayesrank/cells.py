@@ -1,6 +1,7 @@
-"""Which trial each row of a table is, and which rows repeat another."""
+"""Rows of a table to cells: of which system, which trial, and outcomes as an array."""
 
-from collections.abc import Callable, Hashable, Sequence
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import Source, column_of
 from bayesrank.errors import DataError
-from bayesrank.standard_table import CELL, StandardTable, label_codes
+from bayesrank.standard_table import CELL, StandardTable, label_codes, tell_apart
+from bayesrank.table_settings import Columns, name_systems, refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +19,80 @@ if TYPE_CHECKING:
 # A table of so many cells fits into memory; a larger one must have one row for a hundred cells.
 CELLS = 10_000_000
 CELLS_PER_ROW = 100
+
+
+def place_rows(
+    read: StandardTable,
+    source: Source,
+    chosen: Mapping[str, str | None],
+    others: "Callable[[], Columns]",
+    files: "NDArray[np.int64] | None" = None,
+) -> StandardTable:
+    """Give every row its question, its system and its trial.
+
+    Parameters
+    ----------
+    read : StandardTable
+        What :func:`bayesrank.standard_table.standardize` returned, or several of them below one
+        another.
+    source : Source
+        For messages.
+    chosen : mapping of str to str
+        As in :func:`bayesrank.table_settings.name_systems`.
+    others : callable
+        Returns the columns without a known name, in one of which rows may differ that repeat one
+        another.
+    files : numpy.ndarray of shape (row,), optional
+        As in :func:`number_trials`.
+
+    Returns
+    -------
+    StandardTable
+
+    Raises
+    ------
+    DataError
+        If it is open what a column says, or a (system, question, trial) occurs twice.
+    """
+    named = tell_apart(read, source)
+    if named.settings:
+        named = name_systems(named, source, chosen)
+    return number_trials(
+        named, source, files, explain=lambda: refuse_unknown(named, others(), source)
+    )
+
+
+def arrange(table: "pd.DataFrame") -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """Lay rows out as an array, NaN where there is none.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`place_rows` returned.
+
+    Returns
+    -------
+    outcomes : numpy.ndarray of shape (system, question, trial)
+    labels : dict
+        Keywords ``systems``, ``questions`` and, where there is a column, ``groups`` of
+        :class:`bayesrank.Responses`.
+    """
+    place: Any = 0
+    labels = []
+    for name in CELL:
+        numbered = name == "trial" and column_of(table, name).dtype.kind in "iuf"
+        codes, found = table[name].factorize(sort=numbered)
+        place = place * len(found) + codes
+        labels.append(found.tolist())
+    shape = tuple(map(len, labels))
+    cells = np.full(math.prod(shape), np.nan)
+    cells[place] = table["outcome"].to_numpy()
+    named: dict[str, Any] = {"systems": labels[0], "questions": labels[1]}
+    if "group" in table:
+        groups = np.empty(shape[1], dtype=object)
+        groups[table["question"].factorize()[0]] = table["group"].astype(object).to_numpy()
+        named["groups"] = groups.tolist()
+    return cells.reshape(shape), named
 
 
 def number_trials(
@@ -65,7 +141,7 @@ def number_trials(
             explain()
         if files is None:
             _refuse_some_repeats(table, order)
-        numbered = replace(read, frame=table.assign(trial=order), numbered=True)
+        numbered = replace(read, frame=table.assign(trial=order))
         repeated_cells(numbered.frame, source)
         return numbered
     numbers = _as_numbers(table["trial"].cat.categories.tolist())
@@ -79,13 +155,13 @@ def number_trials(
         if np.asarray(within).any():
             explain()
             raise _repeated(table, within, source)
-        return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
+        return replace(read, frame=table.assign(trial=_order(table)), paired=False)
     if (numbers is None or read.paired) and not _shared(table):
-        return replace(read, frame=table.assign(trial=_order(table)), numbered=True, paired=False)
+        return replace(read, frame=table.assign(trial=_order(table)), paired=False)
     if read.named and numbers is not None and not read.paired:
         # Numbers that go on from one setting to the next start anew in each system.
         table = table.assign(trial=_ranks(table))
-    return replace(read, frame=table, numbered=numbers is not None)
+    return replace(read, frame=table)
 
 
 def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] | None:

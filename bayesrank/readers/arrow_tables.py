@@ -1,0 +1,94 @@
+"""Tables as Parquet and Feather, which say how large they are before they are read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesrank.errors import DamagedFileError
+from bayesrank.readers.opening import EXPANSION, SMALL, damage_named, plain_suffix
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+# A row holds an outcome, which takes a bit unless outcomes say nothing.
+ROWS_PER_BYTE = 8
+FEW_ROWS = 1_000_000
+
+
+def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -> "pd.DataFrame":
+    """Read a Parquet or Feather file as a frame; columns that are not needed are blank."""
+    import pandas as pd
+
+    table, schema = read_arrow(path, lambda field: needed(field.name))
+    # Each column of the table goes when it has become one of the frame.
+    frame = table.to_pandas(strings_to_categorical=not text, split_blocks=True, self_destruct=True)
+    del table
+    blank = pd.Categorical.from_codes(np.full(len(frame), -1, dtype=np.int8), categories=[])
+    return frame.assign(**{name: blank for name in schema.names if name not in frame})
+
+
+def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Table, pa.Schema]":
+    """Read the columns of a Parquet or Feather file that are needed, after a look at its size.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        File.
+    needed : callable
+        Whether a column is needed, by its field.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    schema : pyarrow.Schema
+        Of all columns.
+
+    Raises
+    ------
+    DamagedFileError
+        If the file is damaged, or announces more than it can hold.
+    """
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    with damage_named(path, pa.ArrowException), path.open("rb") as file:
+        if plain_suffix(path) != ".parquet":
+            reader = pa.ipc.open_file(file)
+            schema = reader.schema
+            batches = range(reader.num_record_batches)
+            _check_size(path, sum(reader.get_batch(i).num_rows for i in batches), 0)
+            columns = [field.name for field in schema if needed(field)]
+            return feather.read_table(path, columns=columns, memory_map=False), schema
+        source = parquet.ParquetFile(file)
+        metadata, schema = source.metadata, source.schema_arrow
+        parts = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+        _check_size(path, metadata.num_rows, sum(parts))
+        kept = [field for field in schema if needed(field)]
+        columns = [field.name for field in kept]
+        texts = [field.name for field in kept if is_text(field.type)]
+    # A native file: threads may still read after an error, and one of Python would be closed.
+    with (
+        damage_named(path, pa.ArrowException),
+        parquet.ParquetFile(str(path), read_dictionary=texts) as whole,
+    ):
+        return whole.read(columns=columns), schema
+
+
+def is_text(kind: "pa.DataType") -> bool:
+    """Return whether values of an Arrow type are strings."""
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _check_size(path: Path, n_rows: int, n_bytes: int) -> None:
+    """Raise if a file announces more than it can hold."""
+    size = path.stat().st_size
+    if n_rows > max(FEW_ROWS, ROWS_PER_BYTE * size) or n_bytes > max(SMALL, EXPANSION * size):
+        raise DamagedFileError(
+            f"paths must hold what they announce; got {n_rows} rows in {size} bytes of "
+            f"{path.name}: the file may be damaged, copy it again or leave it out"
+        )
