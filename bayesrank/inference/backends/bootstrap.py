@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import Battles
+from bayesrank.inference.fits.exact_ties import exchange_alike
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.bca import (
     correct_bias,
@@ -82,6 +83,8 @@ def bootstrap(run: Run) -> Estimate:
         draws = correct_bias(score, draws)
     rng = np.random.default_rng(run.seed.spawn(1)[0])
     draws = draws + step * _steps(draws.shape, rng) if step else loosen(run, draws, score_of, rng)
+    if isinstance(data, Responses):
+        draws = exchange_alike(draws, data, rng)
     if kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
     # What widens draws knows no range.
