@@ -201,7 +201,7 @@ def rank_all(
         check_between_0_and_1(value, name)
     seed = seed_sequence(random_seed, data.fingerprint)
     run, preset = _plan(data, method, backend, prior, target, unit, draws, seed, options)
-    if target is None and run.draws and isinstance(run.data, Responses):
+    if target is None and unit is None and run.draws and isinstance(run.data, Responses):
         announce_change(run.data, run.target)
     estimate = BACKENDS[run.backend](run, **run.backend_options)
     return build_tree(

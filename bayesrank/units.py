@@ -194,7 +194,11 @@ def announce_change(data: Responses, target: str) -> None:
     """
     key = data.systems, data.questions
     before = _seen.pop(key, None)
-    grew = before is not None and before.digest == _digest(data, before.n_trials)
+    grew = (
+        before is not None
+        and before.n_trials < data.shape[2]
+        and before.digest == _digest(data, before.n_trials)
+    )
     if before is not None and grew and before.target != target:
         warnings.warn(
             f"target is {target!r} with the trials that were added; it was {before.target!r} "

@@ -31,6 +31,18 @@ def test_other_data_and_chosen_targets_are_none_of_its_business():
     rank(grown(2, seed=3), draws=0)
 
 
+def test_a_unit_that_names_the_target_is_no_change_of_the_default():
+    rank(grown(2, seed=4))
+    rank(grown(2, seed=4), unit="run,question")
+    rank(grown(2, seed=4))
+    rank(grown(3, seed=4), unit="question")
+
+
+def test_the_same_trials_are_no_growth():
+    rank(grown(1, seed=5))
+    rank(grown(1, seed=5), "bayes", backend="nuts", draws=4, tune=4, chains=1, progressbar=False)
+
+
 def test_a_few_missing_cells_do_not_change_the_target():
     outcomes = np.random.default_rng(1).integers(0, 2, (4, 10, 2))
     outcomes[0, :3] = -1

@@ -25,6 +25,7 @@ from bayesrank.inference.resample.jackknife import (
     jackknife_by_refits,
     question_jackknife,
 )
+from bayesrank.inference.resample.weights import clusters_of
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal
 

@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import Battles
+from bayesrank.inference.fits.symmetry import exchange_alike
 from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
 from bayesrank.inference.resample.jackknife import (
     ROUNDING,
@@ -78,6 +79,8 @@ def bootstrap(run: Run) -> Estimate:
         draws = draws + step * _steps(draws.shape, rng)
     else:
         draws = with_pseudo_unit(run, draws, score_of, rng)
+    if isinstance(data, Responses):
+        draws = exchange_alike(draws, data, rng)
     if kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
     return Estimate(score, _within_range(run, draws), point=parameters)

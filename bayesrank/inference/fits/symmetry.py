@@ -140,10 +140,27 @@ def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> A
             return score
         rows = first.T
     else:
-        rows = data.values if isinstance(data, Responses) else data.grades
-        rows = np.nan_to_num(rows.reshape(len(rows), -1).astype(float), nan=np.inf)
+        rows = _rows(data.values if isinstance(data, Responses) else data.grades)
     groups = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
     return (np.bincount(groups, score) / np.bincount(groups))[groups]
+
+
+def _rows(values: Array) -> Array:
+    """Return what each system answered, of shape (system, answer), missing ones as infinity."""
+    return np.nan_to_num(values.reshape(len(values), -1).astype(float), nan=np.inf)
+
+
+def exchange_alike(draws: Array, data: Responses, rng: np.random.Generator) -> Array:
+    """Let systems with the same answers change places at random in every draw.
+
+    For draws, of shape (chain, draw, system), of resamples that favour one of them by accident, as
+    questions do whose systems are shuffled.
+    """
+    groups = np.unique(_rows(data.values), axis=0, return_inverse=True)[1].ravel()
+    if groups.max() + 1 == len(groups):
+        return draws
+    order = _shuffled(groups, draws.shape[0] * draws.shape[1], rng)
+    return np.take_along_axis(draws, order.reshape(draws.shape), axis=-1)
 
 
 def merge_noise(scores: Array) -> Array:
