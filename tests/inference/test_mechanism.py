@@ -42,9 +42,7 @@ PARTS = {
     ),
     "steps of counts": "bootstrap::identical_systems_are_not_told_apart",
     "reflected level": "bootstrap::bounds_of_a_skewed_level_hold",
-    "centre of discontinuous scores": (
-        "pseudo_unit::ratings_of_a_system_that_never_lost_are_not_certain"
-    ),
+    "centre of ratings": "pseudo_unit::ratings_of_a_system_that_never_lost_are_not_certain",
     "iterated bootstrap": "bootstrap::jumps_inside_questions_hide_less_of_the_spread",
     "winning votes": "bootstrap::expected_winning_votes_lie_between_a_victory_and_a_defeat",
     "shuffled question": "bootstrap::majorities_that_all_questions_agree_on_may_be_turned",

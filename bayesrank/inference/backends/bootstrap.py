@@ -79,8 +79,8 @@ def bootstrap(run: Run) -> Estimate:
         draws = draws + step * _steps(draws.shape, rng)
     else:
         draws = with_pseudo_unit(run, draws, score_of, rng)
-    if isinstance(data, Responses):
-        draws = exchange_alike(draws, data, rng)
+    if isinstance(run.data, Responses):
+        draws = exchange_alike(draws, run.data, rng)
     if kind == "share":
         draws = scale_to_largest(score / score.sum(), draws)
     return Estimate(score, _within_range(run, draws), point=parameters)

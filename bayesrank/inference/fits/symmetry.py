@@ -13,7 +13,7 @@ References
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> A
     return (np.bincount(groups, score) / np.bincount(groups))[groups]
 
 
-def _rows(values: Array) -> Array:
+def _rows(values: NDArray[Any]) -> Array:
     """Return what each system answered, of shape (system, answer), missing ones as infinity."""
     return np.nan_to_num(values.reshape(len(values), -1).astype(float), nan=np.inf)
 

@@ -52,7 +52,7 @@ from bayesrank.inference.graph.flat_model import (
     shape_arguments,
     split_data_terms,
 )
-from bayesrank.inference.graph.logistic_op import with_logistic
+from bayesrank.models.logistic_op import with_logistic
 from bayesrank.models.smooth_abs import SMOOTHING_WIDTH
 from bayesrank.validation import check_choice
 
