@@ -39,7 +39,7 @@ from bayesrank.inference.calibrate.set_covariance import (
 )
 from bayesrank.inference.calibrate.variation import ModelPart, Variation, over_units
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored
-from bayesrank.inference.fits.log_odds import logistic
+from bayesrank.inference.fits.log_odds import finite_exp, logistic
 from bayesrank.inference.fits.pair_counts import pair_counts
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
@@ -203,7 +203,7 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
     parameters = estimate.parameters
     if parameters is not None and "strength" in parameters:
         strength = parameters["strength"].transpose("chain", "draw", "system")
-        parameters = parameters.assign(strength=strength.copy(data=np.exp(draws)))
+        parameters = parameters.assign(strength=strength.copy(data=finite_exp(draws)))
     return replace(estimate, draws=draws, parameters=parameters, calibration="sandwich")
 
 
