@@ -359,3 +359,24 @@ def test_draws_of_parameters_that_the_data_hardly_tell_are_finite():
         result = ranked(call, draws=500)
         assert not isinstance(result, str)
         assert findings(call) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "backend", "options"),
+    [
+        ("davidson", "mle", {}),
+        ("rao_kupper", "mle", {}),
+        ("bradley_terry", "map", {"prior": "normal(0, 1000)"}),
+        ("bradley_terry_luce", "map", {"prior": "normal(0, 1000)"}),
+        ("davidson_luce", "map", {"prior": "normal(0, 1000)"}),
+    ],
+)
+def test_strengths_that_the_data_hardly_tell_are_finite(method, backend, options):
+    # Votes of next to no weight, and four trials under a prior that says nothing.
+    winners = ["model_a", "model_a", "tie", "model_b", "model_a", "model_b", "tie", "model_a"]
+    votes = Battles(list("abacbcab"), list("bcbbabcc"), winners, weight=np.full(8, 1e-6))
+    answers = Responses(np.random.default_rng(0).integers(0, 2, (4, 5, 2))[:2, :2])
+    call = Call(votes if backend == "mle" else answers, method, backend, None, None, options)
+    result = ranked(call, draws=50)
+    assert not isinstance(result, str)
+    assert all(np.isfinite(each).all() for each in result["posterior"].data_vars.values())

@@ -14,6 +14,7 @@ from bayesrank.inference.calibrate.sandwich import (
 )
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain, label_parameters
+from bayesrank.log_odds import finite_exp
 from bayesrank.method import load_function
 from bayesrank.options import Calibration
 from bayesrank.priors import Flat
@@ -95,7 +96,7 @@ def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
             stacklevel=2,
         )
     with_strength = run.method.family in STRENGTH_FAMILIES
-    strength = {"strength": np.exp(fit.score)} if with_strength else {}
+    strength = {"strength": finite_exp(fit.score)} if with_strength else {}
     point = fit.parameters | strength
     groups = {"sample_stats": partial(_statistics, fit)}
     if run.draws == 0:
@@ -111,7 +112,7 @@ def from_kernel(run: Run, fit: Fit, calibration: Calibration) -> Estimate:
     chains = {name: by_chain(values) for name, values in drawn.items()}
     scores = chains.pop("score")
     if with_strength:
-        chains["strength"] = np.exp(scores)
+        chains["strength"] = finite_exp(scores)
     parameters = label_parameters(chains, run.data, ("chain", "draw"), named=run.labels)
     return Estimate(fit.score, scores, parameters, point, groups, calibration)
 

@@ -53,7 +53,7 @@ from bayesrank.inference.resample.jackknife import (
 )
 from bayesrank.inference.resample.weights import FEW_UNITS, warn_of_few_groups
 from bayesrank.inference.run import Estimate, Run
-from bayesrank.log_odds import logistic
+from bayesrank.log_odds import finite_exp, logistic
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
 from bayesrank.options import Calibration
 from bayesrank.priors import Flat, Normal, Prior
@@ -199,7 +199,7 @@ def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]")
     parameters = estimate.parameters
     if parameters is not None and "strength" in parameters:
         strength = parameters["strength"].transpose("chain", "draw", "system")
-        parameters = parameters.assign(strength=strength.copy(data=np.exp(draws)))
+        parameters = parameters.assign(strength=strength.copy(data=finite_exp(draws)))
     return replace(estimate, draws=draws, parameters=parameters, calibration="sandwich")
 
 

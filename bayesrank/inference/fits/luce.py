@@ -33,7 +33,7 @@ from bayesrank.inference.fits.zero_sum import (
     first_scores,
     fit_scores,
 )
-from bayesrank.log_odds import smoothed_log_odds, softplus
+from bayesrank.log_odds import finite_exp, logistic, smoothed_log_odds, softplus
 
 # Whether a system is in a set, or how often.
 Table = Array | NDArray[np.bool_]
@@ -289,16 +289,16 @@ def with_set_sizes(fit: Fit, n_sets: Array) -> Fit:
     counts = n_sets[sizes - 1]
     log_normaliser = winner_sets(fit.score[np.newaxis], sizes).log_normaliser[0]
     prevalence = np.log(counts) - log_normaliser
-    parameters = {"tie_prevalence": np.exp(prevalence - prevalence[0])}
+    parameters = {"tie_prevalence": finite_exp(prevalence - prevalence[0])}
     if len(sizes) == 1:
         return replace(fit, parameters=parameters)
     larger, smaller = np.cumsum(counts[::-1])[::-1][1:], counts[:-1]
 
     def unpack(free: Array) -> dict[str, Array]:
-        odds = np.exp(free[..., n_systems:])
+        odds = free[..., n_systems:]
         first = np.ones_like(odds[..., :1])
-        before = np.concatenate([first, np.cumprod(1.0 / (1.0 + odds), axis=-1)], axis=-1)
-        taken = np.concatenate([odds / (1.0 + odds), first], axis=-1)
+        before = np.concatenate([first, np.cumprod(logistic(-odds), axis=-1)], axis=-1)
+        taken = np.concatenate([logistic(odds), first], axis=-1)
         return {"score": free[..., :n_systems], "size_probability": before * taken}
 
     def curvature() -> tuple[Array, Array]:

@@ -119,8 +119,10 @@ class PairLikelihood:
     def names(self, score: Array, tie: Array) -> dict[str, Array]:
         """Name the tie strength, where there is one, for a parameter of shape (..., 0 or 1)."""
         if tie.shape[-1]:
-            with np.errstate(over="ignore"):  # where there is nothing but ties
-                return {"tie_strength": np.exp(tie[..., 0])}
+            tie = tie[..., 0]
+            # Infinite where there are no ties, or nothing else, not because draws are far.
+            edge = np.isinf(tie)
+            return {"tie_strength": np.where(edge, np.maximum(tie, 0.0), finite_exp(tie))}
         if self.log_tie is None:
             return {}
         return {"tie_strength": np.full(score.shape[:-1], np.exp(self.log_tie))}
