@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Battles, Comparisons, Responses, rank
+from bayesrank.errors import CalibrationWarning
 from bayesrank.ranking import draw_scores, point_estimate
 
 NAMES = np.array(list("abcd"))
@@ -204,6 +205,15 @@ def test_a_mean_varies_as_much_as_its_runs_do():
         data = Responses(outcomes, paired=paired)
         draws = draw_scores(data, "avg", unit="run", random_seed=3)
         np.testing.assert_allclose(draws.std(axis=(0, 1)), expected, rtol=0.06)
+
+
+@pytest.mark.parametrize("method", ["avg", "borda"])
+def test_few_runs_are_announced(method):
+    outcomes = np.random.default_rng(0).integers(0, 2, (3, 10, 5))
+    with pytest.warns(CalibrationWarning, match="^4 runs say little"):
+        rank(outcomes[..., :4], method, unit="run", draws=5, random_seed=1)
+    rank(outcomes[..., :4], method, unit="run", draws=0)
+    rank(outcomes, method, unit="run", draws=5, random_seed=1)
 
 
 def test_runs_of_graded_answers_are_resampled_in_their_units():

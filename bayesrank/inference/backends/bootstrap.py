@@ -29,6 +29,7 @@ from bayesrank.inference.resample.weights import (
     resample,
     runs_of,
     warn_of_few_groups,
+    warn_of_few_runs,
     widening_for_single_trials,
 )
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
@@ -58,6 +59,8 @@ def bootstrap(run: Run) -> Estimate:
     over_questions = run.target == "population"
     if over_questions:
         warn_of_few_groups(run.responses)
+    if run.unit == "run":
+        warn_of_few_runs(run.responses)
     kind, step = run.method.kind, _step(run, len(score))
     # One more question may turn a close majority; it hardly moves a sum. Ratings depend on the
     # order of the answers, and are no sums over questions.

@@ -106,6 +106,19 @@ def runs_of(data: Responses) -> NDArray[np.bool_]:
     return seen.any(axis=0, keepdims=True) if data.paired else seen
 
 
+def warn_of_few_runs(data: Responses) -> None:
+    """Warn where resampled runs are too few to show how scores vary over them."""
+    n_runs = int(runs_of(data).sum(axis=1).min())
+    if n_runs < FEW_UNITS:
+        warnings.warn(
+            f"{n_runs} run{'s say' if n_runs > 1 else ' says'} little about how scores vary over "
+            "runs: resampled intervals for unit='run' are too narrow; standardized_accuracy has "
+            "wider ones",
+            CalibrationWarning,
+            stacklevel=4,
+        )
+
+
 def require_two_trials(data: Responses) -> None:
     """Raise DataError if most observed cells have one trial, which does not show its noise."""
     if not has_repeated_trials(data):
