@@ -71,7 +71,7 @@ class VoteLikelihood(ABC):
         return np.zeros(len(shared), dtype=bool)
 
 
-class TwoSided(VoteLikelihood):
+class PairedResults(VoteLikelihood):
     """A likelihood of paired results, bound to votes."""
 
     def __init__(self, likelihood: PairLikelihood, votes: VoteRows) -> None:
@@ -321,4 +321,4 @@ def bind(likelihood: PairLikelihood | VoteModel, votes: VoteRows) -> VoteLikelih
     """Bind a likelihood of pairs or of votes to votes."""
     if isinstance(likelihood, VoteModel):
         return likelihood.bound_to(votes)
-    return TwoSided(likelihood, votes)
+    return PairedResults(likelihood, votes)
