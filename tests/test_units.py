@@ -216,6 +216,14 @@ def test_few_runs_are_announced(method):
     rank(outcomes, method, unit="run", draws=5, random_seed=1)
 
 
+def test_few_judges_are_announced():
+    sides = NAMES[np.arange(24) % 4], NAMES[(np.arange(24) + 1) % 4]
+    winners = np.where(np.arange(24) % 3, "model_a", "model_b")
+    votes = Battles(*sides, winners, judge=np.arange(24) % 3)
+    with pytest.warns(CalibrationWarning, match="^3 judges say little.*davidson has wider ones"):
+        rank(votes, "win_rate", unit="judge", draws=5, random_seed=1)
+
+
 def test_runs_of_graded_answers_are_resampled_in_their_units():
     rng = np.random.default_rng(4)
     grades = np.clip(60 + rng.normal(0, 15, (3, 1, 12)) + rng.normal(0, 5, (3, 20, 12)), 0, 100)

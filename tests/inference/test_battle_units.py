@@ -44,7 +44,10 @@ def test_the_variance_is_that_of_the_gradients_of_units(likelihood, point, unit)
     gradients = likelihood.gradient(point, wins, ties)
     n = len(parts)
     widening = 1 + 2 / (n - 3)
-    expected = widening * n * np.cov(gradients, rowvar=False)
+    # Without a unit of share w a sum moves by 1 / (1 - w) of what the unit adds: the jackknife.
+    share = np.bincount(codes, weight) / weight.sum()
+    moves = gradients / (1 - share)[:, np.newaxis]
+    expected = widening * (n - 1) ** 2 / n * np.cov(moves, rowvar=False)
     rows = pair_rows(likelihood, data, data.design(None))
     np.testing.assert_allclose(
         unit_variation(rows, data, unit, point).covariance,
@@ -201,3 +204,10 @@ def test_nuts_draws_get_the_spread_over_judges():
         for backend in ("map", "nuts")
     ]
     np.testing.assert_allclose(spreads[1], spreads[0], rtol=0.06)
+
+
+@pytest.mark.parametrize("method", ["win_rate", "colley", "alpharank"])
+def test_votes_of_next_to_no_weight_have_draws(method):
+    winners = ["model_a", "model_b", "tie", "model_a"]
+    votes = Battles(list("abca"), list("bcab"), winners, weight=[1e-7] * 4)
+    assert np.isfinite(rank(votes, method, draws=50, random_seed=1)["posterior"]["score"]).all()

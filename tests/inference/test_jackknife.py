@@ -122,6 +122,18 @@ def test_draws_are_widened_within_their_range():
 # The table
 
 
+def test_contributions_of_units_of_unequal_size_are_those_of_the_jackknife():
+    rng = np.random.default_rng(0)
+    values, clusters = rng.normal(size=(15, 2)), np.repeat(np.arange(4), [1, 2, 3, 9])
+    left_out = np.stack([values[clusters != one].mean(axis=0) for one in range(4)])
+    expected = Contributions.of(left_out, left_out=True).deviations
+    sums = np.stack(
+        [(values - values.mean(axis=0))[clusters == one].sum(axis=0) for one in range(4)]
+    )
+    found = Contributions.of(sums / 15, shares=np.bincount(clusters) / 15).deviations
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 def test_scores_of_any_size_have_the_same_shape():
     rows, sizes = np.random.default_rng(0).gamma(1.0, size=(30, 1)), np.array([1e-200, 1.0, 1e200])
     table = Contributions.of(rows * sizes)

@@ -18,6 +18,9 @@ PARTS = {
     "unit of published forms": (
         "calibration::the_unit_of_published_fits_does_not_turn_systems_round"
     ),
+    "units of unequal size": (
+        "jackknife::contributions_of_units_of_unequal_size_are_those_of_the_jackknife"
+    ),
     "Student's t": "variation::units_have_the_variance_of_a_sum_and_the_tails_of_student",
     "crossed units count once": "variation::crossed_kinds_count_what_they_share_once",
     "no negative variance": "variation::crossed_kinds_have_no_negative_variance",

@@ -153,6 +153,16 @@ def test_the_covariance_over_questions_of_complete_data_is_that_of_their_means()
     assert correlation.shape == (4, 4)
 
 
+def test_a_group_of_many_questions_varies_as_the_jackknife_says():
+    groups = np.repeat(np.arange(21), [1] * 20 + [20])
+    data = tensor(8, (4, 40, 1))
+    data = Responses(data.outcomes, groups=[f"g{one}" for one in groups])
+    found = Spread(fit_standardized(data), "population")._by_cluster
+    left_out = np.stack([data.grades[:, groups != one].mean(axis=1) for one in range(21)])
+    expected = 20 / 21 * 40**2 * 20 * np.cov(left_out, rowvar=False)
+    np.testing.assert_allclose((len(found) - 1) * np.cov(found, rowvar=False), expected)
+
+
 @pytest.mark.filterwarnings("ignore:2 questions")
 def test_two_questions_on_which_systems_differ_alike_leave_their_difference_open():
     # Half a grade apart on both questions, of two trials each.

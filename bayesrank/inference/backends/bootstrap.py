@@ -29,7 +29,7 @@ from bayesrank.inference.resample.weights import (
     resample,
     runs_of,
     warn_of_few_groups,
-    warn_of_few_runs,
+    warn_of_few_units,
     widening_for_single_trials,
 )
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
@@ -60,7 +60,9 @@ def bootstrap(run: Run) -> Estimate:
     if over_questions:
         warn_of_few_groups(run.responses)
     if run.unit == "run":
-        warn_of_few_runs(run.responses)
+        warn_of_few_units(_n_runs(run), "run", "standardized_accuracy")
+    elif run.unit in ("judge", "prompt"):
+        warn_of_few_units(cast("Battles", run.data).units[run.unit], run.unit, "davidson")
     kind, step = run.method.kind, _step(run, len(score))
     # One more question may turn a close majority; it hardly moves a sum. Ratings depend on the
     # order of the answers, and are no sums over questions.
@@ -198,7 +200,7 @@ def _widening(run: Run) -> float:
     if run.target == "population":
         n = int(clusters_of(run.responses).max()) + 1
     elif run.unit == "run":
-        n = int(runs_of(run.responses).sum(axis=1).min())
+        n = _n_runs(run)
     elif run.method.kind != "rating":
         return 1.0
     elif isinstance(run.data, Battles):
@@ -207,6 +209,11 @@ def _widening(run: Run) -> float:
         n = run.responses.shape[2]
         return math.sqrt(n / (n - 1))
     return math.sqrt(n / max(n - 3, 1))
+
+
+def _n_runs(run: Run) -> int:
+    """Return the number of runs of the system that has the fewest."""
+    return int(runs_of(run.responses).sum(axis=1).min())
 
 
 def scale_to_largest(score: Array, draws: Array) -> Array:

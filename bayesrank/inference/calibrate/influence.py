@@ -19,7 +19,11 @@ from bayesrank.inference.calibrate.variation import Array, Mode, Variation
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments, question_pairs
-from bayesrank.inference.resample.jackknife import Contributions, student_variance
+from bayesrank.inference.resample.jackknife import (
+    Contributions,
+    left_out_scale,
+    student_variance,
+)
 from bayesrank.inference.resample.weights import (
     asked_clusters,
     resample,
@@ -50,7 +54,10 @@ def variation_at(mode: Mode, model: UnitModel, kind: str) -> Variation:
 
 def question_variation(added: Array, data: Responses) -> Variation:
     """Return how contributions of questions (question, coordinate) vary over their clusters."""
-    return Variation.of(Contributions.of(sums_over_clusters(added, asked_clusters(data))))
+    clusters = asked_clusters(data)
+    trials = sums_over_clusters(data.trials.sum(axis=0, dtype=float), clusters)
+    table = Contributions.of(sums_over_clusters(added, clusters), shares=trials / trials.sum())
+    return Variation.of(table)
 
 
 def event_variation(
@@ -227,8 +234,13 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     )
     n, p, size = int(codes.max()) + 1, len(point), problem.size
     slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
+    votes = np.bincount(codes, problem.votes.weight, n)
+    scale = left_out_scale(votes / votes.sum(), n)
     for some in problem.blocks:
+        by_row = scale[codes[some]]
         slopes[:, some], beside = problem.slopes(point, some)
+        slopes[:, some] *= by_row
+        beside = beside * by_row[:, np.newaxis]
         for column, values in zip(others, beside.T, strict=True):
             np.add.at(column, codes[some], values)
     squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
@@ -241,7 +253,7 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     squares += squares.T
     squares[size:, size:] = others @ others.T
     freedom = n - 1.0
-    widening = student_variance(freedom) * n / max(freedom, 1.0)
+    widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
 

@@ -27,7 +27,7 @@ from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri, stdtri
 
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
-from bayesrank.inference.resample.jackknife import ROUNDING
+from bayesrank.inference.resample.jackknife import ROUNDING, left_out_scale
 from bayesrank.inference.resample.weights import asked_clusters, sums_over_clusters
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.units import has_repeated_trials
@@ -177,7 +177,7 @@ class Spread:
         """Return the covariance of the sums of grades and fitted chances over questions."""
         chances, by_cluster = self.fit.chances, self._by_cluster
         n = len(by_cluster)
-        found = n / max(n - 1, 1) * by_cluster.T @ by_cluster
+        found = by_cluster.T @ by_cluster
         # The same by the item model, which is one more unit, and all there is at an end.
         around = chances.chance - chances.chance.mean(axis=1, keepdims=True)
         noise = of_trials + (chances.variance + self.misfit * chances.noise).sum(axis=1)
@@ -197,10 +197,16 @@ class Spread:
 
     @cached_property
     def _by_cluster(self) -> Array:
-        """Sums of deviations from the mean over clusters of questions, (cluster, system)."""
+        """Sums of deviations from the mean over clusters of questions, (cluster, system).
+
+        Their products add up to the covariance of the sums of all questions.
+        """
         clusters = asked_clusters(self.fit.data)
+        clusters = clusters[clusters >= 0]  # of questions in the fit
         deviations = self._filled.T - self._filled.mean(axis=1)
-        return sums_over_clusters(deviations, clusters[clusters >= 0])  # of questions in the fit
+        n_questions = np.bincount(clusters)
+        scale = left_out_scale(n_questions / n_questions.sum(), len(n_questions))
+        return scale[:, np.newaxis] * sums_over_clusters(deviations, clusters)
 
     def _shared_trials(self, of_trials: Array) -> Array:
         """Return the covariance of trials that are the same runs for all systems."""

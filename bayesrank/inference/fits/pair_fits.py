@@ -33,7 +33,7 @@ from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.newton import Array, maximise
 from bayesrank.inference.fits.pair_rows import BLOCK, PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood, displace, net
-from bayesrank.inference.fits.vote_likelihoods import TwoSided, VoteModel, bind
+from bayesrank.inference.fits.vote_likelihoods import PairedResults, VoteModel, bind
 from bayesrank.inference.fits.zero_sum import (
     BlockTree,
     NormalScores,
@@ -284,7 +284,7 @@ def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
     def everywhere(scores: Array, shared: Array) -> Array:
         return np.concatenate([np.tile(scores, n_states), np.zeros(n_effects), shared])
 
-    if isinstance(likelihood, TwoSided) and n_effects + n_states > 1:
+    if isinstance(likelihood, PairedResults) and n_effects + n_states > 1:
         priors = {
             "prior_mean": problem.prior.mean[0, :n],
             "prior_precision": problem.prior.precision[0],

@@ -60,32 +60,40 @@ _NORMAL = NormalDist()
 class Contributions:
     """Deviations of the contributions of units to scores from the mean of their stratum."""
 
-    # (unit, system), scaled so that their products add up to the covariance: by the root of
-    # n / (n - 1) in a stratum of n.
+    # (unit, system), scaled so that their products add up to the covariance.
     deviations: Array
     # Degrees of freedom of the covariance: units less strata.
     freedom: float
 
     @classmethod
     def of(
-        cls, added: Array, strata: NDArray[np.integer] | None = None, *, left_out: bool = False
+        cls,
+        added: Array,
+        strata: NDArray[np.integer] | None = None,
+        *,
+        shares: Array | None = None,
+        left_out: bool = False,
     ) -> Self:
         """Build the table from contributions, or from scores without each unit.
 
         Rows of shape (unit, system) are contributions, for example influences; or, if `left_out`,
         scores without the unit, whose deviations are those of the contributions over 1 - n. The
-        units of a stratum vary around its mean; by default there is one stratum.
+        units of a stratum vary around its mean; by default there is one stratum, of whose data all
+        units have equal `shares`, (unit,).
         """
         stratum = np.zeros(len(added), dtype=np.intp)
         if strata is not None:
             stratum = np.unique(strata, return_inverse=True)[1]
         n = np.bincount(stratum)
-        deviations = added - (sums_over_clusters(added, stratum) / n[:, np.newaxis])[stratum]
-        size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
+        if left_out:
+            scaled = -np.sqrt((n - 1.0) / n)[stratum, np.newaxis] * added
+        else:
+            shares = 1.0 / n[stratum] if shares is None else shares
+            scaled = left_out_scale(shares, n[stratum])[:, np.newaxis] * added
+        deviations = scaled - (sums_over_clusters(scaled, stratum) / n[:, np.newaxis])[stratum]
+        size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(scaled).max(axis=0), _TINY)
         deviations[:, size <= ROUNDING] = 0.0
-        unbiased = np.sqrt(n / np.maximum(n - 1.0, 1.0))
-        scale = -1.0 / unbiased if left_out else unbiased
-        return cls(scale[stratum, np.newaxis] * deviations, float((n - 1.0).sum()))
+        return cls(deviations, float((n - 1.0).sum()))
 
     @property
     def covariance(self) -> Array:
@@ -122,6 +130,16 @@ class Contributions:
         """Contributions to each score relative to their norm."""
         norm = self.standard_errors
         return self.deviations / np.where(norm > 0.0, norm, 1.0)
+
+
+def left_out_scale(shares: Array, n: NDArray[np.integer] | int) -> Array:
+    """Return factors of contributions, by the share of each of n units in the data.
+
+    A fit without a unit of share w moves by about 1 / (1 - w) times its contribution, since the
+    unit pulls the fit to itself (the cluster jackknife). Of equal units the products have the
+    factor n / (n - 1) of an unbiased variance.
+    """
+    return np.sqrt((n - 1.0) / n) / np.maximum(1.0 - shares, _TINY)
 
 
 def student_variance(freedom: float) -> float:

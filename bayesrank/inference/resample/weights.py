@@ -106,13 +106,12 @@ def runs_of(data: Responses) -> NDArray[np.bool_]:
     return seen.any(axis=0, keepdims=True) if data.paired else seen
 
 
-def warn_of_few_runs(data: Responses) -> None:
-    """Warn where resampled runs are too few to show how scores vary over them."""
-    n_runs = int(runs_of(data).sum(axis=1).min())
-    if n_runs < FEW_UNITS:
+def warn_of_few_units(n_units: int, unit: str, remedy: str) -> None:
+    """Warn where resampled units are too few to show how scores vary over them."""
+    if n_units < FEW_UNITS:
         warnings.warn(
-            f"{n_runs} run{'s say' if n_runs > 1 else ' says'} little about how scores vary over "
-            "runs: resampled intervals for unit='run' are too narrow; standardized_accuracy has "
+            f"{n_units} {unit}{'s say' if n_units > 1 else ' says'} little about how scores vary "
+            f"over {unit}s: resampled intervals for unit={unit!r} are too narrow; {remedy} has "
             "wider ones",
             CalibrationWarning,
             stacklevel=4,
@@ -385,8 +384,10 @@ def _draw_counts(
         ties = np.triu(rng.poisson(data.ties, shape))
         wins = rng.poisson(data.wins, shape)
         return wins.astype(np.float64), (ties + ties.swapaxes(1, 2)).astype(np.float64)
-    wins = rng.standard_gamma(data.wins, shape)
-    ties = np.triu(rng.standard_gamma(data.ties, shape))
+    # Votes of next to no weight: as small as they are, all of them would underflow to zero.
+    factor = max(1.0, _LEAST_CONCENTRATION / max(data.wins.max(), data.ties.max()))
+    wins = rng.standard_gamma(factor * data.wins, shape)
+    ties = np.triu(rng.standard_gamma(factor * data.ties, shape))
     total = wins.sum(axis=(1, 2), keepdims=True) + ties.sum(axis=(1, 2), keepdims=True)
     scale = (data.wins.sum() + data.ties.sum() / 2) / total
     return scale * wins, scale * (ties + ties.swapaxes(1, 2))
