@@ -9,6 +9,7 @@ from bayesrank.inference.calibrate.variation import ModelPart
 from bayesrank.inference.fits import pairs
 from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.resample.weights import draw_units
+from bayesrank.ranking import draw_scores, point_estimate
 
 NAMES = np.array(list("abcd"))
 
@@ -204,6 +205,24 @@ def test_nuts_draws_get_the_spread_over_judges():
         for backend in ("map", "nuts")
     ]
     np.testing.assert_allclose(spreads[1], spreads[0], rtol=0.06)
+
+
+@pytest.mark.parametrize("method", ["win_rate", "colley"])
+def test_a_judge_of_half_of_the_votes_has_leverage(method):
+    rng = np.random.default_rng(3)
+    judge = np.where(np.arange(240) < 120, 0, rng.integers(1, 20, 240))
+    first = rng.integers(4, size=240)
+    second = (first + 1 + rng.integers(3, size=240)) % 4
+    # One judge favours the first names, the others nobody.
+    winner = np.where(
+        np.where(judge == 0, first < second, rng.random(240) < 0.5), "first", "second"
+    )
+    data = Battles(NAMES[first], NAMES[second], winner, judge=judge, systems=NAMES)
+    draws = draw_scores(data, method, unit="judge", draws=500, random_seed=1)
+    parts = [data.take(np.flatnonzero(judge != one)) for one in range(20)]
+    left_out = np.stack([point_estimate(part, method) for part in parts])
+    jackknife = np.sqrt(19 * left_out.var(axis=0))
+    assert (draws.std(axis=(0, 1)) > 0.95 * jackknife).all()
 
 
 @pytest.mark.parametrize("method", ["win_rate", "colley", "alpharank"])

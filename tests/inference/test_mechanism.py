@@ -38,6 +38,7 @@ PARTS = {
     "level of comparisons": "calibration::draws_of_a_sampler_get_the_sandwich_covariance",
     "bias": "bootstrap::accuracy_by_rare_answers_is_corrected",
     "leverage": "bootstrap::rank_widens_draws_where_few_questions_have_leverage",
+    "leverage of judges": "battle_units::a_judge_of_half_of_the_votes_has_leverage",
     "leverage, exact": "exact::one_group_of_most_questions_has_leverage_over_a_population",
     "one more trial or question": "pseudo_unit::bounds_follow_the_rule_of_three",
     "one more battle": (

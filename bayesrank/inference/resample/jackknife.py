@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.inference.resample.arguments import (
     Array,
     ScoreOf,
@@ -34,6 +35,7 @@ from bayesrank.inference.resample.weights import (
     SOME_UNITS,
     asked_clusters,
     clusters_of,
+    counts_by_unit,
     sums_over_clusters,
     widening_for_single_trials,
 )
@@ -239,25 +241,34 @@ def _counts_of_parts(
 
 
 def ranker_jackknife(
-    data: Responses, kind: str, score_of: ScoreOf, most: int
+    data: Responses | Battles, kind: str, score_of: ScoreOf, most: int, unit: str = "question"
 ) -> Contributions | None:
-    """Return contributions of clusters of questions to the scores of a ranker, not of a stream.
+    """Return contributions of clusters of questions, or of units of battles, to scores of a ranker.
 
-    None if there are too few clusters for a kurtosis, or `most` or more, each of which costs a run
-    of the ranker: the more there are, the less leverage each of them has.
+    Not for streams. None if there are too few units for a kurtosis, or `most` or more, each of
+    which costs a run of the ranker: the more there are, the less leverage each of them has.
     """
-    n_clusters = int(clusters_of(data).max()) + 1
-    if not FEW_UNITS <= n_clusters < most:
+    codes = data.unit_codes(unit) if isinstance(data, Battles) else clusters_of(data)
+    n_units = int(codes.max()) + 1
+    if not FEW_UNITS <= n_units < most:
         return None
-    arguments = question_arguments(data, kind, np.random.default_rng(0))  # no order is left open
+    if isinstance(data, Battles):
+        arguments, doubles = counts_by_unit(data, codes, n_units), 3 * data.wins.size
+    else:
+        # No order is left open.
+        arguments = question_arguments(data, kind, np.random.default_rng(0))
+        doubles = per_sample_of_questions(data)
 
     def scores_without(left_out: NDArray[np.bool_]) -> Array:
         weights = np.where(left_out, LEAST_WEIGHT, 1.0)
         weights /= weights.mean(axis=1, keepdims=True)
-        blocks = batches(len(weights), per_sample_of_questions(data))
+        blocks = batches(len(weights), doubles)
         return np.concatenate([score_of(arguments(weights[block])) for block in blocks])
 
-    return question_jackknife(scores_without, data, n_clusters)
+    if not isinstance(data, Battles):
+        return question_jackknife(scores_without, data, n_units)
+    scores = scores_without(np.eye(n_units, dtype=bool))
+    return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
 
 
 def correct_bias(score: Array, draws: Array) -> Array:
@@ -348,11 +359,13 @@ def with_jackknife_variance(draws: Array, table: Contributions, *, always: bool 
 
 
 def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
-    """Return draws of a ranker over questions with jackknife variance and acceleration.
+    """Return draws of a ranker over questions, or units of battles, as the jackknife has them.
 
-    They are left as they are where the jackknife has too few questions, or too many.
+    They get its variance and acceleration, or are left as they are where it has too few units, or
+    too many.
     """
-    table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
+    data = cast("Responses | Battles", run.data)
+    table = ranker_jackknife(data, run.method.data, score_of, run.size, run.unit)
     if table is None:
         return draws
     wide = with_jackknife_variance(draws, table, always=run.method.weighs_questions)

@@ -331,7 +331,7 @@ def draw_units(
             codes = np.repeat(codes, times)
         log = log_of(data)
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
-    count = _counts_by_unit(data, codes, n_units)
+    count = counts_by_unit(data, codes, n_units)
 
     def draw(n: int) -> Arguments:
         return count((unit_weights if smooth else _whole_draws)(n_units, n, rng))
@@ -346,7 +346,7 @@ def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[n
     return np.array(rows, dtype=np.int32)
 
 
-def _counts_by_unit(
+def counts_by_unit(
     data: Battles, codes: NDArray[np.integer[Any]], n_units: int
 ) -> Callable[[NDArray[Any]], tuple[Array, Array]]:
     """Return the function that turns weights of units into wins and ties, by a sparse product."""
