@@ -235,10 +235,13 @@ def davidson_luce(
     prior = as_prior(prior).resolve(responses)
     events = _events(responses, rows, prior)
     n_right = _set_sizes(events, max_tie_order)
-    # Without an event there is no size; one of probability 1 changes nothing.
-    sizes, position = np.unique(n_right if len(n_right) else [1], return_inverse=True)
-    position = position[: len(n_right)]
-    members, group = np.unique(events.right | events.wrong, axis=0, return_inverse=True)
+    took_part = events.right | events.wrong
+    # Without an event there is no size; one of probability 1, of all systems, changes nothing.
+    if not len(n_right):
+        n_right, took_part = np.ones(1, dtype=int), np.ones((1, len(events.systems)), dtype=bool)
+    sizes, position = np.unique(n_right, return_inverse=True)
+    members, group = np.unique(took_part, axis=0, return_inverse=True)
+    position, group = position[: len(events.right)], group[: len(events.right)]
     coords = {"system": list(events.systems), "size": sizes, "set": np.arange(len(members))}
     with pm.Model(coords=coords) as model:
         score = _score(prior)

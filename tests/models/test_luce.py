@@ -180,6 +180,8 @@ def test_single_winners_make_all_luce_models_alike():
     alone = models.davidson_luce(data)
     assert [v.name for v in alone.free_RVs] == ["score"]
     np.testing.assert_array_equal(fit(alone, "mle").point["tie_prevalence"], [1.0])
+    without_events = models.davidson_luce(Responses(np.ones((3, 4, 2), dtype=int)))
+    np.testing.assert_array_equal(fit(without_events, "map").point["tie_prevalence"], [1.0])
 
 
 @pytest.mark.parametrize("name", ["bradley_terry_luce", "davidson_luce"])
