@@ -226,7 +226,8 @@ def _harmonic_square(
     scaled = harmonic * weight
     gram = np.tensordot(scaled, harmonic, axes=((1, 2), (1, 2)))
     onto = (scaled * rest).sum(axis=(-1, -2))
-    return float(onto @ np.linalg.solve(gram, onto))
+    # Cycles of next to no weight are none: the matrix may be singular.
+    return float(onto @ np.linalg.lstsq(gram, onto)[0])
 
 
 def _harmonic_cycles(edges: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from bayesrank import Responses, rank
 from bayesrank.methods.hodge import hodge_rank
 
 
@@ -131,3 +132,21 @@ def test_weak_links_between_strong_groups_are_not_lost_in_rounding(weak: float) 
     np.testing.assert_allclose(hodge_rank(wins, np.zeros((4, 4))).score, expected, atol=1e-12)
     both = hodge_rank(np.stack([wins, wins.T]), np.zeros((2, 4, 4))).score
     np.testing.assert_allclose(both, [expected, -expected], atol=1e-12)
+
+
+def test_cycles_of_next_to_no_weight_have_no_share():
+    # What resamples of eight systems with half of their outcomes gave.
+    data = Responses(
+        [
+            [[1, -1], [1, 1], [-1, 1], [-1, 1]],
+            [[-1, -1], [-1, -1], [0, 0], [0, -1]],
+            [[0, 0], [0, -1], [0, -1], [0, 0]],
+            [[1, 1], [-1, 1], [-1, -1], [-1, -1]],
+            [[-1, 0], [0, 0], [0, 0], [0, -1]],
+            [[0, 0], [0, 0], [0, -1], [0, 1]],
+            [[-1, 0], [1, 1], [-1, -1], [1, 1]],
+            [[0, 0], [0, 0], [-1, 0], [0, 0]],
+        ]
+    )
+    result = rank(data, "hodge_rank", weights="decisive", target="benchmark", random_seed=1)
+    assert np.isfinite(result["posterior"]["score"]).all()

@@ -13,11 +13,13 @@ from bayesrank.inference.calibrate.sandwich import (
     sandwich_draws,
 )
 from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.symmetry import Exchangeable
 from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain, label_parameters
 from bayesrank.log_odds import finite_exp
 from bayesrank.method import load_function
 from bayesrank.options import Calibration
 from bayesrank.priors import Flat
+from bayesrank.responses import Responses
 
 if TYPE_CHECKING:
     from bayesrank.inference.graph.fit import ModelFit
@@ -138,6 +140,8 @@ def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
     }
     groups: dict[str, Any] = {"sample_stats": stats}
     score, point = fit.point["score"].values, fit.point.drop_vars("score")
+    alike = _exchangeable(run)
+    score = alike.mean(score[np.newaxis])[0]
     # Sums leave rounding errors where all scores are zero, which are no differences.
     score = np.where(np.abs(score) < _ROUNDING, 0.0, score)
     if run.draws == 0:
@@ -147,4 +151,22 @@ def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
     if log_likelihood:
         groups |= log_densities(run.build_single_model(), drawn)
     scores = drawn["score"].transpose("chain", "draw", "system").values
+    flat = {"score": scores.reshape(-1, len(score))}
+    scores = alike.exchange(flat, np.random.default_rng(seed))["score"].reshape(scores.shape)
     return Estimate(score, scores, drawn.drop_vars("score"), point, groups), fit
+
+
+def _exchangeable(run: Run) -> Exchangeable:
+    """Return which systems could change places, with questions, under an item response model.
+
+    None where more counts than the numbers of right answers: the order of trials, the groups of
+    questions or earlier outcomes.
+    """
+    data, method = run.factory_data, run.method
+    in_order = "assume_time_axis" in method.options
+    if not isinstance(data, Responses) or method.family != "item response" or in_order:
+        return Exchangeable({})
+    if data.groups is not None or data.prior_outcomes is not None:
+        return Exchangeable({})
+    right, trials = (counts[np.newaxis].astype(float) for counts in data.binary_counts)
+    return Exchangeable.of(right, trials, np.zeros(len(data.systems)))
