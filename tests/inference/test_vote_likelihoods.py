@@ -211,6 +211,17 @@ def test_a_bar_needs_three_systems_to_have_a_slope():
     assert table.davidson_outside(data, Normal(0.0, 1.0)).converged
 
 
+def test_a_slope_that_rises_for_ever_is_no_estimate():
+    # Votes for neither divide the systems by their level. Newton's steps had not come to an end.
+    first = [0, 3, 0, 3, 1, 1, 4, 0, 5, 4, 0, 0, 5, 5, 1, 2, 4, 4, 0, 0, 1, 2, 2, 4, 4, 3, 3, 1]
+    second = [2, 5, 4, 5, 3, 4, 1, 5, 0, 1, 5, 2, 0, 4, 5, 3, 2, 0, 5, 5, 2, 3, 0, 0, 3, 2, 2, 5]
+    words = {"A": "model_a", "b": "model_b", "T": "tie", "B": "both bad"}
+    words = [words[one] for one in "TTAAABBAAABATBbABbAbTAABBbTA"]
+    votes = Battles(first, second, words)
+    with pytest.raises(NoFiniteEstimate, match="can grow for ever"):
+        rank(votes, "davidson_outside", backend="mle", draws=0)
+
+
 @pytest.mark.parametrize("formula", [None, FORMULA])
 @pytest.mark.parametrize("prior", [Normal(0.0, 0.7), Flat()])
 @pytest.mark.parametrize("method", FLAT)

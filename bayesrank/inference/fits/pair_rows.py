@@ -315,13 +315,16 @@ class PairRows(ZeroSumScores):
     def fit_at(self, optimum: Optimum, kind: type[Fit] = Fit, **others: Any) -> Fit:
         """Describe an optimum; scores that differ by its noise become equal, and zeros positive."""
         optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size]) + 0.0
-        self.require_estimate(optimum.point)
+        self.require_estimate(optimum.point, bool(optimum.converged.all()))
         moved = partial(displace, positive=self.likelihood.positive)
         return kind.at(self, optimum, (), **({"unpack": self.unpack, "displace": moved} | others))
 
-    def require_estimate(self, point: Array) -> None:
-        """Raise NoFiniteEstimate where the likelihood by itself rises for ever."""
-        if not self.prior.precision.all() and self.is_flat(point).any():
+    def require_estimate(self, point: Array, converged: bool = True) -> None:
+        """Raise NoFiniteEstimate where the likelihood by itself rises for ever.
+
+        Newton's steps come to an end wherever there is a maximum.
+        """
+        if not self.prior.precision.all() and (not converged or self.is_flat(point).any()):
             raise no_estimate_of_votes()
 
     def unpack(self, free: Array) -> dict[str, Array]:
