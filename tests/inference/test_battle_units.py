@@ -47,7 +47,8 @@ def test_the_variance_is_that_of_the_gradients_of_units(likelihood, point, unit)
     widening = 1 + 2 / (n - 3)
     # Without a unit of share w a sum moves by 1 / (1 - w) of what the unit adds: the jackknife.
     share = np.bincount(codes, weight) / weight.sum()
-    moves = gradients / (1 - share)[:, np.newaxis]
+    own = gradients - share[:, np.newaxis] * gradients.sum(axis=0)
+    moves = own / (1 - share)[:, np.newaxis]
     expected = widening * (n - 1) ** 2 / n * np.cov(moves, rowvar=False)
     rows = pair_rows(likelihood, data, data.design(None))
     np.testing.assert_allclose(
@@ -205,6 +206,18 @@ def test_nuts_draws_get_the_spread_over_judges():
         for backend in ("map", "nuts")
     ]
     np.testing.assert_allclose(spreads[1], spreads[0], rtol=0.06)
+
+
+@pytest.mark.parametrize("others", [0.0, 1e-9, 1e-3])
+def test_a_judge_of_nearly_all_votes_leaves_an_interval_like_the_priors(others):
+    judge = np.random.default_rng(0).integers(6, size=240)
+    votes = a_log(judge=judge, weight=np.where(judge == 0, 1.0, others))
+    for method in ("bradley_terry_map", "davidson"):
+        table = rank(votes, method, unit="judge", draws=500, random_seed=1)["ranking"]
+        width = (table["score_upper"] - table["score_lower"]).values
+        assert (width > 0.5).all()
+        # The prior has intervals of 4; three degrees of freedom double them at most.
+        assert (width < 10.0).all()
 
 
 @pytest.mark.parametrize("method", ["win_rate", "colley"])

@@ -197,7 +197,8 @@ def test_gradients_of_trials_are_those_of_their_pairs(method, ties):
     by_question = by_trial.sum(axis=1)
     assert found.freedom == 5.0
     share = (outcomes >= 0).sum(axis=(0, 2)) / (outcomes >= 0).sum()
-    moves = by_question.T / (1 - share)
+    own = by_question.T - share * by_question.sum(axis=0)[:, np.newaxis]
+    moves = own / (1 - share)
     np.testing.assert_allclose(found.covariance, 5 / 3 * 25 / 6 * np.cov(moves), atol=1e-12)
     found = gradient_variation(data, likelihood, point, "trial", np.random.SeedSequence(0))
     seen = (outcomes >= 0).any(axis=0)

@@ -157,10 +157,11 @@ def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
 
 
 def _exchangeable(run: Run) -> Exchangeable:
-    """Return which systems could change places, with questions, under an item response model.
+    """Return the systems, and questions, that could change places under an item response model.
 
-    None where more counts than the numbers of right answers: the order of trials, the groups of
-    questions or earlier outcomes.
+    There are none under other models, nor where the likelihood or the prior depends on more than
+    the numbers of right answers: on the order of trials, on groups of questions or on earlier
+    outcomes.
     """
     data, method = run.factory_data, run.method
     in_order = "assume_time_axis" in method.options

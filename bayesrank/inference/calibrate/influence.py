@@ -234,24 +234,36 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     )
     n, p, size = int(codes.max()) + 1, len(point), problem.size
     slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
-    votes = np.bincount(codes, problem.votes.weight, n)
-    scale = left_out_scale(votes / votes.sum(), n)
     for some in problem.blocks:
-        by_row = scale[codes[some]]
         slopes[:, some], beside = problem.slopes(point, some)
-        slopes[:, some] *= by_row
-        beside = beside * by_row[:, np.newaxis]
         for column, values in zip(others, beside.T, strict=True):
             np.add.at(column, codes[some], values)
-    squares, total, fourth = np.zeros((p, p)), others.sum(axis=1), ((others**2) ** 2).sum(axis=1)
-    total, fourth = (np.append(np.zeros(size), each) for each in (total, fourth))
     sides = np.stack([problem.votes.first, problem.votes.second])
+
+    def sums(by_unit: Array) -> Array:
+        """Return the sum of the gradients of units by weights, of shape (p,)."""
+        weighted = slopes * by_unit[codes]
+        scores = np.bincount(sides.ravel(), weighted.ravel(), size)
+        return np.append(scores, others @ by_unit)
+
+    share = np.bincount(codes, problem.votes.weight, n)
+    share /= share.sum()
+    scale = left_out_scale(share, n)
+    # Gradients add up to the pull of the prior, of which units have their shares.
+    pull, shared = sums(np.ones(n)), sums(scale**2 * share)
+    shared -= 0.5 * (scale**2 * share**2).sum() * pull
+    total = sums(scale) - (scale * share).sum() * pull
+    slopes *= scale[codes]
+    others *= scale
+    squares = np.zeros((p, p))
+    fourth = np.append(np.zeros(size), ((others**2) ** 2).sum(axis=1))
     add_units = _compiled_sums()
-    add_units(*_rows_by_unit(codes, n), sides, slopes, others.T.copy(), squares, total, fourth)
+    add_units(*_rows_by_unit(codes, n), sides, slopes, others.T.copy(), squares, fourth)
     diagonal = np.einsum("ii->i", squares)
     diagonal *= 0.5
     squares += squares.T
     squares[size:, size:] = others @ others.T
+    squares -= np.outer(shared, pull) + np.outer(pull, shared)
     freedom = n - 1.0
     widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
@@ -283,18 +295,17 @@ def _add_units(
     slopes: Array,
     others: Array,
     squares: Array,
-    total: Array,
     fourth: Array,
 ) -> None:  # pragma: no cover - compiled
-    """Add the gradients of units to their total, and their outer products to one triangle or other.
+    """Add outer products of the gradients of units to one triangle or the other, and their powers.
 
     `starts` (unit + 1) says where the `rows` of each unit begin, `sides` and `slopes` (2, row) are
     the scores of both systems of a row and its slopes in them, `others` (unit, other) gradients in
     the last coordinates. `squares` (p, p) has each pair of coordinates in one order, none of two
-    last ones; `total` and `fourth` (p) are sums of gradients and of their fourth powers.
+    last ones; `fourth` (p) has sums of fourth powers.
     """
     n_others = others.shape[1]
-    size = len(total) - n_others
+    size = len(fourth) - n_others
     gradient, seen = np.zeros(size), np.zeros(size, dtype=np.bool_)
     touched = np.empty(size, dtype=np.int64)
     for unit in range(len(starts) - 1):
@@ -309,7 +320,6 @@ def _add_units(
                 gradient[place] += slopes[side, row]
         for one in range(count):
             i = touched[one]
-            total[i] += gradient[i]
             fourth[i] += gradient[i] ** 4
             for another in range(one + 1):
                 j = touched[another]

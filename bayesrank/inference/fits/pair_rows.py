@@ -315,16 +315,18 @@ class PairRows(ZeroSumScores):
     def fit_at(self, optimum: Optimum, kind: type[Fit] = Fit, **others: Any) -> Fit:
         """Describe an optimum; scores that differ by its noise become equal, and zeros positive."""
         optimum.point[:, : self.size] = merge_noise(optimum.point[:, : self.size]) + 0.0
-        self.require_estimate(optimum.point, bool(optimum.converged.all()))
+        self.require_estimate(optimum)
         moved = partial(displace, positive=self.likelihood.positive)
         return kind.at(self, optimum, (), **({"unpack": self.unpack, "displace": moved} | others))
 
-    def require_estimate(self, point: Array, converged: bool = True) -> None:
+    def require_estimate(self, optimum: Optimum) -> None:
         """Raise NoFiniteEstimate where the likelihood by itself rises for ever.
 
-        Newton's steps come to an end wherever there is a maximum.
+        Where it has a maximum, Newton's steps converge.
         """
-        if not self.prior.precision.all() and (not converged or self.is_flat(point).any()):
+        if self.prior.precision.all():
+            return
+        if not optimum.converged.all() or self.is_flat(optimum.point).any():
             raise no_estimate_of_votes()
 
     def unpack(self, free: Array) -> dict[str, Array]:

@@ -328,7 +328,7 @@ def fit_rated_rows(
     size, p = problem.size + design.shape[1], problem.size + len(problem.mean)
     problem = replace(problem, effects=problem.of_judges(optimum.point[0]))
     optimum = replace(optimum, point=optimum.point[:, :p])
-    problem.require_estimate(optimum.point)
+    problem.require_estimate(optimum)
     along = np.where(np.arange(p) < size, optimum.point[0], 0.0)
     expansion = problem.joint(optimum.point[0])
     beyond = _mean_beyond_mode(problem, optimum.point[0], along)

@@ -91,9 +91,11 @@ class Contributions:
             scaled = -np.sqrt((n - 1.0) / n)[stratum, np.newaxis] * added
         else:
             shares = 1.0 / n[stratum] if shares is None else shares
-            scaled = left_out_scale(shares, n[stratum])[:, np.newaxis] * added
+            # Contributions add up to the pull of the prior, of which units have their shares.
+            own = added - shares[:, np.newaxis] * sums_over_clusters(added, stratum)[stratum]
+            scaled = left_out_scale(shares, n[stratum])[:, np.newaxis] * own
         deviations = scaled - (sums_over_clusters(scaled, stratum) / n[:, np.newaxis])[stratum]
-        size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(scaled).max(axis=0), _TINY)
+        size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
         deviations[:, size <= ROUNDING] = 0.0
         return cls(deviations, float((n - 1.0).sum()))
 
@@ -139,9 +141,12 @@ def left_out_scale(shares: Array, n: NDArray[np.integer] | int) -> Array:
 
     A fit without a unit of share w moves by about 1 / (1 - w) times its contribution, since the
     unit pulls the fit to itself (the cluster jackknife). Of equal units the products have the
-    factor n / (n - 1) of an unbiased variance.
+    factor n / (n - 1) of an unbiased variance. A unit with all data has 0: no other unit shows how
+    fits vary.
     """
-    return np.sqrt((n - 1.0) / n) / np.maximum(1.0 - shares, _TINY)
+    left = 1.0 - shares
+    root = np.broadcast_to(np.sqrt((n - 1.0) / n), left.shape)
+    return np.divide(root, left, out=np.zeros_like(left), where=left > ROUNDING)
 
 
 def student_variance(freedom: float) -> float:
