@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.outcome_values import outcome_numbers
-from bayesrank.outcomes import DECLARED
+from bayesrank.outcomes import DECLARED, outcome_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

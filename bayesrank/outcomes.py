@@ -1,6 +1,9 @@
-"""What outcomes are, categories or scores on a scale: as declared, also in columns of a table."""
+"""Outcomes: the numbers that logged values stand for, and what these are, as declared."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +30,167 @@ DECLARED = frozenset(f"{_PREFIX}{name}" for name in DECLARATIONS)
 _SCALE = "scale=(low, high) for scores such as ratings and percentages"
 _WEIGHTS = "weights=(w0, w1, ...) for categories 0, 1, ... that are worth so much each"
 _TO_WHOM = "to Responses or to the function that reads the data"
+
+# The letters and words of inspect_ai's value_to_float: correct, partial, incorrect, no answer.
+WORTH = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+RIGHT = ("yes", "true", "y", "t", "pass", "passed", "correct", "right", "success", "✓", "✔", "✅")
+WRONG = ("no", "false", "n", "f", "fail", "failed", "incorrect", "wrong", "failure", "✗", "✘", "❌")
+WORDS = {
+    **dict.fromkeys(RIGHT, 1.0),
+    **dict.fromkeys(WRONG, 0.0),
+    **dict.fromkeys(("resolved", "solved"), 1.0),
+    **dict.fromkeys(("unresolved", "unsolved"), 0.0),
+}
+BLANKS = frozenset({"", "nan", "na", "n/a", "null", "none"})
+
+# pandas.DataFrame.attrs[DECIMAL_COMMA] is whether commas in a table can only be decimal.
+DECIMAL_COMMA = "bayesrank decimal comma"
+
+_WITH_COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
+# What a comma may also be: a separator of thousands.
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}\s*%?")
+_WITH_POINT = re.compile(r"[+-]?\d*\.\d+\s*%?")
+
+
+def with_points(values: Iterable[object], *, decimal: bool = False) -> list[object]:
+    """Return the values of a column with points for its decimal commas.
+
+    Parameters
+    ----------
+    values : iterable of object
+        Different values of one column. A comma is a decimal one unless it may separate thousands in
+        all of them, or others have points.
+    decimal : bool, default False
+        Whether it certainly separates no thousands.
+
+    Returns
+    -------
+    list of object
+
+    Examples
+    --------
+    >>> with_points(["0,875", "1,000", "1"]), with_points(["1,000", "2,500"])
+    (['0.875', '1.000', '1'], ['1,000', '2,500'])
+    """
+    given = list(values)
+    texts = [each.strip() for each in given if isinstance(each, str)]
+    commas = [text for text in texts if _WITH_COMMA.fullmatch(text)]
+    open_to_doubt = not decimal and all(map(_THOUSANDS.fullmatch, commas))
+    if open_to_doubt or any(map(_WITH_POINT.fullmatch, texts)):
+        return given
+    return [
+        each.replace(",", ".")
+        if isinstance(each, str) and _WITH_COMMA.fullmatch(each.strip())
+        else each
+        for each in given
+    ]
+
+
+def outcome_number(value: object, where: str) -> float:
+    """Turn a logged value into an outcome, NaN when it is missing.
+
+    Parameters
+    ----------
+    value : object
+        A bool, a number, None, or a string: ``C``, ``P``, ``I`` and ``N`` are worth 1, 0.5, 0 and
+        0; yes, true, pass, passed, correct, right, success, resolved and solved 1, and their
+        opposites 0, in any case; blanks and ``nan`` are missing; numbers are read, ``85%`` as 0.85.
+        Commas are read by :func:`with_points`, of a whole column.
+    where : str
+        What holds the value, for the message.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If the value stands for no number.
+
+    Examples
+    --------
+    >>> [outcome_number(value, "a test") for value in ("C", "P", "pass", "0.25", None)]
+    [1.0, 0.5, 1.0, 0.25, nan]
+    """
+    if value is None:
+        return math.nan
+    try:
+        if isinstance(value, bool | int | float | Decimal | np.generic):
+            return float(value)
+        if isinstance(value, str):
+            return _number(value.strip())
+    except (OverflowError, TypeError, ValueError):
+        pass  # falls through to the error below, as every other unknown value does
+    shown = repr(value)
+    comma = isinstance(value, str) and "," in value and value.strip().strip("+-%")[:1].isdecimal()
+    remedy = ": leave an outcome that is missing blank, and say why in a column such as error"
+    if comma:
+        remedy = ": write decimals with a point, and thousands without a separator"
+    raise DataError(
+        "outcome must be a number, a truth value, one of C, P, I, N, or a word such as pass or "
+        f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}{remedy}"
+    )
+
+
+def _number(text: str) -> float:
+    if text in WORTH:
+        return WORTH[text]
+    word = text.lower()
+    if word in WORDS:
+        return WORDS[word]
+    if word in BLANKS:
+        return math.nan
+    return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
+
+
+def nested(column: "pd.Series") -> str:
+    """Say what a column holds in place of single values."""
+    objects = column.map(lambda each: isinstance(each, Mapping)).any()
+    return "objects with fields of their own" if objects else "lists"
+
+
+def outcome_numbers(
+    column: "pd.Series", where: str, *, decimal: bool = False
+) -> NDArray[np.float64]:
+    """Turn a column of logged values into outcomes.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Values as of :func:`outcome_number`, or with decimal commas; each is looked at once.
+    where : str
+        What holds the values, for the message.
+    decimal : bool, default False
+        Whether commas can only be decimal.
+
+    Returns
+    -------
+    numpy.ndarray of shape (row,)
+
+    Raises
+    ------
+    DataError
+        If a value stands for no number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> outcome_numbers(pd.Series(["pass", "fail", None]), "a test")
+    array([ 1.,  0., nan])
+    """
+    if column.dtype.kind in "biuf":
+        return column.to_numpy(np.float64, na_value=np.nan)
+    try:
+        codes, found = column.factorize()
+    except TypeError as error:  # lists and objects of JSON
+        raise DataError(
+            f"outcome must be one value in every row; got {nested(column)} for {where}"
+        ) from error
+    # Code -1, a missing value, takes the last one.
+    values = with_points(found.tolist(), decimal=decimal)
+    numbers = [outcome_number(value, where) for value in values]
+    return np.array([*numbers, np.nan])[codes]
 
 
 def outcome_array(outcomes: ArrayLike) -> NDArray[Any]:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from bayesrank.columns import Source, column_of, field_name, find_columns
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
-from bayesrank.outcome_values import DECIMAL_COMMA, nested, outcome_numbers
-from bayesrank.outcomes import DECLARED, read_declared
+from bayesrank.outcomes import DECIMAL_COMMA, DECLARED, nested, outcome_numbers, read_declared
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.outcome_values import with_points
+from bayesrank.outcomes import with_points
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.outcome_values import with_points
+from bayesrank.outcomes import with_points
 from bayesrank.validation import label_systems, label_texts, numeric
 
 # Outcomes of a battle: how far ahead its first system is.

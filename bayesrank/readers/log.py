@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.outcome_values import outcome_number
+from bayesrank.outcomes import outcome_number
 
 # Why an attempt has no outcome, or how it ended where it has one.
 STATUSES = ("error", "limit", "refused", "unscored", "absent")
@@ -137,7 +137,7 @@ def logged_outcome(value: object, where: str) -> float:
     Parameters
     ----------
     value, where
-        As in :func:`bayesrank.outcome_values.outcome_number`.
+        As in :func:`bayesrank.outcomes.outcome_number`.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def scored(
     question : str
         Its name.
     value : object
-        As in :func:`bayesrank.outcome_values.outcome_number`.
+        As in :func:`bayesrank.outcomes.outcome_number`.
     path : pathlib.Path
         The log, for the message.
     trial, status, group, details, content

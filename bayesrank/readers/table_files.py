@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bayesrank.columns import NAMES, field_name
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.outcome_values import DECIMAL_COMMA
+from bayesrank.outcomes import DECIMAL_COMMA
 from bayesrank.readers.arrow_tables import read_arrow, read_arrow_frame
 from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_tables import frame_of_records, json_columns, read_json_table

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import NAMES as COLUMN_NAMES
 from bayesrank.errors import DataError
-from bayesrank.outcome_values import outcome_numbers
+from bayesrank.outcomes import outcome_numbers
 from bayesrank.readers.finding import PathLike, list_files
 from bayesrank.readers.opening import plain_suffix
 from bayesrank.readers.table_files import SUFFIXES, read_frame

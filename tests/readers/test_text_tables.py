@@ -10,7 +10,7 @@ import pytest
 
 from bayesrank import Responses, read_battles, read_data, read_responses
 from bayesrank.errors import DataError
-from bayesrank.outcome_values import outcome_numbers
+from bayesrank.outcomes import outcome_numbers
 
 ROWS = [["a", "1", "0,5"], ["a", "2", "1"], ["b", "1", "0,875"], ["b", "2", "0"]]
 EXPECTED = [[[0.5], [1.0]], [[0.875], [0.0]]]

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.outcome_values import outcome_number
+from bayesrank.outcomes import outcome_number
 
 
 @pytest.mark.parametrize(
