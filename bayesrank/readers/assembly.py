@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Attempt, Log
-from bayesrank.readers.log_table import COLUMNS, LogTable, build_table
+from bayesrank.readers.log_table import ROW, LogTable, Selection, build_table, choose_tasks
 from bayesrank.readers.naming import compare_conditions, drop_copies, name_folders, name_systems
-from bayesrank.readers.selection import Selection, choose_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +129,7 @@ def _frame(
         for log, name, own, offset in zip(logs, names, questions, offsets, strict=True)
         for question, each in zip(own, log.attempts, strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=pd.Index([*COLUMNS, "status", *details]))
+    frame = pd.DataFrame(rows, columns=pd.Index([*ROW, "status", *details]))
     return frame.assign(group=groups) if any(groups) else frame
 
 

@@ -10,9 +10,8 @@ from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection, choose
 from bayesrank.readers.opening import plain_name
-from bayesrank.readers.selection import Selection, choose
 
 RESULTS_START = re.compile(
     BYTE_ORDER_MARK

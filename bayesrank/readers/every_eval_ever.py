@@ -9,9 +9,8 @@ from typing import Any
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 from bayesrank.readers.opening import expects, plain_name
-from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)')
 LINES = (".jsonl", ".jsonlines", ".ndjson")

@@ -11,8 +11,8 @@ import numpy as np
 
 from bayesrank.errors import DataError
 from bayesrank.readers.finding import Logs, PathLike, find_logs
+from bayesrank.readers.log_table import CHOICES, Selection, select
 from bayesrank.readers.opening import expects
-from bayesrank.readers.selection import CHOICES, Selection, select
 
 
 @dataclass(frozen=True)

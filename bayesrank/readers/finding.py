@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.log_table import NoOutcomeError, SilentSystemError
+from bayesrank.readers.log_table import NoOutcomeError, Selection, SilentSystemError
 from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
-from bayesrank.readers.selection import Selection
 from bayesrank.readers.standard_input import STANDARD_INPUT, spool_input
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES

@@ -12,9 +12,8 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 from bayesrank.readers.opening import expects
-from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 STATS_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"instance_id"\s*:(?=.*?"stats"\s*:\s*\[)', re.DOTALL

@@ -11,9 +11,8 @@ from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import CONDITIONS, LIMITS, SETTINGS
 from bayesrank.readers.log import Attempt, Log, label, scored
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 from bayesrank.readers.opening import expects
-from bayesrank.readers.selection import Selection, choose, choose_tasks
 from bayesrank.readers.table_files import read_frame
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
 from bayesrank.readers.log import Attempt, Log, logged_outcome
-from bayesrank.readers.log_table import LogTable, NoOutcomeError
+from bayesrank.readers.log_table import LogTable, NoOutcomeError, Selection, choose, choose_tasks
 from bayesrank.readers.opening import check_announced
-from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 # Coordinates of a sample beside its outcome.
 DETAILS = ("limit", "error")

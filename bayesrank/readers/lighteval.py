@@ -9,9 +9,8 @@ from typing import Any
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Log, label, scored
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 from bayesrank.readers.opening import expects, plain_suffix
-from bayesrank.readers.selection import Selection, choose, choose_tasks
 from bayesrank.readers.table_files import column_names, read_frame
 
 NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\d[^_]*)\.parquet")

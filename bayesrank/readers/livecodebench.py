@@ -8,9 +8,8 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label, scored
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects, plain_name
-from bayesrank.readers.selection import Selection
 
 RESULTS_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\[\s*\{(?=(?s:.*?)"(?:question_id|id)"\s*:)'

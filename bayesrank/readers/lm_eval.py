@@ -12,8 +12,7 @@ from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, logged_outcome
-from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.selection import Selection, choose, choose_tasks
+from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 
 SAMPLES_NAME = re.compile(
     r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl"

@@ -1,16 +1,17 @@
-"""The long table that every reader of logs returns, checked once."""
+"""What every reader of logs is asked for, and the long table that it returns, checked once."""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.cells import repeated_cells
-from bayesrank.columns import Source
+from bayesrank.columns import COLUMNS, Source, as_words
 from bayesrank.errors import DataError
 from bayesrank.readers.log import STATUSES
 from bayesrank.standard_table import CELL
@@ -20,7 +21,158 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-COLUMNS = [*CELL, "outcome"]
+# Columns that every row has.
+ROW = [*CELL, "outcome"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Names chosen by the caller; None where the logs leave no choice.
+
+    Attributes
+    ----------
+    task, scorer, filter, metric : str, optional
+        As in :func:`bayesrank.readers.read_responses`.
+    split_by, pool : tuple of str
+        Fields of the logs that tell systems of one name apart, and those that do not.
+    count_as_wrong : tuple of str, optional
+        Statuses that count as wrong; by default those that the harness counts so.
+    system, question, trial, outcome, group : str, optional
+        Columns of a table.
+    wide : bool
+        Whether every system of a table has a column.
+    """
+
+    task: str | None = None
+    scorer: str | None = None
+    filter: str | None = None
+    metric: str | None = None
+    split_by: tuple[str, ...] = ()
+    pool: tuple[str, ...] = ()
+    count_as_wrong: tuple[str, ...] | None = None
+    system: str | None = None
+    question: str | None = None
+    trial: str | None = None
+    outcome: str | None = None
+    group: str | None = None
+    wide: bool = False
+
+    @property
+    def of_table(self) -> bool:
+        """Whether something was chosen that only tables have."""
+        return self.wide or any(getattr(self, name) is not None for name in COLUMNS)
+
+
+# Keywords of `select`.
+CHOICES = tuple(each.name for each in fields(Selection))
+
+
+def select(
+    *,
+    split_by: str | Iterable[str] | None = None,
+    pool: str | Iterable[str] | None = None,
+    count_as_wrong: str | Iterable[str] | None = None,
+    **names: Any,
+) -> Selection:
+    """Make a selection from what callers pass.
+
+    Parameters
+    ----------
+    split_by, pool, count_as_wrong
+        As in :func:`bayesrank.readers.read_responses`.
+    **names
+        Further attributes of :class:`Selection`.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    DataError
+        If a list of words holds something else.
+    """
+    wrong = None if count_as_wrong is None else as_words("count_as_wrong", count_as_wrong)
+    return Selection(
+        split_by=as_words("split_by", split_by),
+        pool=as_words("pool", pool),
+        count_as_wrong=() if wrong == ("none",) else wrong,
+        **names,
+    )
+
+
+def choose(argument: str, known: Iterable[str], chosen: str | None, where: str = "") -> str:
+    """Return the chosen name, or the only known one.
+
+    Parameters
+    ----------
+    argument : str
+        Selector that chooses, for the message.
+    known : iterable of str
+        Names in the logs; repeats are allowed.
+    chosen : str, optional
+        What the caller passed.
+    where : str, default ""
+        Ends the message, such as ``" for task 'arithmetic'"``.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DataError
+        If `chosen` is unknown, or None while there are several (the message lists the names),
+        or if the logs name none.
+
+    Examples
+    --------
+    >>> choose("task", ["addition"], None)
+    'addition'
+    """
+    names = list(dict.fromkeys(known))
+    if chosen is None and len(names) == 1:
+        return names[0]
+    if chosen in names:
+        return chosen
+    if not names:
+        raise DataError(f"{argument} must be named in the logs{where}; got none")
+    listed = ", ".join(names)
+    remedy = f" (pass {argument}=...)" if chosen is None else ""
+    raise DataError(f"{argument} must name one of {listed}{where}; got {chosen!r}{remedy}")
+
+
+def choose_tasks(known: Iterable[str], chosen: str | None) -> list[str]:
+    """Return the chosen tasks, or the only known one.
+
+    Parameters
+    ----------
+    known : iterable of str
+        Tasks in the logs; repeats are allowed.
+    chosen : str, optional
+        A task, or a pattern such as ``"mmlu_*"``.
+
+    Returns
+    -------
+    list of str
+        In the order of `known`.
+
+    Raises
+    ------
+    DataError
+        As for :func:`choose`.
+
+    Examples
+    --------
+    >>> choose_tasks(["mmlu_law", "gsm8k", "mmlu_virology"], "mmlu_*")
+    ['mmlu_law', 'mmlu_virology']
+    """
+    names = list(dict.fromkeys(known))
+    if chosen is not None and chosen not in names:
+        matching = [name for name in names if fnmatchcase(name, chosen)]
+        if matching:
+            return matching
+    return [choose("task", names, chosen)]
 
 
 class NoOutcomeError(DataError):
@@ -164,7 +316,7 @@ def build_table(
     observed = _observed(frame)
     answered = _marked(frame["question"], observed)
     n_asked = _distinct(frame["question"])
-    columns = [*COLUMNS, *(name for name in ("group", "status") if name in frame), *details]
+    columns = [*ROW, *(name for name in ("group", "status") if name in frame), *details]
     if not answered.all():
         frame = frame.take(np.flatnonzero(answered)).reset_index(drop=True)
     kept = frame.reindex(columns=columns)

@@ -23,9 +23,8 @@ from bayesrank.columns import (
 from bayesrank.errors import DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcomes import declared_alike
-from bayesrank.readers.log_table import LogTable, build_table
+from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
 from bayesrank.readers.opening import plain_name
-from bayesrank.readers.selection import Selection, choose
 from bayesrank.readers.table_files import free_columns, read_frame
 from bayesrank.standard_table import StandardTable, standardize
 from bayesrank.table_settings import other_columns

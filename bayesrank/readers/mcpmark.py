@@ -8,9 +8,8 @@ from typing import Any
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects
-from bayesrank.readers.selection import Selection
 
 META_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\{\s*"task_name"\s*:(?=(?s:.*?)"model_name"\s*:)'

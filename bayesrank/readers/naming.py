@@ -10,8 +10,8 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Log
+from bayesrank.readers.log_table import Selection
 from bayesrank.readers.opening import open_log, plain_name
-from bayesrank.readers.selection import Selection
 from bayesrank.table_settings import UNSET, say_told_apart, short, with_settings
 
 # What changes between repeats of a run, or only how requests are sent.

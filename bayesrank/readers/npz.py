@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcomes import outcome_array
-from bayesrank.readers.log_table import LogTable, describe
+from bayesrank.readers.log_table import LogTable, Selection, choose, describe
 from bayesrank.readers.opening import open_archive, read_member
-from bayesrank.readers.selection import Selection, choose
 from bayesrank.responses import Responses
 from bayesrank.validation import MISSING, label_systems, unique_labels
 

@@ -10,9 +10,8 @@ from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection, choose
 from bayesrank.readers.opening import expects
-from bayesrank.readers.selection import Selection, choose
 
 LINES = (".jsonl", ".json", ".log")
 LOG_START = re.compile(

@@ -9,9 +9,8 @@ from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label, scored
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects, plain_name
-from bayesrank.readers.selection import Selection
 
 # Which member of a detail says whether the answer is right; the first one wins.
 CORRECT = ("correct", "is_correct", "cascade_correct", "llm_correct", "rule_correct")

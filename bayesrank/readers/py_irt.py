@@ -9,8 +9,7 @@ from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
-from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.selection import Selection
+from bayesrank.readers.log_table import LogTable, Selection
 
 SUBJECTS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"(?:subject_id|responses)"\s*:')
 LINES = (".jsonl", ".jsonlines", ".ndjson")

@@ -17,9 +17,15 @@ from bayesrank.errors import DataError
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.finding import Logs, PathLike, find_logs, read_sound
-from bayesrank.readers.log_table import LogTable, describe, refuse_negative
+from bayesrank.readers.log_table import (
+    CHOICES,
+    LogTable,
+    Selection,
+    describe,
+    refuse_negative,
+    select,
+)
 from bayesrank.readers.naming import leave_out_copies
-from bayesrank.readers.selection import CHOICES, Selection, select
 from bayesrank.readers.table import ReadBattles
 from bayesrank.responses import Responses
 from bayesrank.scale import UNIT
@@ -119,10 +125,10 @@ def read_responses(
     Responses(2 systems, 2 questions, 1 trial)
     """
     selection = select(
-        task,
-        scorer,
-        filter,
-        metric,
+        task=task,
+        scorer=scorer,
+        filter=filter,
+        metric=metric,
         split_by=split_by,
         pool=pool,
         count_as_wrong=count_as_wrong,
@@ -176,10 +182,10 @@ def read_table(
         As in :func:`read_responses`.
     """
     selection = select(
-        task,
-        scorer,
-        filter,
-        metric,
+        task=task,
+        scorer=scorer,
+        filter=filter,
+        metric=metric,
         split_by=split_by,
         pool=pool,
         count_as_wrong=count_as_wrong,

@@ -12,9 +12,8 @@ from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import plain_name
-from bayesrank.readers.selection import Selection
 
 # A report of a run is an object of counts (..._instances) and lists (..._ids), that of an instance
 # an object with its name, the results of a submission one of three lists.

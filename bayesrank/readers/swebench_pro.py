@@ -7,9 +7,8 @@ from pathlib import Path
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects, plain_name
-from bayesrank.readers.selection import Selection
 
 RESULTS = "eval_results"
 

@@ -29,7 +29,7 @@ from bayesrank.readers.judgments import is_livebench, is_mt_bench, read_livebenc
 from bayesrank.readers.lighteval import is_lighteval, read_lighteval
 from bayesrank.readers.livecodebench import is_livecodebench, read_livecodebench
 from bayesrank.readers.lm_eval import is_samples_file, read_lm_eval
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.long_tables import read_long_tables
 from bayesrank.readers.mcpmark import is_mcpmark, read_mcpmark
 from bayesrank.readers.mmlu_pro import is_mmlu_pro, read_mmlu_pro
@@ -38,7 +38,6 @@ from bayesrank.readers.openai_evals import is_openai_evals, read_openai_evals
 from bayesrank.readers.opencompass import is_opencompass, read_opencompass
 from bayesrank.readers.promptfoo import is_promptfoo, read_promptfoo
 from bayesrank.readers.py_irt import is_py_irt, read_py_irt
-from bayesrank.readers.selection import Selection
 from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
 from bayesrank.readers.table_files import LINES, SUFFIXES, HasColumns

@@ -11,9 +11,8 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label
-from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import check_announced, expects, plain_name
-from bayesrank.readers.selection import Selection
 
 TAU_START = re.compile(BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"task_id"\s*:')
 TAU2_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"timestamp"\s*:(?s:.*?)"user_info"\s*:')

@@ -25,7 +25,7 @@ from bayesrank.commands.cli import main
 from bayesrank.errors import DataError
 from bayesrank.readers import READERS, read_data, read_responses
 from bayesrank.readers.finding import find_logs
-from bayesrank.readers.selection import select
+from bayesrank.readers.log_table import select
 from tests.readers.examples import EXAMPLES as WRITTEN
 
 SYSTEMS = ("alpha", "beta")

@@ -10,7 +10,7 @@ import pytest
 from bayesrank.errors import DataError
 from bayesrank.readers import READERS, read_data, read_responses, read_table
 from bayesrank.readers.finding import list_files
-from bayesrank.readers.selection import CHOICES, choose
+from bayesrank.readers.log_table import CHOICES, choose
 
 TABLE = "model,item,score\na,q,1\nb,q,0\n"
 
