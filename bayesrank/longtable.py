@@ -12,9 +12,8 @@ from bayesrank.cells import arrange, place_rows
 from bayesrank.columns import COLUMNS, Source, check_settings
 from bayesrank.errors import DataError
 from bayesrank.outcomes import DECLARATIONS
-from bayesrank.standard_table import standardize
+from bayesrank.standard_table import melt, standardize
 from bayesrank.table_settings import other_columns
-from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,10 +60,10 @@ def read_long(
     if not hasattr(frame, "columns"):
         raise DataError(f"frame must be a pandas.DataFrame; got {type(frame).__name__}")
     source, kept = Source("frame"), frame.attrs.get(ATTRIBUTE, {})
-    chosen = dict.fromkeys(COLUMNS) | dict(columns or {})
+    chosen: Mapping[str, str | None] = dict.fromkeys(COLUMNS) | dict(columns or {})
     check_settings(chosen, [frame])
     if wide:
-        frame, chosen = melt(frame, chosen, source), chosen | {"system": None}
+        frame, chosen = melt(frame, chosen, source)
     read = place_rows(
         standardize(frame, chosen, source), source, chosen, partial(other_columns, frame, chosen)
     )

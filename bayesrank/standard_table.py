@@ -1,4 +1,4 @@
-"""Tables as people have them to tables with standard columns, so that none is read in two ways."""
+"""Tables as people have them, wide ones too, to tables with standard columns."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import Source, column_of, field_name, find_columns
+from bayesrank.columns import NAMES, SETTINGS, Source, column_of, field_name, find_columns
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcomes import DECIMAL_COMMA, DECLARED, nested, outcome_numbers, read_declared
@@ -26,6 +26,9 @@ CELL = ["system", "question", "trial"]
 _MEANT = ("group", "benchmark")
 
 _WHOLE = re.compile(r"(-?\d+)\.0+")
+
+# What a column of a wide table can be beside a system.
+_BESIDE = {name: kind for kind in ("question", "trial", "group") for name in NAMES[kind]}
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,94 @@ def standardize(
         settings=settings,
         declared=read_declared(declaring, source.where),
     )
+
+
+def melt(
+    frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
+) -> "tuple[pd.DataFrame, Mapping[str, str | None]]":
+    """Turn a table with one column per system or question into one with one row per outcome.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns for the question, the trial and the group, of which none is needed, under the names
+        that :mod:`bayesrank.columns` knows or that the caller chose; without one for the question,
+        every row is a question. All others are systems, or those that ``system`` lists. Where there
+        is a column for the system and none for the question, all others are questions.
+    chosen : mapping of str to str
+        Columns that the caller named.
+    source : Source
+        For messages.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        Columns system, question and outcome, and those beside the systems.
+    chosen : mapping of str to str
+        Columns of it that the caller named: what was listed for the systems are none.
+
+    Raises
+    ------
+    DataError
+        If there is no system.
+    """
+    if chosen.get("outcome") is not None:
+        raise DataError(
+            f"outcome must be None for wide tables, which have one in the column of each system; "
+            f"got {chosen['outcome']!r}"
+        )
+    named = {
+        name.strip()
+        for kind in ("question", "trial", "group", "split_by", "pool")
+        for name in (chosen.get(kind) or "").split(",")
+    }
+    known = DECLARED.union(_BESIDE)
+    beside = [each for each in frame.columns if str(each) in named or field_name(each) in known]
+    listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
+    unknown = [name for name in listed if name not in frame]
+    if unknown:
+        raise DataError(
+            f"system must name columns of {', '.join(map(str, frame.columns))}; got "
+            f"{unknown[0]!r}{source.where}"
+        )
+    asked = bool(chosen.get("question")) or any(
+        _BESIDE.get(field_name(each)) == "question" for each in beside
+    )
+    named_in = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    if len(named_in) == 1 and not asked and not listed:
+        kept = [
+            each for each in frame.columns if field_name(each) in SETTINGS and each not in named
+        ]
+        return _melted(frame, "question", [*named_in, *beside, *kept]), {**chosen, "system": None}
+    systems = listed or [each for each in frame.columns if each not in beside]
+    if not systems:
+        raise DataError(
+            f"{source.argument} must have a column for each system; got "
+            f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}"
+        )
+    if not asked:
+        frame = frame.assign(question=np.arange(1, len(frame) + 1))
+        beside = [*beside, "question"]
+    return _melted(frame, "system", beside, systems), {**chosen, "system": None}
+
+
+def _melted(
+    frame: "pd.DataFrame", kind: str, beside: Sequence[Any], melted: Sequence[Any] | None = None
+) -> "pd.DataFrame":
+    """Put columns below one another, by default all but those beside them; the rest is repeated."""
+    import pandas as pd
+
+    chosen = [each for each in frame.columns if each not in beside] if melted is None else melted
+    n_rows = len(frame)
+    long = pd.DataFrame(
+        {
+            kind: np.repeat(np.array([str(name) for name in chosen], dtype=object), n_rows),
+            **{name: np.tile(frame[name].astype(object), len(chosen)) for name in beside},
+            "outcome": np.concatenate([frame[name].astype(object).to_numpy() for name in chosen]),
+        }
+    )
+    long.attrs |= frame.attrs
+    return long
 
 
 def tell_apart(read: StandardTable, source: Source) -> StandardTable:

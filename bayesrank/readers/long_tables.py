@@ -26,9 +26,8 @@ from bayesrank.outcomes import declared_alike
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
 from bayesrank.readers.opening import plain_name
 from bayesrank.readers.table_files import free_columns, read_frame
-from bayesrank.standard_table import StandardTable, standardize
+from bayesrank.standard_table import StandardTable, melt, standardize
 from bayesrank.table_settings import other_columns
-from bayesrank.wide_table import melt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +85,10 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
         frame = _take(frames.pop(0), kept, left_out)  # large tables are not kept twice
         if len(frame):
             source = Source("paths", f" in {path.name}")
-            tables.append(_standard(frame, chosen, source, wide=selection.wide))
+            named = chosen
+            if selection.wide:
+                frame, named = melt(frame, chosen, source)
+            tables.append(standardize(frame, named, source))
         del frame
     free_columns()
     whole, files = _below(tables)
@@ -126,15 +128,6 @@ def _others(
     ]
     names = [name for name in found[0] if all(name in each for each in found)]
     return {name: pd.api.types.union_categoricals([each[name] for each in found]) for name in names}
-
-
-def _standard(
-    frame: "pd.DataFrame", chosen: dict[str, Any], source: Source, *, wide: bool
-) -> StandardTable:
-    if not wide:
-        return standardize(frame, chosen, source)
-    # What is listed for the systems are columns of the wide table.
-    return standardize(melt(frame, chosen, source), chosen | {"system": None}, source)
 
 
 def _trial_kind(table: StandardTable) -> str:
