@@ -30,7 +30,6 @@ from bayesrank.readers.lighteval import is_lighteval, read_lighteval
 from bayesrank.readers.livecodebench import is_livecodebench, read_livecodebench
 from bayesrank.readers.lm_eval import is_samples_file, read_lm_eval
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.long_tables import read_long_tables
 from bayesrank.readers.mcpmark import is_mcpmark, read_mcpmark
 from bayesrank.readers.mmlu_pro import is_mmlu_pro, read_mmlu_pro
 from bayesrank.readers.npz import is_npz, read_npz, read_npz_table
@@ -40,7 +39,7 @@ from bayesrank.readers.promptfoo import is_promptfoo, read_promptfoo
 from bayesrank.readers.py_irt import is_py_irt, read_py_irt
 from bayesrank.readers.swebench import is_swebench, read_swebench
 from bayesrank.readers.swebench_pro import is_swebench_pro, read_swebench_pro
-from bayesrank.readers.table_files import LINES, SUFFIXES, HasColumns
+from bayesrank.readers.table_files import LINES, SUFFIXES, HasColumns, read_long_tables
 from bayesrank.readers.tau_bench import (
     is_tau2_results,
     is_tau_results,

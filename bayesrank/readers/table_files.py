@@ -1,21 +1,38 @@
-"""Files of tables as frames: ``.csv``, ``.tsv``, ``.json``, JSON lines, Parquet and Feather."""
+"""Reader of tables: ``.csv``, ``.tsv``, ``.json``, JSON lines, Parquet and Feather."""
 
 import csv
 import fnmatch
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from bayesrank.columns import NAMES, field_name
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesrank.cells import place_rows, put_below
+from bayesrank.columns import (
+    COLUMNS,
+    NAMES,
+    SELECTORS,
+    Source,
+    asked_columns,
+    check_settings,
+    column_of,
+    field_name,
+    is_other,
+)
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcomes import DECIMAL_COMMA
-from bayesrank.readers.arrow_tables import read_arrow, read_arrow_frame
+from bayesrank.readers.arrow_tables import free_columns, read_arrow, read_arrow_frame
 from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_tables import frame_of_records, json_columns, read_json_table
-from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_suffix
+from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
+from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_name, plain_suffix
+from bayesrank.standard_table import melt, standardize
+from bayesrank.table_settings import other_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -315,9 +332,127 @@ def _n_fields(line: str, separator: str) -> int:
     return _QUOTED.sub("", line).count(separator) + 1
 
 
-def free_columns() -> None:
-    """Give back the memory of columns that were read and are no longer used."""
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa
+def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
+    """Read tables and put them below one another.
 
-        pa.default_memory_pool().release_unused()
+    Columns, in any case: those that :data:`bayesrank.columns.NAMES` knows for the system, the
+    question, the trial, the outcome and the group, or those that the selection names. Of several
+    for the question, one that numbers the rows is none. Where ids start anew in each group of
+    questions, the group is part of the question. Rows are chosen by the columns ``task``,
+    ``scorer``, ``filter`` and ``metric``; without a choice, the task is a group.
+
+    Without a trial column, the rows of a system and question are its trials in order of
+    appearance. Trials are paired if their column is called run or seed: then a value is the same
+    run for all systems. If not, files that repeat each other's trial numbers add trials.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Tables.
+    selection : Selection
+        May name columns, and what the columns ``task``, ``scorer``, ``filter`` and ``metric`` hold.
+
+    Returns
+    -------
+    LogTable
+
+    Raises
+    ------
+    DataError
+        If a table is damaged, lacks a column or has several for one purpose, if a label is blank,
+        or if a choice is left open.
+    """
+    chosen = {name: getattr(selection, name) for name in COLUMNS}
+    chosen |= {name: ",".join(getattr(selection, name)) or None for name in ("split_by", "pool")}
+    asked = asked_columns(chosen)
+    frames = [
+        read_frame(path, needed=lambda name: not is_other(name, asked), every_column=selection.wide)
+        for path in paths
+    ]
+    if "file" in asked:
+        frames = [
+            frame if _column(frame, "file") else frame.assign(file=Path(plain_name(path)).stem)
+            for frame, path in zip(frames, paths, strict=True)
+        ]
+    check_settings(chosen, frames)
+    rows = _rows(frames, selection)
+    left_out = [name for name in SELECTORS if getattr(selection, name) is not None]
+    tables = []
+    for path, kept in zip(paths, rows, strict=True):
+        frame = _take(frames.pop(0), kept, left_out)  # large tables are not kept twice
+        if len(frame):
+            source = Source("paths", f" in {path.name}")
+            named = chosen
+            if selection.wide:
+                frame, named = melt(frame, chosen, source)
+            tables.append(standardize(frame, named, source))
+        del frame
+    free_columns()
+    whole, files = put_below(tables)
+    source = Source("paths")
+    others = partial(_others, paths, rows, chosen, asked)
+    read = place_rows(whole, source, chosen, others, files)
+    wrong = selection.count_as_wrong or ()
+    table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
+    message = "; ".join([table.message, *read.notes])
+    return replace(table, message=message, declared=read.declared, standard=True)
+
+
+def _take(
+    frame: "pd.DataFrame", rows: NDArray[np.intp] | None, left_out: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Return some rows of a table, all of them for None, without some columns."""
+    if rows is None:
+        return frame
+    columns = [column for column in map(partial(_column, frame), left_out) if column is not None]
+    return frame.take(rows).drop(columns=columns)
+
+
+def _others(
+    paths: Sequence[Path],
+    rows: Sequence[NDArray[np.intp] | None],
+    chosen: Mapping[str, str | None],
+    asked: Collection[str],
+) -> "dict[str, pd.Categorical]":
+    """Read the columns that all tables have under names that are not known."""
+    import pandas as pd
+
+    found = [
+        other_columns(
+            _take(read_frame(path, needed=lambda name: is_other(name, asked)), kept), chosen
+        )
+        for path, kept in zip(paths, rows, strict=True)
+    ]
+    names = [name for name in found[0] if all(name in each for each in found)]
+    return {name: pd.api.types.union_categoricals([each[name] for each in found]) for name in names}
+
+
+def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArray[np.intp] | None]:
+    """Return the rows of the chosen task, scorer, filter and metric, None for all of them."""
+    rows: list[NDArray[np.intp] | None] = [None] * len(frames)
+    for name in SELECTORS:
+        wanted = getattr(selection, name)
+        columns = [_column(frame, name) for frame in frames]
+        if wanted is None and (name == "task" or not any(columns)):
+            continue  # a task is a group of questions
+        if not any(columns):
+            raise DataError(
+                f"{name} must be left out for tables without a column {name}; got {wanted!r}"
+            )
+        if not all(columns):
+            raise DataError(f"paths must have a column {name} in all tables or in none; got both")
+        labels = [
+            column_of(_take(frame, kept), column).astype(str).to_numpy()
+            for frame, column, kept in zip(frames, columns, rows, strict=True)
+        ]
+        known = dict.fromkeys(label for each in labels for label in each.tolist())
+        chosen = choose(name, known, wanted)
+        found = [np.flatnonzero(label == chosen) for label in labels]
+        rows = [
+            each if kept is None else kept[each] for each, kept in zip(found, rows, strict=True)
+        ]
+    return rows
+
+
+def _column(frame: "pd.DataFrame", name: str) -> str | None:
+    return next((column for column in frame.columns if field_name(column) == name), None)
