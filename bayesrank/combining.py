@@ -1,88 +1,236 @@
-"""Parts of responses, and responses of parts: the keywords of what comes out."""
+"""Parts of responses, and responses of parts: methods of :class:`bayesrank.Responses`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.errors import DataError
-from bayesrank.response_views import ResponseViews
+from bayesrank.outcomes import cut
 from bayesrank.validation import MISSING
+
+if TYPE_CHECKING:
+    from bayesrank.responses import Responses
 
 type Renaming = Mapping[str, str] | Callable[[str], str] | None
 
 _APPEND = "join repeats with append_trials"
 
 
-def choose(
-    data: ResponseViews,
-    systems: Iterable[str] | str | None,
-    questions: Iterable[str] | str | None,
-    groups: Iterable[str] | str | None,
-    trials: ArrayLike | slice | None,
-) -> dict[str, Any]:
-    """Return the keywords of part of some responses, see :meth:`bayesrank.Responses.select`."""
-    rows = _places("systems", data.systems, systems)
-    columns = _places("questions", data.questions, questions)
+def categorize(
+    self: "Responses", edges: ArrayLike, *, weights: ArrayLike | None = None
+) -> "Responses":
+    """Turn scores into ordered categories.
+
+    Parameters
+    ----------
+    edges : array_like of shape (category - 1,)
+        Increasing lower bounds of categories 1, 2, ... in the units of the scores; a score
+        equal to an edge belongs to the category above it.
+    weights : array_like of shape (category,), optional
+        Worth of each category; (0, 1) by default for one edge.
+
+    Returns
+    -------
+    Responses
+
+    Raises
+    ------
+    DataError
+        If the outcomes are categories already, or the edges are not increasing numbers.
+
+    Examples
+    --------
+    >>> from bayesrank import Responses
+    >>> Responses([[0.2, 0.7]]).categorize([0.5]).outcomes[0, :, 0]
+    array([0, 1], dtype=int8)
+    """
+    if self.scores is None:
+        raise DataError("edges must be None for categories; got outcomes that are no scores")
+    earlier = self.prior_sets
+    outcomes = cut(self.values, self.observed, edges)
+    # The categories are declared by their edges.
+    number = np.size(edges) + 1 if weights is None else None
+    return type(self)(
+        outcomes,
+        systems=self.systems,
+        questions=self.questions,
+        weights=weights,
+        categories=number,
+        groups=self.groups,
+        # Earlier outcomes 0 and 1 are the scores 0 and 1.
+        prior_outcomes=None if earlier is None else cut(earlier, earlier != MISSING, edges),
+        paired=self.paired,
+    )
+
+
+def select(
+    self: "Responses",
+    *,
+    systems: Iterable[str] | str | None = None,
+    questions: Iterable[str] | str | None = None,
+    groups: Iterable[str] | str | None = None,
+    trials: ArrayLike | slice | None = None,
+) -> "Responses":
+    """Keep some systems, questions or trials, in the order in which they are named.
+
+    Parameters
+    ----------
+    systems, questions, groups : str or iterable of str, optional
+        Labels, or patterns such as ``"gpt-*"``; all by default.
+    trials : slice or array_like of int, optional
+        Positions of trials.
+
+    Returns
+    -------
+    Responses
+
+    Raises
+    ------
+    DataError
+        If a label is unknown, or nothing is left.
+
+    Examples
+    --------
+    >>> from bayesrank import Responses
+    >>> data = Responses([[1, 0], [1, 1]], systems=["a", "b"], groups=["x", "y"])
+    >>> data.select(systems="b", groups=["y"]).outcomes.tolist()
+    [[[1]]]
+    """
+    rows = _places("systems", self.systems, systems)
+    columns = _places("questions", self.questions, questions)
     if groups is not None:
-        known = data.groups or ()
+        known = self.groups or ()
         kept = {known[place] for place in _places("groups", known, groups)}
         columns = [place for place in columns if known[place] in kept]
     if not rows or not columns:
         raise DataError("select must leave a system and a question; got none that are in all")
-    every = np.arange(data.shape[2])
+    every = np.arange(self.shape[2])
     try:
         chosen = trials if isinstance(trials, slice) else np.asarray(trials)
         turns = every if trials is None else every[chosen]
     except IndexError as error:
         raise DataError(
-            f"trials must be positions below {data.shape[2]}; got {trials!r}"
+            f"trials must be positions below {self.shape[2]}; got {trials!r}"
         ) from error
-    values = data.values[np.ix_(rows, columns, np.atleast_1d(turns))]
-    earlier = data.prior_outcomes
+    values = self.values[np.ix_(rows, columns, np.atleast_1d(turns))]
+    earlier = self.prior_outcomes
     if earlier is not None:
         # With three axes, whichever sizes they have.
         shared = earlier.ndim == 2
         earlier = earlier[np.newaxis, columns] if shared else earlier[np.ix_(rows, columns)]
-    return _keywords(data) | {
-        "outcomes": values,
-        "systems": [data.systems[row] for row in rows],
-        "questions": [data.questions[column] for column in columns],
-        "groups": None if data.groups is None else [data.groups[each] for each in columns],
-        "prior_outcomes": earlier,
-    }
+    return type(self)(
+        values,
+        systems=[self.systems[row] for row in rows],
+        questions=[self.questions[column] for column in columns],
+        groups=None if self.groups is None else [self.groups[each] for each in columns],
+        prior_outcomes=earlier,
+        paired=self.paired,
+        **self.declared,
+    )
 
 
-def join(parts: Sequence[ResponseViews]) -> dict[str, Any]:
-    """Return the keywords of joined responses, see :meth:`bayesrank.Responses.concat`."""
-    if not parts:
+def concat(cls: "type[Responses]", parts: "Iterable[Responses]") -> "Responses":
+    """Join responses of different systems or questions.
+
+    Parameters
+    ----------
+    parts : iterable of Responses
+        Outcomes of one kind. Systems and questions are joined by their labels, trials by their
+        positions; what no part has is missing.
+
+    Returns
+    -------
+    Responses
+        Paired if all parts are.
+
+    Raises
+    ------
+    DataError
+        If two parts have an outcome in the same place, or differ in what outcomes are.
+
+    Examples
+    --------
+    >>> from bayesrank import Responses
+    >>> one = Responses([[1, 0]], systems=["a"])
+    >>> Responses.concat([one, one.rename(systems={"a": "b"})])
+    Responses(2 systems, 2 questions, 1 trial)
+    """
+    given = list(parts)
+    if not given:
         raise DataError("parts must hold at least one Responses; got none")
-    return _together(parts, [0] * len(parts))
+    return _together(given, [0] * len(given))
 
 
-def append(first: ResponseViews, second: ResponseViews) -> dict[str, Any]:
-    """Return the keywords of more trials, see :meth:`bayesrank.Responses.append_trials`."""
-    return _together([first, second], [0, first.shape[2]])
+def append_trials(self: "Responses", other: "Responses") -> "Responses":
+    """Put the trials of other responses behind those at hand.
+
+    Parameters
+    ----------
+    other : Responses
+        Outcomes of one kind; of systems and questions that one side lacks, its trials are
+        missing.
+
+    Returns
+    -------
+    Responses
+        Paired if both are.
+
+    Raises
+    ------
+    DataError
+        If they differ in what outcomes are.
+
+    Examples
+    --------
+    >>> from bayesrank import Responses
+    >>> Responses([[1, 0]]).append_trials(Responses([[0, 0]])).outcomes.tolist()
+    [[[1, 0], [0, 0]]]
+    """
+    return _together([self, other], [0, self.shape[2]])
 
 
-def renamed(
-    data: ResponseViews, systems: Renaming, questions: Renaming, groups: Renaming
-) -> dict[str, Any]:
-    """Return the keywords under other labels, see :meth:`bayesrank.Responses.rename`."""
-    return _keywords(data) | {
-        "outcomes": data.values,
-        "systems": _labels("systems", data.systems, systems),
-        "questions": _labels("questions", data.questions, questions),
-        "groups": None if data.groups is None else _labels("groups", data.groups, groups),
-        "prior_outcomes": data.prior_sets,
-    }
+def rename(
+    self: "Responses",
+    *,
+    systems: Renaming = None,
+    questions: Renaming = None,
+    groups: Renaming = None,
+) -> "Responses":
+    """Give systems, questions or groups other labels.
 
+    Parameters
+    ----------
+    systems, questions, groups : mapping of str to str or callable, optional
+        New labels by the old ones, which stay where there is none. Groups may become one,
+        systems and questions may not.
 
-def _keywords(data: ResponseViews) -> dict[str, Any]:
-    """Return the keywords that the parts of some responses share."""
-    return {**data.declared, "paired": data.paired}
+    Returns
+    -------
+    Responses
+
+    Raises
+    ------
+    DataError
+        If a label that is renamed is unknown, or two would become one.
+
+    Examples
+    --------
+    >>> from bayesrank import Responses
+    >>> Responses([[1], [0]], systems=["a", "b"]).rename(systems={"b": "c"}).systems
+    ('a', 'c')
+    """
+    return type(self)(
+        self.values,
+        systems=_labels("systems", self.systems, systems),
+        questions=_labels("questions", self.questions, questions),
+        groups=None if self.groups is None else _labels("groups", self.groups, groups),
+        prior_outcomes=self.prior_sets,
+        paired=self.paired,
+        **self.declared,
+    )
 
 
 def _places(argument: str, known: Sequence[str], chosen: Iterable[str] | str | None) -> list[int]:
@@ -113,7 +261,7 @@ def _labels(argument: str, known: Sequence[str], renaming: Renaming) -> list[str
     return [str(renaming.get(label, label)) for label in known]
 
 
-def _together(parts: Sequence[ResponseViews], offsets: Sequence[int]) -> dict[str, Any]:
+def _together(parts: Sequence["Responses"], offsets: Sequence[int]) -> "Responses":
     """Lay parts into one array, each from its own first trial on."""
     first = parts[0]
     _check_alike(parts)
@@ -141,14 +289,15 @@ def _together(parts: Sequence[ResponseViews], offsets: Sequence[int]) -> dict[st
             )
         values[place] = np.where(part.observed, part.values, values[place])
         taken[place] |= part.observed
-    return _keywords(first) | {
-        "outcomes": values,
-        "systems": list(systems),
-        "questions": list(questions),
-        "groups": _groups(parts, questions),
-        "paired": all(part.paired for part in parts),
-        "prior_outcomes": _earlier(parts, systems, questions),
-    }
+    return type(first)(
+        values,
+        systems=list(systems),
+        questions=list(questions),
+        groups=_groups(parts, questions),
+        prior_outcomes=_earlier(parts, systems, questions),
+        paired=all(part.paired for part in parts),
+        **first.declared,
+    )
 
 
 def _union(labels: Iterable[Sequence[str]]) -> dict[str, int]:
@@ -156,7 +305,7 @@ def _union(labels: Iterable[Sequence[str]]) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def _check_alike(parts: Sequence[ResponseViews]) -> None:
+def _check_alike(parts: Sequence["Responses"]) -> None:
     """Raise unless all parts have outcomes of one kind."""
     kinds = []
     for part in parts:
@@ -170,7 +319,7 @@ def _check_alike(parts: Sequence[ResponseViews]) -> None:
         )
 
 
-def _groups(parts: Sequence[ResponseViews], questions: Mapping[str, int]) -> list[str] | None:
+def _groups(parts: Sequence["Responses"], questions: Mapping[str, int]) -> list[str] | None:
     grouped = [part for part in parts if part.groups is not None]
     if not grouped:
         return None
@@ -191,7 +340,7 @@ def _groups(parts: Sequence[ResponseViews], questions: Mapping[str, int]) -> lis
 
 
 def _earlier(
-    parts: Sequence[ResponseViews], systems: Mapping[str, int], questions: Mapping[str, int]
+    parts: Sequence["Responses"], systems: Mapping[str, int], questions: Mapping[str, int]
 ) -> NDArray[np.int8] | None:
     """Return the earlier outcomes of all parts, of as many sets as the largest has."""
     known = [part for part in parts if part.prior_sets is not None]

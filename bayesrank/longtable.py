@@ -111,21 +111,7 @@ def read_dataarray(data: "xr.DataArray") -> tuple[NDArray[Any], dict[str, Any]]:
 
 
 def write_long(data: "Responses") -> "pd.DataFrame":
-    """Lay responses out as a long table, from which :func:`read_long` restores them.
-
-    Parameters
-    ----------
-    data : Responses
-        Outcomes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns system, question, trial, outcome and, where there are groups, group; one row per
-        system, question and trial, missing ones included as NaN. What no row can say (what the
-        outcomes are, prior outcomes, pairing) is in ``attrs``, which Parquet keeps and CSV does
-        not.
-    """
+    """Return responses as a long table, see :meth:`bayesrank.Responses.to_long`."""
     import pandas as pd
 
     index = pd.MultiIndex.from_product(

@@ -4,35 +4,40 @@ Every ranker starts from a :class:`Responses` or from the :class:`~bayesrank.vie
 a set of battles. All checks on data happen here, once; what comes out is read-only.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank import combining
 from bayesrank.columns import as_words
-from bayesrank.combining import append, choose, join, renamed
+from bayesrank.counting import compare_cells, compare_trials, count_categories, count_observed
 from bayesrank.display import to_html
 from bayesrank.errors import DataError
+from bayesrank.events import Events, deduplicate_events
 from bayesrank.longtable import read_dataarray, read_long, write_long
 from bayesrank.outcomes import (
     DECLARATIONS,
-    cut,
     outcome_array,
     refuse,
     validate_outcomes,
     validate_prior_outcomes,
 )
-from bayesrank.response_views import ResponseViews
-from bayesrank.scale import UNIT
-from bayesrank.validation import MISSING, label_systems, unique_labels, validate_groups
+from bayesrank.scale import UNIT, Scale
+from bayesrank.validation import MISSING, frozen, label_systems, unique_labels, validate_groups
+from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+Pairing = Literal["paired", "all"]
 
-class Responses(ResponseViews):
+
+class Responses:
     """Outcomes of systems on questions over repeated trials.
 
     Parameters
@@ -76,6 +81,16 @@ class Responses(ResponseViews):
     array([[1. , 0.5],
            [0.5, 0. ]])
     """
+
+    _values: NDArray[np.int8] | NDArray[np.float64]
+    _n_categories: int
+    systems: tuple[str, ...]
+    questions: tuple[str, ...]
+    weights: NDArray[np.float64] | None
+    scale: Scale | None
+    groups: tuple[str, ...] | None
+    prior_outcomes: NDArray[np.int8] | None
+    paired: bool
 
     def __init__(
         self,
@@ -257,164 +272,229 @@ class Responses(ResponseViews):
         """
         return write_long(self)
 
-    def categorize(self, edges: ArrayLike, *, weights: ArrayLike | None = None) -> "Responses":
-        """Turn scores into ordered categories.
+    # Parts of responses, and responses of parts.
+    categorize = combining.categorize
+    select = combining.select
+    concat = classmethod(combining.concat)
+    append_trials = combining.append_trials
+    rename = combining.rename
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of systems, questions and trials."""
+        return self._values.shape
+
+    @property
+    def values(self) -> NDArray[np.int8] | NDArray[np.float64]:
+        """Outcomes as they were given: `outcomes`, or scores in units with NaN where missing."""
+        return self._values
+
+    @property
+    def outcomes(self) -> NDArray[np.int8]:
+        """Categories of shape (system, question, trial), -1 where the trial is missing."""
+        if self.scale is not None:
+            raise DataError(
+                f"outcomes must be categories here; got scores {self.scale}",
+                in_python="turn them into categories with categorize(edges=...)",
+                in_shell="turn them into categories with edges=(e1, ...)",
+            )
+        return self._values.view(np.int8)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64] | None:
+        """Scores as shares of their scale, in [0, 1], NaN where missing; None for categories."""
+        if self.scale is None:
+            return None
+        scores = self._values.view(np.float64)
+        return scores if self.scale == UNIT else frozen(self.scale.shares(scores))
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Keywords of :class:`Responses` that say what the outcomes are."""
+        categorical = self.scale is None and self.weights is None
+        return {
+            "weights": self.weights,
+            "scale": self.scale,
+            "categories": self._n_categories if categorical else None,
+        }
+
+    def in_units(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return grades in the units of the outcomes: of the scale, or of the weights.
 
         Parameters
         ----------
-        edges : array_like of shape (category - 1,)
-            Increasing lower bounds of categories 1, 2, ... in the units of the scores; a score
-            equal to an edge belongs to the category above it.
-        weights : array_like of shape (category,), optional
-            Worth of each category; (0, 1) by default for one edge.
+        grades : numpy.ndarray
+            Like `grades`, or means of them.
 
         Returns
         -------
-        Responses
-
-        Raises
-        ------
-        DataError
-            If the outcomes are categories already, or the edges are not increasing numbers.
+        numpy.ndarray
 
         Examples
         --------
-        >>> Responses([[0.2, 0.7]]).categorize([0.5]).outcomes[0, :, 0]
-        array([0, 1], dtype=int8)
+        >>> from bayesrank import Responses
+        >>> data = Responses([[9, 10]], scale=(1, 10))
+        >>> data.in_units(data.grades.mean())
+        np.float64(9.5)
         """
+        return grades if self.scale in (None, UNIT) else self.scale.units(grades)
+
+    @cached_property
+    def observed(self) -> NDArray[np.bool_]:
+        """Whether each (system, question, trial) was observed."""
+        if self.scores is not None:
+            return frozen(~np.isnan(self.scores))
+        return frozen(self._values != MISSING)
+
+    @cached_property
+    def n_missing(self) -> int:
+        """Number of missing (system, question, trial) outcomes."""
+        return int(self.observed.size - np.count_nonzero(self.observed))
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """Number of observed trials of each (system, question)."""
         if self.scores is None:
-            raise DataError("edges must be None for categories; got outcomes that are no scores")
-        earlier = self.prior_sets
-        outcomes = cut(self.values, self.observed, edges)
-        # The categories are declared by their edges.
-        number = np.size(edges) + 1 if weights is None else None
-        return Responses(
-            outcomes,
-            systems=self.systems,
-            questions=self.questions,
-            weights=weights,
-            categories=number,
-            groups=self.groups,
-            # Earlier outcomes 0 and 1 are the scores 0 and 1.
-            prior_outcomes=None if earlier is None else cut(earlier, earlier != MISSING, edges),
-            paired=self.paired,
+            return frozen(count_observed(self.outcomes))
+        return frozen(np.count_nonzero(self.observed, axis=-1))
+
+    @property
+    def n_categories(self) -> int:
+        """Number of categories, at least two."""
+        _ = self.outcomes  # raises for scores
+        return self._n_categories
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether outcomes are wrong and right worth 0 and 1."""
+        return (
+            self.scores is None
+            and self.n_categories == 2
+            and self.weights is not None
+            and self.weights.tolist() == [0.0, 1.0]
         )
 
-    def select(
-        self,
-        *,
-        systems: Iterable[str] | str | None = None,
-        questions: Iterable[str] | str | None = None,
-        groups: Iterable[str] | str | None = None,
-        trials: ArrayLike | slice | None = None,
-    ) -> "Responses":
-        """Keep some systems, questions or trials, in the order in which they are named.
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of trials in each category, of shape (system, question, category)."""
+        return frozen(count_categories(self.outcomes, self.n_categories))
+
+    @property
+    def category_weights(self) -> NDArray[np.float64]:
+        """Worth of each category; an error for more than two categories without weights."""
+        if self.weights is None:
+            raise DataError(
+                "weights must be given for outcomes with more than two categories; "
+                f"got None for {self.n_categories} categories: weights=(w0, w1, ...)"
+            )
+        return self.weights
+
+    @cached_property
+    def levels(self) -> NDArray[np.int8]:
+        """Outcomes as levels 0, 1, ... that are compared: higher is better, -1 is missing.
+
+        The levels are the categories in the order of their worth; categories of equal worth share
+        a level.
+        """
+        if self.is_binary:
+            return self.outcomes
+        level = self.category_levels
+        if np.array_equal(level, np.arange(len(level))):
+            return self.outcomes
+        return frozen(np.where(self.observed, level[self.outcomes], MISSING).astype(np.int8))
+
+    @cached_property
+    def category_levels(self) -> NDArray[np.int64]:
+        """Level of each category, see `levels`."""
+        if self.weights is None:
+            return frozen(np.arange(self.n_categories))
+        return frozen(np.unique(self.weights, return_inverse=True)[1])
+
+    @cached_property
+    def grades(self) -> NDArray[np.float64]:
+        """Mean worth of the trials of each (system, question), NaN where there is none."""
+        with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an unobserved cell
+            if self.scores is not None:
+                return frozen(np.nansum(self.scores, axis=-1) / self.trials)
+            if self.is_binary:
+                return frozen(self.counts[..., 1] / self.trials)
+            return frozen(self.counts @ self.category_weights / self.trials)
+
+    @cached_property
+    def binary_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Right answers and observed trials, both of shape (system, question)."""
+        self._require_binary("counts of right answers")
+        return frozen(self.counts[..., 1].copy()), self.trials
+
+    @property
+    def prior_sets(self) -> NDArray[np.int8] | None:
+        """Earlier outcomes of shape (system or 1, question, d): one set where systems share it."""
+        earlier = self.prior_outcomes
+        return earlier if earlier is None or earlier.ndim == 3 else earlier[np.newaxis]
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """Wins and ties between systems, by the pairing that `paired` says."""
+        return self.compare("paired" if self.paired else "all")
+
+    def compare(self, pairing: Pairing) -> Comparisons:
+        """Count wins and ties between systems.
 
         Parameters
         ----------
-        systems, questions, groups : str or iterable of str, optional
-            Labels, or patterns such as ``"gpt-*"``; all by default.
-        trials : slice or array_like of int, optional
-            Positions of trials.
+        pairing : {"paired", "all"}
+            Compare trial t of one system with trial t of the other, or average over all
+            cross-trial pairs of a question, with as many comparisons as the shorter side has
+            trials.
 
         Returns
         -------
-        Responses
-
-        Raises
-        ------
-        DataError
-            If a label is unknown, or nothing is left.
-
-        Examples
-        --------
-        >>> data = Responses([[1, 0], [1, 1]], systems=["a", "b"], groups=["x", "y"])
-        >>> data.select(systems="b", groups=["y"]).outcomes.tolist()
-        [[[1]]]
+        Comparisons
         """
-        return Responses(**choose(self, systems, questions, groups, trials))
+        if pairing not in ("paired", "all"):
+            raise DataError(f"pairing must be 'paired' or 'all'; got {pairing!r}")
+        if pairing == "paired":
+            wins, ties = compare_trials(self.levels)
+        else:
+            counts = count_categories(self.levels, int(self.levels.max(initial=1)) + 1)
+            wins, ties = compare_cells(counts)
+        return Comparisons.of_counts(wins, ties, self.systems)
 
-    @classmethod
-    def concat(cls, parts: "Iterable[Responses]") -> "Responses":
-        """Join responses of different systems or questions.
+    @cached_property
+    def ballots(self) -> Ballots:
+        """Questions as voters: the grade that each gives to every system."""
+        return Ballots(self.grades, self.systems)
 
-        Parameters
-        ----------
-        parts : iterable of Responses
-            Outcomes of one kind. Systems and questions are joined by their labels, trials by their
-            positions; what no part has is missing.
+    @cached_property
+    def events(self) -> Events:
+        """Sets of right and wrong systems per (question, trial), deduplicated."""
+        self._require_binary("events")
+        return deduplicate_events(self.outcomes, self.systems)
 
-        Returns
-        -------
-        Responses
-            Paired if all parts are.
+    @cached_property
+    def stream(self) -> NDArray[np.int8]:
+        """Outcomes in the order of play, of shape (trial, question, system)."""
+        self._require_binary("stream")
+        return frozen(np.ascontiguousarray(self.outcomes.transpose(2, 1, 0)))
 
-        Raises
-        ------
-        DataError
-            If two parts have an outcome in the same place, or differ in what outcomes are.
+    def _require_binary(self, what: str) -> None:
+        if not self.is_binary:
+            raise DataError(
+                f"outcomes must be right or wrong (0 and 1, worth 0 and 1) for {what}; got "
+                f"{self.n_categories} categories with weights "
+                f"{None if self.weights is None else self.weights.tolist()}"
+            )
 
-        Examples
-        --------
-        >>> one = Responses([[1, 0]], systems=["a"])
-        >>> Responses.concat([one, one.rename(systems={"a": "b"})])
-        Responses(2 systems, 2 questions, 1 trial)
-        """
-        return cls(**join(list(parts)))
-
-    def append_trials(self, other: "Responses") -> "Responses":
-        """Put the trials of other responses behind those at hand.
-
-        Parameters
-        ----------
-        other : Responses
-            Outcomes of one kind; of systems and questions that one side lacks, its trials are
-            missing.
-
-        Returns
-        -------
-        Responses
-            Paired if both are.
-
-        Raises
-        ------
-        DataError
-            If they differ in what outcomes are.
-
-        Examples
-        --------
-        >>> Responses([[1, 0]]).append_trials(Responses([[0, 0]])).outcomes.tolist()
-        [[[1, 0], [0, 0]]]
-        """
-        return Responses(**append(self, other))
-
-    def rename(
-        self,
-        *,
-        systems: Mapping[str, str] | Callable[[str], str] | None = None,
-        questions: Mapping[str, str] | Callable[[str], str] | None = None,
-        groups: Mapping[str, str] | Callable[[str], str] | None = None,
-    ) -> "Responses":
-        """Give systems, questions or groups other labels.
-
-        Parameters
-        ----------
-        systems, questions, groups : mapping of str to str or callable, optional
-            New labels by the old ones, which stay where there is none. Groups may become one,
-            systems and questions may not.
-
-        Returns
-        -------
-        Responses
-
-        Raises
-        ------
-        DataError
-            If a label that is renamed is unknown, or two would become one.
-
-        Examples
-        --------
-        >>> Responses([[1], [0]], systems=["a", "b"]).rename(systems={"b": "c"}).systems
-        ('a', 'c')
-        """
-        return Responses(**renamed(self, systems, questions, groups))
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the outcomes and everything that can change a ranking."""
+        digest = hashlib.sha256()
+        for part in (self._values, self.weights, self.prior_outcomes):
+            if part is not None:
+                digest.update(f"{part.dtype}{part.shape}".encode())
+                digest.update(np.ascontiguousarray(part).tobytes())
+        labels = (self.systems, self.questions, self.groups, self.paired)
+        if self.scale not in (None, UNIT):
+            labels = (*labels, tuple(self.scale))
+        digest.update(repr(labels).encode())
+        return digest.hexdigest()
