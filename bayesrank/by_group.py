@@ -220,13 +220,8 @@ def _combined(
     """Put the results of groups into one."""
     import xarray as xr
 
-    from bayesrank.results.summary import (
-        summarize_draws,
-        summarize_evidence,
-        summarize_point,
-        summarize_resolution,
-    )
-    from bayesrank.results.tree import data_groups
+    from bayesrank.results.summary import summarize_evidence
+    from bayesrank.results.tree import data_groups, summarize_scores
 
     def weighted(group: str, variable: str) -> "xr.DataArray":
         parts = [
@@ -235,15 +230,10 @@ def _combined(
         ]
         return sum(parts[1:], parts[0])
 
-    systems = data.systems
     score = weighted("ranking", "score").values
-    ranking = summarize_point(score, systems)
     posterior = weighted("posterior", "score").transpose("chain", "draw", "system")
-    if posterior.sizes["draw"] > 1:
-        flat = posterior.values.reshape(-1, len(systems))
-        summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=score)
-        resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob)
-        ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
+    draws = posterior.values if posterior.sizes["draw"] > 1 else None
+    ranking = summarize_scores(score, draws, data, ci_prob=ci_prob, lcb=lcb)
     evidence = summarize_evidence(data, ci_prob=ci_prob)
     evidence["observed_mean"] = ("system", weighted("ranking", "observed_mean").values)
     ranking = ranking.assign(evidence.data_vars).assign_attrs(evidence.attrs)

@@ -12,6 +12,14 @@ import numpy as np
 from bayesrank.battle_tables import is_battle_table
 from bayesrank.battles import Battles
 from bayesrank.catalog import METHODS, default_method, find_method
+from bayesrank.design import (
+    UnitLike,
+    announce_change,
+    choose_target,
+    choose_unit,
+    part_with_outcomes,
+    with_outcomes,
+)
 from bayesrank.errors import DataError
 from bayesrank.inference.backends.bootstrap import bootstrap
 from bayesrank.inference.backends.exact import exact
@@ -32,8 +40,6 @@ from bayesrank.priors import (
 )
 from bayesrank.responses import Responses
 from bayesrank.results.tree import build_tree, mark_unranked
-from bayesrank.units import UnitLike, announce_change, choose_target, choose_unit
-from bayesrank.unranked import part_with_outcomes, with_outcomes
 from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
 
@@ -109,7 +115,7 @@ def rank(
         which follow the order of play. Of battles, "battle", "prompt" or "judge" (user): by default
         the coarsest that the battles name, that is the kind of which there are fewest, but five at
         least; or both prompts and judges, "prompt,judge".
-        See :func:`bayesrank.units.choose_unit`.
+        See :func:`bayesrank.design.choose_unit`.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in
         all). 0 gives the point estimate alone, without intervals and probabilities.

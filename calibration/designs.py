@@ -28,9 +28,9 @@ from threadpoolctl import threadpool_limits
 
 from bayesrank import Responses
 from bayesrank.catalog import DEFAULT_METHOD
+from bayesrank.design import has_repeated_trials
 from bayesrank.methods.accuracy import avg
 from bayesrank.ranking import draw_scores, point_estimate
-from bayesrank.units import has_repeated_trials
 from calibration.worlds import BETA_STRENGTH, Design, derive_seed
 
 Array = NDArray[np.float64]

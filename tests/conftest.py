@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
 
-from bayesrank import units
+from bayesrank import design
 from bayesrank.commands.cli import main
 
 # A busy machine is no fault of the code.
@@ -22,7 +22,7 @@ SHARED = Path(os.environ.get("BAYESRANK_SHARED", Path(__file__).parents[2] / "sh
 @pytest.fixture(autouse=True)
 def _forget_targets() -> None:
     """Let no test announce a target that differs from that of another test's data."""
-    units.forget()
+    design.forget()
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from bayesrank.checking.fit import check_fit
 from bayesrank.checking.identification import check_identification
 from bayesrank.checking.sampling import check_sampling
 from bayesrank.checking.verdicts import Finding, Report
+from bayesrank.design import part_with_outcomes
 from bayesrank.responses import Responses
 from bayesrank.results.tree import data_groups
-from bayesrank.unranked import part_with_outcomes
 from bayesrank.views import Ballots, Comparisons
 
 

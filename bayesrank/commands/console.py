@@ -305,7 +305,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 def leave_out_empty[Data: "Responses | Comparisons"](data: Data, what: str) -> Data:
     """Leave out systems of which nothing is known, and say so."""
-    from bayesrank.unranked import part_with_outcomes
+    from bayesrank.design import part_with_outcomes
 
     part = part_with_outcomes(data)
     left_out = [name for name in data.systems if name not in part.systems]

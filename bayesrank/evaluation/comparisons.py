@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD
+from bayesrank.design import part_with_outcomes
 from bayesrank.evaluation.averages import AverageDistribution, average_distribution
 from bayesrank.evaluation.metrics import Metric, parse_metrics
 from bayesrank.evaluation.posteriors import metric_scores
@@ -26,7 +27,6 @@ from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.rank_sets import joint_rank_sets, resolved_pairs
 from bayesrank.results.ranks import adjacent_z_ranks, rank_scores
 from bayesrank.results.summary import ranking_of
-from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1
 
 if TYPE_CHECKING:

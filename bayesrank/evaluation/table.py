@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.counting import prior_counts
+from bayesrank.design import part_with_outcomes
 from bayesrank.display import to_html
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
@@ -20,7 +21,6 @@ from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
 from bayesrank.results.summary import mean_grade, result_draws
-from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_between_0_and_1, power_of_two
 from bayesrank.views import Ballots, Comparisons
 

@@ -8,6 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD
+from bayesrank.design import part_with_outcomes
 from bayesrank.evaluation.metrics import Metric, parse_metrics
 from bayesrank.evaluation.posteriors import metric_draws
 from bayesrank.evaluation.ranked import metric_weights, ranked_result
@@ -22,7 +23,6 @@ from bayesrank.inference.run import N_CHAINS
 from bayesrank.responses import Responses
 from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.tree import data_groups
-from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import seed_sequence
 
 if TYPE_CHECKING:

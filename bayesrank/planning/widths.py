@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 
 from bayesrank.catalog import default_method
+from bayesrank.design import part_with_outcomes
 from bayesrank.errors import DataError
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import worth_scale
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses
 from bayesrank.results.summary import ranking_of, result_draws
-from bayesrank.unranked import part_with_outcomes
 from bayesrank.validation import check_integer, power_of_two
 
 

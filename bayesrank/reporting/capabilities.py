@@ -3,12 +3,12 @@
 from inspect import Parameter
 from typing import NamedTuple
 
+from bayesrank.design import has_repeated_trials
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.grades import UnitGrades
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.method import Method, load_function
 from bayesrank.responses import Responses
-from bayesrank.units import has_repeated_trials
 from bayesrank.views import Comparisons
 
 

@@ -31,6 +31,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
+from bayesrank.design import with_outcomes
 from bayesrank.inference.resample.weights import clusters_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.responses import Responses
@@ -42,7 +43,6 @@ from bayesrank.results.summary import (
     summarize_point,
     summarize_resolution,
 )
-from bayesrank.unranked import with_outcomes
 from bayesrank.views import Ballots, Comparisons
 
 # Variables in the units of the score.

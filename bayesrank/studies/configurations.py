@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Any
 
 from bayesrank.catalog import METHODS, PRESETS
+from bayesrank.design import with_outcomes
 from bayesrank.errors import DataError
 from bayesrank.method import Method, read_call
 from bayesrank.methods.thresholds import as_payoff, as_trial_count
 from bayesrank.responses import Responses
-from bayesrank.unranked import with_outcomes
 
 #: The 72 published configurations; `PRESETS` holds three more of the same library.
 PUBLISHED: tuple[str, ...] = tuple(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 
 from bayesrank import METHODS, Responses, rank
+from bayesrank.design import has_repeated_trials
 from bayesrank.errors import DataError
 from bayesrank.ranking import draw_scores, point_estimate
-from bayesrank.units import has_repeated_trials
 
 ROWS = [name for name, row in METHODS.items() if row.functional]
 TARGETS = ["benchmark", "population"]

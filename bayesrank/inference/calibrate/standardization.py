@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
+from bayesrank.design import has_repeated_trials
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.jackknife import ROUNDING, left_out_scale
 from bayesrank.inference.resample.weights import asked_clusters, sums_over_clusters
 from bayesrank.inference.run import Estimate, Run
-from bayesrank.units import has_repeated_trials
 
 Array = NDArray[np.float64]
 

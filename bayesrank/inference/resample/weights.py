@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
+from bayesrank.design import has_repeated_trials
 from bayesrank.errors import CalibrationWarning, DataError
 from bayesrank.inference.resample.arguments import (
     Arguments,
@@ -32,7 +33,6 @@ from bayesrank.inference.resample.arguments import (
 )
 from bayesrank.inference.resample.parametric import per_data_set, resample_cells
 from bayesrank.responses import Responses
-from bayesrank.units import has_repeated_trials
 from bayesrank.views import Comparisons
 
 Draw = Callable[[int], Arguments]
