@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from bayesrank import Responses
 from bayesrank.ranking import draw_scores
-from bayesrank.results.rank_sets import simultaneous_rank_sets
-from bayesrank.results.ranks import rank_range
+from bayesrank.results.ranks import joint_rank_sets, rank_range, resolved_pairs
 from calibration.configurations import Configuration
 from calibration.sharing import shared_work
 from calibration.truths import true_score
@@ -222,7 +221,8 @@ def _coverage(cell: Cell, data: Responses, truth: Array, seed: int) -> dict[str,
     """Rank one tensor and return the share of each quantity that is covered."""
     size = NUTS_DRAWS if cell.configuration.backend == "nuts" else DRAWS
     draws = _draw(cell, data, seed, draws=size).reshape(-1, len(truth))
-    lower, upper = simultaneous_rank_sets(draws, ci_prob=CI_PROB)
+    resolved = resolved_pairs(draws.mean(axis=0), draws, ci_prob=CI_PROB)
+    lower, upper = joint_rank_sets(resolved)
     best, worst = rank_range(truth)
     slack = _ROUNDING * max(float(np.abs(truth).max()), 1.0)
     scores = np.ascontiguousarray(draws.T)

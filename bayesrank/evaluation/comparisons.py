@@ -24,8 +24,7 @@ from bayesrank.evaluation.table import (
 from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.rank_sets import joint_rank_sets, resolved_pairs
-from bayesrank.results.ranks import adjacent_z_ranks, rank_scores
+from bayesrank.results.ranks import adjacent_z_ranks, joint_rank_sets, rank_scores, resolved_pairs
 from bayesrank.results.summary import ranking_of
 from bayesrank.validation import check_between_0_and_1
 
@@ -80,7 +79,7 @@ def compare(
         One row per pair, the better system first: ``system``, ``opponent``, ``difference`` of the
         scores, ``difference_lower`` and ``difference_upper`` (quantiles), ``z``, ``rho``,
         ``superiority`` (the probability that the first is better) and ``resolved``, decided for all
-        pairs at once (:func:`bayesrank.results.rank_sets.resolved_pairs`). ``attrs["target"]``
+        pairs at once (:func:`bayesrank.results.ranks.resolved_pairs`). ``attrs["target"]``
         says by metric what varies.
 
     Raises

@@ -11,7 +11,7 @@ from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_worths, worth_scale
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
-from bayesrank.results.rank_sets import pair_gaps
+from bayesrank.results.ranks import pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_integer
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.planning.stopping import present_state
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.rank_sets import pair_gaps
+from bayesrank.results.ranks import pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.results.win_rates import pair_likelihood, point_tie, win_chances
 from bayesrank.validation import check_integer

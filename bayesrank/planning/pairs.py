@@ -17,8 +17,7 @@ from bayesrank.planning.goals import Goal, check_goal, critical_pairs, worth_sca
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.rank_sets import pair_gaps
-from bayesrank.results.ranks import TIE_TOLERANCE, better_scores
+from bayesrank.results.ranks import TIE_TOLERANCE, better_scores, pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_integer
 

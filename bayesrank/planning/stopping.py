@@ -11,8 +11,7 @@ from bayesrank.catalog import default_method
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.ranking import rank_all
 from bayesrank.responses import Responses
-from bayesrank.results.rank_sets import joint_error, pair_gaps
-from bayesrank.results.ranks import better_scores, tie_groups
+from bayesrank.results.ranks import better_scores, joint_error, pair_gaps, tie_groups
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_between_0_and_1
 from bayesrank.views import Comparisons

@@ -1,6 +1,5 @@
 """Tables as Parquet and Feather, which say how large they are before they are read."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,11 +92,3 @@ def _check_size(path: Path, n_rows: int, n_bytes: int) -> None:
             f"paths must hold what they announce; got {n_rows} rows in {size} bytes of "
             f"{path.name}: the file may be damaged, copy it again or leave it out"
         )
-
-
-def free_columns() -> None:
-    """Give back the memory of columns that were read and are no longer used."""
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa
-
-        pa.default_memory_pool().release_unused()

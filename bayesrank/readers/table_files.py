@@ -3,6 +3,7 @@
 import csv
 import fnmatch
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,7 @@ from bayesrank.columns import (
 )
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcomes import DECIMAL_COMMA
-from bayesrank.readers.arrow_tables import free_columns, read_arrow, read_arrow_frame
+from bayesrank.readers.arrow_tables import read_arrow, read_arrow_frame
 from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_tables import frame_of_records, json_columns, read_json_table
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
@@ -330,6 +331,14 @@ def _n_fields(line: str, separator: str) -> int:
     if not line.strip() or line.count('"') % 2:
         return 0
     return _QUOTED.sub("", line).count(separator) + 1
+
+
+def free_columns() -> None:
+    """Give back the memory of columns that were read and are no longer used."""
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
 
 
 def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:

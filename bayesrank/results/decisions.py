@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesrank.results.rank_sets import resolved_pairs
+from bayesrank.results.ranks import resolved_pairs
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import power_of_two
 
@@ -58,7 +58,7 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> 
         One row per pair, the better system first: ``difference`` of the scores with its interval,
         ``z`` (difference over its standard deviation), ``confidence`` (the ranking confidence
         rho, the normal probability of z), ``superiority``, ``resolved``
-        (:func:`bayesrank.results.rank_sets.resolved_pairs`), and ``intervals_overlap``, the cruder
+        (:func:`bayesrank.results.ranks.resolved_pairs`), and ``intervals_overlap``, the cruder
         rule by which the systems' own intervals are compared.
 
     Raises

@@ -32,7 +32,7 @@ def split_letters(letters: str) -> list[tuple[str, int]]:
     Parameters
     ----------
     letters : str
-        As :func:`bayesrank.results.rank_sets.letter_groups` returns them.
+        As :func:`bayesrank.results.summary.letter_groups` returns them.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def short_letters(letters: str) -> str:
     Parameters
     ----------
     letters : str
-        Letters of a system, as :func:`bayesrank.results.rank_sets.letter_groups` returns them.
+        Letters of a system, as :func:`bayesrank.results.summary.letter_groups` returns them.
 
     Returns
     -------

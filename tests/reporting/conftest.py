@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bayesrank.results.rank_sets import letter_groups, separated_from_next
+from bayesrank.results.ranks import separated_from_next
+from bayesrank.results.summary import letter_groups
 
 MakeResult = Callable[..., xr.DataTree]
 

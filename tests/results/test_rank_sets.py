@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bayesrank.results import rank_sets
-from bayesrank.results.rank_sets import (
+from bayesrank.results.ranks import (
+    adjacent_z_ranks,
     joint_rank_sets,
+    pair_gaps,
+    rank_scores,
     resolved_pairs,
     separated_from_next,
-    simultaneous_rank_sets,
 )
-from bayesrank.results.ranks import adjacent_z_ranks, rank_scores
 
 DRAWS = arrays(
     np.float64,
@@ -26,6 +26,10 @@ DRAWS = arrays(
 
 def noise(size, *, scale=1.0, seed=0, n_draws=4000, around=0.0):
     return np.asarray(around) + scale * np.random.default_rng(seed).normal(size=(n_draws, size))
+
+
+def simultaneous_rank_sets(draws, *, ci_prob):
+    return joint_rank_sets(resolved_pairs(draws.mean(axis=0), draws, ci_prob=ci_prob))
 
 
 # Joint sets of ranks
@@ -119,7 +123,7 @@ def test_more_probability_never_narrows_the_sets():
 def test_blocks_of_draws_give_the_same_sets(monkeypatch):
     draws = noise(5, n_draws=101) + np.linspace(0, 4, 5)
     at_once = simultaneous_rank_sets(draws, ci_prob=0.8)
-    monkeypatch.setattr(rank_sets, "_BLOCK_SIZE", 70)
+    monkeypatch.setattr("bayesrank.results.ranks._BLOCK_SIZE", 70)
     for part, whole in zip(simultaneous_rank_sets(draws, ci_prob=0.8), at_once, strict=True):
         np.testing.assert_array_equal(part, whole)
 
@@ -258,7 +262,7 @@ def test_the_largest_gap_is_that_of_all_pairs(kind):
         draws = 0.01 * draws + rng.normal(size=(300, 1))
     elif kind == "constant":
         draws[:, 3:6] = 1.0
-    found = rank_sets.pair_gaps(draws, ci_prob=0.9)
+    found = pair_gaps(draws, ci_prob=0.9)
     deviations = draws - draws.mean(axis=0)
     gaps = np.abs(deviations[:, :, np.newaxis] - deviations[:, np.newaxis])
     np.testing.assert_allclose(found.largest, (gaps / found.spread).max(axis=(1, 2)), rtol=1e-9)

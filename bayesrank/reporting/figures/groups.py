@@ -12,7 +12,7 @@ from bayesrank.reporting.figures.finish import finish, room
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 from bayesrank.results.numbers import split_letters
-from bayesrank.results.rank_sets import borders
+from bayesrank.results.summary import borders
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,7 +11,7 @@ from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
 from bayesrank.reporting.figures.panels import Backend, interval_panels
 from bayesrank.results.numbers import short_letters
-from bayesrank.results.rank_sets import borders
+from bayesrank.results.summary import borders
 
 if TYPE_CHECKING:
     import xarray as xr
