@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battle_times import read_times
 from bayesrank.errors import DataError
 from bayesrank.style import as_numbers, covariate_columns, differences
 
@@ -74,6 +73,13 @@ KNOWN = frozenset(
 )
 # What columns of covariates are called, which are differences already.
 COVARIATE = "covariate "
+
+# Nanoseconds, microseconds and milliseconds, which programs write as well as seconds since 1970:
+# a number that is 1973 or later in them would be after the year 5100 in the next larger unit.
+_UNITS, _EARLIEST = (1e9, 1e6, 1e3), 1e8
+
+# A date that begins with two numbers, day and month in either order.
+_DAY_AND_MONTH = r"^\s*(\d{1,2})([./-])(\d{1,2})[./-]\d{2}"
 
 type Read = "Callable[[pd.DataFrame, str], pd.DataFrame]"
 
@@ -358,7 +364,7 @@ def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
         if role == "weight":
             found[role] = _numbers(column, role, source)
         elif role == "time":
-            found[role] = read_times(column, source)
+            found[role] = _read_times(column, source)
         elif (labels := _as_labels(column, role, source)) is not None:
             found[role] = labels
     found |= {name: frame[name] for name in frame if name.startswith(COVARIATE)}
@@ -396,6 +402,53 @@ def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
         wrong = list(column)[int(np.isfinite(numbers).argmin())]
         raise DataError(f"{name} must be numbers; got {wrong!r} in {source}")
     return numbers
+
+
+def _read_times(column: "pd.Series", source: str) -> NDArray[np.float64]:
+    """Return times as seconds; numbers of today's dates tell whether they are smaller units."""
+    import pandas as pd
+
+    if column.dtype.kind != "M":
+        numbers = as_numbers(column)
+        if np.isfinite(numbers).all():
+            largest = np.abs(numbers).max(initial=0.0)
+            return numbers / next((unit for unit in _UNITS if largest >= _EARLIEST * unit), 1.0)
+    try:
+        when = pd.DatetimeIndex(_as_times(column, source))
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"time must be times; got {error} in {source}") from error
+    if when.hasnans:
+        raise DataError(f"time must be given for every battle; got blanks in {source}")
+    return np.asarray(
+        (when - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64
+    )
+
+
+def _as_times(column: "pd.Series", source: str) -> "pd.Series":
+    """Read times: ISO 8601, or dates whose days and months have one order in all rows."""
+    import pandas as pd
+
+    try:
+        return pd.to_datetime(column, utc=True, format="ISO8601")
+    except (TypeError, ValueError):
+        texts = pd.Series(column.astype(str))
+    parts = texts.str.extract(_DAY_AND_MONTH)
+    one, two = (parts[place].astype(float) for place in (0, 2))
+    first, second = one > 12, two > 12
+    if first.any() and second.any():
+        raise DataError(
+            f"time must have its days and months in one order; got {texts.loc[first].iloc[0]!r} "
+            f"and {texts.loc[second].iloc[0]!r} in {source}: write them as 2026-01-31"
+        )
+    # Dots are of languages that write the day first.
+    day_first = bool(first.any() or ((parts[1] == ".").any() and not second.any()))
+    if not (first.any() or second.any()) and (one != two)[one.notna()].any():
+        example = texts.loc[one.notna() & (one != two)].iloc[0]
+        order = "day" if day_first else "month"
+        logger.info(f"Times such as {example!r} are read with the {order} first in {source}")
+    return pd.to_datetime(column, utc=True, format="mixed", dayfirst=day_first)
 
 
 # What says who won a battle of two systems: the first columns that are there are read.

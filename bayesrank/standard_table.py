@@ -40,7 +40,7 @@ class StandardTable:
     frame : pandas.DataFrame
         Columns system and question, categories of text; outcome, float64 with NaN where missing;
         trial where the table has one (text, or numbers after
-        :func:`bayesrank.cells.number_trials`); group, where questions have groups; status,
+        :func:`bayesrank.longtable.number_trials`); group, where questions have groups; status,
         where the table says why outcomes are missing.
     paired : bool
         Whether a trial is the same run for all systems.

@@ -17,8 +17,7 @@ from bayesrank.battle_tables import (
 from bayesrank.battles import Battles
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
-from bayesrank.readers.json_files import parse_json_lines
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.json_files import parse_json_lines, stream_json
 from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
 from bayesrank.readers.table_files import BINARY, LINES, TEXT, refuse_cut_off, text_layout
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names

@@ -2,7 +2,11 @@
 
 import os
 import re
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from glob import glob
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +15,6 @@ from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.log_table import NoOutcomeError, Selection, SilentSystemError
 from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
-from bayesrank.readers.standard_input import STANDARD_INPUT, spool_input
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 
@@ -20,6 +23,11 @@ _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _SAVE_IT = "save the sheet as .csv"
 # Of what is left out, so many are named.
 _NAMED = 5
+
+_STANDARD_INPUT = "-"
+
+# What binary formats start with, and their endings.
+_MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"PK\x03\x04": ".npz"}
 
 
 type PathLike = str | os.PathLike[str]
@@ -79,8 +87,8 @@ def list_files(paths: PathLike | Iterable[PathLike]) -> Files:
 
 def _expand(path: PathLike) -> list[Path]:
     """Return the paths that one argument stands for."""
-    if path == STANDARD_INPUT:
-        return [spool_input()]
+    if path == _STANDARD_INPUT:
+        return [_spool_input()]
     try:
         if Path(path).exists():
             return [Path(path)]
@@ -90,6 +98,47 @@ def _expand(path: PathLike) -> list[Path]:
     if not matches:
         raise DataError(f"paths must exist; got {str(path)!r}")
     return matches
+
+
+def _spool_input() -> Path:
+    """Write the standard input to a file that lives as long as the process.
+
+    Returns
+    -------
+    pathlib.Path
+        Its ending says what the first bytes look like.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to read.
+    """
+    path = Path(tempfile.mkdtemp(dir=_input_folder().name)) / "stdin"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with path.open("rb") as file:
+        first, second = file.readline(1 << 16), file.readline(1 << 16)
+    if not first:
+        raise DataError("paths must hold data; got an empty standard input for '-'")
+    return path.rename(path.with_suffix(_input_ending(first, second)))
+
+
+@cache
+def _input_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="bayesrank-")
+
+
+def _input_ending(first: bytes, second: bytes) -> str:
+    ending = next((each for magic, each in _MAGIC.items() if first.startswith(magic)), None)
+    if ending:
+        return ending
+    text = first.removeprefix(b"\xef\xbb\xbf").strip()
+    if text.startswith(b"{"):
+        whole = text.endswith(b"}") and (not second or second.lstrip().startswith(b"{"))
+        return ".jsonl" if whole else ".json"
+    if text.startswith(b"["):
+        return ".json"
+    return ".tsv" if b"\t" in first and b"," not in first else ".csv"
 
 
 def _files_inside(folder: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:

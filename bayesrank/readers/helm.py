@@ -9,8 +9,7 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like, stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 from bayesrank.readers.opening import expects

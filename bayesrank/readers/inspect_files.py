@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json, starts_like
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json, starts_like, stream_json
 from bayesrank.readers.log import digest, label
 from bayesrank.readers.opening import expects, open_archive, read_member
 

@@ -1,18 +1,38 @@
-"""JSON documents and lines, with errors that say what to do."""
+"""JSON documents whole or piece by piece, JSON lines, and tables in either."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from io import TextIOBase, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bayesrank.errors import DamagedFileError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BYTE_ORDER_MARK = rb"(?:\xef\xbb\xbf)?"
 
 # The largest float has 309 digits.
 _MOST_DIGITS = 308
+
+# Characters read at a time.
+CHUNK = 1 << 18
+# Text that ends too early is wrong at its end; further from it, it is simply wrong.
+TAIL = 16
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+# What a JSON document calls the list of its rows.
+ROWS = ("data", "rows", "records", "results", "samples")
+
+# A name and how its value starts, another string, or a change of the level.
+_TOKEN = re.compile(
+    r'"(?P<name>(?:[^"\\]|\\.)*)"\s*:\s*(?=(?P<value>.))|"(?:[^"\\]|\\.)*"|(?P<level>[\[\]{}])',
+    re.DOTALL,
+)
 
 
 def starts_like(
@@ -136,3 +156,247 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
                     f"line {number}"
                 )
             yield record
+
+
+def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Read the members of a JSON object, or the elements of a JSON array, one at a time.
+
+    NaN is allowed, as the logging tools write it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        UTF-8 file, with or without a byte order mark.
+    spread : collection of str, optional
+        Members whose arrays are read one element at a time.
+
+    Yields
+    ------
+    key : str
+        Name of the member; empty for the elements of an array.
+    value : object
+        The member, or the next element of one that is spread.
+
+    Raises
+    ------
+    DataError
+        If the file does not hold one JSON object or array.
+    """
+    # A document that is cut off, or text in another encoding, raises a ValueError.
+    with open_log(path) as binary:
+        try:
+            source = _Source(TextIOWrapper(binary, "utf-8-sig"))
+            opening = source.peek()
+            if opening == "[":
+                yield from (("", value) for value in _elements(source))
+            elif opening == "{":
+                yield from _members(source, spread)
+            else:
+                raise ValueError("neither an object nor an array")
+            if source.peek():
+                raise ValueError("something after its end")
+        except DataError:
+            raise  # an expansion without end
+        except (ValueError, RecursionError) as error:
+            raise not_json(error, path.name) from error
+
+
+class _Source:
+    """Text of a file from the current position on, read as it is needed."""
+
+    def __init__(self, file: TextIOBase) -> None:
+        self._file = file
+        self._text = ""
+        self._start = 0
+        self._ended = False
+
+    def peek(self) -> str:
+        """Return the next character that is no space, empty at the end."""
+        while True:
+            match = _SPACE.match(self._text, self._start)
+            self._start = match.end() if match else self._start
+            if self._start < len(self._text) or not self._more():
+                return self._text[self._start : self._start + 1]
+
+    def take(self, *wanted: str) -> str:
+        """Step over the next character, which must be one of those wanted."""
+        found = self.peek()
+        if found not in wanted or not found:
+            raise ValueError(f"{found!r} instead of {' or '.join(map(repr, wanted))}")
+        self._start += 1
+        return found
+
+    def value(self) -> Any:
+        """Read the next value, with ever more text while it ends too early."""
+        self.peek()
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self._text, self._start)
+            except json.JSONDecodeError as error:
+                cut = error.pos > len(self._text) - TAIL or error.msg.startswith("Unterminated")
+                if not cut or self._ended:
+                    raise ValueError(error.msg) from error
+            else:
+                # At the end of the text a number may go on, as 12.5e of 12.5e-3 does.
+                if end <= len(self._text) - TAIL or self._ended:
+                    self._start = end
+                    return value
+            self._more()
+
+    def _more(self) -> bool:
+        """Read on, at least as much as there is; return whether there was more."""
+        if self._ended:
+            return False
+        self._text = self._text[self._start :]
+        self._start = 0
+        chunk = self._file.read(max(CHUNK, len(self._text)))
+        self._ended = not chunk
+        self._text += chunk
+        return not self._ended
+
+
+def _members(source: _Source, spread: Collection[str]) -> Iterator[tuple[str, Any]]:
+    source.take("{")
+    if source.peek() == "}":
+        source.take("}")
+        return
+    while True:
+        key = source.value()
+        if not isinstance(key, str):
+            raise ValueError(f"{key!r} instead of a name")
+        source.take(":")
+        if key in spread and source.peek() == "[":
+            yield from ((key, value) for value in _elements(source))
+        else:
+            yield key, source.value()
+        if source.take(",", "}") == "}":
+            return
+
+
+def _elements(source: _Source) -> Iterator[Any]:
+    source.take("[")
+    if source.peek() == "]":
+        source.take("]")
+        return
+    while True:
+        yield source.value()
+        if source.take(",", "]") == "]":
+            return
+
+
+def json_columns(head: str, *, lines: bool = False) -> list[str]:
+    """Return the names of the columns of a JSON table, as far as its beginning tells.
+
+    Parameters
+    ----------
+    head : str
+        Beginning of the document.
+    lines : bool, default False
+        Whether every line is a record.
+
+    Returns
+    -------
+    list of str
+        Empty where it is no table.
+
+    Examples
+    --------
+    >>> json_columns('[{"model": "a", "score": {"value": 1}}, {"other"')
+    ['model', 'score']
+    >>> json_columns('{"model": ["a", "b"], "score": [1, 0]}')
+    ['model', 'score']
+    >>> json_columns('{"version": 2, "results": [{"model": "a"}, {"more": 1}]}')
+    ['model']
+    """
+    opening = head.lstrip()[:1]
+    second = head.lstrip().partition("\n")[2].lstrip()[:1]
+    if opening == "[":
+        return [name for name, _ in _names(head, 2)]
+    if opening != "{":
+        return []
+    own = _names(head, 1)
+    if lines or second == "{":
+        return [name for name, _ in own]
+    listed = next((name for name, value in own if name in ROWS and value == "["), None)
+    if listed is not None:
+        columns = re.search(r'"columns"\s*:\s*\[([^\]]*)\]', head)
+        if columns is not None:
+            return re.findall(r'"([^"]*)"', columns[1])
+        return [name for name, _ in _names(head[head.index(f'"{listed}"') :], 2)]
+    return [name for name, value in own if value in "[{"]
+
+
+def _names(text: str, level: int) -> list[tuple[str, str]]:
+    """Return the names of the first object at a level, and how their values start."""
+    found, depth = [], 0
+    for token in _TOKEN.finditer(text):
+        if token["name"] is not None:
+            if depth == level:
+                found.append((token["name"], token["value"]))
+        elif token["level"] in ("[", "{"):
+            depth += 1
+        elif token["level"]:
+            if depth == level and found:
+                break
+            depth -= 1
+    return found
+
+
+def frame_of_records(
+    records: Iterable[dict[str, Any]], needed: Callable[[str], bool]
+) -> "pd.DataFrame":
+    """Return records as a frame; columns that are not needed are there without values."""
+    import pandas as pd
+
+    columns: dict[str, list[Any] | None] = {}
+    read: list[tuple[str, list[Any]]] = []
+    number = 0
+    for record in records:
+        if not record.keys() <= columns.keys():
+            for name in record:
+                if name not in columns:
+                    columns[name] = [None] * number if needed(name) else None
+            read = [(name, values) for name, values in columns.items() if values is not None]
+        for name, values in read:
+            values.append(record.get(name))
+        number += 1
+    blank = [None] * number
+    return pd.DataFrame(
+        {name: blank if values is None else values for name, values in columns.items()}
+    )
+
+
+def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame":
+    """Read records, columns, or what pandas writes: rows by index, or split from their names."""
+    import pandas as pd
+
+    try:
+        document = read_json(path)
+    except DataError:
+        document = list(parse_json_lines(path))  # lines under the name of one document
+    if isinstance(document, dict):
+        rows = next((document[name] for name in ROWS if isinstance(document.get(name), list)), None)
+        names = document.get("columns")
+        if rows is not None and isinstance(names, list):  # split
+            rows = [dict(zip(map(str, names), row, strict=True)) for row in rows]
+        if rows is None and document and all(isinstance(each, list) for each in document.values()):
+            if len({len(each) for each in document.values()}) != 1:
+                raise DamagedFileError(
+                    f"paths must hold columns of one length; got several in {path.name}"
+                )
+            return pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in document.items()})
+        document = rows if rows is not None else _by_index(document)
+    if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
+        raise DamagedFileError(
+            f"paths must hold a table: a list of rows, or lists by column; got neither in "
+            f"{path.name}"
+        )
+    return frame_of_records(document, needed)
+
+
+def _by_index(document: dict[str, Any]) -> object:
+    """Return rows of a table by column and then by index, as pandas writes it by default."""
+    if not document or not all(isinstance(each, dict) for each in document.values()):
+        return None
+    index = dict.fromkeys(key for column in document.values() for key in column)
+    return [{name: column.get(key) for name, column in document.items()} for key in index]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.cells import repeated_cells
 from bayesrank.columns import COLUMNS, Source, as_words
 from bayesrank.errors import DataError
+from bayesrank.longtable import repeated_cells
 from bayesrank.readers.log import STATUSES
 from bayesrank.standard_table import CELL
 from bayesrank.validation import say_lookalikes

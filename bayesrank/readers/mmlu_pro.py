@@ -6,8 +6,7 @@ from math import nan
 from pathlib import Path
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, starts_like
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.json_files import BYTE_ORDER_MARK, starts_like, stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects, plain_name

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
-from bayesrank.cells import arrange
 from bayesrank.errors import DataError
+from bayesrank.longtable import arrange
 from bayesrank.outcomes import refuse
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.finding import Logs, PathLike, find_logs, read_sound

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.cells import place_rows, put_below
 from bayesrank.columns import (
     COLUMNS,
     NAMES,
@@ -26,10 +25,15 @@ from bayesrank.columns import (
     is_other,
 )
 from bayesrank.errors import DamagedFileError, DataError
+from bayesrank.longtable import place_rows, put_below
 from bayesrank.outcomes import DECIMAL_COMMA
 from bayesrank.readers.arrow_tables import read_arrow, read_arrow_frame
-from bayesrank.readers.json_files import parse_json_lines
-from bayesrank.readers.json_tables import frame_of_records, json_columns, read_json_table
+from bayesrank.readers.json_files import (
+    frame_of_records,
+    json_columns,
+    parse_json_lines,
+    read_json_table,
+)
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
 from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_name, plain_suffix
 from bayesrank.standard_table import melt, standardize

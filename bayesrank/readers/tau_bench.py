@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like, stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import check_announced, expects, plain_name

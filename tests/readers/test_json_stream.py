@@ -5,13 +5,13 @@ import tracemalloc
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import json_stream
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers import json_files
+from bayesrank.readers.json_files import stream_json
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
 def test_members_and_elements_come_in_order_whatever_the_chunks(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(json_stream, "CHUNK", chunk)
+    monkeypatch.setattr(json_files, "CHUNK", chunk)
     path = tmp_path / "log.json"
     path.write_text(
         ' {"a": 12, "b": [1, {"c": "é\\n]"}], "samples": [true, -0.5e3 , [], NaN],\n"d": {}, '

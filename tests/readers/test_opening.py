@@ -15,8 +15,7 @@ from numpy.lib import format as npy
 
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses
-from bayesrank.readers.json_files import parse_json_lines, read_json
-from bayesrank.readers.json_stream import stream_json
+from bayesrank.readers.json_files import parse_json_lines, read_json, stream_json
 from bayesrank.readers.opening import check_announced, expects
 
 DOCUMENT = {"a": [1, 2.5, None], "ü": "模型"}
