@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
+from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable
 from bayesrank.readers.opening import expects, plain_name
 from bayesrank.readers.selection import Selection, choose, choose_tasks
@@ -104,7 +104,7 @@ def _samples(path: Path, metric: str) -> Iterator[Sample]:
             question = label(record["sample_id"])
             yield Sample(
                 str(record["evaluation_name"]),
-                str(record["model_id"]),
+                name_of(record["model_id"]),
                 str(record.get("evaluation_id") or ""),
                 str(record.get("evaluation_result_id") or ""),
                 str(record.get("sample_hash") or ""),

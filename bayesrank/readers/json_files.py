@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.errors import DamagedFileError
-from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
+from bayesrank.readers.opening import HEAD_BYTES, in_folder, open_log, plain_suffix
 
 BYTE_ORDER_MARK = rb"(?:\xef\xbb\xbf)?"
 
@@ -57,7 +57,7 @@ def read_json(path: Path) -> Any:
         If the file is damaged or not JSON.
     """
     with open_log(path) as file:
-        return parse_json(file.read(), path.name)
+        return parse_json(file.read(), in_folder(path))
 
 
 def parse_json(text: bytes, where: str) -> Any:
@@ -129,10 +129,10 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 record = DECODER.decode(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                raise not_json(error, f"{path.name}, line {number}") from error
+                raise not_json(error, f"{in_folder(path)}, line {number}") from error
             if not isinstance(record, dict):
                 raise DamagedFileError(
-                    f"paths must hold one JSON object per line; got {line[:40]!r} in {path.name}, "
-                    f"line {number}"
+                    f"paths must hold one JSON object per line; got {record!r:.40} in "
+                    f"{in_folder(path)}, line {number}: name a file that is one document .json"
                 )
             yield record

@@ -9,7 +9,7 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.json_files import DECODER, not_json
-from bayesrank.readers.opening import open_log
+from bayesrank.readers.opening import in_folder, open_log
 
 # Characters read at a time.
 CHUNK = 1 << 18
@@ -59,7 +59,7 @@ def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str,
         except DataError:
             raise  # an expansion without end
         except (ValueError, RecursionError) as error:
-            raise not_json(error, path.name) from error
+            raise not_json(error, in_folder(path)) from error
 
 
 class _Source:

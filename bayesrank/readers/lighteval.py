@@ -93,9 +93,10 @@ def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
         column = next(name for name in METRICS if name in frame)
         metrics = [dict(_parsed(cell)) for cell in frame[column].tolist()]
         cells = frame[DOCUMENT].tolist() if DOCUMENT in frame else []
-        ids = [label(_parsed(cell).get("id") or "") for cell in cells]
-        places = [str(place) for place in range(len(metrics))]
-        return list(zip(ids if len(set(ids)) == len(places) else places, metrics, strict=True))
+        ids = [str(_parsed(cell).get("id") or "").strip() for cell in cells]
+        unique = all(ids) and len(set(ids)) == len(metrics)
+        names = map(label, ids) if unique else map(str, range(len(metrics)))
+        return list(zip(names, metrics, strict=True))
 
 
 def _parsed(cell: Any) -> Any:

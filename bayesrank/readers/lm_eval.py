@@ -13,6 +13,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable
+from bayesrank.readers.opening import in_folder
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_NAME = re.compile(
@@ -200,14 +201,14 @@ def _read_lines(run: Run) -> Iterator[Line]:
         question = record.get("doc_hash")
         if not isinstance(question, str):
             raise DamagedFileError(
-                f"paths must hold samples with a doc_hash; got {question!r} in {run.path.name}: "
-                "log the samples with lm-evaluation-harness 0.4.3 or later"
+                f"paths must hold samples with a doc_hash; got {question!r} in "
+                f"{in_folder(run.path)}: log the samples with lm-evaluation-harness 0.4.3 or later"
             )
         names = record.get("metrics") or [name for name in record if name not in NO_METRICS]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise DamagedFileError(
                 f"paths must hold samples with a list of metrics; got {names!r} in "
-                f"{run.path.name}: leave it out"
+                f"{in_folder(run.path)}: leave it out"
             )
         metrics: dict[str, object] = {name: record.get(name) for name in names}
         kind, prompt = str(record.get("filter", "none")), str(record.get("prompt_hash") or "")
@@ -221,7 +222,9 @@ def _attempts(run: Run, lines: list[Line], metric: str) -> Iterator[Attempt]:
         copies[line.question] += 1
         copy = copies[line.question]
         question = line.question if copy == 1 else f"{line.question}#{copy}"
-        outcome = logged_outcome(line.metrics.get(metric), f"metric {metric!r} in {run.path.name}")
+        outcome = logged_outcome(
+            line.metrics.get(metric), f"metric {metric!r} in {in_folder(run.path)}"
+        )
         yield Attempt(question, outcome, status="unscored" if isnan(outcome) else "")
 
 

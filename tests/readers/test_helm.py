@@ -124,7 +124,9 @@ def test_broken_run(write_run):
     run = write_run("x:model=m", [instance("id1", {"em": 1.0})])
     path = run / "per_instance_stats.json"
     path.write_text(path.read_text()[:-10])
-    with pytest.raises(DataError, match=r"paths must hold valid JSON; .* per_instance_stats\.json"):
+    with pytest.raises(
+        DataError, match=r"paths must hold valid JSON; .* x:model=m/per_instance_stats\.json"
+    ):
         read_responses(path)
 
 

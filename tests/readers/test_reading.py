@@ -97,8 +97,8 @@ def test_what_is_no_log_in_a_folder_is_named_and_counted(tmp_path):
     assert table.message == (
         "2 systems, 1 question, 1 trial; 0 of 2 outcomes missing; 4 files that are no logs "
         "(e.csv (a link to nothing), b.csv (empty), c.csv, d.json.gz (Compressed file ended before "
-        "the end-of-stream marker was reached in d.json.gz: the file may be cut off, copy it again "
-        "or leave it out)) left out"
+        f"the end-of-stream marker was reached in {tmp_path.name}/d.json.gz: the file may be cut "
+        "off, copy it again or leave it out)) left out"
     )
     with pytest.raises(DataError, match=r"logs only with strict=True; got 4 files .* c\.csv"):
         read_table(tmp_path, strict=True)
