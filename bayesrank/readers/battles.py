@@ -20,7 +20,14 @@ from bayesrank.readers.arrow_tables import is_text, read_arrow
 from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
-from bayesrank.readers.table_files import BINARY, LINES, TEXT, refuse_cut_off, text_layout
+from bayesrank.readers.table_files import (
+    BINARY,
+    LINES,
+    TEXT,
+    refuse_cut_off,
+    refuse_repeats,
+    text_layout,
+)
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 
 if TYPE_CHECKING:
@@ -116,6 +123,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     layout = text_layout(path)
+    refuse_repeats((name for name in map(str.lower, layout.names) if name in KNOWN), path)
     refuse_cut_off(path, layout)
     with open_log(path) as file:
         head = pd.read_csv(file, nrows=_PEEK, **layout.settings)

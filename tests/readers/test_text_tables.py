@@ -3,6 +3,7 @@
 import logging
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -195,3 +196,25 @@ def test_nested_values_are_said_in_words(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             read_responses(_write(tmp_path / "log.jsonl", text))
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        ("model,question,score,score", {}),
+        ("model,question,score,points,points", {"outcome": "points"}),
+        ("question,gpt,gpt", {"wide": True}),
+        ("model_a,model_b,winner,winner", {}),
+    ],
+)
+def test_columns_of_one_name_are_refused_where_they_are_read(
+    tmp_path: Path, names: str, options: dict[str, Any]
+) -> None:
+    path = _write(tmp_path / "log.csv", f"{names}\n" + ",".join("a" * names.count(",")) + ",1\n")
+    with pytest.raises(DataError, match=r"name every column once; got '\w+' twice in log\.csv"):
+        read_data(path, **options)
+
+
+def test_columns_of_one_name_that_are_not_read_do_no_harm(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.csv", "model,item,score,note,note,\na,q,1,x,y,\nb,q,0,x,y,\n")
+    assert read_responses(path).outcomes.tolist() == [[[1]], [[0]]]
