@@ -19,7 +19,7 @@ from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
 from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.json_stream import stream_json
-from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
+from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
     LINES,
@@ -101,22 +101,12 @@ def _parse(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     suffix = plain_suffix(path)
-    try:
+    with damage_named(path):
         if suffix in TEXT:
-            frame = _read_csv(path)
-        elif suffix in BINARY:
-            frame = _read_arrow(path)
-        else:
-            frame = pd.DataFrame.from_records(list(_records(path)))
-    except DataError:
-        raise
-    # The parsers of pandas and pyarrow raise subclasses.
-    except (ValueError, OSError) as error:
-        raise DamagedFileError(
-            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
-            "the file may be cut off, or not in the format that its name says"
-        ) from error
-    return frame
+            return _read_csv(path)
+        if suffix in BINARY:
+            return _read_arrow(path)
+        return pd.DataFrame.from_records(list(_records(path)))
 
 
 def _read_csv(path: Path) -> "pd.DataFrame":
