@@ -10,7 +10,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, plain_name, stored
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)')
@@ -114,8 +114,8 @@ def _samples(path: Path, metric: str) -> Iterator[Sample]:
 
 def _told(path: Path) -> dict[str, Any]:
     """Read what the file beside the samples says of the evaluations."""
-    beside = path.with_name(plain_name(path).partition("_samples.")[0] + ".json")
-    if not beside.is_file():
+    beside = stored(path.with_name(plain_name(path).partition("_samples.")[0] + ".json"))
+    if beside is None:
         return {}
     with expects(beside, "evaluations in the schema of Every Eval Ever"):
         return dict(read_json(beside))

@@ -13,7 +13,7 @@ from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.json_stream import stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, stored
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 STATS_START = re.compile(
@@ -113,8 +113,8 @@ def read_helm(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 
 def _describe(path: Path) -> Run:
-    spec_path = path.with_name("run_spec.json")
-    spec = read_json(spec_path) if spec_path.is_file() else {}
+    spec_path = stored(path.with_name("run_spec.json"))
+    spec = {} if spec_path is None else read_json(spec_path)
     name = str(spec.get("name") or path.parent.name)
     named = MODEL_ARGUMENT.search(name)
     model = (spec.get("adapter_spec") or {}).get("model") or (named and named["model"])

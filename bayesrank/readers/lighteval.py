@@ -10,7 +10,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Log, label, scored
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import expects, plain_suffix
+from bayesrank.readers.opening import expects, plain_suffix, stored
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 from bayesrank.readers.table_files import column_names, read_frame
 
@@ -109,10 +109,11 @@ def _plain(value: Any) -> Any:
 
 def _settings(path: Path) -> dict[str, Any]:
     """Return what the results of a run say of its model."""
-    if not path.is_file():
+    results = stored(path)
+    if results is None:
         return {}
-    with expects(path, "lighteval results with a config_general"):
-        general = read_json(path)["config_general"]
+    with expects(results, "lighteval results with a config_general"):
+        general = read_json(results)["config_general"]
         config = general.get("model_config") or general.get("config") or {}
         told = {name: general.get(name) for name in ("model_sha", "model_dtype")}
         return {**told, "model_config": config if isinstance(config, dict) else str(config)}

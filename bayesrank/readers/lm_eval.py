@@ -13,7 +13,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import in_folder
+from bayesrank.readers.opening import in_folder, plain_name, plain_suffix
 from bayesrank.readers.selection import Selection, choose, choose_tasks
 
 SAMPLES_NAME = re.compile(
@@ -67,7 +67,7 @@ class Line:
 
 def is_samples_file(path: Path) -> bool:
     """Return whether a file is named as the harness names its samples."""
-    return SAMPLES_NAME.fullmatch(path.name) is not None
+    return SAMPLES_NAME.fullmatch(plain_name(path)) is not None
 
 
 def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -141,14 +141,15 @@ def _choose_tasks(runs: list[Run], chosen: str | None) -> list[str]:
 
 
 def _describe(path: Path) -> Run:
-    match = SAMPLES_NAME.fullmatch(path.name)
+    match = SAMPLES_NAME.fullmatch(plain_name(path))
     if match is None:
         raise DataError(
             f"paths must be named samples_<task>_<time>.jsonl in format lm_eval; got {path.name!r}"
         )
     # They are called results_<time>.json, or as --output_path says.
-    beside = sorted(path.parent.glob(f"*_{match['time']}.json"))
-    results = read_json(beside[0]) if beside else {}
+    named = sorted(path.parent.glob(f"*_{match['time']}.json*"))
+    beside = next((each for each in named if plain_suffix(each) == ".json"), None)
+    results = {} if beside is None else read_json(beside)
     return Run(path, match["task"], match["time"], results if isinstance(results, dict) else {})
 
 

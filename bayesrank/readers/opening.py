@@ -100,6 +100,12 @@ def plain_suffix(path: Path) -> str:
     return Path(plain_name(path)).suffix.lower()
 
 
+def stored(path: Path) -> Path | None:
+    """Return a file, or what it is compressed to; None where there is neither."""
+    compressed = (path.with_name(f"{path.name}{ending}") for ending in sorted(ENDINGS))
+    return next((each for each in (path, *compressed) if each.is_file()), None)
+
+
 def in_folder(path: Path) -> str:
     """Return the name of a file with its folder, since tools call the files of all runs alike.
 

@@ -1,5 +1,6 @@
 """What every reader of results promises, on the examples of all formats."""
 
+import gzip
 import json
 import logging
 import re
@@ -11,6 +12,13 @@ import pytest
 from bayesrank.errors import DataError
 from bayesrank.readers import READERS, read_responses, read_table
 from tests.readers.examples import BY_FORMAT, EXAMPLES
+
+
+def compress(path):
+    """Compress a file in its place."""
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.format)
 
@@ -67,6 +75,14 @@ def test_further_files_of_a_system_are_trials_and_copies_are_not(tmp_path, examp
     for folder in ("one", "two"):
         example.write(copies / folder)
     assert read_responses(copies, **example.chosen).shape == n_trials
+
+
+@every_example
+def test_logs_compressed_with_what_lies_beside_them_are_the_logs(tmp_path, example):
+    example.write(tmp_path)
+    for path in [path for path in tmp_path.rglob("*.json*") if path.is_file()]:
+        compress(path)
+    assert set(read_responses(tmp_path, **example.chosen).systems) == example.right.keys()
 
 
 def changed(name, old, new):

@@ -8,6 +8,7 @@ import pytest
 
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses, read_table
+from tests.readers.test_formats import compress
 
 
 def stat(metric, value, split="test", **name):
@@ -168,3 +169,10 @@ def test_several_scenarios_are_groups_and_their_adapters_no_systems(write_run, t
     data = read_responses(tmp_path, task="mmlu:*")
     assert data.systems == ("a", "b")
     assert data.groups == ("mmlu:subject=law", "mmlu:subject=math")
+
+
+def test_a_compressed_run_has_the_name_of_its_specification(write_run):
+    run = write_run("x:model=org_m", [instance("q", {"em": 1.0})], "org/m")
+    for path in list(run.iterdir()):
+        compress(path)
+    assert read_responses(run).systems == ("org/m",)
