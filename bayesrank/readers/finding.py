@@ -17,8 +17,13 @@ from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 
 _NAME_IT = "pass format=..."
-_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
-_SAVE_IT = "save the sheet as .csv"
+# What to do with files that are no logs, by their endings.
+_REMEDIES = {
+    **dict.fromkeys(
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"), "save the sheet as .csv"
+    ),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack it"),
+}
 # Of what is left out, so many are named.
 _NAMED = 5
 
@@ -326,7 +331,9 @@ def _recognise(
         if not name and plain_suffix(path) in SUFFIXES:
             name = "table"  # which says what it lacks
         if not name:
-            remedy = _SAVE_IT if plain_suffix(path) in _SPREADSHEETS else _NAME_IT
+            # An archive may be compressed as well, as .tar.gz.
+            endings = (plain_suffix(path), path.suffix.lower())
+            remedy = next((_REMEDIES[each] for each in endings if each in _REMEDIES), _NAME_IT)
             raise DataError(
                 f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
                 f"({remedy})"

@@ -72,6 +72,16 @@ def test_file_of_no_known_format(tmp_path):
         read_responses(path)
 
 
+@pytest.mark.parametrize(
+    "name", ["logs.zip", "logs.tar", "logs.tar.gz", "logs.csv.tar.xz", "l.TGZ"]
+)
+def test_an_archive_is_to_be_unpacked(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"no log")
+    with pytest.raises(DataError, match=rf"got '{re.escape(name)}' \(unpack it\)"):
+        read_responses(path)
+
+
 def test_a_compressed_file_is_read_as_it_is(tmp_path):
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(b"model,question,outcome\na,q,1\n"))
