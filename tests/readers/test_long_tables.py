@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import read_responses, read_table
+from bayesrank.readers import read_battles, read_responses, read_table
 from bayesrank.responses import Responses
 
 RAGGED = """model,question,trial,outcome
@@ -271,6 +271,29 @@ def test_label_that_is_no_label(tmp_path):
     path = write(tmp_path, '{"model": ["a"], "item": 1, "score": 1}\n', "log.jsonl")
     with pytest.raises(DataError, match=r"name the system by text or a number"):
         read_responses(path)
+
+
+def test_what_pandas_calls_an_index_is_a_column(tmp_path):
+    frame = pd.DataFrame({"model": ["a", "b", "b"], "item": ["q", "q", "r"], "score": [1, 0, 1]})
+    path = tmp_path / "log.parquet"
+    frame.set_index(["model", "item"]).to_parquet(path)
+    assert read_responses(path).outcomes.tolist() == [[[1], [-1]], [[0], [1]]]
+    frame.pivot(index="item", columns="model", values="score").to_parquet(path)
+    assert read_responses(path, wide=True).questions == ("q", "r")
+    # An index without a name, which pandas stores as well, numbers rows.
+    wide = pd.DataFrame({"item": ["q", "r", "s"], "a": [1, 0, 1], "b": [0, 0, 1]})
+    wide.iloc[[0, 2]].to_parquet(path)
+    assert read_responses(path, wide=True).systems == ("a", "b")
+
+
+def test_bytes_are_text_unless_they_are_none(tmp_path):
+    path = tmp_path / "log.parquet"
+    columns = {"model": [b"a", "b\u00e4".encode()], "item": [b"q", b"q"], "score": [1, 0]}
+    pd.DataFrame(columns | {"image": [b"\xff\xd8", b"\xff"]}).to_parquet(path)
+    assert read_responses(path).systems == ("a", "b\u00e4")
+    columns = {"model_a": [b"a"], "model_b": [b"b"], "winner": [b"model_b"]}
+    pd.DataFrame(columns).to_parquet(path)
+    assert read_battles(path).wins.tolist() == [[0, 0], [1, 0]]
 
 
 def test_truncated_parquet(tmp_path):
