@@ -104,9 +104,12 @@ def standardize(
         name: _joined([_labels(column_of(frame, each), name, source) for each in columns])
         for name, columns in (("system", found.system), ("question", found.question))
     }
-    where = f"the outcome column{source.where.replace(' in', ' of')}"
-    decimal = frame.attrs.get(DECIMAL_COMMA, False)
-    outcome = outcome_numbers(column_of(frame, found.outcome), where, decimal=decimal)
+    outcome = outcome_numbers(
+        column_of(frame, found.outcome),
+        f"the outcome column{_of(source)}",
+        decimal=frame.attrs.get(DECIMAL_COMMA, False),
+        cell=lambda row: ", ".join(f"{role} {labels[row]!r}" for role, labels in named.items()),
+    )
     table: dict[str, Any] = {**named, "outcome": outcome}
     if found.trial is not None:
         table["trial"] = _labels(column_of(frame, found.trial), "trial", source)
@@ -170,21 +173,26 @@ def tell_apart(read: StandardTable, source: Source) -> StandardTable:
 
 def _without_empty_rows(frame: "pd.DataFrame", columns: "Sequence[Hashable]") -> "pd.DataFrame":
     """Leave out rows that hold nothing, as spreadsheets write below their tables."""
-    empty = _is_empty(column_of(frame, columns[0]))
+    empty = is_empty(column_of(frame, columns[0]))
     for name in columns[1:]:
         if not empty.any():
             return frame
-        empty &= _is_empty(column_of(frame, name))
+        empty &= is_empty(column_of(frame, name))
     return frame if empty.all() else frame.loc[~empty].reset_index(drop=True)
 
 
-def _is_empty(column: "pd.Series") -> NDArray[np.bool_]:
+def is_empty(column: "pd.Series") -> NDArray[np.bool_]:
     """Return which values are missing or the empty text, of categories by a look at each one."""
     missing = column.isna().to_numpy(bool)
     if column.dtype.name == "category":
         empty = np.flatnonzero(column.cat.categories == "")
         return missing | np.isin(column.cat.codes.to_numpy(), empty)
     return missing if column.dtype.kind in "biufM" else missing | np.asarray(column == "")
+
+
+def _of(source: Source) -> str:
+    """Return where a table is from, after the name of a row or column."""
+    return source.where.replace(" in", " of", 1)
 
 
 def categories_of(table: "pd.DataFrame", name: str) -> "pd.Categorical":
@@ -216,7 +224,7 @@ def _labels(
     if needed and blank.any():
         raise DamagedFileError(
             f"{source.argument} must name the {name} in every row; got a blank in row "
-            f"{int(blank.argmax()) + 1}{source.where.replace(' in', ' of')}"
+            f"{int(blank.argmax()) + 1}{_of(source)}"
         )
     return pd.Categorical.from_codes(place, categories=pd.Index(list(known), dtype=object))
 

@@ -1,16 +1,21 @@
 """Wide tables, one column per system or per question, as long ones."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.columns import NAMES, SETTINGS, Source, field_name
+from bayesrank.columns import NAMES, SETTINGS, Source, column_of, field_name
 from bayesrank.errors import DataError
 from bayesrank.outcomes import DECLARED
+from bayesrank.standard_table import is_empty
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What pandas calls a column of a text that has no name.
+_UNNAMED = re.compile(r"Unnamed: \d+")
 
 # What a column of a wide table can be beside a system.
 _BESIDE = {name: kind for kind in ("question", "trial", "group") for name in NAMES[kind]}
@@ -51,9 +56,10 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
         for kind in ("question", "trial", "group", "split_by", "pool")
         for name in (chosen.get(kind) or "").split(",")
     }
+    listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
+    frame = _without_unnamed(frame, named.union(listed), source)
     known = DECLARED.union(_BESIDE)
     beside = [each for each in frame.columns if str(each) in named or field_name(each) in known]
-    listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
     unknown = [name for name in listed if name not in frame]
     if unknown:
         raise DataError(
@@ -79,6 +85,26 @@ def melt(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
         frame = frame.assign(question=np.arange(1, len(frame) + 1))
         beside = [*beside, "question"]
     return _melted(frame, "system", beside, systems)
+
+
+def _without_unnamed(
+    frame: "pd.DataFrame", asked: Collection[str], source: Source
+) -> "pd.DataFrame":
+    """Leave out columns without a name and without values, as spreadsheets write beside tables.
+
+    One with values is often the index of a data frame, and neither a system nor a question.
+    """
+    unnamed = [
+        each for each in frame.columns if _UNNAMED.fullmatch(str(each)) and str(each) not in asked
+    ]
+    for each in unnamed:
+        if not is_empty(column_of(frame, each)).all():
+            raise DataError(
+                f"{source.argument} must name every column of a wide table; got "
+                f"{column_of(frame, each).iloc[0]}, ... in one without a name{source.where}: "
+                f"leave it out, or pass question={str(each)!r} where it names the questions"
+            )
+    return frame.drop(columns=unnamed)
 
 
 def _melted(
