@@ -115,6 +115,11 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
         rows = next((document[name] for name in ROWS if isinstance(document.get(name), list)), None)
         names = document.get("columns")
         if rows is not None and isinstance(names, list):  # split
+            if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+                raise DamagedFileError(
+                    f"paths must hold rows of {len(names)} values, one for each of the columns; got "
+                    f"others in {path.name}"
+                )
             rows = [dict(zip(map(str, names), row, strict=True)) for row in rows]
         if rows is None and document and all(isinstance(each, list) for each in document.values()):
             if len({len(each) for each in document.values()}) != 1:

@@ -296,6 +296,13 @@ def test_bytes_are_text_unless_they_are_none(tmp_path):
     assert read_battles(path).wins.tolist() == [[0, 0], [1, 0]]
 
 
+def test_split_tables_with_rows_of_another_length_are_refused(tmp_path):
+    table = {"columns": ["model", "item", "score"], "data": [["a", "q", 1], ["b", "q"]]}
+    path = write(tmp_path, json.dumps(table), "log.table.json")
+    with pytest.raises(DataError, match=r"hold rows of 3 values, .* got others in log\.table\.js"):
+        read_responses(path)
+
+
 def test_truncated_parquet(tmp_path):
     path = tmp_path / "log.parquet"
     pd.DataFrame({"model": ["a"], "item": ["q"], "score": [1]}).to_parquet(path)
