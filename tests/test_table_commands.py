@@ -39,6 +39,8 @@ def test_convert_says_which_endings_there_are(run, folder, tmp_path):
     result = run("convert", folder, tmp_path / "t.xlsx", code=2)
     assert "OUTPUT must end in .csv, .tsv, .jsonl" in result.stderr
     assert not list(tmp_path.glob("t*"))
+    result = run("convert", folder, tmp_path / "absent" / "t.csv", code=2)
+    assert "absent: the folder of OUTPUT must exist" in result.stderr
 
 
 def test_a_full_disk_leaves_the_older_table(run, folder, tmp_path, monkeypatch):

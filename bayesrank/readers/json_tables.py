@@ -117,8 +117,8 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
         if rows is not None and isinstance(names, list):  # split
             if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
                 raise DamagedFileError(
-                    f"paths must hold rows of {len(names)} values, one for each of the columns; got "
-                    f"others in {path.name}"
+                    f"paths must hold rows of {len(names)} values, one for each column; got others "
+                    f"in {path.name}"
                 )
             rows = [dict(zip(map(str, names), row, strict=True)) for row in rows]
         if rows is None and document and all(isinstance(each, list) for each in document.values()):
