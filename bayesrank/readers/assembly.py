@@ -166,14 +166,19 @@ def _offsets(
 def _refuse_blanks(log: Log, grouped: bool) -> None:
     """Raise if a log leaves the name of its system, a question or, among others, a group blank."""
     names = {"system": {log.name}, "question": {each.question for each in log.attempts}}
-    if grouped:
-        names["group"] = {each.group for each in log.attempts}
     for role, found in names.items():
         if not all(map(str.strip, found)):
             raise DamagedFileError(
                 f"paths must name the {role} of every answer; got a blank in "
                 f"{in_folder(log.path)}: leave it out"
             )
+    # A run may be of several files.
+    blank = next((each.question for each in log.attempts if not each.group.strip()), None)
+    if grouped and blank is not None:
+        raise DamagedFileError(
+            f"paths must name the group of every question or of none; got a blank for {blank!r} of "
+            f"{log.name!r}: leave out its file"
+        )
 
 
 def _refuse_repeats(log: Log) -> None:

@@ -106,7 +106,6 @@ def changed(name, old, new):
             "",
         ),
         ("openai_evals", "other.jsonl", '["gpt-5"]', "[null]", "place of a name"),
-        ("mmlu_pro", "m/math_result.json", '"math"', '""', "group of every answer"),
     ],
 )
 def test_blank_names_are_refused_with_the_file_and_its_folder(
@@ -126,6 +125,13 @@ def test_files_of_livebench_are_trials(tmp_path):
     changed(tmp_path / "run2" / "ground_truth_judgment.jsonl", '"score": 0.5', '"score": 1')
     data = read_responses(tmp_path)
     assert data.values[data.systems.index("b")].tolist() == [[0, 0], [0.5, 1]]
+
+
+def test_a_question_without_its_group_is_named(tmp_path):
+    BY_FORMAT["mcpmark"].write(tmp_path)
+    changed(tmp_path / "exp/m__notion/run-2/a__one/meta.json", '"notion"', "null")
+    with pytest.raises(DataError, match=r"group of every question .* blank for 'a__one' of 'm'"):
+        read_responses(tmp_path)
 
 
 def test_of_files_of_one_name_the_folder_says_which_is_damaged(tmp_path):
