@@ -11,9 +11,9 @@ from typing import Any
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log import Attempt, Log, name_of
 from bayesrank.readers.log_table import LogTable
-from bayesrank.readers.opening import in_folder, plain_name
+from bayesrank.readers.opening import expects, in_folder, plain_name
 from bayesrank.readers.selection import Selection
 
 # A report of a run is an object of counts (..._instances) and lists (..._ids), that of an instance
@@ -173,7 +173,8 @@ def _ids(report: dict[str, Any], key: str, path: Path, optional: bool = False) -
             f"{in_folder(path)}: write the report again with a current SWE-bench (a report of "
             "counts only does not say which instances were resolved)"
         )
-    return [str(name) for name in ids]
+    with expects(path, f"SWE-bench run reports with the names of instances in {key}"):
+        return [name_of(name) for name in ids]
 
 
 def _instances(folder: Path, paths: Sequence[Path]) -> Log:

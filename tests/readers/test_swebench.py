@@ -54,6 +54,12 @@ def test_contradictory_report(write_report):
         read_responses(path)
 
 
+def test_an_instance_without_a_name_is_refused(write_report):
+    path = write_report("m.r.json", resolved_ids=["i1", " "])
+    with pytest.raises(DataError, match=r"names .* in resolved_ids; got a blank .*/m\.r\.json"):
+        read_responses(path)
+
+
 def test_truncated_report(write_report):
     path = write_report("m.r.json", resolved_ids=["i1", "i2"])
     path.write_text(path.read_text()[:-30])
