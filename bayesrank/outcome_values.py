@@ -125,7 +125,7 @@ def _no_outcome(value: object, where: str) -> DataError:
     if comma:
         remedy = ": write decimals with a point, and thousands without a separator"
     return DataError(
-        "outcome must be a number, a truth value, one of C, P, I, N, or a word such as pass or "
+        "outcomes must be numbers, truth values, one of C, P, I, N, or words such as pass or "
         f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}{remedy}"
     )
 
@@ -188,7 +188,7 @@ def outcome_numbers(
         codes, found = column.factorize()
     except TypeError as error:  # lists and objects of JSON
         raise DataError(
-            f"outcome must be one value in every row; got {nested(column)} for {where}"
+            f"outcomes must be one value in every row; got {nested(column)} for {where}"
         ) from error
     # Code -1, a missing value, takes the last one.
     values = with_points(found.tolist(), decimal=decimal)

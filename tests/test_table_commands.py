@@ -64,6 +64,8 @@ def test_check_says_what_each_file_holds(run, folder):
     assert lines[0].split() == HEADER
     assert lines[1].split() == ["logs/a.csv", "a", "3", "1", "2", "0", "no"]
     assert "got 'maybe' for the outcome column of c.csv" in " ".join(result.stdout.split())
+    # No flag is wrong, but the data.
+    assert result.stderr.splitlines()[-1].startswith("Error: outcomes must be numbers")
     assert "in no known format" in result.stdout
     (folder / "c.csv").unlink()
     result = run("check", folder, "--method", "avg", "--format", "json")

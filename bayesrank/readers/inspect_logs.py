@@ -153,5 +153,5 @@ def _named_value(value: object, metric: str, where: str) -> object:
     if isinstance(value, float) and value != value:
         return None
     raise DamagedFileError(
-        f"outcome must be named values in all samples; got {value!r} for {where}"
+        f"outcomes must be named values in all samples; got {value!r} for {where}"
     )

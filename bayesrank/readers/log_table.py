@@ -341,7 +341,7 @@ def refuse_negative(frame: "pd.DataFrame") -> None:
     if negative.any():
         row = frame.iloc[negative.argmax()]
         raise DataError(
-            "outcome must not be negative unless a scale is named; got "
+            "outcomes must not be negative unless a scale is named; got "
             f"{row['outcome']:g} for {_where(row)}: leave missing ones empty, or pass "
             "scale=(low, high) for scores"
         )

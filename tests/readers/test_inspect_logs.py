@@ -151,7 +151,7 @@ def test_list_of_values_is_refused(write_eval, inspect_log):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("maybe", r"outcome must be a .* got 'maybe' for .*'s1'"),
+        ("maybe", r"outcomes must be numbers.* got 'maybe' for .*'s1'"),
         (3.5, r"outcomes must lie in \[0, 1\] .* got 3.5 for .*'s1'"),
     ],
 )
