@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bayesrank.columns import COLUMNS, SELECTORS, as_words
+from bayesrank.columns import COLUMNS, SELECTORS, as_words, split_and_pooled
 from bayesrank.errors import DataError
 
 
@@ -78,7 +78,7 @@ def select(
     Raises
     ------
     DataError
-        If a list of words holds something else.
+        If a list of words holds something else, or a setting is to be split by and pooled.
     """
     wrong = None if count_as_wrong is None else as_words("count_as_wrong", count_as_wrong)
     return Selection(
@@ -86,8 +86,7 @@ def select(
         scorer,
         filter,
         metric,
-        as_words("split_by", split_by),
-        as_words("pool", pool),
+        *split_and_pooled(split_by, pool),
         () if wrong == ("none",) else wrong,
         wide=wide,
         **columns,
