@@ -228,7 +228,8 @@ def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...
     >>> as_words("pool", "seed, limits.message_limit")
     ('seed', 'limits.message_limit')
     """
-    words = value.split(",") if isinstance(value, str) else list(value or ())
+    given = value.split(",") if isinstance(value, str) else value or ()
+    words = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(word, str) for word in words):
         raise DataError(f"{argument} must be names, or one text with commas; got {value!r}")
     return tuple(word.strip() for word in words if word.strip())

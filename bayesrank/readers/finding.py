@@ -67,8 +67,9 @@ def list_files(paths: PathLike | Iterable[PathLike]) -> Files:
     DataError
         If a path does not exist or there is none.
     """
-    single = isinstance(paths, str | os.PathLike)
-    given = [each for path in ([paths] if single else paths) for each in _expand(path)]
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        paths = [paths]
+    given = [each for path in paths for each in _expand(path)]
     if not given:
         raise DataError("paths must name at least one file or folder; got none")
     named, found = set(), set()
@@ -85,6 +86,8 @@ def list_files(paths: PathLike | Iterable[PathLike]) -> Files:
 
 def _expand(path: PathLike) -> list[Path]:
     """Return the paths that one argument stands for."""
+    if not isinstance(path, str | os.PathLike) or path == "":
+        raise DataError(f"paths must be paths of files or folders; got {path!r}")
     if path == STANDARD_INPUT:
         return [spool_input()]
     try:

@@ -27,6 +27,9 @@ from bayesrank.validation import say_lookalikes
 
 logger = logging.getLogger("bayesrank")
 
+# What options say of outcomes.
+_OUTCOMES = {"weights", "scale", "edges"}
+
 # Seconds after which reading says that it goes on.
 _PATIENCE = 2.0
 
@@ -266,6 +269,8 @@ def read_data(
     """
     strict = options.pop("strict", False)
     selection = select(**{name: options.pop(name) for name in CHOICES if name in options})
+    for name in options.keys() - _OUTCOMES:
+        raise DataError(f"options must be among those of read_responses; got {name!r}")
     logs = find_logs(paths, format, selection, strict=strict)
     if logs.reader.read_battles is not None:
         refuse(options, "must be left out for battles, which have winners and no outcomes")

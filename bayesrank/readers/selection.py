@@ -78,8 +78,12 @@ def select(
     Raises
     ------
     DataError
-        If a list of words holds something else, or a setting is to be split by and pooled.
+        If a name or a list of words is something else, or a setting is to be split by and pooled.
     """
+    chosen = {"task": task, "scorer": scorer, "filter": filter, "metric": metric, **columns}
+    for name, value in chosen.items():
+        if not isinstance(value, str | None):
+            raise DataError(f"{name} must be a name, or None; got {value!r}")
     wrong = None if count_as_wrong is None else as_words("count_as_wrong", count_as_wrong)
     return Selection(
         task,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import READERS, read_data, read_responses, read_table
+from bayesrank.readers import READERS, read_battles, read_data, read_responses, read_table
 from bayesrank.readers.finding import list_files
 from bayesrank.readers.selection import CHOICES, choose
 
@@ -305,3 +305,31 @@ def test_a_folder_of_tables_without_known_columns_says_how_to_name_them(tmp_path
     ):
         read_responses(tmp_path)
     assert read_responses(tmp_path, wide=True, question="q").systems == ("a", "b")
+
+
+@pytest.mark.parametrize("paths", [None, 3, b"log.csv", "", ["log.csv", None]])
+def test_what_is_no_path_is_refused(tmp_path, monkeypatch, paths):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(TABLE)
+    for read in (read_responses, read_data, read_battles):
+        with pytest.raises(
+            DataError, match=r"paths must be paths of files or folders; got (N|3|b|')"
+        ):
+            read(paths)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"system": 3}, "system must be a name, or None; got 3"),
+        ({"question": ["item"]}, r"question must be a name, or None; got \['item'\]"),
+        ({"task": 3}, "task must be a name, or None; got 3"),
+        ({"split_by": 3}, "split_by must be names, or one text with commas; got 3"),
+        ({"count_as_wrong": 3}, "count_as_wrong must be names, .*; got 3"),
+        ({"wieghts": (0, 1)}, "options must be among those of read_responses; got 'wieghts'"),
+    ],
+)
+def test_options_of_another_type_or_name_are_refused(tmp_path, options, message):
+    (tmp_path / "log.csv").write_text(TABLE)
+    with pytest.raises(DataError, match=message):
+        read_data(tmp_path / "log.csv", **options)
