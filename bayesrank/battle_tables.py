@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.columns import column_of
 from bayesrank.errors import DataError
+from bayesrank.outcomes import nested, outcome_numbers
 from bayesrank.style import as_numbers, covariate_columns, differences
 
 if TYPE_CHECKING:
@@ -215,7 +217,9 @@ def _factorize(column: "pd.Series") -> tuple[NDArray[np.intp], list[str]]:
     try:
         codes, names = pd.factorize(column)
     except TypeError as error:  # lists and mappings
-        raise DataError(f"battles must hold labels; got {error}") from error
+        raise DataError(
+            f"battles must hold labels in their columns; got {nested(column)} for {column.name}"
+        ) from error
     return codes, list(map(str, names))
 
 
@@ -241,9 +245,20 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     if named is not None:
         winner = frame[named]
     else:
-        marked = frame[list(_MARKS)].to_numpy(dtype=float)
-        if not (marked.sum(axis=1) == 1).all():
-            raise DataError(f"battles must mark one result of every battle; got others in {source}")
+        marked = np.column_stack(
+            [
+                outcome_numbers(column_of(frame, name), f"column {name} of {source}")
+                for name in _MARKS
+            ]
+        )
+        # A blank marks nothing; shares of several results are no verdict.
+        marked = np.nan_to_num(marked)
+        one = ((marked == 1.0).sum(axis=1) == 1) & (marked.sum(axis=1) == 1.0)
+        if not one.all():
+            raise DataError(
+                f"battles must mark one result of every battle; got others in {source}, row "
+                f"{int(one.argmin()) + 1}"
+            )
         results = np.array(list(_MARKS.values()), dtype=object)
         winner = pd.Series(results[marked.argmax(axis=1)], index=frame.index)
     if "both_equal" in frame:
@@ -307,6 +322,8 @@ def _without_verdict(games: "list[pd.DataFrame]", source: str) -> "pd.DataFrame"
 
     rows = pd.concat(games).sort_index(kind="stable")
     kept = rows.dropna(subset=["winner"]).reset_index(drop=True)
+    if kept.empty:
+        raise DataError(f"battles must have a verdict on one game at least; got none in {source}")
     if len(kept) < len(rows):
         logger.info(f"{len(rows) - len(kept)} of {len(rows)} games have no verdict in {source}")
     return kept
@@ -401,6 +418,8 @@ def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
     if not np.isfinite(numbers).all():
         wrong = list(column)[int(np.isfinite(numbers).argmin())]
         raise DataError(f"{name} must be numbers; got {wrong!r} in {source}")
+    if (numbers < 0.0).any():
+        raise DataError(f"{name} must not be negative; got {numbers.min():g} in {source}")
     return numbers
 
 

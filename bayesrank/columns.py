@@ -227,10 +227,31 @@ def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...
     >>> as_words("pool", "seed, limits.message_limit")
     ('seed', 'limits.message_limit')
     """
-    words = value.split(",") if isinstance(value, str) else list(value or ())
+    given = value.split(",") if isinstance(value, str) else value or ()
+    words = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(word, str) for word in words):
         raise DataError(f"{argument} must be names, or one text with commas; got {value!r}")
     return tuple(word.strip() for word in words if word.strip())
+
+
+def split_and_pooled(
+    split_by: str | Iterable[str] | None, pool: str | Iterable[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the settings that tell systems apart, and those that do not, as :func:`as_words`.
+
+    Raises
+    ------
+    DataError
+        If one is among both.
+    """
+    split, pooled = as_words("split_by", split_by), as_words("pool", pool)
+    both = next((name for name in split if name in pooled), None)
+    if both is not None:
+        raise DataError(
+            f"split_by and pool must name different settings; got {both!r} in both: leave it out "
+            "of one of them"
+        )
+    return split, pooled
 
 
 def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source) -> Found:

@@ -41,7 +41,8 @@ WORDS = {
     **dict.fromkeys(("resolved", "solved"), 1.0),
     **dict.fromkeys(("unresolved", "unsolved"), 0.0),
 }
-BLANKS = frozenset({"", "nan", "na", "n/a", "null", "none"})
+# Of Excel and of pandas, too.
+BLANKS = frozenset({"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
 
 # pandas.DataFrame.attrs[DECIMAL_COMMA] is whether commas in a table can only be decimal.
 DECIMAL_COMMA = "bayesrank decimal comma"
@@ -113,6 +114,14 @@ def outcome_number(value: object, where: str) -> float:
     >>> [outcome_number(value, "a test") for value in ("C", "P", "pass", "0.25", None)]
     [1.0, 0.5, 1.0, 0.25, nan]
     """
+    number = _number_of(value)
+    if number is None:
+        raise _no_outcome(value, where)
+    return number
+
+
+def _number_of(value: object) -> float | None:
+    """Return the number that a value stands for, None where it stands for none."""
     if value is None:
         return math.nan
     try:
@@ -121,14 +130,19 @@ def outcome_number(value: object, where: str) -> float:
         if isinstance(value, str):
             return _number(value.strip())
     except (OverflowError, TypeError, ValueError):
-        pass  # falls through to the error below, as every other unknown value does
+        pass  # as every other unknown value
+    return None
+
+
+def _no_outcome(value: object, where: str) -> DataError:
+    """Return the error that a value stands for no number."""
     shown = repr(value)
     comma = isinstance(value, str) and "," in value and value.strip().strip("+-%")[:1].isdecimal()
     remedy = ": leave an outcome that is missing blank, and say why in a column such as error"
     if comma:
         remedy = ": write decimals with a point, and thousands without a separator"
-    raise DataError(
-        "outcome must be a number, a truth value, one of C, P, I, N, or a word such as pass or "
+    return DataError(
+        "outcomes must be numbers, truth values, one of C, P, I, N, or words such as pass or "
         f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}{remedy}"
     )
 
@@ -151,7 +165,11 @@ def nested(column: "pd.Series") -> str:
 
 
 def outcome_numbers(
-    column: "pd.Series", where: str, *, decimal: bool = False
+    column: "pd.Series",
+    where: str,
+    *,
+    decimal: bool = False,
+    cell: Callable[[int], str] = lambda row: f"row {row + 1}",
 ) -> NDArray[np.float64]:
     """Turn a column of logged values into outcomes.
 
@@ -163,6 +181,8 @@ def outcome_numbers(
         What holds the values, for the message.
     decimal : bool, default False
         Whether commas can only be decimal.
+    cell : callable, optional
+        What a row is, for the message; by default its number.
 
     Returns
     -------
@@ -185,11 +205,14 @@ def outcome_numbers(
         codes, found = column.factorize()
     except TypeError as error:  # lists and objects of JSON
         raise DataError(
-            f"outcome must be one value in every row; got {nested(column)} for {where}"
+            f"outcomes must be one value in every row; got {nested(column)} for {where}"
         ) from error
     # Code -1, a missing value, takes the last one.
     values = with_points(found.tolist(), decimal=decimal)
-    numbers = [outcome_number(value, where) for value in values]
+    numbers = [_number_of(value) for value in values]
+    if None in numbers:
+        place = numbers.index(None)
+        raise _no_outcome(values[place], f"{where}, {cell(int((codes == place).argmax()))}")
     return np.array([*numbers, np.nan])[codes]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank import combining
-from bayesrank.columns import as_words
+from bayesrank.columns import split_and_pooled
 from bayesrank.counting import compare_cells, compare_trials, count_categories, count_observed
 from bayesrank.display import to_html
 from bayesrank.errors import DataError
@@ -236,14 +236,15 @@ class Responses:
         >>> Responses.from_long(frame, outcome="verdict")
         Responses(2 systems, 2 questions, 1 trial)
         """
+        split, pooled = split_and_pooled(split_by, pool)
         columns = {
             "system": system,
             "question": question,
             "trial": trial,
             "outcome": outcome,
             "group": group,
-            "split_by": ",".join(as_words("split_by", split_by)) or None,
-            "pool": ",".join(as_words("pool", pool)) or None,
+            "split_by": ",".join(split) or None,
+            "pool": ",".join(pooled) or None,
         }
         cells, labels = read_long(frame, columns, wide=wide)
         kept = labels.pop("paired", False)

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +26,9 @@ CELL = ["system", "question", "trial"]
 _MEANT = ("group", "benchmark")
 
 _WHOLE = re.compile(r"(-?\d+)\.0+")
+
+# What pandas calls a column of a text that has no name.
+_UNNAMED = re.compile(r"Unnamed: \d+")
 
 # What a column of a wide table can be beside a system.
 _BESIDE = {name: kind for kind in ("question", "trial", "group") for name in NAMES[kind]}
@@ -106,9 +109,12 @@ def standardize(
         name: _joined([_labels(column_of(frame, each), name, source) for each in columns])
         for name, columns in (("system", found.system), ("question", found.question))
     }
-    where = f"the outcome column{source.where.replace(' in', ' of')}"
-    decimal = frame.attrs.get(DECIMAL_COMMA, False)
-    outcome = outcome_numbers(column_of(frame, found.outcome), where, decimal=decimal)
+    outcome = outcome_numbers(
+        column_of(frame, found.outcome),
+        f"the outcome column{_of(source)}",
+        decimal=frame.attrs.get(DECIMAL_COMMA, False),
+        cell=lambda row: ", ".join(f"{role} {labels[row]!r}" for role, labels in named.items()),
+    )
     table: dict[str, Any] = {**named, "outcome": outcome}
     if found.trial is not None:
         table["trial"] = _labels(column_of(frame, found.trial), "trial", source)
@@ -179,9 +185,10 @@ def melt(
         for kind in ("question", "trial", "group", "split_by", "pool")
         for name in (chosen.get(kind) or "").split(",")
     }
+    listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
+    frame = _without_unnamed(frame, named.union(listed), source)
     known = DECLARED.union(_BESIDE)
     beside = [each for each in frame.columns if str(each) in named or field_name(each) in known]
-    listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
     unknown = [name for name in listed if name not in frame]
     if unknown:
         raise DataError(
@@ -207,6 +214,26 @@ def melt(
         frame = frame.assign(question=np.arange(1, len(frame) + 1))
         beside = [*beside, "question"]
     return _melted(frame, "system", beside, systems), {**chosen, "system": None}
+
+
+def _without_unnamed(
+    frame: "pd.DataFrame", asked: Collection[str], source: Source
+) -> "pd.DataFrame":
+    """Leave out columns without a name and without values, as spreadsheets write beside tables.
+
+    One with values is often the index of a data frame, and neither a system nor a question.
+    """
+    unnamed = [
+        each for each in frame.columns if _UNNAMED.fullmatch(str(each)) and str(each) not in asked
+    ]
+    for each in unnamed:
+        if not _is_empty(column_of(frame, each)).all():
+            raise DataError(
+                f"{source.argument} must name every column of a wide table; got "
+                f"{column_of(frame, each).iloc[0]}, ... in one without a name{source.where}: "
+                f"leave it out, or pass question={str(each)!r} where it names the questions"
+            )
+    return frame.drop(columns=unnamed)
 
 
 def _melted(
@@ -277,6 +304,11 @@ def _is_empty(column: "pd.Series") -> NDArray[np.bool_]:
     return missing if column.dtype.kind in "biufM" else missing | np.asarray(column == "")
 
 
+def _of(source: Source) -> str:
+    """Return where a table is from, after the name of a row or column."""
+    return source.where.replace(" in", " of", 1)
+
+
 def categories_of(table: "pd.DataFrame", name: str) -> "pd.Categorical":
     """Return a column of labels."""
     return cast("pd.Categorical", table[name].array)
@@ -306,7 +338,7 @@ def _labels(
     if needed and blank.any():
         raise DamagedFileError(
             f"{source.argument} must name the {name} in every row; got a blank in row "
-            f"{int(blank.argmax()) + 1}{source.where.replace(' in', ' of')}"
+            f"{int(blank.argmax()) + 1}{_of(source)}"
         )
     return pd.Categorical.from_codes(place, categories=pd.Index(list(known), dtype=object))
 

@@ -207,22 +207,27 @@ def read_winners(
     share = _numbers(words, systems)
     if share is not None:
         return _in_part(share, codes)
-    _refuse_unknown(labels, words, named, systems)
+    _refuse_unknown(codes, labels, words, named, systems)
     outcome = np.array([_WORDS[word] for word in words], dtype=np.int8)[codes]
     both_bad = np.array([word in _BOTH_BAD for word in words])
     return Votes(None, outcome, _where_any(both_bad, codes), None)
 
 
 def _refuse_unknown(
-    labels: Sequence[str], words: Sequence[str], named: NDArray[np.intp], systems: tuple[str, ...]
+    codes: NDArray[np.int32],
+    labels: Sequence[str],
+    words: Sequence[str],
+    named: NDArray[np.intp],
+    systems: tuple[str, ...],
 ) -> None:
     """Raise for words that are no sides, and for those that may be names as well."""
-    unknown = [label for label, word in zip(labels, words, strict=True) if word not in _WORDS]
-    if unknown:
+    unknown = next((code for code, word in enumerate(words) if word not in _WORDS), None)
+    if unknown is not None:
         raise DataError(
             "winner must be one of the two systems of its battle, a side (first and second, "
             "model_a and model_b, left and right, A and B, 1 and 2), a grade (A>>B, A>B), tie, "
-            f"both_bad, or a number from 0 to 1; got {unknown[0]!r}"
+            f"both_bad, or a number from 0 to 1; got {labels[unknown]!r} in battle "
+            f"{int((codes == unknown).argmax()) + 1}"
         )
     if (named >= 0).any():
         name = systems[int(named[named >= 0][0])]

@@ -111,6 +111,14 @@ def test_report_refuses_an_absent_folder_before_it_computes(
     assert "systems" not in result.stderr
 
 
+@pytest.mark.parametrize("flag", ["--methods", "--prior-sensitivity"])
+def test_report_names_the_flag_of_an_unknown_method(
+    run: Run, log: Path, tmp_path: Path, flag: str
+) -> None:
+    result = run("report", log, "-o", tmp_path / "r.html", flag, "borba", code=2)
+    assert result.stderr.startswith(f"Error: {flag} must be the name of a method"), result.stderr
+
+
 def test_options_of_numbers_are_read(run: Run, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     methods = "threshold_metric(threshold_weights=0.5,0.5), g_pass_at_k_tau(k=3, tau=0.5)"

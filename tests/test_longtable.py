@@ -111,7 +111,7 @@ def test_from_long_leaves_the_frame_alone():
             "name the group in every row; got a blank in row 5",
         ),
         ({"group": ["g", "g", "h", "h", "x"]}, "group must be the same .* got several for 'q'"),
-        ({"outcome": ["yes", "no", "no", "yes", "so"]}, "outcome must be a number.* got 'so'"),
+        ({"outcome": ["yes", "no", "no", "yes", "so"]}, "outcomes must be numbers.* got 'so'"),
         ({"outcome": [2.5, 0, 0, 1, 1]}, r"outcomes must lie in .* got 2.5 for system 'b'"),
     ],
 )

@@ -43,7 +43,7 @@ def test_blank_is_missing(value):
 @pytest.mark.parametrize("value", ["c", "maybe", [1], {"a": 1}, 10**400])
 def test_unknown_value_is_named(value):
     with pytest.raises(
-        DataError, match=r"outcome must be a number.* for sample 7: leave"
+        DataError, match=r"outcomes must be numbers.* for sample 7: leave"
     ) as caught:
         outcome_number(value, "sample 7")
     assert repr(value)[:70] in str(caught.value)

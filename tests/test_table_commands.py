@@ -39,6 +39,8 @@ def test_convert_says_which_endings_there_are(run, folder, tmp_path):
     result = run("convert", folder, tmp_path / "t.xlsx", code=2)
     assert "OUTPUT must end in .csv, .tsv, .jsonl" in result.stderr
     assert not list(tmp_path.glob("t*"))
+    result = run("convert", folder, tmp_path / "absent" / "t.csv", code=2)
+    assert "absent: the folder of OUTPUT must exist" in result.stderr
 
 
 def test_a_full_disk_leaves_the_older_table(run, folder, tmp_path, monkeypatch):
@@ -62,6 +64,8 @@ def test_check_says_what_each_file_holds(run, folder):
     assert lines[0].split() == HEADER
     assert lines[1].split() == ["logs/a.csv", "a", "3", "1", "2", "0", "no"]
     assert "got 'maybe' for the outcome column of c.csv" in " ".join(result.stdout.split())
+    # No flag is wrong, but the data.
+    assert result.stderr.splitlines()[-1].startswith("Error: outcomes must be numbers")
     assert "in no known format" in result.stdout
     (folder / "c.csv").unlink()
     result = run("check", folder, "--method", "avg", "--format", "json")

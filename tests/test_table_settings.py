@@ -255,3 +255,13 @@ def test_settings_that_are_objects_are_text(tmp_path, ending):
     )
     assert read_responses(path).systems == ('a (config={"t": 0})', 'a (config={"t": 1})')
     assert read_responses(path, pool="config").shape == (1, 6, 2)
+
+
+def test_a_setting_is_not_split_by_and_pooled(tmp_path):
+    frame = pd.DataFrame({"model": ["a", "a"], "item": ["q", "q"], "run": [1, 2], "score": [1, 0]})
+    path = tmp_path / "log.csv"
+    frame.to_csv(path, index=False)
+    chosen = {"split_by": ["seed", "run"], "pool": "run"}
+    for read, data in ((Responses.from_long, frame), (read_responses, path), (read_table, path)):
+        with pytest.raises(DataError, match="name different settings; got 'run' in both"):
+            read(data, **chosen)

@@ -223,7 +223,8 @@ def result_option(what: str) -> Callable[..., Any]:
 def check_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file in a folder that does not exist now, rather than after the computation."""
     if path is not None and not path.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "the folder of --output must exist", str(path.parent))
+        name = param.opts[-1] if isinstance(param, click.Option) else param.human_readable_name
+        raise FileNotFoundError(ENOENT, f"the folder of {name} must exist", str(path.parent))
     return path
 
 

@@ -120,8 +120,11 @@ def report(
         rename(path="paths")
         results = [load(path) for path in paths]
     else:
+        rename(method="methods")
         calls = None if methods is None else _calls(methods)
+        rename(method="studied")
         to_study = {} if studied is None else _calls(studied)
+        rename()
         if len(to_study) > 1:
             raise click.UsageError(f"--prior-sensitivity must be one method; got {studied!r}")
         data = read_data(paths, **reading)

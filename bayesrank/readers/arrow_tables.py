@@ -1,5 +1,6 @@
 """Tables as Parquet and Feather, which say how large they are before they are read."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,17 +18,27 @@ if TYPE_CHECKING:
 ROWS_PER_BYTE = 8
 FEW_ROWS = 1_000_000
 
+# What pandas calls an index without a name, which numbers rows.
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+
 
 def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -> "pd.DataFrame":
     """Read a Parquet or Feather file as a frame; columns that are not needed are blank."""
     import pandas as pd
 
     table, schema = read_arrow(path, lambda field: needed(field.name))
-    # Each column of the table goes when it has become one of the frame.
-    frame = table.to_pandas(strings_to_categorical=not text, split_blocks=True, self_destruct=True)
+    # Each column of the table goes when it has become one of the frame. What pandas calls an index
+    # in its metadata is a column.
+    frame = table.to_pandas(
+        strings_to_categorical=not text,
+        split_blocks=True,
+        self_destruct=True,
+        ignore_metadata=True,
+    )
     del table
     blank = pd.Categorical.from_codes(np.full(len(frame), -1, dtype=np.int8), categories=[])
-    return frame.assign(**{name: blank for name in schema.names if name not in frame})
+    frame = frame.assign(**{name: blank for name in schema.names if name not in frame})
+    return frame.drop(columns=[name for name in frame if _UNNAMED_INDEX.fullmatch(str(name))])
 
 
 def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Table, pa.Schema]":
@@ -61,7 +72,8 @@ def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Ta
             batches = range(reader.num_record_batches)
             _check_size(path, sum(reader.get_batch(i).num_rows for i in batches), 0)
             columns = [field.name for field in schema if needed(field)]
-            return feather.read_table(path, columns=columns, memory_map=False), schema
+            table = feather.read_table(path, columns=columns, memory_map=False)
+            return _with_texts(table), schema
         source = parquet.ParquetFile(file)
         metadata, schema = source.metadata, source.schema_arrow
         parts = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
@@ -74,7 +86,24 @@ def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Ta
         damage_named(path, pa.ArrowException),
         parquet.ParquetFile(str(path), read_dictionary=texts) as whole,
     ):
-        return whole.read(columns=columns), schema
+        return _with_texts(whole.read(columns=columns)), schema
+
+
+def _with_texts(table: "pa.Table") -> "pa.Table":
+    """Return a table with texts for the bytes that some tools store without saying what they are.
+
+    Those that are no UTF-8, such as images, stay as they are.
+    """
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            try:
+                texts = table.column(place).cast(pa.large_string())
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(place, field.name, texts)
+    return table
 
 
 def is_text(kind: "pa.DataType") -> bool:

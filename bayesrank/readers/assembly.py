@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bayesrank.errors import DataError
+from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import ROW, LogTable, Selection, build_table, choose_tasks
 from bayesrank.readers.naming import compare_conditions, drop_copies, name_folders, name_systems
+from bayesrank.readers.opening import in_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,9 @@ def table_of_logs(
             f"task must be left out in format {source} where the logs name none; got "
             f"{selection.task!r}"
         )
+    grouped = any(each.group for log in logs for each in log.attempts)
     for log in logs:
+        _refuse_blanks(log, grouped)
         _refuse_repeats(log)
     logs, renamed = _split_questions(logs)
     logs, notes = drop_copies(name_folders(logs))
@@ -159,6 +162,24 @@ def _offsets(
     return offsets
 
 
+def _refuse_blanks(log: Log, grouped: bool) -> None:
+    """Raise if a log leaves the name of its system, a question or, among others, a group blank."""
+    names = {"system": {log.name}, "question": {each.question for each in log.attempts}}
+    for role, found in names.items():
+        if not all(map(str.strip, found)):
+            raise DamagedFileError(
+                f"paths must name the {role} of every answer; got a blank in "
+                f"{in_folder(log.path)}: leave it out"
+            )
+    # A run may be of several files.
+    blank = next((each.question for each in log.attempts if not each.group.strip()), None)
+    if grouped and blank is not None:
+        raise DamagedFileError(
+            f"paths must name the group of every question or of none; got a blank for {blank!r} of "
+            f"{log.name!r}: leave out its file"
+        )
+
+
 def _refuse_repeats(log: Log) -> None:
     """Raise if a log answers a question twice in one trial."""
     seen = set()
@@ -167,7 +188,7 @@ def _refuse_repeats(log: Log) -> None:
         if cell in seen:
             raise DataError(
                 f"paths must name every question of a trial once; got {each.question!r} twice in "
-                f"trial {each.trial} of {log.path.name}: number the repeats as trials, or give "
-                "questions of different subjects different names"
+                f"trial {each.trial} of {in_folder(log.path)}: number the repeats as trials, or "
+                "give questions of different subjects different names"
             )
         seen.add(cell)

@@ -18,8 +18,15 @@ from bayesrank.battles import Battles
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
 from bayesrank.readers.json_files import parse_json_lines, stream_json
-from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
-from bayesrank.readers.table_files import BINARY, LINES, TEXT, refuse_cut_off, text_layout
+from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_suffix
+from bayesrank.readers.table_files import (
+    BINARY,
+    LINES,
+    TEXT,
+    refuse_cut_off,
+    refuse_repeats,
+    text_layout,
+)
 from bayesrank.style import METADATA, SUFFIXES, as_numbers, paired_names
 
 if TYPE_CHECKING:
@@ -93,28 +100,19 @@ def _parse(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     suffix = plain_suffix(path)
-    try:
+    with damage_named(path):
         if suffix in TEXT:
-            frame = _read_csv(path)
-        elif suffix in BINARY:
-            frame = _read_arrow(path)
-        else:
-            frame = pd.DataFrame.from_records(list(_records(path)))
-    except DataError:
-        raise
-    # The parsers of pandas and pyarrow raise subclasses.
-    except (ValueError, OSError) as error:
-        raise DamagedFileError(
-            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
-            "the file may be cut off, or not in the format that its name says"
-        ) from error
-    return frame
+            return _read_csv(path)
+        if suffix in BINARY:
+            return _read_arrow(path)
+        return pd.DataFrame.from_records(list(_records(path)))
 
 
 def _read_csv(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     layout = text_layout(path)
+    refuse_repeats((name for name in map(str.lower, layout.names) if name in KNOWN), path)
     refuse_cut_off(path, layout)
     with open_log(path) as file:
         head = pd.read_csv(file, nrows=_PEEK, **layout.settings)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
-from bayesrank.readers.log import Attempt, Log, scored
+from bayesrank.readers.log import Attempt, Log, name_of, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
 from bayesrank.readers.opening import expects
 
@@ -53,7 +53,7 @@ def read_euroeval(paths: Sequence[Path], selection: Selection) -> LogTable:
     records = [(path, record) for path, record in records if _task(path, record) in tasks]
     logs: dict[tuple[Path, str, str, str], Log] = {}
     for path, record in records:
-        task, model = _task(path, record), str(record["model"])
+        task, model = _task(path, record), name_of(record["model"])
         conditions = {name: record.get(name) for name in CONDITIONS}
         log = Log(path, model, [], task=task, conditions=conditions)
         log = logs.setdefault((path, model, task, str(conditions)), log)

@@ -11,7 +11,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import plain_name
+from bayesrank.readers.opening import in_folder, plain_name
 
 RESULTS_START = re.compile(
     BYTE_ORDER_MARK
@@ -113,17 +113,19 @@ def _attempts(path: Path, tests: Sequence[str]) -> Iterator[Attempt]:
     problems = results.get("eval") if isinstance(results, dict) else None
     if not isinstance(problems, dict):
         raise DamagedFileError(
-            f"paths must hold EvalPlus results; got no object eval in {path.name}"
+            f"paths must hold EvalPlus results; got no object eval in {in_folder(path)}"
         )
     for question, solutions in problems.items():
         if isinstance(solutions, dict):
             solutions = _of_version_1(solutions)
         if not isinstance(solutions, list):
             raise DamagedFileError(
-                f"{question} must be a list of solutions; got another in {path.name}"
+                f"{question} must be a list of solutions; got another in {in_folder(path)}"
             )
         for trial, solution in enumerate(solutions):
-            yield Attempt(question, *_outcome(solution, trial, tests, f"{question} in {path.name}"))
+            yield Attempt(
+                question, *_outcome(solution, trial, tests, f"{question} in {in_folder(path)}")
+            )
 
 
 def _of_version_1(solutions: dict[str, Any]) -> list[dict[str, Any]] | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
+from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, plain_name, stored
 
 SAMPLES_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)')
 LINES = (".jsonl", ".jsonlines", ".ndjson")
@@ -103,7 +103,7 @@ def _samples(path: Path, metric: str) -> Iterator[Sample]:
             question = label(record["sample_id"])
             yield Sample(
                 str(record["evaluation_name"]),
-                str(record["model_id"]),
+                name_of(record["model_id"]),
                 str(record.get("evaluation_id") or ""),
                 str(record.get("evaluation_result_id") or ""),
                 str(record.get("sample_hash") or ""),
@@ -113,8 +113,8 @@ def _samples(path: Path, metric: str) -> Iterator[Sample]:
 
 def _told(path: Path) -> dict[str, Any]:
     """Read what the file beside the samples says of the evaluations."""
-    beside = path.with_name(plain_name(path).partition("_samples.")[0] + ".json")
-    if not beside.is_file():
+    beside = stored(path.with_name(plain_name(path).partition("_samples.")[0] + ".json"))
+    if beside is None:
         return {}
     with expects(beside, "evaluations in the schema of Every Eval Ever"):
         return dict(read_json(beside))

@@ -19,8 +19,13 @@ from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 
 _NAME_IT = "pass format=..."
-_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
-_SAVE_IT = "save the sheet as .csv"
+# What to do with files that are no logs, by their endings.
+_REMEDIES = {
+    **dict.fromkeys(
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"), "save the sheet as .csv"
+    ),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack it"),
+}
 # Of what is left out, so many are named.
 _NAMED = 5
 
@@ -69,8 +74,9 @@ def list_files(paths: PathLike | Iterable[PathLike]) -> Files:
     DataError
         If a path does not exist or there is none.
     """
-    single = isinstance(paths, str | os.PathLike)
-    given = [each for path in ([paths] if single else paths) for each in _expand(path)]
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        paths = [paths]
+    given = [each for path in paths for each in _expand(path)]
     if not given:
         raise DataError("paths must name at least one file or folder; got none")
     named, found = set(), set()
@@ -87,6 +93,8 @@ def list_files(paths: PathLike | Iterable[PathLike]) -> Files:
 
 def _expand(path: PathLike) -> list[Path]:
     """Return the paths that one argument stands for."""
+    if not isinstance(path, str | os.PathLike) or path == "":
+        raise DataError(f"paths must be paths of files or folders; got {path!r}")
     if path == _STANDARD_INPUT:
         return [_spool_input()]
     try:
@@ -374,7 +382,9 @@ def _recognise(
         if not name and plain_suffix(path) in SUFFIXES:
             name = "table"  # which says what it lacks
         if not name:
-            remedy = _SAVE_IT if plain_suffix(path) in _SPREADSHEETS else _NAME_IT
+            # An archive may be compressed as well, as .tar.gz.
+            endings = (plain_suffix(path), path.suffix.lower())
+            remedy = next((_REMEDIES[each] for each in endings if each in _REMEDIES), _NAME_IT)
             raise DataError(
                 f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
                 f"({remedy})"

@@ -12,7 +12,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like, stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, stored
 
 STATS_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"instance_id"\s*:(?=.*?"stats"\s*:\s*\[)', re.DOTALL
@@ -111,8 +111,8 @@ def read_helm(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 
 def _describe(path: Path) -> Run:
-    spec_path = path.with_name("run_spec.json")
-    spec = read_json(spec_path) if spec_path.is_file() else {}
+    spec_path = stored(path.with_name("run_spec.json"))
+    spec = {} if spec_path is None else read_json(spec_path)
     name = str(spec.get("name") or path.parent.name)
     named = MODEL_ARGUMENT.search(name)
     model = (spec.get("adapter_spec") or {}).get("model") or (named and named["model"])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json, starts_like, stream_json
-from bayesrank.readers.log import digest, label
-from bayesrank.readers.opening import expects, open_archive, read_member
+from bayesrank.readers.log import digest, label, name_of
+from bayesrank.readers.opening import expects, in_folder, open_archive, read_member
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
 LOG_START = re.compile(
@@ -131,7 +131,7 @@ def read_spec(path: Path) -> Spec:
         with open_archive(path) as archive:
             members = [name for name in SPEC_MEMBERS if name in archive.namelist()]
             if members:
-                header = parse_json(read_member(archive, members[0]), path.name)
+                header = parse_json(read_member(archive, members[0]), in_folder(path))
     else:
         members = stream_json(path, {"samples"})
         header = {}
@@ -145,7 +145,7 @@ def read_spec(path: Path) -> Spec:
         config = spec.get("config") or {}
         return Spec(
             path=path,
-            model=str(spec["model"]),
+            model=name_of(spec["model"]),
             task=str(spec["task"]),
             run=str(spec.get("task_id") or path),
             created=str(spec.get("created")),
@@ -196,7 +196,9 @@ def read_samples(path: Path) -> Iterator[Sample]:
         # A sample that was written again has the same name twice; the last one is read.
         for name in dict.fromkeys(archive.namelist()):
             if name.startswith("samples/") and name.endswith(".json"):
-                yield _reduce(parse_json(read_member(archive, name), f"{path.name}, {name}"), path)
+                yield _reduce(
+                    parse_json(read_member(archive, name), f"{in_folder(path)}, {name}"), path
+                )
 
 
 def _reduce(sample: Any, path: Path) -> Sample:

@@ -10,9 +10,9 @@ import numpy as np
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import CONDITIONS, LIMITS, SETTINGS
-from bayesrank.readers.log import Attempt, Log, label, scored
+from bayesrank.readers.log import Attempt, Log, label, name_of, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, in_folder
 from bayesrank.readers.table_files import read_frame
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _read(path: Path) -> "pd.DataFrame":
     frame = read_frame(path, needed=_is_needed)
     if "model" not in frame:
         raise DamagedFileError(
-            f"paths must be tables with a column model; got none in {path.name}: make it by "
+            f"paths must be tables with a column model; got none in {in_folder(path)}: make it by "
             "samples_df(columns=EvalInfo + EvalTask + EvalModel + SampleSummary)"
         )
     return frame.drop(columns=[name for name in frame.columns if not _is_needed(str(name))])
@@ -110,7 +110,7 @@ def _log(path: Path, row: dict[str, Any]) -> Log:
     names = (*LIMITS, *CONDITIONS, *(name for name in row if name.startswith("task_arg_")))
     return Log(
         path,
-        str(row["model"]),
+        name_of(row["model"]),
         [],
         task=_task(row),
         run=str(row["eval_id"]),

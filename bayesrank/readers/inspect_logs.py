@@ -12,7 +12,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.inspect_files import Sample, Spec, read_samples, read_spec
 from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable, NoOutcomeError, Selection, choose, choose_tasks
-from bayesrank.readers.opening import check_announced
+from bayesrank.readers.opening import check_announced, in_folder
 
 # Coordinates of a sample beside its outcome.
 DETAILS = ("limit", "error")
@@ -34,7 +34,7 @@ class Run:
             if cell in found:
                 raise DataError(
                     f"paths must name every sample of an epoch once; got {sample.question!r} twice "
-                    f"in epoch {sample.epoch} of {spec.path.name}: give samples of different "
+                    f"in epoch {sample.epoch} of {in_folder(spec.path)}: give samples of different "
                     "subjects different ids"
                 )
             found[cell] = sample.question
@@ -152,5 +152,5 @@ def _named_value(value: object, metric: str, where: str) -> object:
     if isinstance(value, float) and value != value:
         return None
     raise DamagedFileError(
-        f"outcome must be named values in all samples; got {value!r} for {where}"
+        f"outcomes must be named values in all samples; got {value!r} for {where}"
     )

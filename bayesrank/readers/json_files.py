@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.opening import HEAD_BYTES, open_log, plain_suffix
+from bayesrank.readers.opening import HEAD_BYTES, in_folder, open_log, plain_suffix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def read_json(path: Path) -> Any:
         If the file is damaged or not JSON.
     """
     with open_log(path) as file:
-        return parse_json(file.read(), path.name)
+        return parse_json(file.read(), in_folder(path))
 
 
 def parse_json(text: bytes, where: str) -> Any:
@@ -149,11 +149,11 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 record = DECODER.decode(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                raise not_json(error, f"{path.name}, line {number}") from error
+                raise not_json(error, f"{in_folder(path)}, line {number}") from error
             if not isinstance(record, dict):
                 raise DamagedFileError(
-                    f"paths must hold one JSON object per line; got {line[:40]!r} in {path.name}, "
-                    f"line {number}"
+                    f"paths must hold one JSON object per line; got {record!r:.40} in "
+                    f"{in_folder(path)}, line {number}: name a file that is one document .json"
                 )
             yield record
 
@@ -198,7 +198,7 @@ def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str,
         except DataError:
             raise  # an expansion without end
         except (ValueError, RecursionError) as error:
-            raise not_json(error, path.name) from error
+            raise not_json(error, in_folder(path)) from error
 
 
 class _Source:
@@ -378,6 +378,11 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
         rows = next((document[name] for name in ROWS if isinstance(document.get(name), list)), None)
         names = document.get("columns")
         if rows is not None and isinstance(names, list):  # split
+            if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+                raise DamagedFileError(
+                    f"paths must hold rows of {len(names)} values, one for each column; got others "
+                    f"in {path.name}"
+                )
             rows = [dict(zip(map(str, names), row, strict=True)) for row in rows]
         if rows is None and document and all(isinstance(each, list) for each in document.values()):
             if len({len(each) for each in document.values()}) != 1:

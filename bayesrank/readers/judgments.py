@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
-from bayesrank.readers.log import Log, label, number_trials, scored
+from bayesrank.readers.log import Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose_tasks
 from bayesrank.readers.opening import expects
 
@@ -39,8 +39,8 @@ def is_mt_bench(path: Path) -> bool:
 def read_livebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read judgments of LiveBench; its categories are groups of questions.
 
-    The last judgment of a model, question and turn counts, as LiveBench keeps it. All tasks are
-    read unless some are named.
+    The last judgment of a model, question and turn in a file counts, as LiveBench keeps it; further
+    files add trials. All tasks are read unless some are named.
 
     Parameters
     ----------
@@ -60,17 +60,19 @@ def read_livebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """
     records = list(_records(paths))
     if selection.task is not None:
-        tasks = choose_tasks((str(record["task"]) for _, record in records), selection.task)
-        records = [(path, record) for path, record in records if str(record["task"]) in tasks]
+        tasks = choose_tasks((_task(path, record) for path, record in records), selection.task)
+        records = [(path, record) for path, record in records if _task(path, record) in tasks]
     last = {
-        (record["model"], record["question_id"], record.get("turn")): (path, record)
+        (path, record["model"], record["question_id"], str(record.get("turn"))): (path, record)
         for path, record in records
     }
-    logs: dict[str, Log] = {}
+    logs: dict[tuple[Path, str], Log] = {}
     for path, record in last.values():
-        log = logs.setdefault(str(record["model"]), Log(path, str(record["model"]), []))
-        category, question = str(record["category"]), label(record["question_id"])
-        log.attempts.append(scored(question, record["score"], path, group=category))
+        log = logs.setdefault((path, record["model"]), Log(path, record["model"], []))
+        with expects(path, "judgments of LiveBench with a category"):
+            group = name_of(record["category"])
+            attempt = scored(record["question_id"], record["score"], path, group=group)
+            log.attempts.append(attempt)
     numbered = [replace(log, attempts=number_trials(log.attempts)) for log in logs.values()]
     return table_of_logs(numbered, "livebench", replace(selection, task=None))
 
@@ -101,9 +103,9 @@ def read_mt_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     logs: dict[tuple[Path, str, str], Log] = {}
     for path, record in _records(paths):
         with expects(path, "ratings with a model, a judge, a turn and a score"):
-            model, judge = str(record["model"]), str(record["judge"][0])
+            model, judge = record["model"], str(record["judge"][0])
             log = Log(path, model, [], conditions={"judge": judge})
-            question = f"{label(record['question_id'])}/{label(record['turn'])}"
+            question = f"{record['question_id']}/{label(record['turn'])}"
             value = None if record["score"] == UNREAD else record["score"]
             attempt = scored(question, value, path)
             logs.setdefault((path, model, judge), log).attempts.append(attempt)
@@ -111,10 +113,16 @@ def read_mt_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     return replace(table_of_logs(numbered, "mt_bench", selection), declared={"scale": RATINGS})
 
 
+def _task(path: Path, record: dict[str, Any]) -> str:
+    with expects(path, "judgments of LiveBench with a task"):
+        return name_of(record["task"])
+
+
 def _records(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in paths:
         for record in parse_json_lines(path):
             with expects(path, "judgments with a question_id, a model and a score"):
-                question = record.get("question_id", record.get("question"))
-                _ = record["model"], record["score"]
-            yield path, record | {"question_id": question}
+                question = label(record.get("question_id", record.get("question")))
+                _ = record["score"]
+                named = {"question_id": question, "model": name_of(record["model"])}
+            yield path, record | named

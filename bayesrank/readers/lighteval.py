@@ -10,7 +10,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Log, label, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects, plain_suffix
+from bayesrank.readers.opening import expects, plain_suffix, stored
 from bayesrank.readers.table_files import column_names, read_frame
 
 NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\d[^_]*)\.parquet")
@@ -92,9 +92,10 @@ def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
         column = next(name for name in METRICS if name in frame)
         metrics = [dict(_parsed(cell)) for cell in frame[column].tolist()]
         cells = frame[DOCUMENT].tolist() if DOCUMENT in frame else []
-        ids = [label(_parsed(cell).get("id") or "") for cell in cells]
-        places = [str(place) for place in range(len(metrics))]
-        return list(zip(ids if len(set(ids)) == len(places) else places, metrics, strict=True))
+        ids = [str(_parsed(cell).get("id") or "").strip() for cell in cells]
+        unique = all(ids) and len(set(ids)) == len(metrics)
+        names = map(label, ids) if unique else map(str, range(len(metrics)))
+        return list(zip(names, metrics, strict=True))
 
 
 def _parsed(cell: Any) -> Any:
@@ -107,10 +108,11 @@ def _plain(value: Any) -> Any:
 
 def _settings(path: Path) -> dict[str, Any]:
     """Return what the results of a run say of its model."""
-    if not path.is_file():
+    results = stored(path)
+    if results is None:
         return {}
-    with expects(path, "lighteval results with a config_general"):
-        general = read_json(path)["config_general"]
+    with expects(results, "lighteval results with a config_general"):
+        general = read_json(results)["config_general"]
         config = general.get("model_config") or general.get("config") or {}
         told = {name: general.get(name) for name in ("model_sha", "model_dtype")}
         return {**told, "model_config": config if isinstance(config, dict) else str(config)}

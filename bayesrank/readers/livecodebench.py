@@ -71,6 +71,6 @@ def read_livecodebench(paths: Sequence[Path], selection: Selection) -> LogTable:
 def _attempts(path: Path) -> Iterator[Attempt]:
     for _, problem in stream_json(path):
         with expects(path, "problems with a question_id and a graded_list"):
-            question = "/".join(label(problem[part]) for part in PARTS if part in problem)
+            question = label("/".join(label(problem[part]) for part in PARTS if part in problem))
             for trial, grade in enumerate(problem["graded_list"]):
                 yield scored(question, grade, path, trial=trial)

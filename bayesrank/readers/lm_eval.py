@@ -13,6 +13,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, logged_outcome
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
+from bayesrank.readers.opening import in_folder, plain_name, plain_suffix
 
 SAMPLES_NAME = re.compile(
     r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl"
@@ -65,7 +66,7 @@ class Line:
 
 def is_samples_file(path: Path) -> bool:
     """Return whether a file is named as the harness names its samples."""
-    return SAMPLES_NAME.fullmatch(path.name) is not None
+    return SAMPLES_NAME.fullmatch(plain_name(path)) is not None
 
 
 def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -139,14 +140,15 @@ def _choose_tasks(runs: list[Run], chosen: str | None) -> list[str]:
 
 
 def _describe(path: Path) -> Run:
-    match = SAMPLES_NAME.fullmatch(path.name)
+    match = SAMPLES_NAME.fullmatch(plain_name(path))
     if match is None:
         raise DataError(
             f"paths must be named samples_<task>_<time>.jsonl in format lm_eval; got {path.name!r}"
         )
     # They are called results_<time>.json, or as --output_path says.
-    beside = sorted(path.parent.glob(f"*_{match['time']}.json"))
-    results = read_json(beside[0]) if beside else {}
+    named = sorted(path.parent.glob(f"*_{match['time']}.json*"))
+    beside = next((each for each in named if plain_suffix(each) == ".json"), None)
+    results = {} if beside is None else read_json(beside)
     return Run(path, match["task"], match["time"], results if isinstance(results, dict) else {})
 
 
@@ -199,14 +201,14 @@ def _read_lines(run: Run) -> Iterator[Line]:
         question = record.get("doc_hash")
         if not isinstance(question, str):
             raise DamagedFileError(
-                f"paths must hold samples with a doc_hash; got {question!r} in {run.path.name}: "
-                "log the samples with lm-evaluation-harness 0.4.3 or later"
+                f"paths must hold samples with a doc_hash; got {question!r} in "
+                f"{in_folder(run.path)}: log the samples with lm-evaluation-harness 0.4.3 or later"
             )
         names = record.get("metrics") or [name for name in record if name not in NO_METRICS]
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise DamagedFileError(
                 f"paths must hold samples with a list of metrics; got {names!r} in "
-                f"{run.path.name}: leave it out"
+                f"{in_folder(run.path)}: leave it out"
             )
         metrics: dict[str, object] = {name: record.get(name) for name in names}
         kind, prompt = str(record.get("filter", "none")), str(record.get("prompt_hash") or "")
@@ -220,7 +222,9 @@ def _attempts(run: Run, lines: list[Line], metric: str) -> Iterator[Attempt]:
         copies[line.question] += 1
         copy = copies[line.question]
         question = line.question if copy == 1 else f"{line.question}#{copy}"
-        outcome = logged_outcome(line.metrics.get(metric), f"metric {metric!r} in {run.path.name}")
+        outcome = logged_outcome(
+            line.metrics.get(metric), f"metric {metric!r} in {in_folder(run.path)}"
+        )
         yield Attempt(question, outcome, status="unscored" if isnan(outcome) else "")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.outcomes import outcome_number
+from bayesrank.readers.opening import in_folder
 
 # Why an attempt has no outcome, or how it ended where it has one.
 STATUSES = ("error", "limit", "refused", "unscored", "absent")
@@ -109,6 +110,29 @@ class Log:
     place: Path | None = None
 
 
+def name_of(value: object) -> str:
+    """Return what a log calls something.
+
+    Parameters
+    ----------
+    value : object
+        A string or a number.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If it is blank or None, which :func:`~bayesrank.readers.opening.expects` says of the file.
+    """
+    text = "" if value is None else str(value).strip()
+    if not text:
+        raise ValueError("a blank in place of a name")
+    return text
+
+
 def label(value: object) -> str:
     """Return the name of a question: 1, 1.0, "1" and "1.0" are one.
 
@@ -121,12 +145,17 @@ def label(value: object) -> str:
     -------
     str
 
+    Raises
+    ------
+    ValueError
+        As :func:`name_of`.
+
     Examples
     --------
     >>> [label(1), label(1.0), label("1"), label("1.0"), label(0.5)]
     ['1', '1', '1', '1', '0.5']
     """
-    text = str(value).strip()
+    text = name_of(value)
     whole = _WHOLE.fullmatch(text)
     return whole[1] if whole else text
 
@@ -187,7 +216,7 @@ def scored(
     DamagedFileError
         If the value stands for no number.
     """
-    outcome = logged_outcome(value, f"{question!r} in {path.name}")
+    outcome = logged_outcome(value, f"{question!r} in {in_folder(path)}")
     status = status or ("unscored" if isnan(outcome) else "")
     return Attempt(question, outcome, trial, status, group, details, content)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, Source, as_words
+from bayesrank.columns import COLUMNS, Source, as_words, split_and_pooled
 from bayesrank.errors import DataError
 from bayesrank.longtable import repeated_cells
 from bayesrank.readers.log import STATUSES
@@ -72,16 +72,17 @@ def select(
     split_by: str | Iterable[str] | None = None,
     pool: str | Iterable[str] | None = None,
     count_as_wrong: str | Iterable[str] | None = None,
+    wide: bool = False,
     **names: Any,
 ) -> Selection:
     """Make a selection from what callers pass.
 
     Parameters
     ----------
-    split_by, pool, count_as_wrong
+    split_by, pool, count_as_wrong, wide
         As in :func:`bayesrank.readers.read_responses`.
     **names
-        Further attributes of :class:`Selection`.
+        Attributes of :class:`Selection` that are names.
 
     Returns
     -------
@@ -90,13 +91,18 @@ def select(
     Raises
     ------
     DataError
-        If a list of words holds something else.
+        If a name or a list of words is something else, or a setting is to be split by and pooled.
     """
+    for name, value in names.items():
+        if not isinstance(value, str | None):
+            raise DataError(f"{name} must be a name, or None; got {value!r}")
+    split, pooled = split_and_pooled(split_by, pool)
     wrong = None if count_as_wrong is None else as_words("count_as_wrong", count_as_wrong)
     return Selection(
-        split_by=as_words("split_by", split_by),
-        pool=as_words("pool", pool),
+        split_by=split,
+        pool=pooled,
         count_as_wrong=() if wrong == ("none",) else wrong,
+        wide=wide,
         **names,
     )
 
@@ -493,7 +499,7 @@ def refuse_negative(frame: "pd.DataFrame") -> None:
     if negative.any():
         row = frame.iloc[negative.argmax()]
         raise DataError(
-            "outcome must not be negative unless a scale is named; got "
+            "outcomes must not be negative unless a scale is named; got "
             f"{row['outcome']:g} for {_where(row)}: leave missing ones empty, or pass "
             "scale=(low, high) for scores"
         )

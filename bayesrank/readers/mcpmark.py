@@ -7,7 +7,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log, label
+from bayesrank.readers.log import Attempt, Log, label, name_of
 from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects
 
@@ -54,8 +54,9 @@ def read_mcpmark(paths: Sequence[Path], selection: Selection) -> LogTable:
             # They lie in <experiment>/<model>__<service>/run-<n>/<task>.
             run = path.parent.parent
             experiment = str(run.parent.parent)
-            key = (str(told["model_name"]), experiment, run.name, str(settings), str(conditions))
-            log = Log(path, key[0], [], settings=settings, conditions=conditions)
+            model = name_of(told["model_name"])
+            key = (model, experiment, run.name, str(settings), str(conditions))
+            log = Log(path, model, [], settings=settings, conditions=conditions)
             logs.setdefault(key, log).attempts.append(_attempt(told))
     return table_of_logs(list(logs.values()), "mcpmark", selection)
 

@@ -9,9 +9,9 @@ from typing import Any
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
-from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
+from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, in_folder
 
 LINES = (".jsonl", ".json", ".log")
 LOG_START = re.compile(
@@ -54,7 +54,8 @@ def read_openai_evals(paths: Sequence[Path], selection: Selection) -> LogTable:
     known = [name for _, _, events in runs for _, values in events for name in values]
     if not known:
         raise DataError(
-            f"paths must hold events of the type match or metrics; got none in {paths[0].name}"
+            f"paths must hold events of the type match or metrics; got none in "
+            f"{in_folder(paths[0])}"
         )
     metric = choose("metric", known, selection.metric)
     logs = []
@@ -64,13 +65,15 @@ def read_openai_evals(paths: Sequence[Path], selection: Selection) -> LogTable:
         ]
         answered = {attempt.question for attempt in attempts}
         attempts += [Attempt(each, nan, status="error") for each in errors if each not in answered]
-        functions = spec.get("completion_fns") or [spec.get("model_name")]
+        with expects(path, "a spec with completion_fns"):
+            functions = spec.get("completion_fns") or [spec.get("model_name")]
+            system = ",".join(map(name_of, functions))
         logs.append(
             Log(
                 path,
-                ",".join(map(str, functions)),
+                system,
                 number_trials(attempts),
-                task=str(spec.get("eval_name") or spec.get("base_eval")),
+                task=str(spec.get("eval_name") or spec.get("base_eval") or ""),
                 run=str(spec.get("run_id") or ""),
                 conditions={"split": spec.get("split")},
             )

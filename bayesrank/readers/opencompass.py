@@ -10,7 +10,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, in_folder, plain_name
 
 # Which member of a detail says whether the answer is right; the first one wins.
 CORRECT = ("correct", "is_correct", "cascade_correct", "llm_correct", "rule_correct")
@@ -77,7 +77,7 @@ def _correct(detail: dict[str, Any], path: Path) -> list[Any]:
     if name is None:
         raise DamagedFileError(
             f"paths must hold details that say what is correct; got {', '.join(detail)} in "
-            f"{path.name}: leave it out"
+            f"{in_folder(path)}: leave it out"
         )
     value = detail[name]
     return value if isinstance(value, list) else [value]

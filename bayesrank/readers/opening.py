@@ -100,6 +100,23 @@ def plain_suffix(path: Path) -> str:
     return Path(plain_name(path)).suffix.lower()
 
 
+def stored(path: Path) -> Path | None:
+    """Return a file, or what it is compressed to; None where there is neither."""
+    compressed = (path.with_name(f"{path.name}{ending}") for ending in sorted(ENDINGS))
+    return next((each for each in (path, *compressed) if each.is_file()), None)
+
+
+def in_folder(path: Path) -> str:
+    """Return the name of a file with its folder, since tools call the files of all runs alike.
+
+    Examples
+    --------
+    >>> in_folder(Path("/logs/gpt-4.1/eval_results.json"))
+    'gpt-4.1/eval_results.json'
+    """
+    return str(Path(path.parent.name) / path.name)
+
+
 @contextmanager
 def open_log(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read its bytes, decompressed, and in UTF-8 where it is text in UTF-16 or 32.
@@ -132,8 +149,8 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, _in_utf8(file, path))
     except DAMAGE as error:
         raise DamagedFileError(
-            f"paths must hold whole files; got {_one_line(error)} in {path.name}: the file may be "
-            "cut off, copy it again or leave it out"
+            f"paths must hold whole files; got {_one_line(error)} in {in_folder(path)}: the file "
+            "may be cut off, copy it again or leave it out"
         ) from error
 
 
@@ -154,8 +171,8 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except DAMAGE as error:
         raise DamagedFileError(
-            f"paths must be complete archives; got {_one_line(error)} in {path.name}: the file may "
-            "be cut off, copy it again or leave it out"
+            f"paths must be complete archives; got {_one_line(error)} in {in_folder(path)}: the "
+            "file may be cut off, copy it again or leave it out"
         ) from error
 
 
@@ -215,8 +232,7 @@ def expects(path: Path, what: str) -> Iterator[None]:
         raise
     except _OTHER_LAYOUT as error:
         raise DamagedFileError(
-            f"paths must hold {what}; got {misfit(error)} in "
-            f"{Path(path.parent.name) / path.name}: leave it out"
+            f"paths must hold {what}; got {misfit(error)} in {in_folder(path)}: leave it out"
         ) from error
 
 
@@ -235,8 +251,7 @@ def damage_named(path: Path, *more: type[Exception]) -> Iterator[None]:
             else "the file may be cut off, or not in the format that its name says"
         )
         raise DamagedFileError(
-            f"paths must be readable tables; got {' '.join(str(error).split())} in {path.name}: "
-            f"{remedy}"
+            f"paths must be readable tables; got {_one_line(error)} in {in_folder(path)}: {remedy}"
         ) from error
 
 
@@ -259,8 +274,8 @@ def check_announced(number: int, held: int, what: str, path: Path) -> None:
     """
     if number > max(FEW, ANNOUNCED * held):
         raise DamagedFileError(
-            f"paths must hold what they announce; got {what} for {held} outcomes in {path.name}: "
-            "the file may be damaged, copy it again or leave it out"
+            f"paths must hold what they announce; got {what} for {held} outcomes in "
+            f"{in_folder(path)}: the file may be damaged, copy it again or leave it out"
         )
 
 
@@ -300,7 +315,8 @@ def _only_member(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         if len(names) != 1:
             raise DamagedFileError(
-                f"paths must be archives of one file; got {len(names)} in {path.name}: unpack it"
+                f"paths must be archives of one file; got {len(names)} in {in_folder(path)}: "
+                "unpack it"
             )
         with _open_member(archive, names[0]) as member:
             yield member
@@ -342,7 +358,7 @@ class _Bounded(io.RawIOBase):
         if self._left < 0:
             raise DamagedFileError(
                 f"paths must not expand to more than {self._limit >> 20} MB; got more in "
-                f"{self._path.name}: unpack it if it is what you expect"
+                f"{in_folder(self._path)}: unpack it if it is what you expect"
             )
         buffer[: len(chunk)] = chunk
         return len(chunk)
@@ -365,7 +381,7 @@ class _Recoded(io.RawIOBase):
             except UnicodeDecodeError as error:
                 raise DamagedFileError(
                     f"paths must be text in one encoding; got {_one_line(error)} in "
-                    f"{self._path.name}: the file may be cut off, or save it in UTF-8"
+                    f"{in_folder(self._path)}: the file may be cut off, or save it in UTF-8"
                 ) from error
             self._rest = text.removeprefix("\ufeff").encode("utf-8", "backslashreplace")
         size = min(len(buffer), len(self._rest))

@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log, digest, label, number_trials, scored
+from bayesrank.readers.log import Attempt, Log, digest, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose
 from bayesrank.readers.opening import expects
 
@@ -80,7 +80,7 @@ def read_promptfoo(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 def _provider(result: dict[str, Any]) -> str:
     provider = result["provider"]
-    return str(
+    return name_of(
         (provider.get("label") or provider["id"]) if isinstance(provider, dict) else provider
     )
 

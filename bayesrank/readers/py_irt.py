@@ -8,8 +8,9 @@ from pathlib import Path
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
-from bayesrank.readers.log import Attempt, Log, label, number_trials, scored
+from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection
+from bayesrank.readers.opening import expects, in_folder
 
 SUBJECTS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"(?:subject_id|responses)"\s*:')
 LINES = (".jsonl", ".jsonlines", ".ndjson")
@@ -56,7 +57,8 @@ def _responses(path: Path) -> Iterator[tuple[str, Attempt]]:
         if "subject_id" not in record or not isinstance(responses, dict):
             raise DamagedFileError(
                 "paths must hold lines with a subject_id and responses by item; got "
-                f"{', '.join(record)} in {path.name}: leave it out"
+                f"{', '.join(record)} in {in_folder(path)}: leave it out"
             )
-        for item, response in responses.items():
-            yield str(record["subject_id"]), scored(label(item), response, path)
+        with expects(path, "lines with a subject_id and responses by item"):
+            for item, response in responses.items():
+                yield name_of(record["subject_id"]), scored(label(item), response, path)

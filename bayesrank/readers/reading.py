@@ -1,7 +1,7 @@
 """From paths to responses: find the files, recognise the format, read, and say what is missing."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,9 @@ from bayesrank.scale import UNIT
 from bayesrank.validation import say_lookalikes
 
 logger = logging.getLogger("bayesrank")
+
+# What options say of outcomes.
+_OUTCOMES = {"weights", "scale", "edges"}
 
 # Seconds after which reading says that it goes on.
 _PATIENCE = 2.0
@@ -272,6 +275,8 @@ def read_data(
     """
     strict = options.pop("strict", False)
     selection = select(**{name: options.pop(name) for name in CHOICES if name in options})
+    for name in options.keys() - _OUTCOMES:
+        raise DataError(f"options must be among those of read_responses; got {name!r}")
     logs = find_logs(paths, format, selection, strict=strict)
     if logs.reader.read_battles is not None:
         refuse(options, "must be left out for battles, which have winners and no outcomes")
@@ -280,11 +285,10 @@ def read_data(
 
 
 def _read_battles(logs: Logs, read: ReadBattles) -> Battles:
-    with _patiently(logs):
-        data, logs = read_sound(logs, read)
+    data, left_out = _read_originals(logs, read)
     for caution in say_lookalikes(data.systems):
         logger.warning(caution)
-    logger.info(str(data).removeprefix("Battles(").removesuffix(")") + logs.message)
+    logger.info(str(data).removeprefix("Battles(").removesuffix(")") + left_out)
     return data
 
 
@@ -299,9 +303,8 @@ def _read_responses(
     worths = weights if edges is None else None
     if logs.reader.read_arrays is not None:
         read = logs.reader.read_arrays
-        with _patiently(logs):
-            data, logs = read_sound(logs, lambda files: read(files, selection, worths, scale))
-        message = describe(data.shape, data.n_missing) + logs.message
+        data, left_out = _read_originals(logs, lambda files: read(files, selection, worths, scale))
+        message = describe(data.shape, data.n_missing) + left_out
     else:
         table = _read_table(logs, selection)
         options: dict[str, Any] = {"weights": worths, "scale": scale}
@@ -333,18 +336,21 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             f"{logs.files[0].name}",
             in_python="read them with read_battles",
         )
-    reader, read = logs.reader, logs.reader.read
+    read = logs.reader.read
+    table, left_out = _read_originals(logs, lambda files: read(files, selection))
+    return replace(table, message=table.message + left_out)
 
-    def read_once(paths: Sequence[Path]) -> LogTable:
-        if len(paths) == 1:
-            return read(paths, selection)
-        files, copies = leave_out_copies(paths, anywhere=reader.plain)
-        table = read(files, selection)
-        return replace(table, message=table.message + copies)
+
+def _read_originals[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, str]:
+    """Read logs without copies of them; also return what was left out, to end a message."""
+
+    def read_once(paths: Sequence[Path]) -> tuple[T, str]:
+        files, copies = leave_out_copies(paths, anywhere=logs.reader.plain)
+        return read(files), copies
 
     with _patiently(logs):
-        table, logs = read_sound(logs, read_once)
-    return replace(table, message=table.message + logs.message)
+        (found, copies), sound = read_sound(logs, read_once)
+    return found, copies + sound.message
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from typing import Any
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
-from bayesrank.readers.log import Attempt, Log
+from bayesrank.readers.log import Attempt, Log, name_of
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import plain_name
+from bayesrank.readers.opening import expects, in_folder, plain_name
 
 # A report of a run is an object of counts (..._instances) and lists (..._ids), that of an instance
 # an object with its name, the results of a submission one of three lists.
@@ -144,7 +144,7 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
     report = read_json(path)
     if not isinstance(report, dict):
         raise DamagedFileError(
-            f"paths must hold SWE-bench run reports; got no JSON object in {path.name}"
+            f"paths must hold SWE-bench run reports; got no JSON object in {in_folder(path)}"
         )
     right = set(_ids(report, RIGHT, path))
     submitted = set(_ids(report, "submitted_ids", path))
@@ -157,7 +157,7 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
     if contradictory:
         raise DamagedFileError(
             f"{RIGHT} must not share instances with the other lists; got {contradictory[0]!r} in "
-            f"{path.name}: evaluate the run again"
+            f"{in_folder(path)}: evaluate the run again"
         )
     for name in sorted(right | wrong | submitted | unknown.keys()):  # the reports hold sets
         status = unknown.get(name, "")
@@ -168,11 +168,12 @@ def _ids(report: dict[str, Any], key: str, path: Path, optional: bool = False) -
     ids = report.get(key, [] if optional else None)
     if not isinstance(ids, list):
         raise DamagedFileError(
-            f"paths must hold SWE-bench run reports with a list {key}; got {ids!r} in {path.name}: "
-            "write the report again with a current SWE-bench (a report of counts only does not "
-            "say which instances were resolved)"
+            f"paths must hold SWE-bench run reports with a list {key}; got {ids!r} in "
+            f"{in_folder(path)}: write the report again with a current SWE-bench (a report of "
+            "counts only does not say which instances were resolved)"
         )
-    return [str(name) for name in ids]
+    with expects(path, f"SWE-bench run reports with the names of instances in {key}"):
+        return [name_of(name) for name in ids]
 
 
 def _instances(folder: Path, paths: Sequence[Path]) -> Log:
@@ -182,14 +183,14 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
         report = read_json(path)
         if not isinstance(report, dict):
             raise DamagedFileError(
-                f"paths must hold SWE-bench run reports; got no JSON object in {path.name}"
+                f"paths must hold SWE-bench run reports; got no JSON object in {in_folder(path)}"
             )
         for name, told in report.items():
             resolved = told.get("resolved") if isinstance(told, dict) else None
             if not isinstance(resolved, bool):
                 raise DamagedFileError(
                     f"paths must hold SWE-bench reports that say whether {name} is resolved; got "
-                    f"{resolved!r} in {path.parent.name}/{path.name}: evaluate it again"
+                    f"{resolved!r} in {in_folder(path)}: evaluate it again"
                 )
             attempts.append(Attempt(name, float(resolved)))
     # The harness writes no report of an instance whose evaluation failed.

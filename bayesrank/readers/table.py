@@ -35,6 +35,7 @@ from bayesrank.readers.mmlu_pro import is_mmlu_pro, read_mmlu_pro
 from bayesrank.readers.npz import is_npz, read_npz, read_npz_table
 from bayesrank.readers.openai_evals import is_openai_evals, read_openai_evals
 from bayesrank.readers.opencompass import is_opencompass, read_opencompass
+from bayesrank.readers.opening import plain_name
 from bayesrank.readers.promptfoo import is_promptfoo, read_promptfoo
 from bayesrank.readers.py_irt import is_py_irt, read_py_irt
 from bayesrank.readers.swebench import is_swebench, read_swebench
@@ -101,7 +102,7 @@ class Reader:
 
     def has_beside(self, path: Path, folders: Collection[Path]) -> bool:
         """Return whether a tool writes such a file into the folders of its logs."""
-        return path.parent in folders and re.fullmatch(self.beside, path.name) is not None
+        return path.parent in folders and bool(re.fullmatch(self.beside, plain_name(path)))
 
 
 def _named(role: str) -> list[tuple[str]]:

@@ -170,13 +170,25 @@ def read_frame(
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
     if frame.empty:
         raise DamagedFileError(f"paths must hold at least one row; got none in {path.name}")
-    names = frame.columns.tolist() if every_column else [field_name(each) for each in frame.columns]
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise DamagedFileError(
-            f"paths must name every column once; got {twice[0]!r} twice in {path.name}"
-        )
+    refuse_repeats(frame.columns if every_column else map(field_name, frame.columns), path)
     return frame
+
+
+def refuse_repeats(columns: Iterable[str], path: Path) -> None:
+    """Raise if a table names a column twice.
+
+    Raises
+    ------
+    DamagedFileError
+        Naming the column and the file.
+    """
+    names = list(columns)
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise DamagedFileError(
+            f"paths must name every column once; got {twice!r} twice in {path.name}: leave out or "
+            "rename one of them"
+        )
 
 
 def _everything(name: str) -> bool:
@@ -267,11 +279,14 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     Raises
     ------
     DamagedFileError
-        If a row has more fields than the first line, or the last one is cut off.
+        If a row has more fields than the first line, the last one is cut off, or a column that is
+        needed has the name of another one.
     """
     import pandas as pd
 
     layout, pieces = text_layout(path), []
+    # pandas would number them, and the first one would be read without a word.
+    refuse_repeats((name for name in layout.names if name and needed(name)), path)
     with (
         open_log(path) as file,
         cast("TextFileReader", pd.read_csv(file, **layout.settings, chunksize=PIECE)) as reader,

@@ -9,7 +9,7 @@ from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like, stream_json
-from bayesrank.readers.log import Attempt, Log, digest, label
+from bayesrank.readers.log import Attempt, Log, digest, label, name_of
 from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import check_announced, expects, plain_name
 
@@ -96,13 +96,13 @@ class Results:
     @property
     def domain(self) -> str:
         """Name of the domain."""
-        return str((self.info.get("environment_info") or {}).get("domain_name"))
+        return str((self.info.get("environment_info") or {}).get("domain_name") or "")
 
     @property
     def system(self) -> str:
         """Language model of the agent, or the agent itself where it has none."""
         agent = self.info.get("agent_info") or {}
-        return str(agent.get("llm") or agent.get("implementation"))
+        return name_of(agent.get("llm") or agent.get("implementation"))
 
     @property
     def log(self) -> Log:
@@ -160,12 +160,12 @@ def read_tau2_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
         If the task is left open, two files of one system were run with different settings, or a
         file is damaged.
     """
-    logs = [_read_results(path).log for path in paths]
+    logs = [_log(path) for path in paths]
     details = ("termination_reason",)
     return table_of_logs(logs, "tau2_bench", selection, details=details)
 
 
-def _read_results(path: Path) -> Results:
+def _log(path: Path) -> Log:
     """Read a file, and the simulations beside it where it holds only their index."""
     results, has_index = Results(path), False
     with expects(path, "tau2-bench simulations with a task_id, a trial and a reward"):
@@ -180,7 +180,7 @@ def _read_results(path: Path) -> Results:
         if not has_index and (path.parent / "simulations").is_dir():
             for file in sorted((path.parent / "simulations").glob("*.json")):
                 results.simulations.append(_simulation(read_json(file)))
-    return results
+        return results.log
 
 
 def _simulation(record: dict[str, Any]) -> Attempt:

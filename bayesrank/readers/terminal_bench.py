@@ -10,7 +10,7 @@ from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
 from bayesrank.readers.log import Attempt, Log, label, number_trials
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, stored
 
 _TRIAL = rb'"(?:id|trial_name)"\s*:\s*"(?s:.*?)"is_resolved"\s*:'
 RUN_START = re.compile(
@@ -88,9 +88,9 @@ def _attempt(trial: dict[str, Any]) -> Attempt:
 
 
 def _log(folder: Path, path: Path, attempts: list[Attempt]) -> Log:
-    metadata = folder / "run_metadata.json"
-    with expects(metadata, "the metadata of a run of Terminal-Bench"):
-        told = read_json(metadata) if metadata.is_file() else {}
+    metadata = stored(folder / "run_metadata.json")
+    with expects(metadata or path, "the metadata of a run of Terminal-Bench"):
+        told = {} if metadata is None else read_json(metadata)
         named = [str(told[key]) for key in ("agent_name", "model_name") if told.get(key)]
         return Log(
             path,

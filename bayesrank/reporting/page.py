@@ -103,6 +103,8 @@ def report(
             tree = rescale(tree, scale, anchor=anchor)
         return tree if min_votes is None else mark_preliminary(tree, min_votes)
 
+    if columns is not None and not hasattr(columns, "index"):
+        raise ValueError(f"columns must be a pandas.DataFrame; got {type(columns).__name__}")
     history = name_results(results)
     named = _same_data(history)
     main = next(iter(named.values()))
@@ -184,15 +186,17 @@ def name_results(
         If there is no result, or one has no ranking.
     """
     # A tree is itself a mapping, of its groups.
-    if hasattr(results, "children"):
-        trees: Any = [results]
-    else:
-        trees = results
+    single = hasattr(results, "children") or not isinstance(results, Iterable)
+    trees: Any = [results] if single else results
+    given: dict[Any, Any] = dict(trees if isinstance(trees, Mapping) else enumerate(trees))
+    others = [type(each).__name__ for each in given.values() if not hasattr(each, "children")]
+    if others:
+        raise ValueError(f"results must be what rank() returned; got {others[0]}")
     if isinstance(trees, Mapping):
-        named = dict(trees)
+        named = given
     else:
         named = {}
-        for tree in trees:
+        for tree in given.values():
             run = tree.attrs
             name = run["method"] if run["preset"] == "none" else run["preset"]
             if name in named:

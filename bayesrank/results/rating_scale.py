@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayesrank.results.summary import ranking_of
+from bayesrank.validation import check_integer
 
 # Points per logit: a difference of 400 is worth odds of ten to one.
 ELO_PER_LOGIT = 400.0 / math.log(10.0)
@@ -113,16 +114,13 @@ def mark_preliminary(result: xr.DataTree, min_votes: int) -> xr.DataTree:
     Raises
     ------
     ValueError
-        If the number is negative.
+        If the number is negative, or no integer.
     """
-    if min_votes < 0:
-        raise ValueError(f"min_votes must be at least 0; got {min_votes!r}")
+    least = check_integer(min_votes, "min_votes", least=0)
     ranking = ranking_of(result)
     marked = result.copy()
-    few = ranking["n_outcomes"] < min_votes
-    marked["ranking"] = xr.DataTree(
-        ranking.assign(preliminary=few).assign_attrs(min_votes=int(min_votes))
-    )
+    few = ranking["n_outcomes"] < least
+    marked["ranking"] = xr.DataTree(ranking.assign(preliminary=few).assign_attrs(min_votes=least))
     return marked
 
 

@@ -50,8 +50,36 @@ def test_marked_winners_and_weights(tmp_path):
     data = read_battles([write(tmp_path / "a.csv", rows), write(tmp_path / "b.csv", weighted)])
     assert data.wins.tolist() == [[0, 1.5], [0, 0]]
     assert data.ties.tolist() == [[0, 1.5], [1.5, 0]]
-    path = write(tmp_path / "c.csv", [rows[0] | {"winner_tie": 1}])
-    with pytest.raises(DataError, match=r"mark one result of every battle; got others in c\.csv"):
+    for wrong in ({"winner_tie": 1}, {"winner_model_a": 0.75, "winner_tie": 0.25}):
+        path = write(tmp_path / "c.csv", [rows[1], rows[0] | wrong])
+        with pytest.raises(DataError, match=r"one result .*; got others in c\.csv, row 2"):
+            read_battles(path)
+
+
+def test_marks_may_be_words_and_blanks(tmp_path):
+    path = tmp_path / "marks.csv"
+    names = "model_a,model_b,winner_model_a,winner_model_b,winner_tie"
+    path.write_text(f"{names}\na,b,True,False,False\na,b,,,1\n")
+    data = read_battles(path)
+    assert data.wins.tolist() == [[0, 1], [0, 0]]
+    assert data.ties.tolist() == [[0, 1], [1, 0]]
+    path.write_text(f"{names}\na,b,a,0,0\n")
+    with pytest.raises(DataError, match=r"got 'a' for column winner_model_a of marks\.csv"):
+        read_battles(path)
+    with pytest.raises(DataError, match=r"got 'a' for column winner_model_a of the table"):
+        Battles.from_frame(pd.read_csv(path))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_what_is_no_text_or_no_label_is_said_in_words(tmp_path, ending):
+    path = tmp_path / f"battles{ending}"
+    if ending == ".csv":
+        path.write_bytes("model_a,model_b,winner\nä,b,a\n".encode("latin-1"))
+        message = r"in .*/battles\.csv: save the file as text in UTF-8"
+    else:
+        path.write_text(json.dumps({"model_a": {"id": 1}, "model_b": "b", "winner": "tie"}))
+        message = "hold labels in their columns; got objects with fields of their own for model_a"
+    with pytest.raises(DataError, match=message):
         read_battles(path)
 
 
@@ -214,7 +242,12 @@ def test_read_data_gives_responses_of_logs(tmp_path):
             r"winner of every battle; got a blank in row 1",
         ),
         ("model_a,model_b,winner\na,,tie\n", r"name the second of every battle"),
-        ("model_a,model_b,winner\na,b,maybe\n", r"winner must be one of .* got 'maybe'"),
+        ("model_a,model_b,winner\na,b,a\nb,a,maybe\n", r"one of .* got 'maybe' in battle 2"),
+        (
+            "model_a,model_b,wins_a,wins_b\na,b,-3,1\n",
+            r"wins_a must not be negative; got -3 in bad",
+        ),
+        ("generator_1,generator_2,preference\na,b,b\n", r"a verdict .* got none in bad\.csv"),
         ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],
 )

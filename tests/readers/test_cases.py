@@ -70,7 +70,7 @@ def test_nothing_speaks_for_a_system_because_of_its_errors(run, shared, case):
 
 def test_counts_without_instances_are_refused(run, shared):
     result = run("rank", shared / "cases" / "case24" / "s3", code=2)
-    assert "got none in x.run1.json" in result.stderr
+    assert "got none in s3/x.run1.json" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

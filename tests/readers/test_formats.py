@@ -1,7 +1,9 @@
 """What every reader of results promises, on the examples of all formats."""
 
+import gzip
 import json
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,14 @@ import pytest
 
 from bayesrank.errors import DataError
 from bayesrank.readers import READERS, read_responses, read_table
-from tests.readers.examples import EXAMPLES
+from tests.readers.examples import BY_FORMAT, EXAMPLES
+
+
+def compress(path):
+    """Compress a file in its place."""
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.format)
 
@@ -68,11 +77,69 @@ def test_further_files_of_a_system_are_trials_and_copies_are_not(tmp_path, examp
     assert read_responses(copies, **example.chosen).shape == n_trials
 
 
+@every_example
+def test_logs_compressed_with_what_lies_beside_them_are_the_logs(tmp_path, example):
+    example.write(tmp_path)
+    for path in [path for path in tmp_path.rglob("*.json*") if path.is_file()]:
+        compress(path)
+    assert set(read_responses(tmp_path, **example.chosen).systems) == example.right.keys()
+
+
 def changed(name, old, new):
     """Replace something in a file."""
     text = name.read_text()
     assert old in text
     name.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("format", "file", "old", "new", "what"),
+    [
+        ("promptfoo", "results.json", '"id": "openai:b"', '"id": " "', "place of a name"),
+        ("mcpmark", "exp/m__notion/run-2/a__one/meta.json", '"a__one"', "null", "place of a name"),
+        ("mt_bench", "gpt-4_single.jsonl", '"model": "b"', '"model": null', "place of a name"),
+        (
+            "livecodebench",
+            "GPT-4.1/Scenario.codegeneration_2_0.2_eval_all.json",
+            '"3001"',
+            '""',
+            "",
+        ),
+        ("openai_evals", "other.jsonl", '["gpt-5"]', "[null]", "place of a name"),
+    ],
+)
+def test_blank_names_are_refused_with_the_file_and_its_folder(
+    tmp_path, format, file, old, new, what
+):
+    BY_FORMAT[format].write(tmp_path)
+    changed(tmp_path / file, old, new)
+    place = "/".join((tmp_path / file).parts[-2:])
+    with pytest.raises(DataError, match=rf"got a blank .*in .*{re.escape(place)}") as caught:
+        read_responses(tmp_path, strict=True)
+    assert what in str(caught.value)
+
+
+def test_files_of_livebench_are_trials(tmp_path):
+    for run in ("run1", "run2"):
+        BY_FORMAT["livebench"].write(tmp_path / run)
+    changed(tmp_path / "run2" / "ground_truth_judgment.jsonl", '"score": 0.5', '"score": 1')
+    data = read_responses(tmp_path)
+    assert data.values[data.systems.index("b")].tolist() == [[0, 0], [0.5, 1]]
+
+
+def test_a_question_without_its_group_is_named(tmp_path):
+    BY_FORMAT["mcpmark"].write(tmp_path)
+    changed(tmp_path / "exp/m__notion/run-2/a__one/meta.json", '"notion"', "null")
+    with pytest.raises(DataError, match=r"group of every question .* blank for 'a__one' of 'm'"):
+        read_responses(tmp_path)
+
+
+def test_of_files_of_one_name_the_folder_says_which_is_damaged(tmp_path):
+    BY_FORMAT["opencompass"].write(tmp_path)
+    paths = [tmp_path / name for name in BY_FORMAT["opencompass"].files]
+    changed(paths[1], '"correct": [false]}', '"correct": [false]')
+    with pytest.raises(DataError, match=r"valid JSON; got .* in m-1\.5-chat/gsm8k\.json: "):
+        read_responses(paths)
 
 
 @pytest.mark.parametrize(

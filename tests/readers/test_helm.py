@@ -8,6 +8,7 @@ import pytest
 
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses, read_table
+from tests.readers.test_formats import compress
 
 
 def stat(metric, value, split="test", **name):
@@ -124,7 +125,9 @@ def test_broken_run(write_run):
     run = write_run("x:model=m", [instance("id1", {"em": 1.0})])
     path = run / "per_instance_stats.json"
     path.write_text(path.read_text()[:-10])
-    with pytest.raises(DataError, match=r"paths must hold valid JSON; .* per_instance_stats\.json"):
+    with pytest.raises(
+        DataError, match=r"paths must hold valid JSON; .* x:model=m/per_instance_stats\.json"
+    ):
         read_responses(path)
 
 
@@ -166,3 +169,10 @@ def test_several_scenarios_are_groups_and_their_adapters_no_systems(write_run, t
     data = read_responses(tmp_path, task="mmlu:*")
     assert data.systems == ("a", "b")
     assert data.groups == ("mmlu:subject=law", "mmlu:subject=math")
+
+
+def test_a_compressed_run_has_the_name_of_its_specification(write_run):
+    run = write_run("x:model=org_m", [instance("q", {"em": 1.0})], "org/m")
+    for path in list(run.iterdir()):
+        compress(path)
+    assert read_responses(run).systems == ("org/m",)

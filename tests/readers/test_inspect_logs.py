@@ -151,7 +151,7 @@ def test_list_of_values_is_refused(write_eval, inspect_log):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("maybe", r"outcome must be a .* got 'maybe' for .*'s1'"),
+        ("maybe", r"outcomes must be numbers.* got 'maybe' for .*'s1'"),
         (3.5, r"outcomes must lie in \[0, 1\] .* got 3.5 for .*'s1'"),
     ],
 )
@@ -282,7 +282,7 @@ def test_truncated_archive(shared, tmp_path, share):
     whole = source.read_bytes()
     path = tmp_path / "cut.eval"
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(DataError, match=r"complete archives; got .* in cut\.eval: the"):
+    with pytest.raises(DataError, match=r"complete archives; got .* in .*/cut\.eval: the"):
         read_responses(path)
 
 
@@ -295,14 +295,14 @@ def test_damaged_member(shared, tmp_path):
     whole[start : start + 50] = bytes(50)
     path = tmp_path / "damaged.eval"
     path.write_bytes(whole)
-    with pytest.raises(DataError, match=r"complete archives; got .* in damaged\.eval"):
+    with pytest.raises(DataError, match=r"complete archives; got .* in .*/damaged\.eval"):
         read_responses(path, scorer="match")
 
 
 def test_truncated_json(write_eval, inspect_log):
     path = write_eval("log.json", inspect_log("m", ROWS))
     path.write_text(path.read_text()[:-40])
-    with pytest.raises(DataError, match=r"valid JSON; got .* in log\.json: the file may be"):
+    with pytest.raises(DataError, match=r"valid JSON; got .* in .*/log\.json: the file may be"):
         read_responses(path)
 
 
@@ -452,7 +452,7 @@ def test_large_log_is_never_in_memory_as_a_whole(write_eval, inspect_log, suffix
 
 def test_sample_that_occurs_twice_in_an_epoch(write_eval, inspect_log):
     path = write_eval("log.json", inspect_log("m", [("s1", 1, "C"), ("s1", 1, "I")]))
-    with pytest.raises(DataError, match=r"once; got 's1' twice in epoch 1 of log\.json: give"):
+    with pytest.raises(DataError, match=r"once; got 's1' twice in epoch 1 of .*/log\.json: give"):
         read_responses(path)
 
 

@@ -58,14 +58,14 @@ def test_nothing_comes_of_nothing(tmp_path, text):
 def test_broken_documents_are_refused_by_name(tmp_path, text):
     path = tmp_path / "broken.json"
     path.write_text(text)
-    with pytest.raises(DataError, match=r"paths must hold valid JSON; got .* in broken\.json"):
+    with pytest.raises(DataError, match=r"paths must hold valid JSON; got .* in .*/broken\.json"):
         list(stream_json(path))
 
 
 def test_other_encodings_are_refused_by_name(tmp_path):
     path = tmp_path / "latin.json"
     path.write_bytes('["é"]'.encode("latin-1"))
-    with pytest.raises(DataError, match=r"paths must hold valid JSON; got .* in latin\.json"):
+    with pytest.raises(DataError, match=r"paths must hold valid JSON; got .* in .*/latin\.json"):
         list(stream_json(path))
 
 

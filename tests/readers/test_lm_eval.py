@@ -4,6 +4,7 @@ import pytest
 
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses, read_table
+from tests.readers.test_formats import compress
 
 
 def test_questions_are_joined_on_their_hash(write_samples, tmp_path):
@@ -233,3 +234,13 @@ def test_a_group_of_the_harness_names_its_subtasks(write_samples, tmp_path):
     assert read_responses(tmp_path, task="gsm8k").groups is None
     with pytest.raises(DataError, match=r"task must name one of gsm8k, mmlu_law, .* got 'arc'"):
         read_responses(tmp_path, task="arc")
+
+
+def test_compressed_samples_and_results_are_the_same_runs(write_samples, tmp_path, caplog):
+    for day, model in enumerate(("org/a", "org/b"), start=1):
+        write_samples("all", {"h": 1.0}, day=day, results={"model_name": model})
+    for path in list((tmp_path / "all").iterdir()):
+        compress(path)
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert read_responses(tmp_path).systems == ("org/a", "org/b")
+    assert "left out" not in caplog.text

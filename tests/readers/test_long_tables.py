@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import read_responses, read_table
+from bayesrank.readers import read_battles, read_responses, read_table
 from bayesrank.responses import Responses
 
 RAGGED = """model,question,trial,outcome
@@ -223,7 +223,7 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
         ("model,item,score\na,q,inf\n", r"got inf for system 'a'"),
         ("model,item,score\na,q,0.5\na,q,2\n", r"got 2 for system 'a', question 'q'"),
         ("model,item,score\na,q,good\n", r"got 'good' for the outcome column of log\.csv"),
-        ('model,item,score\n"a,q,1\n', r"paths must be readable tables; got .* in log\.csv"),
+        ('model,item,score\n"a,q,1\n', r"paths must be readable tables; got .* in .*/log\.csv"),
         ("model,item,score\na,q,1,1\n", r"as many fields in every row as names"),
     ],
 )
@@ -255,13 +255,15 @@ def test_group_must_be_in_all_tables_or_in_none(tmp_path):
 
 def test_broken_json_line_is_named(tmp_path):
     path = write(tmp_path, '{"model": "a", "item": 1, "score": 1}\n{"model": "a", "it', "log.jsonl")
-    with pytest.raises(DataError, match=r"valid JSON; got .* in log\.jsonl, line 2: .* cut off"):
+    with pytest.raises(DataError, match=r"valid JSON; got .* in .*/log\.jsonl, line 2: .* cut off"):
         read_responses(path)
 
 
 def test_json_line_that_is_no_object(tmp_path):
     path = write(tmp_path, "[1, 2]\n", "log.jsonl")
-    with pytest.raises(DataError, match=r"one JSON object per line; got .* log\.jsonl, line 1"):
+    with pytest.raises(
+        DataError, match=r"one JSON object per line; got \[1, 2\] in .*/log\.jsonl, line 1"
+    ):
         read_responses(path)
 
 
@@ -271,11 +273,41 @@ def test_label_that_is_no_label(tmp_path):
         read_responses(path)
 
 
+def test_what_pandas_calls_an_index_is_a_column(tmp_path):
+    frame = pd.DataFrame({"model": ["a", "b", "b"], "item": ["q", "q", "r"], "score": [1, 0, 1]})
+    path = tmp_path / "log.parquet"
+    frame.set_index(["model", "item"]).to_parquet(path)
+    assert read_responses(path).outcomes.tolist() == [[[1], [-1]], [[0], [1]]]
+    frame.pivot(index="item", columns="model", values="score").to_parquet(path)
+    assert read_responses(path, wide=True).questions == ("q", "r")
+    # An index without a name, which pandas stores as well, numbers rows.
+    wide = pd.DataFrame({"item": ["q", "r", "s"], "a": [1, 0, 1], "b": [0, 0, 1]})
+    wide.iloc[[0, 2]].to_parquet(path)
+    assert read_responses(path, wide=True).systems == ("a", "b")
+
+
+def test_bytes_are_text_unless_they_are_none(tmp_path):
+    path = tmp_path / "log.parquet"
+    columns = {"model": [b"a", "b\u00e4".encode()], "item": [b"q", b"q"], "score": [1, 0]}
+    pd.DataFrame(columns | {"image": [b"\xff\xd8", b"\xff"]}).to_parquet(path)
+    assert read_responses(path).systems == ("a", "b\u00e4")
+    columns = {"model_a": [b"a"], "model_b": [b"b"], "winner": [b"model_b"]}
+    pd.DataFrame(columns).to_parquet(path)
+    assert read_battles(path).wins.tolist() == [[0, 0], [1, 0]]
+
+
+def test_split_tables_with_rows_of_another_length_are_refused(tmp_path):
+    table = {"columns": ["model", "item", "score"], "data": [["a", "q", 1], ["b", "q"]]}
+    path = write(tmp_path, json.dumps(table), "log.table.json")
+    with pytest.raises(DataError, match=r"hold rows of 3 values, .* got others in log\.table\.js"):
+        read_responses(path)
+
+
 def test_truncated_parquet(tmp_path):
     path = tmp_path / "log.parquet"
     pd.DataFrame({"model": ["a"], "item": ["q"], "score": [1]}).to_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"readable tables; got .* in log\.parquet"):
+    with pytest.raises(DataError, match=r"readable tables; got .* in .*/log\.parquet"):
         read_responses(path)
 
 

@@ -1,11 +1,13 @@
 """Systems that only files and folders name: never two as one, never a cut name."""
 
+import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bayesrank.readers import read_responses, read_table
+from bayesrank.readers import read_battles, read_responses, read_table
 
 EVALPLUS = {"date": "", "eval": {"q/1": [{"base_status": "pass", "plus_status": "fail"}]}}
 BIGCODE = {"date": "", "eval": {"q/1": [{"task_id": "q/1", "status": "pass"}]}}
@@ -121,3 +123,21 @@ def test_samples_without_results_in_folders_of_one_name(tmp_path):
         sample = {"doc_hash": "h", "acc": day - 1, "filter": "none", "metrics": ["acc"]}
         write(tmp_path / model / "out" / f"samples_t_2026-01-0{day}T00-00-00.000001.jsonl", sample)
     assert read_responses(tmp_path).systems == ("out (folder=a)", "out (folder=b)")
+
+
+@pytest.mark.parametrize("copy", ["votes (1).csv", "votes.csv.gz", "old/votes.csv"])
+def test_copies_of_votes_count_once(tmp_path, caplog, copy):
+    votes = "model_a,model_b,winner\na,b,model_a\nb,a,tie\n"
+    (tmp_path / "votes.csv").write_text(votes)
+    content = gzip.compress(votes.encode()) if copy.endswith(".gz") else votes.encode()
+    (tmp_path / copy).parent.mkdir(exist_ok=True)
+    (tmp_path / copy).write_bytes(content)
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert read_battles(tmp_path).n_battles == 2
+    assert "2 battles, 2 systems; 1 copy of a log left out" in caplog.text
+
+
+def test_copies_of_an_archive_count_once(tmp_path):
+    for name in ("runs.npz", "runs (1).npz"):
+        np.savez(tmp_path / name, R=np.array([[[0, 1]], [[1, 1]]]))
+    assert read_responses(tmp_path).shape == (2, 1, 2)

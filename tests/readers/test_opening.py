@@ -41,7 +41,9 @@ def test_compressed_documents_read_as_they_were(tmp_path, ending):
 def test_a_compressed_document_that_is_cut_off_is_named(tmp_path, ending):
     path = tmp_path / f"log.json{ending}"
     path.write_bytes(COMPRESS[ending](TEXT * 50)[:-9])
-    with pytest.raises(DataError, match=rf"paths must hold .* in log\.json\{ending}: .* copy it"):
+    with pytest.raises(
+        DataError, match=rf"paths must hold .* in .*/log\.json\{ending}: .* copy it"
+    ):
         read_json(path)
 
 
@@ -52,7 +54,9 @@ def test_a_zip_archive_of_one_file_is_that_file(tmp_path):
     assert read_json(path) == DOCUMENT
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("other.json", TEXT)
-    with pytest.raises(DataError, match=r"archives of one file; got 2 in log\.json\.zip: unpack"):
+    with pytest.raises(
+        DataError, match=r"archives of one file; got 2 in .*/log\.json\.zip: unpack"
+    ):
         read_json(path)
 
 
@@ -90,7 +94,7 @@ def test_documents_that_are_none_get_one_sentence(tmp_path, text, reason):
     path.write_text(text)
     for read in (read_json, lambda path: list(stream_json(path))):
         with pytest.raises(
-            DataError, match=rf"paths must hold valid JSON; got .*{reason}.* in log"
+            DataError, match=rf"paths must hold valid JSON; got .*{reason}.* in .*/log"
         ):
             read(path)
 
@@ -108,7 +112,7 @@ def test_an_array_that_announces_more_than_it_holds_is_refused(tmp_path):
 def test_an_array_of_zeros_that_expands_without_end_is_refused(tmp_path):
     path = tmp_path / "runs.npz"
     np.savez_compressed(path, R=np.zeros((100, 1_000, 1_000), dtype=np.int8))
-    with pytest.raises(DataError, match=r"not expand to more than 64 MB; got more in runs\.npz"):
+    with pytest.raises(DataError, match=r"not expand to more than 64 MB; got more in .*/runs\.npz"):
         read_responses(path)
 
 

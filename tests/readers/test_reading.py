@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import READERS, read_data, read_responses, read_table
+from bayesrank.readers import READERS, read_battles, read_data, read_responses, read_table
 from bayesrank.readers.finding import list_files
 from bayesrank.readers.log_table import CHOICES, choose
 
@@ -72,6 +72,16 @@ def test_file_of_no_known_format(tmp_path):
         read_responses(path)
 
 
+@pytest.mark.parametrize(
+    "name", ["logs.zip", "logs.tar", "logs.tar.gz", "logs.csv.tar.xz", "l.TGZ"]
+)
+def test_an_archive_is_to_be_unpacked(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"no log")
+    with pytest.raises(DataError, match=rf"got '{re.escape(name)}' \(unpack it\)"):
+        read_responses(path)
+
+
 def test_a_compressed_file_is_read_as_it_is(tmp_path):
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(b"model,question,outcome\na,q,1\n"))
@@ -97,8 +107,8 @@ def test_what_is_no_log_in_a_folder_is_named_and_counted(tmp_path):
     assert table.message == (
         "2 systems, 1 question, 1 trial; 0 of 2 outcomes missing; 4 files that are no logs "
         "(e.csv (a link to nothing), b.csv (empty), c.csv, d.json.gz (Compressed file ended before "
-        "the end-of-stream marker was reached in d.json.gz: the file may be cut off, copy it again "
-        "or leave it out)) left out"
+        f"the end-of-stream marker was reached in {tmp_path.name}/d.json.gz: the file may be cut "
+        "off, copy it again or leave it out)) left out"
     )
     with pytest.raises(DataError, match=r"logs only with strict=True; got 4 files .* c\.csv"):
         read_table(tmp_path, strict=True)
@@ -295,3 +305,31 @@ def test_a_folder_of_tables_without_known_columns_says_how_to_name_them(tmp_path
     ):
         read_responses(tmp_path)
     assert read_responses(tmp_path, wide=True, question="q").systems == ("a", "b")
+
+
+@pytest.mark.parametrize("paths", [None, 3, b"log.csv", "", ["log.csv", None]])
+def test_what_is_no_path_is_refused(tmp_path, monkeypatch, paths):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(TABLE)
+    for read in (read_responses, read_data, read_battles):
+        with pytest.raises(
+            DataError, match=r"paths must be paths of files or folders; got (N|3|b|')"
+        ):
+            read(paths)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"system": 3}, "system must be a name, or None; got 3"),
+        ({"question": ["item"]}, r"question must be a name, or None; got \['item'\]"),
+        ({"task": 3}, "task must be a name, or None; got 3"),
+        ({"split_by": 3}, "split_by must be names, or one text with commas; got 3"),
+        ({"count_as_wrong": 3}, "count_as_wrong must be names, .*; got 3"),
+        ({"wieghts": (0, 1)}, "options must be among those of read_responses; got 'wieghts'"),
+    ],
+)
+def test_options_of_another_type_or_name_are_refused(tmp_path, options, message):
+    (tmp_path / "log.csv").write_text(TABLE)
+    with pytest.raises(DataError, match=message):
+        read_data(tmp_path / "log.csv", **options)

@@ -48,21 +48,29 @@ def test_instances_that_nobody_was_asked_are_left_out_and_counted(write_report):
 
 def test_contradictory_report(write_report):
     path = write_report("m.r.json", resolved_ids=["i1"], error_ids=["i1"])
-    with pytest.raises(DataError, match=r"resolved_ids must not share .* got 'i1' in m\.r\.json"):
+    with pytest.raises(
+        DataError, match=r"resolved_ids must not share .* got 'i1' in .*/m\.r\.json"
+    ):
+        read_responses(path)
+
+
+def test_an_instance_without_a_name_is_refused(write_report):
+    path = write_report("m.r.json", resolved_ids=["i1", " "])
+    with pytest.raises(DataError, match=r"names .* in resolved_ids; got a blank .*/m\.r\.json"):
         read_responses(path)
 
 
 def test_truncated_report(write_report):
     path = write_report("m.r.json", resolved_ids=["i1", "i2"])
     path.write_text(path.read_text()[:-30])
-    with pytest.raises(DataError, match=r"valid JSON; got .* in m\.r\.json: .* cut off"):
+    with pytest.raises(DataError, match=r"valid JSON; got .* in .*/m\.r\.json: .* cut off"):
         read_responses(path)
 
 
 def test_report_without_its_lists(tmp_path):
     path = tmp_path / "m.r.json"
     path.write_text('{"total_instances": 3, "resolved_instances": 1}')
-    with pytest.raises(DataError, match=r"with a list resolved_ids; got None in m\.r\.json"):
+    with pytest.raises(DataError, match=r"with a list resolved_ids; got None in .*/m\.r\.json"):
         read_responses(path)
 
 

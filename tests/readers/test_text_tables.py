@@ -3,6 +3,7 @@
 import logging
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -195,3 +196,56 @@ def test_nested_values_are_said_in_words(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             read_responses(_write(tmp_path / "log.jsonl", text))
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        ("model,question,score,score", {}),
+        ("model,question,score,points,points", {"outcome": "points"}),
+        ("question,gpt,gpt", {"wide": True}),
+        ("model_a,model_b,winner,winner", {}),
+    ],
+)
+def test_columns_of_one_name_are_refused_where_they_are_read(
+    tmp_path: Path, names: str, options: dict[str, Any]
+) -> None:
+    path = _write(tmp_path / "log.csv", f"{names}\n" + ",".join("a" * names.count(",")) + ",1\n")
+    with pytest.raises(DataError, match=r"name every column once; got '\w+' twice in log\.csv"):
+        read_data(path, **options)
+
+
+def test_columns_of_one_name_that_are_not_read_do_no_harm(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.csv", "model,item,score,note,note,\na,q,1,x,y,\nb,q,0,x,y,\n")
+    assert read_responses(path).outcomes.tolist() == [[[1]], [[0]]]
+
+
+def test_an_outcome_that_is_none_is_named_with_its_file_and_cell(tmp_path: Path) -> None:
+    path = _write(tmp_path / "wins in may.csv", "model,item,score\na,q,1\nb,q,oops\n")
+    message = r"outcome column of wins in may\.csv, system 'b', question 'q': leave"
+    with pytest.raises(DataError, match=message):
+        read_responses(path)
+    path = _write(tmp_path / "wide.csv", "item,a,b\nq,1,0\nr,1,oops\n")
+    with pytest.raises(DataError, match=r"of wide\.csv, system 'b', question 'r'"):
+        read_responses(path, wide=True)
+
+
+def test_blanks_of_spreadsheets_and_frames_are_missing(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.csv", "model,item,score\na,q,1\na,r,#N/A\nb,q,<NA>\nb,r,0\n")
+    assert read_responses(path).outcomes.tolist() == [[[1], [-1]], [[-1], [0]]]
+
+
+@pytest.mark.parametrize("rows", [",item,a,b\n0,q,1,0\n1,r,1,1\n", ",a,b\nq,1,0\nr,1,1\n"])
+def test_the_index_of_a_frame_is_no_system_of_a_wide_table(tmp_path: Path, rows: str) -> None:
+    path = _write(tmp_path / "log.csv", rows)
+    message = r"name every column of a wide table; got [0q], \.\.\. in one without a name in log"
+    with pytest.raises(DataError, match=message):
+        read_responses(path, wide=True)
+    if "item" not in rows:
+        data = read_responses(path, wide=True, question="Unnamed: 0")
+        assert (data.systems, data.questions) == (("a", "b"), ("q", "r"))
+
+
+def test_columns_without_names_and_values_are_left_out(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.csv", "item,a,b,,\nq,1,0,,\nr,1,1,,\n")
+    assert read_responses(path, wide=True).systems == ("a", "b")

@@ -298,8 +298,20 @@ def test_results_of_one_method_are_told_apart(results: dict[str, xr.DataTree]) -
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [([], "results must hold one result"), ({"x": xr.DataTree()}, "have a group 'ranking'")],
+    [
+        ([], "results must hold one result"),
+        ({"x": xr.DataTree()}, "have a group 'ranking'"),
+        (None, r"what rank\(\) returned; got NoneType"),
+        ("result.nc", r"what rank\(\) returned; got str"),
+        ([3], r"what rank\(\) returned; got int"),
+    ],
 )
 def test_what_is_no_result_is_refused(given: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         report(given, tmp_path / "r.html")  # type: ignore[arg-type]
+
+
+def test_columns_that_are_no_table_are_refused(tmp_path):
+    result = rank([[[1, 1]], [[0, 0]]], "avg", random_seed=1, draws=20)
+    with pytest.raises(ValueError, match=r"columns must be a pandas\.DataFrame; got int"):
+        report(result, tmp_path / "r.html", columns=3)

@@ -82,8 +82,9 @@ def test_few_votes_are_preliminary(result):
     assert table["preliminary"].all()
     assert not leaderboard(mark_preliminary(result, 90))["preliminary"].any()
     assert "preliminary" not in leaderboard(result)
-    with pytest.raises(ValueError, match="min_votes must be at least 0; got -1"):
-        mark_preliminary(result, -1)
+    for votes in (-1, "many"):
+        with pytest.raises(ValueError, match="min_votes must be an integer of at least 0; got"):
+            mark_preliminary(result, votes)
 
 
 def test_commands_print_on_the_scale(run, tmp_path):
