@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.newton import Array, SmoothProblem
+from bayesrank.inference.fits.newton import Array, Remembered, SmoothProblem
 from bayesrank.log_odds import logistic, softplus
 
 _STEPS_PER_SD = 2.0
@@ -50,8 +50,8 @@ class ItemCurves:
     """What abilities are judged by: counts and item parameters of one data set.
 
     Counts, (system, question), may be weighted; `slope` and `intercept`, (question,), are a and d;
-    `centre` holds the prior means, and `near` where to look for the modes first, (system,).
-    Nothing is left of a density `tail` nats below its mode; 40 are far below rounding.
+    `centre` holds the prior means, (system,). Nothing is left of a density `tail` nats below its
+    mode; 40 are far below rounding.
     """
 
     right: Array
@@ -59,7 +59,6 @@ class ItemCurves:
     slope: Array
     intercept: Array
     centre: Array | float = 0.0
-    near: Array | None = None
     tail: float = 40.0
 
     @cached_property
@@ -101,8 +100,7 @@ class ItemCurves:
     @cached_property
     def modes(self) -> tuple[Array, Array]:
         """Modes and minus the second derivatives there, of shape (system,)."""
-        start = self.centre if self.near is None else self.near
-        mode = np.array(np.broadcast_to(start, len(self.right)), dtype=np.float64)
+        mode = np.zeros(len(self.right)) + self.centre
         low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
         longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
@@ -340,16 +338,12 @@ class MarginalLikelihood(SmoothProblem, ABC):
         """Return gradient, negative Hessian and diagonal of the complete-data information."""
 
     @cached_property
-    def _last(self) -> dict[bytes, tuple[Array, Array, Array]]:
-        return {}
+    def _last(self) -> Remembered[tuple[Array, Array, Array]]:
+        return Remembered()
 
     def expand(self, point: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives, those of the last point as they were found."""
-        place = point.tobytes()
-        if place not in self._last:
-            self._last.clear()
-            self._last[place] = self.derivatives(point)
-        return self._last[place]
+        return self._last.at(point, self.derivatives)
 
     def value(self, point: Array) -> Array:
         """Return the objective at points of shape (point, p)."""

@@ -11,7 +11,7 @@ Schur complement of the shorter one is solved.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from bayesrank.inference.fits.bordered import Bordered, joined, parted
 from bayesrank.inference.fits.newton import (
     Array,
     Optimum,
+    Remembered,
     SmoothProblem,
     maximise,
     maximise_nonconcave,
@@ -209,9 +210,9 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
     hold_u: Array
     hold_v: Array
     n_resamples: int = 1
-    # The last point and the objective there: its value is asked for first, its derivatives
-    # afterwards.
-    _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    _last: Remembered[Expansion] = field(
+        default_factory=Remembered, init=False, repr=False, compare=False
+    )
 
     @property
     def size(self) -> int:
@@ -327,15 +328,13 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         safe = [] if curved else [found]
 
         def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
-            gu, gv, matrix = found.gu, found.gv, whole
-            if len(rows) < len(gu):
-                gu, gv, matrix = gu[rows], gv[rows], whole.take(rows)
+            matrix = whole.take(rows)
             if damping is not None:
                 if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
                     safe.append(self._expand(point, nowhere))
                 matrix = matrix.damped(damping, safe[0].uu[rows], safe[0].vv[rows])
-            return joined(*matrix.solve(gu, gv))
+            return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
 
         return joined(found.gu, found.gv), step
 
@@ -353,9 +352,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
 
     def _at(self, point: Array) -> Expansion:
         """Return what :meth:`_expand` does, once for the last point."""
-        if not (self._last and self._last[0] is point):
-            self._last[:] = point, self._expand(point)
-        return self._last[1]
+        return self._last.at(point, self._expand)
 
     def _expand(self, point: Array, exact: Exact = None) -> Expansion:
         """Return the objective in blocks."""
