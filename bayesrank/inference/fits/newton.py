@@ -137,7 +137,7 @@ class Optimum:
 
 
 class Remembered[Found]:
-    """What was found at the last few points: where a step is tried its derivatives may be wanted."""
+    """What was found at the last points: a step is tried first, its derivatives are for the next."""
 
     def __init__(self, most: int = 1) -> None:
         self.most, self.found = most, dict[bytes, Found]()

@@ -286,16 +286,8 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return curvature, joined(u, v)
 
     def blocks(self, point: Array) -> Bordered:
-        """Return the negative Hessian of one resample in blocks, bordered by what is held."""
-        matrix = self._bordered(point, self._at(point))
-        couples = matrix.corner[0] != 0.0
-        u, v = self.split(self.held_rows(point)[0].T)
-        return replace(
-            matrix,
-            on_u=np.concatenate([matrix.on_u[:, couples], u[np.newaxis]], axis=1),
-            on_v=np.concatenate([matrix.on_v[:, couples], v[np.newaxis]], axis=1),
-            corner=np.append(matrix.corner[:, couples], np.zeros((1, len(u))), axis=1),
-        )
+        """Return the negative Hessian in blocks, bordered by what is held."""
+        return self._bordered(point, self._at(point))
 
     def held_rows(self, point: Array) -> Array:
         """Return what is held, of shape (1 or resample, p, held)."""
@@ -340,15 +332,9 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
 
     @cached_property
     def constraints(self) -> Array:
-        """What is held, of shape (1 or resample, p, held)."""
-        resamples, (n_systems, a, n_questions, b) = len(self.hold_v), self.likelihood.shape
-        n_u, n_v = len(self.hold_u), self.hold_v.shape[1]
-        held = np.zeros((resamples, n_systems * a + n_questions * b, n_u + n_v))
-        size = n_systems * a
-        held[:, :size, :n_u] = self.hold_u.transpose(2, 1, 0).reshape(size, n_u)
-        of_questions = self.hold_v.transpose(0, 3, 2, 1)
-        held[:, size:, n_u:] = of_questions.reshape(resamples, n_questions * b, n_v)
-        return held
+        """What is held, of shape (resample, p, held)."""
+        first = 2 * (self.pooled is not None)
+        return joined(*(rows[:, first:] for rows in self._borders[:2])).swapaxes(1, 2)
 
     def _at(self, point: Array) -> Expansion:
         """Return what :meth:`_expand` does, once for the last point."""
