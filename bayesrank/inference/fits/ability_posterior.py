@@ -50,8 +50,8 @@ class ItemCurves:
     """What abilities are judged by: counts and item parameters of one data set.
 
     Counts, (system, question), may be weighted; `slope` and `intercept`, (question,), are a and d;
-    `centre` holds the prior means, (system,). Nothing is left of a density `tail` nats below its
-    mode; 40 are far below rounding.
+    `centre` holds the prior means, and `near` where to look for the modes first, (system,).
+    Nothing is left of a density `tail` nats below its mode; 40 are far below rounding.
     """
 
     right: Array
@@ -59,6 +59,7 @@ class ItemCurves:
     slope: Array
     intercept: Array
     centre: Array | float = 0.0
+    near: Array | None = None
     tail: float = 40.0
 
     @cached_property
@@ -100,7 +101,7 @@ class ItemCurves:
     @cached_property
     def modes(self) -> tuple[Array, Array]:
         """Modes and minus the second derivatives there, of shape (system,)."""
-        mode = np.zeros(len(self.right)) + self.centre
+        mode = np.zeros(len(self.right)) + (self.centre if self.near is None else self.near)
         low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
         longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):

@@ -84,11 +84,24 @@ class Rasch:
         many = self.by_trial[0].size // self.trials[0, ..., 0].size
         return many * _over_trials(self.trials)
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the answers of some resamples."""
         return type(self)(
             self.by_trial[index], self.by_question[index], self.trials[index], self.design
         )
+
+    @property
+    def answers(self) -> Array | None:
+        """What like questions of the first resample share, (row, question), if sums tell all."""
+        trials = self.trials[0].reshape(-1, self.trials.shape[-1])
+        if (trials != trials[:1]).any():
+            return None
+        return np.concatenate([self.by_question[:1], trials[:1]])
+
+    def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
+        """Return the answers to the first question of each kind, as often as there are others."""
+        by_question, trials = counts * self.by_question[:, first], counts * self.trials[..., first]
+        return replace(self, by_question=by_question, trials=trials)
 
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
@@ -169,6 +182,16 @@ class _Counts:
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the answers of some resamples."""
         return replace(self, right=self.right[index], trials=self.trials[index])
+
+    @property
+    def answers(self) -> Array:
+        """What like questions of the first resample share, of shape (row, question)."""
+        return np.concatenate([self.right[0], self.trials[0]])
+
+    def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
+        """Return the answers to the first question of each kind, as often as there are others."""
+        right, trials = (counts * table[..., first] for table in (self.right, self.trials))
+        return replace(self, right=right, trials=trials)
 
     def reach(self, u: Array, v: Array) -> Array:
         """Return that steps move log-odds as far as the point decides, of shape (resample,)."""

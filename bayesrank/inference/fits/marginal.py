@@ -41,7 +41,7 @@ Slopes = Literal["each", "common", "fixed"]
 _LEAST_LOG_SLOPE = -9.0
 # Nodes that hold less than this share of a density are left out of its covariance.
 _NEGLIGIBLE = 1e-18
-# Points whose posteriors are kept: of a few that are maximised together.
+# Points whose posteriors are kept: of a few that are maximised together; the next modes are near.
 _KEPT = 8
 # Variance of a logistic variable that has about the distribution function of a standard normal one.
 _LOGISTIC_VARIANCE = 2.89
@@ -102,8 +102,9 @@ class MarginalItems(MarginalLikelihood):
         slope = np.full(n_questions, self.fixed_slope)
         if self.slopes != "fixed":
             slope[:] = np.exp(point[n_questions:])
-        right, trials, _ = self._weighted
-        return ItemCurves(right, trials, slope, point[:n_questions])
+        (right, trials, _), last = self._weighted, list(self._curves.found.values())[-1:]
+        near = last[0].modes[0] if last else None
+        return ItemCurves(right, trials, slope, point[:n_questions], near=near)
 
     def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
         """Return gradient, negative Hessian and diagonal of the complete-data information.

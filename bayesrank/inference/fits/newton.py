@@ -137,7 +137,7 @@ class Optimum:
 
 
 class Remembered[Found]:
-    """What was found at the last points: a step is tried first, its derivatives are for the next."""
+    """What was found at the last points: at a step that is tried, derivatives may be wanted too."""
 
     def __init__(self, most: int = 1) -> None:
         self.most, self.found = most, dict[bytes, Found]()

@@ -224,7 +224,7 @@ class PublishedItems(TwoSided[Lines]):
         return found
 
     def blocks(self, point: Array) -> Bordered:
-        """Return the negative Hessian in blocks, bordered by the gradient of the mean difficulty."""
+        """Return the negative Hessian in blocks, bordered by that of the mean difficulty."""
         on_u, on_v = (side[:, np.newaxis] for side in self.split(self.held_rows(point)[..., 0]))
         return replace(super().blocks(point), on_u=on_u, on_v=on_v)
 

@@ -191,13 +191,22 @@ class Cells(Protocol):
         """Return the cells of some resamples."""
         ...
 
+    @property
+    def answers(self) -> Array | None:
+        """What questions that are answered alike share, (row, question); None if too much."""
+        ...
+
+    def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
+        """Return the cells of the first question of each kind, counted so many times."""
+        ...
+
 
 @dataclass(frozen=True)
 class TwoSided[Likelihood: Cells](SmoothProblem):
     """A penalised log-likelihood of systems against questions.
 
     Points hold the first coordinate of all systems, their second, ..., and those of the questions
-    likewise.
+    likewise. `size` is the number of resamples.
 
     `pooled` is a hierarchical prior on one coordinate of the questions. What is held are orthogonal
     rows `hold_u`, of shape (held, system, a), and `hold_v`, (1 or resample, held, question, b).
@@ -209,15 +218,10 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
     pooled: Pooled | None
     hold_u: Array
     hold_v: Array
-    n_resamples: int = 1
+    size: int = 1
     _last: Remembered[Expansion] = field(
         default_factory=Remembered, init=False, repr=False, compare=False
     )
-
-    @property
-    def size(self) -> int:
-        """Number of resamples."""
-        return self.n_resamples
 
     @property
     def cells(self) -> int:
@@ -233,7 +237,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         """Return the problem of some resamples."""
         hold_v = self.hold_v if len(self.hold_v) == 1 else self.hold_v[index]
         likelihood = self.likelihood.take(index)
-        return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
+        return replace(self, likelihood=likelihood, hold_v=hold_v, size=len(index))
 
     def maximise(self, start: Array) -> Optimum:
         """Find the maximum above a point, with the safeguard that the objective needs."""
