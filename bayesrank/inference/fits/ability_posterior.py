@@ -159,10 +159,8 @@ class ItemCurves:
 
         The weights of a system sum to one; its log integral has the prior normalised.
         """
-        nodes, measure, inside = self._nodes
+        nodes, measure = self._nodes
         log_density = self.shared_log_density(nodes)
-        if inside is not None:
-            log_density[~inside] = -np.inf
         top = log_density.max(axis=-1, keepdims=True)
         weights = np.exp(log_density - top) * measure
         total = weights.sum(axis=-1)
@@ -170,29 +168,17 @@ class ItemCurves:
         return nodes, weights / total[:, None], log_integral
 
     @cached_property
-    def _nodes(self) -> tuple[Array, Array | float, NDArray[np.bool_] | None]:
-        """Nodes, their measure, and whose they are: of shape (system, node), None for all's.
-
-        They are those of the rule that needs the fewest: equal steps that all systems share, equal
-        steps for each where narrow densities lie far apart, or panels around steep items.
-        """
-        low, high = self.ends
+    def _nodes(self) -> tuple[Array, Array | float]:
+        """Nodes and their measure: equal steps, or panels around steep items if these are fewer."""
+        start, end = self.ends[0].min(), self.ends[1].max()
         steepest = min(self.slope.max(initial=0.0), _STEEPEST)
-        finest = np.maximum(_STEPS_PER_SD * np.sqrt(self.modes[1]), _STEPS_PER_RISE * steepest)
-        sizes = np.ceil((high - low) * finest).astype(np.intp) + 1
-        start, end = low.min(), high.max()
-        shared = int(np.ceil((end - start) * finest.max())) + 1
-        fewest = min(shared, int(sizes.sum()))
-        if steepest > _STEEP and _PANEL_NODES * (len(edges := _edges(self)) - 1) < fewest:
+        finest = max(_STEPS_PER_SD * np.sqrt(self.modes[1].max()), _STEPS_PER_RISE * steepest)
+        size = int(np.ceil((end - start) * finest)) + 1
+        if steepest > _STEEP and _PANEL_NODES * (len(edges := _edges(self)) - 1) < size:
             nodes, measure = _panel_rule(edges)
-            return nodes.ravel(), measure.ravel(), None
-        if shared == fewest:
-            nodes = np.linspace(start, end, shared)
-            return nodes, nodes[1] - nodes[0], None
-        own = [np.linspace(*ends) for ends in zip(low, high, sizes, strict=True)]
-        whose = np.repeat(np.arange(len(sizes)), sizes)
-        inside = whose == np.arange(len(sizes))[:, None]
-        return np.concatenate(own), ((high - low) / (sizes - 1))[:, None], inside
+            return nodes.ravel(), measure.ravel()
+        nodes = np.linspace(start, end, size)
+        return nodes, nodes[1] - nodes[0]
 
 
 @dataclass(frozen=True)
