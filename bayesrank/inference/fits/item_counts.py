@@ -172,12 +172,15 @@ class Merged[Problem: TwoSided[Any]]:
 
 
 def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem]:
-    """Merge the questions of one large table that are answered alike, where that leaves a half."""
+    """Merge the questions of one large table that are answered alike.
+
+    Where merged ones may have other maxima, see :func:`told_apart`, only if that leaves a half.
+    """
     likelihood = problem.likelihood
     # Of small tables several go at a time, see `newton`.
     if problem.size == 1 and 2 * problem.cells > CACHE_CELLS and likelihood.answers is not None:
         first, place = distinct_columns(likelihood.answers)
-        if 2 * len(first) <= len(place):
+        if len(first) <= len(place) * (1.0 if likelihood.concave else 0.5):
             return merged_kinds(problem, place)
     return Merged(problem, problem, np.arange(likelihood.shape[2]))
 

@@ -100,8 +100,12 @@ class Rasch:
 
     def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
         """Return the answers to the first question of each kind, as often as there are others."""
-        by_question, trials = counts * self.by_question[:, first], counts * self.trials[..., first]
-        return replace(self, by_question=by_question, trials=trials)
+        trials = self.trials[:, :1, :1]  # as many in all cells of a question
+        return replace(
+            self,
+            by_question=counts * self.by_question[:, first],
+            trials=counts * trials[..., first],
+        )
 
     def scale(self, v: Array) -> Array:
         """Return the largest number of answers behind a parameter, of shape (resample,)."""
