@@ -9,15 +9,15 @@ for a design D of the trials; or :math:`x_{lm} = e^{\alpha_m} u_l + d_m`, with a
 :math:`x_{lm} = u_l^\top a_m + d_m`.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.newton import Array
-from bayesrank.inference.fits.two_sided import Expansion
+from bayesrank.inference.fits.two_sided import Cells, Expansion
 from bayesrank.log_odds import logistic
 
 # exp of a difference within twice this bound neither overflows nor underflows.
@@ -50,7 +50,7 @@ NO_GUESSING = Guessing()
 
 
 @dataclass(frozen=True)
-class Rasch:
+class Rasch(Cells):
     """Answers to questions that differ in difficulty alone, of systems that may change over trials.
 
     A system has coordinates u; a question its intercept d. `by_trial`, (resample, system, trial),
@@ -63,8 +63,7 @@ class Rasch:
     by_question: Array
     trials: Array
     design: Array | None = None
-    concave: bool = field(default=True, init=False)
-    curved: bool = field(default=False, init=False)
+    concave: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -172,7 +171,7 @@ class Rasch:
 
 
 @dataclass(frozen=True)
-class _Counts:
+class _Counts(Cells):
     """Numbers right and numbers of trials, of shape (resample, system, question)."""
 
     right: Array
@@ -197,10 +196,6 @@ class _Counts:
         right, trials = (counts * table[..., first] for table in (self.right, self.trials))
         return replace(self, right=right, trials=trials)
 
-    def reach(self, u: Array, v: Array) -> Array:
-        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
-        return np.full(len(u), np.inf)
-
 
 @dataclass(frozen=True)
 class Lines(_Counts):
@@ -212,8 +207,7 @@ class Lines(_Counts):
 
     guessing: Guessing = NO_GUESSING
     offset: bool = False
-    concave: bool = field(default=False, init=False)
-    curved: bool = field(default=True, init=False)
+    curved: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -299,8 +293,6 @@ class Factors(_Counts):
     """Answers whose log-odds are those of several abilities; parameters are loadings, then d."""
 
     n_factors: int
-    concave: bool = field(default=False, init=False)
-    curved: bool = field(default=False, init=False)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

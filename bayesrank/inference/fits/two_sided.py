@@ -11,7 +11,7 @@ Schur complement of the shorter one is solved.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,11 @@ class Expansion:
 class Cells(Protocol):
     """A log-likelihood of cells, batched over resamples."""
 
+    # Whether it is concave in both sides together, with :meth:`reach`.
+    concave: ClassVar[bool] = False
+    # Whether blocks of questions may be indefinite.
+    curved: ClassVar[bool] = False
+
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Numbers of systems, their coordinates, questions and their coordinates."""
@@ -159,19 +164,9 @@ class Cells(Protocol):
         """Number of cells per resample."""
         ...
 
-    @property
-    def concave(self) -> bool:
-        """Whether it is concave in both sides together, with :meth:`reach`."""
-        ...
-
     def reach(self, u: Array, v: Array) -> Array:
-        """Return how far steps move any log-odds at most, of shape (resample,)."""
-        ...
-
-    @property
-    def curved(self) -> bool:
-        """Whether blocks of questions may be indefinite."""
-        ...
+        """Return how far steps move any log-odds at most, (resample,): by default without limit."""
+        return np.full(len(u), np.inf)
 
     def expand(
         self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
