@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.newton import Array, SmoothProblem
+from bayesrank.inference.fits.newton import Array, Remembered, SmoothProblem
 from bayesrank.log_odds import logistic, softplus
 
 _STEPS_PER_SD = 2.0
@@ -101,8 +101,7 @@ class ItemCurves:
     @cached_property
     def modes(self) -> tuple[Array, Array]:
         """Modes and minus the second derivatives there, of shape (system,)."""
-        start = self.centre if self.near is None else self.near
-        mode = np.array(np.broadcast_to(start, len(self.right)), dtype=np.float64)
+        mode = np.zeros(len(self.right)) + (self.centre if self.near is None else self.near)
         low, high = np.full_like(mode, -np.inf), np.full_like(mode, np.inf)
         longest = np.ones_like(mode)
         for _ in range(_MODE_STEPS):
@@ -160,10 +159,8 @@ class ItemCurves:
 
         The weights of a system sum to one; its log integral has the prior normalised.
         """
-        nodes, measure, inside = self._nodes
+        nodes, measure = self._nodes
         log_density = self.shared_log_density(nodes)
-        if inside is not None:
-            log_density[~inside] = -np.inf
         top = log_density.max(axis=-1, keepdims=True)
         weights = np.exp(log_density - top) * measure
         total = weights.sum(axis=-1)
@@ -171,29 +168,17 @@ class ItemCurves:
         return nodes, weights / total[:, None], log_integral
 
     @cached_property
-    def _nodes(self) -> tuple[Array, Array | float, NDArray[np.bool_] | None]:
-        """Nodes, their measure, and whose they are: of shape (system, node), None for all's.
-
-        They are those of the rule that needs the fewest: equal steps that all systems share, equal
-        steps for each where narrow densities lie far apart, or panels around steep items.
-        """
-        low, high = self.ends
+    def _nodes(self) -> tuple[Array, Array | float]:
+        """Nodes and their measure: equal steps, or panels around steep items if these are fewer."""
+        start, end = self.ends[0].min(), self.ends[1].max()
         steepest = min(self.slope.max(initial=0.0), _STEEPEST)
-        finest = np.maximum(_STEPS_PER_SD * np.sqrt(self.modes[1]), _STEPS_PER_RISE * steepest)
-        sizes = np.ceil((high - low) * finest).astype(np.intp) + 1
-        start, end = low.min(), high.max()
-        shared = int(np.ceil((end - start) * finest.max())) + 1
-        fewest = min(shared, int(sizes.sum()))
-        if steepest > _STEEP and _PANEL_NODES * (len(edges := _edges(self)) - 1) < fewest:
+        finest = max(_STEPS_PER_SD * np.sqrt(self.modes[1].max()), _STEPS_PER_RISE * steepest)
+        size = int(np.ceil((end - start) * finest)) + 1
+        if steepest > _STEEP and _PANEL_NODES * (len(edges := _edges(self)) - 1) < size:
             nodes, measure = _panel_rule(edges)
-            return nodes.ravel(), measure.ravel(), None
-        if shared == fewest:
-            nodes = np.linspace(start, end, shared)
-            return nodes, nodes[1] - nodes[0], None
-        own = [np.linspace(*ends) for ends in zip(low, high, sizes, strict=True)]
-        whose = np.repeat(np.arange(len(sizes)), sizes)
-        inside = whose == np.arange(len(sizes))[:, None]
-        return np.concatenate(own), ((high - low) / (sizes - 1))[:, None], inside
+            return nodes.ravel(), measure.ravel()
+        nodes = np.linspace(start, end, size)
+        return nodes, nodes[1] - nodes[0]
 
 
 @dataclass(frozen=True)
@@ -340,16 +325,12 @@ class MarginalLikelihood(SmoothProblem, ABC):
         """Return gradient, negative Hessian and diagonal of the complete-data information."""
 
     @cached_property
-    def _last(self) -> dict[bytes, tuple[Array, Array, Array]]:
-        return {}
+    def _last(self) -> Remembered[tuple[Array, Array, Array]]:
+        return Remembered()
 
     def expand(self, point: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives, those of the last point as they were found."""
-        place = point.tobytes()
-        if place not in self._last:
-            self._last.clear()
-            self._last[place] = self.derivatives(point)
-        return self._last[place]
+        return self._last.at(point, self.derivatives)
 
     def value(self, point: Array) -> Array:
         """Return the objective at points of shape (point, p)."""

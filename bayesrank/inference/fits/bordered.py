@@ -343,8 +343,8 @@ def parted(point: Array, shape: tuple[int, int, int, int]) -> tuple[Array, Array
 
 
 def joined(u: Array, v: Array) -> Array:
-    """Return the point of coordinates u and v, of shape (resample, p)."""
-    parts = [side.swapaxes(1, 2).reshape(len(side), -1) for side in (u, v)]
+    """Return the points of coordinates u and v, of shape (..., p)."""
+    parts = [side.swapaxes(-1, -2).reshape(*side.shape[:-2], -1) for side in (u, v)]
     return np.concatenate(parts, axis=-1)
 
 

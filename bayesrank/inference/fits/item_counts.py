@@ -20,7 +20,6 @@ from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.priors import POOLED_DF
 
-_ALL = slice(None)
 _TINY = 1e-300
 
 
@@ -148,18 +147,15 @@ def _variance(values: Array) -> Array:
 class Merged[Problem: TwoSided[Any]]:
     """A problem and the same with its like questions merged, whose parameters are equal.
 
-    `place`, (question,), is where each question is among the merged ones; a slice of all where
-    none are merged.
+    `place`, (question,), is where each question is among the merged ones.
     """
 
     whole: Problem
     reduced: Problem
-    place: NDArray[np.intp] | slice = _ALL
+    place: NDArray[np.intp]
 
     def point(self, point: Array) -> Array:
         """Return points of the merged questions."""
-        if isinstance(self.place, slice):
-            return point
         u, v = self.whole.split(point)
         merged = np.empty((len(u), *self.reduced.likelihood.shape[2:]))
         merged[:, self.place] = v
@@ -167,8 +163,6 @@ class Merged[Problem: TwoSided[Any]]:
 
     def spread(self, optimum: Optimum) -> Optimum:
         """Return an optimum of merged questions as one of the questions one by one."""
-        if isinstance(self.place, slice):
-            return optimum
         u, v = self.reduced.split(optimum.point)
         return optimum.at(joined(u, v[:, self.place]))
 
@@ -178,76 +172,41 @@ class Merged[Problem: TwoSided[Any]]:
 
 
 def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem]:
-    """Merge the questions of one table that are answered alike, where many are."""
-    answers = problem.likelihood
-    if problem.size != 1:
-        return Merged(problem, problem)
-    if isinstance(answers, Rasch):
-        return _with_same_totals(problem)
-    if 2 * problem.cells <= CACHE_CELLS:  # several go at a time, see `newton`
-        return Merged(problem, problem)
-    first, place = distinct_columns(np.concatenate([answers.right[0], answers.trials[0]]))
-    if 2 * len(first) > len(place):
-        return Merged(problem, problem)
-    return merged_kinds(problem, place)
+    """Merge the questions of one large table that are answered alike.
+
+    Where merged ones may have other maxima, see :func:`told_apart`, only if that leaves a half.
+    """
+    likelihood = problem.likelihood
+    # Of small tables several go at a time, see `newton`.
+    if problem.size == 1 and 2 * problem.cells > CACHE_CELLS and likelihood.answers is not None:
+        first, place = distinct_columns(likelihood.answers)
+        if len(first) <= len(place) * (1.0 if likelihood.concave else 0.5):
+            return merged_kinds(problem, place)
+    return Merged(problem, problem, np.arange(likelihood.shape[2]))
 
 
 def merged_kinds[Problem: TwoSided[Any]](
     problem: Problem, place: NDArray[np.intp]
 ) -> Merged[Problem]:
     """Merge questions of the same kind, of one table where these are answered alike."""
-    answers, first = problem.likelihood, np.unique(place, return_index=True)[1]
-    counts = np.bincount(place).astype(np.float64)
-    right, trials = (counts * table[..., first] for table in (answers.right, answers.trials))
-    mean = np.asarray(problem.questions.mean)
-    questions = replace(
-        problem.questions, mean=mean[first] if mean.ndim > 1 else mean, counts=counts
-    )
-    likelihood = replace(answers, right=right, trials=trials)
-    return _merged(problem, likelihood, counts, place, questions=questions)
-
-
-def _merged[Problem: TwoSided[Any]](
-    problem: Problem, likelihood: Any, counts: Array, place: NDArray[np.intp], **others: Any
-) -> Merged[Problem]:
-    """Merge questions of a likelihood, with what is held of their sums."""
+    _, first, sizes = np.unique(place, return_index=True, return_counts=True)
+    counts, mean = sizes.astype(np.float64), np.asarray(problem.questions.mean)
     rows = np.moveaxis(problem.hold_v[0], 1, 0)
     held = np.zeros((len(counts), *rows.shape[1:]))
     np.add.at(held, place, rows)
     hold_v = np.moveaxis(held, 0, 1)
     if len(hold_v) > 1:  # orthogonal again
         hold_v = np.linalg.qr(hold_v.reshape(len(hold_v), -1).T)[0].T.reshape(hold_v.shape)
-    pooled = problem.pooled and replace(problem.pooled, counts=counts)
     reduced = replace(
-        problem, likelihood=likelihood, hold_v=hold_v[np.newaxis], pooled=pooled, **others
+        problem,
+        likelihood=problem.likelihood.merged(first, counts),
+        questions=replace(
+            problem.questions, mean=mean[first] if mean.ndim > 1 else mean, counts=counts
+        ),
+        pooled=problem.pooled and replace(problem.pooled, counts=counts),
+        hold_v=hold_v[np.newaxis],
     )
     return Merged(problem, reduced, place)
-
-
-def _with_same_totals[Problem: TwoSided[Rasch]](problem: Problem) -> Merged[Problem]:
-    """Merge the questions of a complete table that have the same number right.
-
-    Those that are left out are left out; their place is any.
-    """
-    answers, n_questions = problem.likelihood, problem.likelihood.asked.size
-    # Merging a small table takes longer than it saves, unless many are alike.
-    small = problem.cells <= CACHE_CELLS
-    if small and answers.by_question.max() >= n_questions:
-        return Merged(problem, problem)
-    kept = np.flatnonzero(answers.asked[0])
-    complete = (answers.trials[..., kept] == answers.trials.max()).all()
-    n_distinct = len(set(answers.by_question[0, kept].tolist()))
-    few = n_distinct == n_questions or (small and 2 * n_distinct > n_questions)
-    if not kept.size or not complete or few or (problem.pooled and kept.size < n_questions):
-        return Merged(problem, problem)
-    right, found, counts = np.unique(
-        answers.by_question[0, kept], return_inverse=True, return_counts=True
-    )
-    place = np.zeros(n_questions, dtype=np.intp)
-    place[kept] = found
-    trials = (counts * answers.trials.max()).reshape(1, 1, 1, -1)
-    merged = replace(answers, by_question=counts * right[np.newaxis], trials=trials)
-    return _merged(problem, merged, counts.astype(np.float64), place)
 
 
 def told_apart[Problem: TwoSided[Any]](
@@ -259,7 +218,7 @@ def told_apart[Problem: TwoSided[Any]](
     held is not held of each kind by itself. Returns where it ended, of the questions one by one.
     """
     place = merged.place
-    while not isinstance(place, slice) and optimum.converged[0]:
+    while np.bincount(place).max() > 1 and optimum.converged[0]:
         point = merged.spread(optimum).point
         if merged.whole.definite(point)[0]:
             break

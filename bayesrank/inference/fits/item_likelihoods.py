@@ -9,15 +9,15 @@ for a design D of the trials; or :math:`x_{lm} = e^{\alpha_m} u_l + d_m`, with a
 :math:`x_{lm} = u_l^\top a_m + d_m`.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.newton import Array
-from bayesrank.inference.fits.two_sided import Expansion
+from bayesrank.inference.fits.two_sided import Cells, Expansion
 from bayesrank.log_odds import logistic
 
 # exp of a difference within twice this bound neither overflows nor underflows.
@@ -50,7 +50,7 @@ NO_GUESSING = Guessing()
 
 
 @dataclass(frozen=True)
-class Rasch:
+class Rasch(Cells):
     """Answers to questions that differ in difficulty alone, of systems that may change over trials.
 
     A system has coordinates u; a question its intercept d. `by_trial`, (resample, system, trial),
@@ -63,8 +63,7 @@ class Rasch:
     by_question: Array
     trials: Array
     design: Array | None = None
-    concave: bool = field(default=True, init=False)
-    curved: bool = field(default=False, init=False)
+    concave: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -84,10 +83,27 @@ class Rasch:
         many = self.by_trial[0].size // self.trials[0, ..., 0].size
         return many * _over_trials(self.trials)
 
-    def take(self, index: slice | NDArray[np.intp]) -> Self:
+    def take(self, index: NDArray[np.intp]) -> Self:
         """Return the answers of some resamples."""
         return type(self)(
             self.by_trial[index], self.by_question[index], self.trials[index], self.design
+        )
+
+    @property
+    def answers(self) -> Array | None:
+        """What like questions of the first resample share, (row, question), if sums tell all."""
+        trials = self.trials[0].reshape(-1, self.trials.shape[-1])
+        if (trials != trials[:1]).any():
+            return None
+        return np.concatenate([self.by_question[:1], trials[:1]])
+
+    def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
+        """Return the answers to the first question of each kind, as often as there are others."""
+        trials = self.trials[:, :1, :1]  # as many in all cells of a question
+        return replace(
+            self,
+            by_question=counts * self.by_question[:, first],
+            trials=counts * trials[..., first],
         )
 
     def scale(self, v: Array) -> Array:
@@ -155,7 +171,7 @@ class Rasch:
 
 
 @dataclass(frozen=True)
-class _Counts:
+class _Counts(Cells):
     """Numbers right and numbers of trials, of shape (resample, system, question)."""
 
     right: Array
@@ -170,9 +186,15 @@ class _Counts:
         """Return the answers of some resamples."""
         return replace(self, right=self.right[index], trials=self.trials[index])
 
-    def reach(self, u: Array, v: Array) -> Array:
-        """Return that steps move log-odds as far as the point decides, of shape (resample,)."""
-        return np.full(len(u), np.inf)
+    @property
+    def answers(self) -> Array:
+        """What like questions of the first resample share, of shape (row, question)."""
+        return np.concatenate([self.right[0], self.trials[0]])
+
+    def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
+        """Return the answers to the first question of each kind, as often as there are others."""
+        right, trials = (counts * table[..., first] for table in (self.right, self.trials))
+        return replace(self, right=right, trials=trials)
 
 
 @dataclass(frozen=True)
@@ -185,8 +207,7 @@ class Lines(_Counts):
 
     guessing: Guessing = NO_GUESSING
     offset: bool = False
-    concave: bool = field(default=False, init=False)
-    curved: bool = field(default=True, init=False)
+    curved: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -272,8 +293,6 @@ class Factors(_Counts):
     """Answers whose log-odds are those of several abilities; parameters are loadings, then d."""
 
     n_factors: int
-    concave: bool = field(default=False, init=False)
-    curved: bool = field(default=False, init=False)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -31,7 +31,7 @@ from bayesrank.inference.fits.ability_posterior import (
 )
 from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.fit import Fit, gaussian_draws, identified
-from bayesrank.inference.fits.newton import Array, Optimum, maximise_nonconcave
+from bayesrank.inference.fits.newton import Array, Optimum, Remembered, maximise_nonconcave
 from bayesrank.inference.fits.symmetry import interchangeable, maximise_past_saddles
 from bayesrank.log_odds import finite_exp, smoothed_log_odds
 from bayesrank.validation import checked_precision
@@ -41,8 +41,7 @@ Slopes = Literal["each", "common", "fixed"]
 _LEAST_LOG_SLOPE = -9.0
 # Nodes that hold less than this share of a density are left out of its covariance.
 _NEGLIGIBLE = 1e-18
-# Points whose posteriors are kept: a step is tried by its value, the derivatives are wanted where
-# it led, and the next modes are near.
+# Points whose posteriors are kept: of a few that are maximised together; the next modes are near.
 _KEPT = 8
 # Variance of a logistic variable that has about the distribution function of a standard normal one.
 _LOGISTIC_VARIANCE = 2.89
@@ -64,8 +63,8 @@ class MarginalItems(MarginalLikelihood):
     slopes: Slopes
     fixed_slope: float = 1.0
     slope_penalty: float = 0.0
-    _curves: dict[bytes, ItemCurves] = field(
-        default_factory=dict, init=False, repr=False, compare=False
+    _curves: Remembered[ItemCurves] = field(
+        default_factory=partial(Remembered, _KEPT), init=False, repr=False, compare=False
     )
 
     @property
@@ -96,20 +95,16 @@ class MarginalItems(MarginalLikelihood):
 
     def curves(self, point: Array) -> ItemCurves:
         """Return the items at a point of shape (p,)."""
-        place = point.tobytes()
-        if place not in self._curves:
-            n_questions, near = len(self.weights), None
-            if self._curves:
-                near = self._curves[next(reversed(self._curves))].modes[0]
-            if len(self._curves) >= _KEPT:
-                self._curves.clear()
-            slope = np.full(n_questions, self.fixed_slope)
-            if self.slopes != "fixed":
-                slope[:] = np.exp(point[n_questions:])
-            right, trials, _ = self._weighted
-            curves = ItemCurves(right, trials, slope, point[:n_questions], near=near)
-            self._curves[place] = curves
-        return self._curves[place]
+        return self._curves.at(point, self._curves_at)
+
+    def _curves_at(self, point: Array) -> ItemCurves:
+        n_questions = len(self.weights)
+        slope = np.full(n_questions, self.fixed_slope)
+        if self.slopes != "fixed":
+            slope[:] = np.exp(point[n_questions:])
+        (right, trials, _), last = self._weighted, list(self._curves.found.values())[-1:]
+        near = last[0].modes[0] if last else None
+        return ItemCurves(right, trials, slope, point[:n_questions], near=near)
 
     def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
         """Return gradient, negative Hessian and diagonal of the complete-data information.

@@ -12,7 +12,7 @@ of one that discriminates sharply, whose intercept does.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -222,6 +222,11 @@ class PublishedItems(TwoSided[Lines]):
             found.vv[..., :, 0] *= ~fallen[..., np.newaxis]
             found.vv[..., 0, 0] += fallen
         return found
+
+    def blocks(self, point: Array) -> Bordered:
+        """Return the negative Hessian in blocks, bordered by that of the mean difficulty."""
+        on_u, on_v = (side[:, np.newaxis] for side in self.split(self.held_rows(point)[..., 0]))
+        return replace(super().blocks(point), on_u=on_u, on_v=on_v)
 
     def _bordered(self, point: Array, found: Expansion) -> Bordered:
         """Return the matrix of a Newton step, that of the Lagrangian.

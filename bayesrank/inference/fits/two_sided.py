@@ -11,7 +11,7 @@ Schur complement of the shorter one is solved.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from bayesrank.inference.fits.bordered import Bordered, joined, parted
 from bayesrank.inference.fits.newton import (
     Array,
     Optimum,
+    Remembered,
     SmoothProblem,
     maximise,
     maximise_nonconcave,
@@ -148,6 +149,11 @@ class Expansion:
 class Cells(Protocol):
     """A log-likelihood of cells, batched over resamples."""
 
+    # Whether it is concave in both sides together, with :meth:`reach`.
+    concave: ClassVar[bool] = False
+    # Whether blocks of questions may be indefinite.
+    curved: ClassVar[bool] = False
+
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Numbers of systems, their coordinates, questions and their coordinates."""
@@ -158,19 +164,9 @@ class Cells(Protocol):
         """Number of cells per resample."""
         ...
 
-    @property
-    def concave(self) -> bool:
-        """Whether it is concave in both sides together, with :meth:`reach`."""
-        ...
-
     def reach(self, u: Array, v: Array) -> Array:
-        """Return how far steps move any log-odds at most, of shape (resample,)."""
-        ...
-
-    @property
-    def curved(self) -> bool:
-        """Whether blocks of questions may be indefinite."""
-        ...
+        """Return how far steps move any log-odds at most, (resample,): by default without limit."""
+        return np.full(len(u), np.inf)
 
     def expand(
         self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
@@ -190,13 +186,22 @@ class Cells(Protocol):
         """Return the cells of some resamples."""
         ...
 
+    @property
+    def answers(self) -> Array | None:
+        """What questions that are answered alike share, (row, question); None if too much."""
+        ...
+
+    def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
+        """Return the cells of the first question of each kind, counted so many times."""
+        ...
+
 
 @dataclass(frozen=True)
 class TwoSided[Likelihood: Cells](SmoothProblem):
     """A penalised log-likelihood of systems against questions.
 
     Points hold the first coordinate of all systems, their second, ..., and those of the questions
-    likewise.
+    likewise. `size` is the number of resamples.
 
     `pooled` is a hierarchical prior on one coordinate of the questions. What is held are orthogonal
     rows `hold_u`, of shape (held, system, a), and `hold_v`, (1 or resample, held, question, b).
@@ -208,15 +213,10 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
     pooled: Pooled | None
     hold_u: Array
     hold_v: Array
-    n_resamples: int = 1
-    # The last point and the objective there: its value is asked for first, its derivatives
-    # afterwards.
-    _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    @property
-    def size(self) -> int:
-        """Number of resamples."""
-        return self.n_resamples
+    size: int = 1
+    _last: Remembered[Expansion] = field(
+        default_factory=Remembered, init=False, repr=False, compare=False
+    )
 
     @property
     def cells(self) -> int:
@@ -232,7 +232,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         """Return the problem of some resamples."""
         hold_v = self.hold_v if len(self.hold_v) == 1 else self.hold_v[index]
         likelihood = self.likelihood.take(index)
-        return replace(self, likelihood=likelihood, hold_v=hold_v, n_resamples=len(index))
+        return replace(self, likelihood=likelihood, hold_v=hold_v, size=len(index))
 
     def maximise(self, start: Array) -> Optimum:
         """Find the maximum above a point, with the safeguard that the objective needs."""
@@ -285,16 +285,8 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return curvature, joined(u, v)
 
     def blocks(self, point: Array) -> Bordered:
-        """Return the negative Hessian of one resample in blocks, bordered by what is held."""
-        matrix = self._bordered(point, self._at(point))
-        couples = matrix.corner[0] != 0.0
-        u, v = self.split(self.held_rows(point)[0].T)
-        return replace(
-            matrix,
-            on_u=np.concatenate([matrix.on_u[:, couples], u[np.newaxis]], axis=1),
-            on_v=np.concatenate([matrix.on_v[:, couples], v[np.newaxis]], axis=1),
-            corner=np.append(matrix.corner[:, couples], np.zeros((1, len(u))), axis=1),
-        )
+        """Return the negative Hessian in blocks, bordered by what is held."""
+        return self._bordered(point, self._at(point))
 
     def held_rows(self, point: Array) -> Array:
         """Return what is held, of shape (1 or resample, p, held)."""
@@ -327,35 +319,25 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         safe = [] if curved else [found]
 
         def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
-            gu, gv, matrix = found.gu, found.gv, whole
-            if len(rows) < len(gu):
-                gu, gv, matrix = gu[rows], gv[rows], whole.take(rows)
+            matrix = whole.take(rows)
             if damping is not None:
                 if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
                     safe.append(self._expand(point, nowhere))
                 matrix = matrix.damped(damping, safe[0].uu[rows], safe[0].vv[rows])
-            return joined(*matrix.solve(gu, gv))
+            return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
 
         return joined(found.gu, found.gv), step
 
     @cached_property
     def constraints(self) -> Array:
-        """What is held, of shape (1 or resample, p, held)."""
-        resamples, (n_systems, a, n_questions, b) = len(self.hold_v), self.likelihood.shape
-        n_u, n_v = len(self.hold_u), self.hold_v.shape[1]
-        held = np.zeros((resamples, n_systems * a + n_questions * b, n_u + n_v))
-        size = n_systems * a
-        held[:, :size, :n_u] = self.hold_u.transpose(2, 1, 0).reshape(size, n_u)
-        of_questions = self.hold_v.transpose(0, 3, 2, 1)
-        held[:, size:, n_u:] = of_questions.reshape(resamples, n_questions * b, n_v)
-        return held
+        """What is held, of shape (resample, p, held)."""
+        first = 2 * (self.pooled is not None)
+        return joined(*(rows[:, first:] for rows in self._borders[:2])).swapaxes(1, 2)
 
     def _at(self, point: Array) -> Expansion:
         """Return what :meth:`_expand` does, once for the last point."""
-        if not (self._last and self._last[0] is point):
-            self._last[:] = point, self._expand(point)
-        return self._last[1]
+        return self._last.at(point, self._expand)
 
     def _expand(self, point: Array, exact: Exact = None) -> Expansion:
         """Return the objective in blocks."""

@@ -13,7 +13,6 @@ References
    (2005). https://doi.org/10.1201/9780203492024
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -210,8 +209,6 @@ def solve_zero_sum(
 
 def flattened(values: Array, shape: tuple[int, ...]) -> Array:
     """Broadcast an array to a shape and flatten it."""
-    if values.ndim == 0:  # np.broadcast_to costs more than filling a small array
-        return np.full(math.prod(shape), values)
     return np.broadcast_to(values, shape).reshape(-1)
 
 
