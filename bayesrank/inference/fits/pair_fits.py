@@ -231,31 +231,14 @@ def fit_pairs(
 
 def _start_of(problem: PairCounts) -> Array:
     """Return where to begin, of shape (resample, p)."""
-    likelihood, points, played = problem.likelihood, problem.points, problem.played
+    likelihood, scores = problem.likelihood, first_scores(problem.points, problem.played)
     if likelihood.start is None:
-        if likelihood.log_tie is not None:
-            # A narrow threshold: scores are those of not having lost.
-            tied = problem.tied.sum(axis=-1)
-            points, played = points + tied, played + 2.0 * tied
-        scores = first_scores(points, played)
-        return scores * _strength_of_log_odds(scores, likelihood.unit)
-    scores, ties = first_scores(points, played), 2.0 * problem.tied.sum(axis=-1)
-    n_sides = played.sum(axis=-1)
-    share = ties.sum(axis=-1) / np.where(n_sides > 0.0, n_sides, 1.0)
+        # Odds are against the others, whose mean is further away than that of all.
+        return scores * (likelihood.unit * (1.0 - 1.0 / problem.size))
+    n_ties, n_sides = 2.0 * problem.tied.sum(axis=(-1, -2)), problem.played.sum(axis=-1)
+    share = n_ties / np.where(n_sides > 0.0, n_sides, 1.0)
     factor, tie = likelihood.begin(share, proper=problem.tie_precision > 0.0)
     return np.concatenate([scores * factor[:, np.newaxis], tie], axis=1)
-
-
-def _strength_of_log_odds(log_odds: Array, unit: float) -> Array:
-    """Return by what to multiply the log-odds of all comparisons for scores in some unit.
-
-    The odds of a system are those against the others, whose mean strength is further away than the
-    mean of all. The share that grows with the spread is fitted to simulated data.
-    """
-    size = log_odds.shape[-1]
-    factor = unit * (1.0 - 1.0 / size)
-    spread = np.vecdot(log_odds, log_odds)[:, np.newaxis]
-    return factor + factor / (60.0 * size) * spread
 
 
 def fit_pair_rows(
