@@ -67,7 +67,7 @@ class Observed:
             Covariates of battles.
         places : callable
             Returns the number of the result of each vote; by default wins, losses and ties.
-        n_results : int
+        n_results : int, default 3
             How many results there are.
 
         Raises
