@@ -1,6 +1,5 @@
 """Factories of paired comparisons whose abilities differ between groups, or change over time."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -273,9 +272,7 @@ def _observed(
     formula: str | None,
 ) -> Observed:
     """Return results of systems as they are in a state, numbered state by state."""
-    votes, at = VoteRows.of(data), state.astype(np.int64) * len(data.systems)
-    labels = tuple(f"{system} ({name})" for name in names for system in data.systems)
-    votes = replace(votes, systems=labels, first=at + votes.first, second=at + votes.second)
+    votes = VoteRows.of(data).in_states(state, names)
     observed = Observed.of_votes(votes, None if formula is None else data.design(formula))
     results = observed.results
     told = results[:, :2] if likelihood == "bradley_terry" else results

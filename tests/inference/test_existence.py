@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from bayesrank import METHODS, Battles, Comparisons, Responses, rank
 from bayesrank.connectivity import strongly_connected
@@ -121,12 +122,11 @@ def test_checks_agree_with_the_fits_on_small_random_data(seed):
             assert bool(fit(wins, ties).converged) == exists, (wins, ties)
 
 
-def answers(right, trials=2):
+def answers(right: ArrayLike, trials: ArrayLike = 2) -> Responses:
     """Return responses with numbers of right answers of shape (system, question)."""
-    right, number = np.asarray(right)[..., np.newaxis], np.arange(2)
-    trials = np.broadcast_to(trials, right.shape[:2])[..., np.newaxis]
-    outcomes = np.where(number < right, 1, np.where(number < trials, 0, -1))
-    n_systems, n_questions = right.shape[:2]
+    right, asked = (each[..., np.newaxis] for each in np.broadcast_arrays(right, trials))
+    number, (n_systems, n_questions, _) = np.arange(2), right.shape
+    outcomes = np.where(number < right, 1, np.where(number < asked, 0, -1))
     return Responses(outcomes, systems=NAMES[:n_systems], questions=list("pqrs"[:n_questions]))
 
 

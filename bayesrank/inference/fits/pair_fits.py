@@ -352,15 +352,13 @@ def fit_states(
     precision `step_precision`, 0 for a flat one. Other priors are those of
     :func:`~bayesrank.inference.fits.pair_rows.pair_rows`, the one on scores a proper one.
     """
-    votes, n, k = VoteRows.of(data), len(data.systems), design.shape[1]
-    at = state.astype(np.int64) * n
-    votes = replace(votes, first=at + votes.first, second=at + votes.second)
+    votes = VoteRows.of(data).in_states(state, range(tree.n_states))
     merged, some = votes, design
-    if not k:
+    if not design.shape[1]:
         merged = replace(
             votes, outcome=np.sign(votes.outcome), both_bad=np.zeros_like(votes.both_bad)
         )
-        merged = merged.merged(n * tree.n_states)
+        merged = merged.merged()
         some = Design.empty(len(merged.first))
     problem = pair_rows(likelihood, merged, some, tree=tree, **priors)
     start = start_of_votes(problem, data)
@@ -371,7 +369,7 @@ def fit_states(
 
     def unpack(free: Array) -> dict[str, Array]:
         named = problem.unpack(free)
-        scores = named.pop("score").reshape(*free.shape[:-1], tree.n_states, n)
+        scores = named.pop("score").reshape(*free.shape[:-1], tree.n_states, problem.width)
         return by_state(scores) | named | {step: np.full(free.shape[:-1], scale)}
 
     def vote_by_vote() -> PairRows:

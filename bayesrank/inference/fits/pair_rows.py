@@ -349,7 +349,8 @@ def pair_rows(
     checked_precision("effect_precision", effect_precision)
     checked_precision("shared_precision", shared_precision)
     votes = data if isinstance(data, VoteRows) else VoteRows.of(data)
-    prior = NormalScores.of(prior_mean, prior_precision, (), len(votes.systems))
+    n_systems = len(votes.systems) // tree.n_states
+    prior = NormalScores.of(prior_mean, prior_precision, (), n_systems)
     prior = replace(prior, mean=np.tile(prior.mean, tree.n_states))
     bound = bind(likelihood, votes)
     sizes = design.shape[1], len(bound.positive)
