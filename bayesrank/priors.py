@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,31 +32,19 @@ POOLED_DF = 2.0
 LEVEL_SD = 2.5
 
 
-@runtime_checkable
-class Prior(Protocol):
-    """What every prior offers to the factories and to the kernels."""
+@dataclass(frozen=True)
+class Prior:
+    """What every prior offers to the factories and to the kernels.
 
-    def __str__(self) -> str:
-        """Return the form that :func:`parse_prior` reads, where there is one."""
-        ...
+    Its text is the form that :func:`parse_prior` reads, where there is one.
+    """
 
     def quadratic(self) -> tuple[NDArray[np.float64], float] | None:
         """Return mean and precision of a normal prior, or None for any other shape."""
-        ...
+        return None
 
     def resolve(self, data: Any) -> "Prior":
         """Return the prior with everything filled in that it takes from the data."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """The part that all priors share: nothing to take from the data, not normal."""
-
-    def quadratic(self) -> tuple[NDArray[np.float64], float] | None:
-        return None
-
-    def resolve(self, data: Any) -> Prior:
         return self
 
     def _check_finite(self, name: str) -> None:
@@ -71,7 +59,7 @@ class _Shape:
 
 
 @dataclass(frozen=True)
-class Normal(_Shape):
+class Normal(Prior):
     """Normal prior.
 
     Parameters
@@ -108,7 +96,7 @@ class Normal(_Shape):
 
 
 @dataclass(frozen=True)
-class Laplace(_Shape):
+class Laplace(Prior):
     """Laplace prior, whose MAP is a lasso-like fit.
 
     Parameters
@@ -136,7 +124,7 @@ class Laplace(_Shape):
 
 
 @dataclass(frozen=True)
-class Cauchy(_Shape):
+class Cauchy(Prior):
     """Cauchy prior, for a few systems far from the rest.
 
     Parameters
@@ -164,7 +152,7 @@ class Cauchy(_Shape):
 
 
 @dataclass(frozen=True)
-class Flat(_Shape):
+class Flat(Prior):
     """Improper uniform prior; prior predictive draws under it raise."""
 
     def __str__(self) -> str:
@@ -176,7 +164,7 @@ class Flat(_Shape):
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
-class Empirical(_Shape):
+class Empirical(Prior):
     """Normal prior around what earlier outcomes say, such as greedy decodings.
 
     The mean of each system is the centred logit of its accuracy in the earlier outcomes, clipped to
@@ -248,7 +236,7 @@ class Empirical(_Shape):
 
 
 @dataclass(frozen=True)
-class Dirichlet(_Shape):
+class Dirichlet(Prior):
     """Dirichlet prior of the outcome categories of a question, for ``bayes``.
 
     Parameters
@@ -306,7 +294,7 @@ class Dirichlet(_Shape):
 
 
 @dataclass(frozen=True)
-class Custom(_Shape):
+class Custom(Prior):
     """Prior by its log-density.
 
     Parameters
@@ -449,7 +437,7 @@ def as_prior(prior: PriorLike, name: str = "prior") -> Prior:
         raise ValueError(f"{name} must have other numbers; got {prior!r}: {reason}") from error
     if isinstance(prior, Dirichlet):
         raise ValueError(f"{name} must be a prior on scores; got {prior}, which is for bayes")
-    if isinstance(prior, Prior) and not isinstance(prior, type):  # Flat() and not Flat
+    if isinstance(prior, Prior):
         return prior
     raise ValueError(f"{name} must be a prior of bayesrank.priors, a number or text; got {prior!r}")
 

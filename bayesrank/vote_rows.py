@@ -1,6 +1,7 @@
 """Votes with their grades, one row each or equal ones merged: what models of votes read."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,15 +88,23 @@ class VoteRows:
         bad = np.zeros(int(seen.sum()), dtype=bool)
         return cls(data.systems, *sides, outcome[seen], bad, weight[seen])
 
-    def merged(self, n_scores: int | None = None) -> "VoteRows":
-        """Return one row for all equal votes, the system with the lower number first.
+    def in_states(self, state: NDArray[np.integer[Any]], names: Iterable[object]) -> "VoteRows":
+        """Return votes on systems as they are in a state, numbered state by state.
 
         Parameters
         ----------
-        n_scores : int, optional
-            How many systems votes number, where these are more than the labels.
+        state : numpy.ndarray of int and shape (vote,)
+            The number of the state of each vote.
+        names : iterable
+            What states are called.
         """
-        size, most = n_scores or len(self.systems), int(np.abs(self.outcome).max(initial=0))
+        at = state.astype(np.int64) * len(self.systems)
+        labels = tuple(f"{system} ({name})" for name in names for system in self.systems)
+        return replace(self, systems=labels, first=at + self.first, second=at + self.second)
+
+    def merged(self) -> "VoteRows":
+        """Return one row for all equal votes, the system with the lower number first."""
+        size, most = len(self.systems), int(np.abs(self.outcome).max(initial=0))
         turned = self.first > self.second
         low, high = np.where(turned, (self.second, self.first), (self.first, self.second))
         outcome = np.where(turned, -self.outcome, self.outcome).astype(np.int64)

@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 from bayesrank.errors import DataError
 from bayesrank.formula import Design
 from bayesrank.models.checked_data import checks_data
-from bayesrank.models.paired_data import NONE, Observed
+from bayesrank.models.paired_data import Observed
 from bayesrank.models.paired_results import (
     RESULTS,
     davidson_weights,
@@ -217,7 +217,7 @@ def davidson(
     ['score', 'log_tie_strength']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed = _met(comparisons, formula)
+    observed = Observed.of(comparisons, formula).some()
     with pm.Model(coords=observed.coords | {"result": RESULTS}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
@@ -288,7 +288,7 @@ def rao_kupper(
     ['score']
     """
     prior = as_prior(prior).resolve(comparisons)
-    observed = _met(comparisons, formula)
+    observed = Observed.of(comparisons, formula).some()
     if tie_strength is not None:
         _check_tie_strength(tie_strength, comparisons)
     with pm.Model(coords=observed.coords | {"result": RESULTS}) as model:
@@ -297,14 +297,6 @@ def rao_kupper(
         ahead = observed.ahead(score, covariate_prior)
         observe_rao_kupper(observed, ahead, threshold_prior, tie_strength)
     return model
-
-
-def _met(comparisons: Comparisons, formula: str | None) -> Observed:
-    """Return the results of pairs, or of battles, of which there must be some."""
-    observed = Observed.of(comparisons, formula)
-    if not observed.results.any():
-        raise DataError(NONE)
-    return observed
 
 
 def _decided(

@@ -18,13 +18,13 @@ from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
 Array = NDArray[np.float64]
+# Returns the number of the result of each vote.
+Places = Callable[[VoteRows], NDArray[np.integer[Any]]]
 
 
-# Why there is nothing to compare.
-NONE = (
-    "comparisons must hold one at least; got none: no two systems share a question, or no battle "
-    "has a weight"
-)
+def by_winner(votes: VoteRows) -> NDArray[np.integer[Any]]:
+    """Return 0 for a win of the first system, 1 for a loss and 2 for a tie, for each vote."""
+    return np.minimum(votes.results, 2)
 
 
 @dataclass(frozen=True)
@@ -50,38 +50,12 @@ class Observed:
     design: Design
 
     @classmethod
-    def of(cls, comparisons: Comparisons, formula: str | None) -> "Observed":
-        """Take the pairs that met, or where there are covariates every battle.
-
-        Raises
-        ------
-        DataError
-            If there are covariates, but the comparisons are counts.
-        """
-        if formula is None:
-            first, second = comparisons.pairs
-            wins, ties = comparisons.wins, comparisons.ties
-            sides = wins[first, second], wins[second, first], ties[first, second]
-            none = Design.empty(len(first))
-            return cls(comparisons.systems, first, second, np.stack(sides, axis=-1), none)
-        battles = with_covariates(comparisons)
-        signs = np.sign(battles.outcome)[:, np.newaxis] == np.array([1, -1, 0])
-        results = signs * (1.0 if battles.weight is None else battles.weight[:, np.newaxis])
-        design = battles.design(formula)
-        sides = battles.first, battles.second
-        return cls(battles.systems, *sides, results, design)
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """Names of the covariates; none for pairs."""
-        return self.design.terms
-
-    @classmethod
-    def of_votes(
+    def of(
         cls,
         comparisons: Comparisons,
         formula: str | None,
-        places: Callable[[VoteRows], tuple[NDArray[np.integer[Any]], int]],
+        places: Places = by_winner,
+        n_results: int = 3,
     ) -> "Observed":
         """Take votes by their results: those of pairs, or with covariates every battle.
 
@@ -92,23 +66,28 @@ class Observed:
         formula : str or None
             Covariates of battles.
         places : callable
-            Returns the number of the result of each vote, and how many results there are.
+            Returns the number of the result of each vote; by default wins, losses and ties.
+        n_results : int, default 3
+            How many results there are.
 
         Raises
         ------
         DataError
-            If there are no votes; or covariates, but the comparisons are counts.
+            If there are covariates, but the comparisons are counts.
         """
-        votes = VoteRows.of(comparisons)
-        if formula is None:
+        design = None if formula is None else with_covariates(comparisons).design(formula)
+        return cls.of_votes(VoteRows.of(comparisons), design, places, n_results)
+
+    @classmethod
+    def of_votes(
+        cls, votes: VoteRows, design: Design | None, places: Places = by_winner, n_results: int = 3
+    ) -> "Observed":
+        """Take votes one by one with a design, or without one those of each pair together."""
+        if design is None:
             votes = votes.merged()
-        result, n_results = places(votes)
-        if not votes.weight.any():
-            raise DataError(NONE)
-        results = np.zeros((len(result), n_results))
-        results[np.arange(len(result)), result] = votes.weight
-        if formula is not None:
-            design = with_covariates(comparisons).design(formula)
+        is_result = places(votes)[:, np.newaxis] == np.arange(n_results)
+        results = votes.weight[:, np.newaxis] * is_result
+        if design is not None:
             return cls(votes.systems, votes.first, votes.second, results, design)
         cell = votes.first.astype(np.int64) * len(votes.systems) + votes.second
         pairs, number = np.unique(cell, return_inverse=True)
@@ -116,6 +95,26 @@ class Observed:
         np.add.at(counts, number, results)
         sides = np.divmod(pairs, len(votes.systems))
         return cls(votes.systems, *sides, counts, Design.empty(len(pairs)))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the covariates; none for pairs."""
+        return self.design.terms
+
+    def some(self) -> "Observed":
+        """Return the same, of which there must be some.
+
+        Raises
+        ------
+        DataError
+            If there is nothing to compare.
+        """
+        if not self.results.any():
+            raise DataError(
+                "comparisons must hold one at least; got none: no two systems share a question, or "
+                "no battle has a weight"
+            )
+        return self
 
     @property
     def dim(self) -> str:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bayesrank.battle_states import Period, States, groups_of, periods_of
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
-from bayesrank.formula import Design
 from bayesrank.models import paired
 from bayesrank.models.checked_data import checks_data
 from bayesrank.models.paired_data import Observed
@@ -273,24 +272,9 @@ def _observed(
     formula: str | None,
 ) -> Observed:
     """Return results of systems as they are in a state, numbered state by state."""
-    votes, n = VoteRows.of(data), len(data.systems)
-    at = state.astype(np.int64) * n
-    first, second = at + votes.first, at + votes.second
-    result = np.where(votes.outcome > 0, 0, np.where(votes.outcome < 0, 1, 2))
-    if formula is None:
-        size = n * len(names)
-        turned = first > second
-        low, high = np.where(turned, (second, first), (first, second))
-        result = np.where(turned & (result < 2), 1 - result, result)
-        pairs, row = np.unique(low * size + high, return_inverse=True)
-        first, second = np.divmod(pairs, size)
-    else:
-        row = np.arange(len(first))
-    results = np.zeros((len(first), 3))
-    np.add.at(results, (row, result), votes.weight)
-    labels = tuple(f"{system} ({name})" for name in names for system in data.systems)
-    design = Design.empty(len(first)) if formula is None else data.design(formula)
-    observed = Observed(labels, first, second, results, design)
+    votes = VoteRows.of(data).in_states(state, names)
+    observed = Observed.of_votes(votes, None if formula is None else data.design(formula))
+    results = observed.results
     told = results[:, :2] if likelihood == "bradley_terry" else results
     kept = told.sum(axis=1) > 0.0
     if not kept.any():

@@ -102,7 +102,7 @@ def cumulative_logit(
     scale = votes.scale
     judges = None if raters is None else raters_of(comparisons, raters)
     formula = "1" if raters and formula is None else formula
-    observed = Observed.of_votes(comparisons, formula, lambda each: (each.places, len(scale)))
+    observed = Observed.of(comparisons, formula, lambda each: each.places, len(scale)).some()
     coords = {} if judges is None else {"rater": list(judges.names)}
     with pm.Model(coords=observed.coords | votes.coords | coords) as model:
         score = zero_sum_score("score", prior)
@@ -193,7 +193,10 @@ def davidson_outside(
     """
     prior = as_prior(prior).resolve(comparisons)
     options = VoteRows.of(comparisons).options
-    observed = Observed.of_votes(comparisons, formula, _results_among(options))
+    # A vote of no weight may say anything.
+    place = np.array([options.index(name) if name in options else 0 for name in RESULTS])
+    observed = Observed.of(comparisons, formula, lambda each: place[each.results], len(options))
+    observed = observed.some()
     with pm.Model(coords=observed.coords | {"result": list(options)}) as model:
         score = zero_sum_score("score", prior)
         pm.Deterministic("strength", pt.exp(score), dims="system")
@@ -233,14 +236,3 @@ def log_chances_between(cuts: Any, ahead: Any) -> Any:
     above, below = -pt.softplus(-distance), -pt.softplus(distance)
     inner = above[:, :-1] + below[:, 1:] + pt.log1mexp(cuts[:-1] - cuts[1:])[None, :]
     return pt.concatenate([below[:, :1], inner, above[:, -1:]], axis=1)
-
-
-def _results_among(options: tuple[str, ...]) -> Any:
-    """Return what gives the numbers of results among those that there are."""
-
-    def places(votes: VoteRows) -> Any:
-        numbers = {name: number for number, name in enumerate(options)}
-        place = [numbers.get(name, 0) for name in RESULTS]  # a vote of no weight anywhere
-        return np.array(place)[votes.results], len(options)
-
-    return places

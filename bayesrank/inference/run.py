@@ -60,10 +60,6 @@ _DIMS = {
     "tie_prevalence": ("size",),
 }
 
-# Parameters whose logarithm is the free variable of the factory. It stands beside them, since
-# PyMC would draw what is missing from its prior when it predicts from a result.
-_FREE_LOGARITHMS = ("tie_strength",)
-
 
 @dataclass(frozen=True)
 class Run:
@@ -252,9 +248,11 @@ def label_parameters(
     `leading` are dims before those of a parameter, such as ``("chain", "draw")``; `named` are
     labels of further dims, such as ``covariate``.
     """
-    with np.errstate(divide="ignore"):  # a tie strength of zero
-        logarithms = {f"log_{n}": np.log(values[n]) for n in _FREE_LOGARITHMS if n in values}
-    values = {**values, **logarithms}
+    if "tie_strength" in values:
+        # The free variable of the factory, which PyMC would draw from its prior where it is missing
+        # when it predicts from a result.
+        with np.errstate(divide="ignore"):  # a tie strength of zero
+            values = {**values, "log_tie_strength": np.log(values["tie_strength"])}
     variables = {
         name: (_dims(name, np.ndim(v), leading), np.asarray(v)) for name, v in values.items()
     }

@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from bayesrank import METHODS, Battles, Comparisons, Responses, rank
 from bayesrank.connectivity import strongly_connected
 from bayesrank.errors import DataError, NoFiniteEstimate
-from bayesrank.inference.fits.existence import check_items, check_tie_model, check_wins
+from bayesrank.inference.fits.existence import check_tie_model, check_wins, require_items
 from bayesrank.inference.fits.pair_fits import fit_pairs
 from bayesrank.inference.fits.pairs import bradley_terry, davidson, rao_kupper
 from bayesrank.method import load_function
@@ -121,6 +122,14 @@ def test_checks_agree_with_the_fits_on_small_random_data(seed):
             assert bool(fit(wins, ties).converged) == exists, (wins, ties)
 
 
+def answers(right: ArrayLike, trials: ArrayLike = 2) -> Responses:
+    """Return responses with numbers of right answers of shape (system, question)."""
+    right, asked = (each[..., np.newaxis] for each in np.broadcast_arrays(right, trials))
+    number, (n_systems, n_questions, _) = np.arange(2), right.shape
+    outcomes = np.where(number < right, 1, np.where(number < asked, 0, -1))
+    return Responses(outcomes, systems=NAMES[:n_systems], questions=list("pqrs"[:n_questions]))
+
+
 def brute_force_rasch(right, wrong):
     """Look for a split of systems and questions that lets some of them drift apart."""
     n_systems, n_questions = right.shape
@@ -145,37 +154,35 @@ def test_rasch_existence_matches_a_search_over_splits():
         expected = brute_force_rasch(right, trials - right)
         seen.add(expected)
         if expected:
-            check_items(right, trials, systems="abc", questions="pqrs", method="rasch")
+            require_items(answers(right, trials))
         else:
             with pytest.raises(NoFiniteEstimate):
-                check_items(right, trials, systems="abc", questions="pqrs", method="rasch")
+                require_items(answers(right, trials))
     assert seen == {True, False}
 
 
 def test_a_system_that_is_always_right_is_named():
     right = np.array([[2, 2, 2], [1, 0, 2], [0, 1, 2]])
-    message = r"rasch has no finite .*: 'ada' answered every question .* right; use backend"
+    message = r"response model has no finite .*: 'ada' answered every question .* right; use back"
     with pytest.raises(NoFiniteEstimate, match=message):
-        check_items(right, np.full((3, 3), 2), systems=NAMES[:3], questions="pqr", method="rasch")
+        require_items(answers(right))
 
 
 def test_a_question_that_is_always_right_is_left_out():
     right = np.array([[1, 0, 2], [0, 1, 2]])
-    check_items(right, np.full((2, 3), 2), systems=NAMES[:2], questions="pqr", method="rasch")
+    require_items(answers(right))
 
 
 def test_separated_groups_of_systems_and_questions_are_named():
     # ada and bob fail only on p, which cyd and dan never solve.
     right = np.array([[1, 2, 2], [1, 2, 2], [0, 1, 0], [0, 0, 1]])
     with pytest.raises(NoFiniteEstimate, match=r"'ada', 'bob' answered every .* among 'p', which"):
-        check_items(right, np.full((4, 3), 2), systems=NAMES, questions="pqr", method="rasch")
+        require_items(answers(right))
 
 
 def test_uninformative_questions_are_not_enough():
     with pytest.raises(NoFiniteEstimate, match="every question is answered right by all"):
-        check_items(
-            [[2, 0], [2, 0]], [[2, 2], [2, 2]], systems="ab", questions="pq", method="rasch"
-        )
+        require_items(answers([[2, 0], [2, 0]]))
 
 
 def test_long_lists_of_names_are_cut():

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration
@@ -26,10 +25,6 @@ _LARGEST_LOG_LIKELIHOOD = 2e7
 # R-hat below 1.01 and an effective sample size of at least 100 per chain.
 LARGEST_RHAT = 1.01
 SMALLEST_ESS_PER_CHAIN = 100
-
-# An effective sample size takes milliseconds, which adds up to seconds for a thousand elements.
-# Slow mixing shows in the autocorrelation, so that the slowest of this many is the slowest of all.
-EXAMINED = 100
 
 
 def nuts(
@@ -199,7 +194,7 @@ def diagnose(
                 f"R-hat of {worst['label'].item()} is {worst.item():.4g}, above {LARGEST_RHAT}: "
                 "the chains have not mixed; draw more or simplify the model."
             )
-    values = ess(elements[..., _slowest(elements.values)], method="bulk")
+    values = ess(elements, method="bulk")
     worst = values[values.argmin("label")]
     needed = SMALLEST_ESS_PER_CHAIN * n_chains
     if worst < needed:
@@ -208,13 +203,3 @@ def diagnose(
             f"below {needed}: draw more."
         )
     return sentences
-
-
-def _slowest(draws: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the elements, the last axis, with the highest autocorrelation at a lag of one draw.
-
-    Deviations are from the mean of all chains, so that chains with different means count too.
-    """
-    deviation = draws - draws.mean(axis=(0, 1))
-    product = (deviation[:, 1:] * deviation[:, :-1]).sum(axis=(0, 1))
-    return np.argsort(-product / (deviation**2).sum(axis=(0, 1)))[:EXAMINED]

@@ -17,9 +17,7 @@ from bayesrank.connectivity import linked_both_ways, reachable, strongly_connect
 from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits.pairs import TiePolicy
 from bayesrank.inference.fits.vote_likelihoods import CumulativeLogit
-from bayesrank.options import (
-    AtLeastOne,
-)
+from bayesrank.options import AtLeastOne
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons, Events
 from bayesrank.vote_rows import BOTH_BAD, RESULTS, TIE, VoteRows
@@ -112,31 +110,6 @@ def check_tie_model(
     _refuse_to_raise(direction, "tie strength", systems, method)
 
 
-def check_grades(
-    first: NDArray[np.integer[Any]],
-    second: NDArray[np.integer[Any]],
-    ends: Sequence[tuple[NDArray[np.bool_], NDArray[np.float64]]],
-    *,
-    systems: Sequence[str],
-    method: str,
-) -> None:
-    r"""Check that cumulative logits of graded votes have a finite maximum.
-
-    They have one unless the log-likelihood never falls along some direction of scores and gaps
-    between thresholds, other than a common shift of the scores: the difference of two scores must
-    neither fall below the lower threshold of a grade that was given nor rise above its upper one.
-
-    `first` and `second`, (vote,), are the systems of the distinct votes. `ends` say for the lower
-    thresholds of their grades, and then for the upper ones, which have one, (vote,), and what
-    multiplies the gaps to give it, (vote, gap).
-    """
-    (low, lower), (high, upper) = ends
-    i, j = (np.concatenate([each[low], each[high]]) for each in (first, second))
-    slope = np.repeat([1.0, -1.0], [low.sum(), high.sum()])
-    direction = _never_falling(i, j, slope, np.vstack([-lower[low], upper[high]]), len(systems))
-    _refuse_to_raise(direction, "thresholds", systems, method)
-
-
 def _refuse_to_raise(
     direction: NDArray[np.float64] | None, others: str, systems: Sequence[str], method: str
 ) -> None:
@@ -148,64 +121,6 @@ def _refuse_to_raise(
         method,
         f"raising {top} above the other systems, with the {others} adjusted, never lowers the "
         "likelihood",
-    )
-
-
-def check_items(
-    correct: ArrayLike,
-    trials: ArrayLike,
-    *,
-    systems: Sequence[str],
-    questions: Sequence[str],
-    method: str,
-) -> None:
-    """Check what an item response model needs for finite joint maximum-likelihood abilities.
-
-    Questions that every system answered right, or wrong, in every trial carry no information and
-    are left out. On the others the Rasch model is a Bradley-Terry model between systems and
-    questions, a system beating a question when it answers right, and its estimate is finite if and
-    only if that graph is strongly connected. The same condition is necessary, though not
-    sufficient, for 2PL and 3PL; fits of those report whether they converged.
-
-    Counts are of shape (system, question).
-
-    References
-    ----------
-    .. [1] G. H. Fischer. On the existence and uniqueness of maximum-likelihood estimates in the
-       Rasch model. Psychometrika 46 (1981). https://doi.org/10.1007/BF02293919
-
-    Examples
-    --------
-    >>> check_items(
-    ...     [[1, 2], [1, 1]], [[2, 2], [2, 2]], systems="ab", questions="pq", method="rasch"
-    ... )
-    """
-    right = np.asarray(correct)
-    wrong = np.asarray(trials) - right
-    if linked_both_ways(right > 0, wrong > 0):
-        return
-    keep = (right.sum(axis=0) > 0.0) & (wrong.sum(axis=0) > 0.0)
-    if not keep.any():
-        raise no_estimate(method, "every question is answered right by all systems or wrong by all")
-    right, wrong = right[:, keep], wrong[:, keep]
-    for verdict, missing in (("right", wrong), ("wrong", right)):
-        always = missing.sum(axis=1) <= 0.0
-        if always.any():
-            raise no_estimate(
-                method,
-                f"{named(systems, always)} answered every question that separates the systems "
-                f"{verdict}",
-            )
-    n_systems = len(right)
-    edges = np.zeros((n_systems + right.shape[1],) * 2, dtype=bool)
-    edges[:n_systems, n_systems:] = right > 0.0
-    edges[n_systems:, :n_systems] = wrong.T > 0.0
-    kept = [label for label, stays in zip(questions, keep, strict=True) if stays]
-    group = _closed_groups(reachable(edges))[0]
-    raise no_estimate(
-        method,
-        f"{named(systems, group[:n_systems])} answered every question right except among "
-        f"{named(kept, group[n_systems:])}, which no other system ever answered right",
     )
 
 
@@ -320,21 +235,26 @@ def require_rao_kupper(
 
 
 def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
-    """Raise where the likelihood rises for ever along some direction."""
-    votes = VoteRows.of(data).merged()
+    """Raise where the likelihood never falls along some direction of scores and gaps.
+
+    The gaps are those between thresholds, and the direction is no common shift of the scores: the
+    difference of two scores must neither fall below the lower threshold of a grade that was given
+    nor rise above its upper one.
+    """
+    name, systems = "cumulative_logit", data.systems
     if not data.wins.any():
-        check_wins(data.wins, systems=data.systems, method="cumulative_logit")
-    if not strongly_connected(data.wins > 0.0):
-        # A grade says something in both directions, as a tie does.
-        check_wins(data.wins, data.totals, systems=data.systems, method="cumulative_logit")
-        likelihood = CumulativeLogit(votes)
-        check_grades(
-            votes.first,
-            votes.second,
-            likelihood.ends,
-            systems=data.systems,
-            method="cumulative_logit",
-        )
+        check_wins(data.wins, systems=systems, method=name)
+    if strongly_connected(data.wins > 0.0):
+        return
+    # A grade says something in both directions, as a tie does.
+    check_wins(data.wins, data.totals, systems=systems, method=name)
+    votes = VoteRows.of(data).merged()
+    cuts, place = CumulativeLogit(votes).cuts, votes.places
+    low, high = place > 0, place + 2 < len(cuts)
+    i, j = (np.concatenate([each[low], each[high]]) for each in (votes.first, votes.second))
+    slope = np.repeat([1.0, -1.0], [low.sum(), high.sum()])
+    gaps = np.vstack([-cuts[place[low]], cuts[place[high] + 1]])
+    _refuse_to_raise(_never_falling(i, j, slope, gaps, len(systems)), "thresholds", systems, name)
 
 
 def require_davidson_outside(data: Comparisons, **_: Any) -> None:
@@ -354,15 +274,43 @@ def require_davidson_outside(data: Comparisons, **_: Any) -> None:
 def require_items(data: Responses, *, variant: str | None = None, **_: Any) -> None:
     """Raise where the abilities have no finite joint maximum-likelihood estimate.
 
-    The penalty of a random walk keeps the abilities of all systems finite.
+    Questions that every system answered right, or wrong, in every trial carry no information and
+    are left out. On the others the Rasch model is a Bradley-Terry model between systems and
+    questions, a system beating a question when it answers right, and its estimate is finite if and
+    only if that graph is strongly connected [1]_. The same condition is necessary, though not
+    sufficient, for 2PL and 3PL; fits of those report whether they converged. The penalty of a
+    random walk keeps the abilities of all systems finite.
+
+    References
+    ----------
+    .. [1] G. H. Fischer. On the existence and uniqueness of maximum-likelihood estimates in the
+       Rasch model. Psychometrika 46 (1981). https://doi.org/10.1007/BF02293919
     """
     right, trials = data.binary_counts
-    if variant == "state_space":
+    wrong = trials - right
+    if variant == "state_space" or linked_both_ways(right > 0, wrong > 0):
         return
-    check_items(
-        right,
-        trials,
-        systems=data.systems,
-        questions=data.questions,
-        method="an item response model",
+    method, systems = "an item response model", data.systems
+    keep = (right.sum(axis=0) > 0.0) & (wrong.sum(axis=0) > 0.0)
+    if not keep.any():
+        raise no_estimate(method, "every question is answered right by all systems or wrong by all")
+    right, wrong = right[:, keep], wrong[:, keep]
+    for verdict, missing in (("right", wrong), ("wrong", right)):
+        always = missing.sum(axis=1) <= 0.0
+        if always.any():
+            raise no_estimate(
+                method,
+                f"{named(systems, always)} answered every question that separates the systems "
+                f"{verdict}",
+            )
+    n_systems = len(right)
+    edges = np.zeros((n_systems + right.shape[1],) * 2, dtype=bool)
+    edges[:n_systems, n_systems:] = right > 0.0
+    edges[n_systems:, :n_systems] = wrong.T > 0.0
+    kept = [label for label, stays in zip(data.questions, keep, strict=True) if stays]
+    group = _closed_groups(reachable(edges))[0]
+    raise no_estimate(
+        method,
+        f"{named(systems, group[:n_systems])} answered every question right except among "
+        f"{named(kept, group[n_systems:])}, which no other system ever answered right",
     )

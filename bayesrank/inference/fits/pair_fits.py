@@ -18,7 +18,6 @@ References
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ from bayesrank.connectivity import strongly_connected
 from bayesrank.formula import Design
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.newton import Array, maximise
-from bayesrank.inference.fits.pair_rows import BLOCK, PairRows, pair_rows
+from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood, displace, net
 from bayesrank.inference.fits.vote_likelihoods import PairedResults, VoteModel, bind
 from bayesrank.inference.fits.zero_sum import (
@@ -215,8 +214,6 @@ def fit_pairs(
         score = free[..., : problem.size]
         return {"score": score} | likelihood.names(score, free[..., problem.size :])
 
-    free_tie = likelihood.start is not None
-    moved = partial(displace, positive=likelihood.positive) if free_tie else np.add
     return fit_scores(
         problem,
         _start_of(problem),
@@ -225,37 +222,20 @@ def fit_pairs(
         pairs=tables,
         exists=problem.exists,
         unpack=unpack,
-        displace=moved,
+        displace=partial(displace, positive=likelihood.positive),
     )
 
 
 def _start_of(problem: PairCounts) -> Array:
     """Return where to begin, of shape (resample, p)."""
-    likelihood, points, played = problem.likelihood, problem.points, problem.played
-    if likelihood.start is None:
-        if likelihood.log_tie is not None:
-            # A narrow threshold: scores are those of not having lost.
-            tied = problem.tied.sum(axis=-1)
-            points, played = points + tied, played + 2.0 * tied
-        scores = first_scores(points, played)
-        return scores * _strength_of_log_odds(scores, likelihood.unit)
-    scores, ties = first_scores(points, played), 2.0 * problem.tied.sum(axis=-1)
-    n_sides = played.sum(axis=-1)
-    share = ties.sum(axis=-1) / np.where(n_sides > 0.0, n_sides, 1.0)
-    factor, tie = likelihood.begin(share, proper=problem.tie_precision > 0.0)
-    return np.concatenate([scores * factor[:, np.newaxis], tie], axis=1)
-
-
-def _strength_of_log_odds(log_odds: Array, unit: float) -> Array:
-    """Return by what to multiply the log-odds of all comparisons for scores in some unit.
-
-    The odds of a system are those against the others, whose mean strength is further away than the
-    mean of all. The share that grows with the spread is fitted to simulated data.
-    """
-    size = log_odds.shape[-1]
-    factor = unit * (1.0 - 1.0 / size)
-    spread = np.vecdot(log_odds, log_odds)[:, np.newaxis]
-    return factor + factor / (60.0 * size) * spread
+    n_ties, n_sides = 2.0 * problem.tied.sum(axis=(-1, -2)), problem.played.sum(axis=-1)
+    share = n_ties / np.where(n_sides > 0.0, n_sides, 1.0)
+    factor, tie = problem.likelihood.begin(share, proper=problem.tie_precision > 0.0)
+    if problem.likelihood.start is None:
+        # Odds are against the others, whose mean is further away than that of all.
+        factor *= 1.0 - 1.0 / problem.size
+    scores = factor[:, np.newaxis] * first_scores(problem.points, problem.played)
+    return np.concatenate([scores, tie], axis=1)
 
 
 def fit_pair_rows(
@@ -277,39 +257,25 @@ def fit_pair_rows(
 
 
 def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
-    """Return where to begin: at the fit of the counts of pairs, else by points and shares."""
-    likelihood, n_effects = problem.likelihood, problem.design.shape[1]
-    n, n_states = problem.width, problem.tree.n_states
-
-    def everywhere(scores: Array, shared: Array) -> Array:
-        return np.concatenate([np.tile(scores, n_states), np.zeros(n_effects), shared])
-
-    if isinstance(likelihood, PairedResults) and n_effects + n_states > 1:
-        priors = {
-            "prior_mean": problem.prior.mean[0, :n],
-            "prior_precision": problem.prior.precision[0],
-        }
-        if problem.n_shared:
-            priors["tie_mean"], priors["tie_precision"] = problem.mean[-1], problem.precision[-1]
-        pooled = fit_pairs(likelihood.likelihood, data.wins, data.ties, **priors)
-        if pooled.converged:
-            found = everywhere(pooled.score, pooled.free[n:])
-            return found + _step_of_effects(problem, found) if n_effects else found
+    """Return where to begin: by points and shares; with covariates at the fit of the counts."""
+    likelihood, n, n_effects = problem.likelihood, problem.width, problem.design.shape[1]
     points, played = (data.wins + 0.5 * data.ties).sum(axis=1), data.totals.sum(axis=1)
-    scores = first_scores(points[np.newaxis], played[np.newaxis])
-    proper = bool(problem.precision[n_effects:].any())
-    return everywhere(scores[0], likelihood.start(proper=proper))
-
-
-def _step_of_effects(problem: PairRows, point: Array) -> Array:
-    """Return Newton's step of the coefficients by a part of the votes, (p,); 0 where long."""
-    n_votes, k = problem.design.shape
-    sums = problem.sums(point, [slice(None, None, max(1, n_votes // BLOCK))])
-    information = sums.corner[:k, :k] + np.diag(problem.precision[:k])
-    step, here = np.zeros(len(point)), slice(problem.size, problem.size + k)
-    with suppress(np.linalg.LinAlgError):
-        step[here] = np.linalg.solve(information, sums.gradient[here])
-    return step if np.abs(step).max() < 1.0 else np.zeros(len(point))
+    scores = first_scores(points[np.newaxis], played[np.newaxis])[0]
+    shared = likelihood.start(proper=bool(problem.precision[n_effects:].any()))
+    if isinstance(likelihood, PairedResults) and n_effects:
+        pooled = fit_pairs(
+            likelihood.likelihood,
+            data.wins,
+            data.ties,
+            prior_mean=problem.prior.mean[0, :n],
+            prior_precision=problem.prior.precision[0],
+            # Of no account without a tie parameter, which is the last one.
+            tie_mean=problem.mean[-1],
+            tie_precision=problem.precision[-1],
+        )
+        if pooled.converged:
+            scores, shared = pooled.score, pooled.free[n:]
+    return np.concatenate([np.tile(scores, problem.tree.n_states), np.zeros(n_effects), shared])
 
 
 class _At(NamedTuple):
@@ -386,15 +352,13 @@ def fit_states(
     precision `step_precision`, 0 for a flat one. Other priors are those of
     :func:`~bayesrank.inference.fits.pair_rows.pair_rows`, the one on scores a proper one.
     """
-    votes, n, k = VoteRows.of(data), len(data.systems), design.shape[1]
-    at = state.astype(np.int64) * n
-    votes = replace(votes, first=at + votes.first, second=at + votes.second)
+    votes = VoteRows.of(data).in_states(state, range(tree.n_states))
     merged, some = votes, design
-    if not k:
+    if not design.shape[1]:
         merged = replace(
             votes, outcome=np.sign(votes.outcome), both_bad=np.zeros_like(votes.both_bad)
         )
-        merged = merged.merged(n * tree.n_states)
+        merged = merged.merged()
         some = Design.empty(len(merged.first))
     problem = pair_rows(likelihood, merged, some, tree=tree, **priors)
     start = start_of_votes(problem, data)
@@ -405,7 +369,7 @@ def fit_states(
 
     def unpack(free: Array) -> dict[str, Array]:
         named = problem.unpack(free)
-        scores = named.pop("score").reshape(*free.shape[:-1], tree.n_states, n)
+        scores = named.pop("score").reshape(*free.shape[:-1], tree.n_states, problem.width)
         return by_state(scores) | named | {step: np.full(free.shape[:-1], scale)}
 
     def vote_by_vote() -> PairRows:

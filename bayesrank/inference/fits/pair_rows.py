@@ -10,7 +10,7 @@ its derivatives; sums over pairs give those of the scores. Scores may differ bet
 whose tree they step (:mod:`bayesrank.inference.fits.zero_sum`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -32,11 +32,9 @@ from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
 # Rows whose derivatives are held at once, in a core's own cache.
-BLOCK = 1 << 15
+_BLOCK = 1 << 15
 # How a score of the first and of the second system moves d and m.
 _MOVES = np.array([[1.0, 0.5], [-1.0, 0.5]])
-# The same where each score counts towards its own side.
-_TOWARDS = _MOVES[:, :1] * _MOVES
 # A step this short is Newton's own, without a look at what it gains.
 _SHORT = 0.1
 _MOST_HALVINGS = 40
@@ -94,7 +92,7 @@ class PairRows(ZeroSumScores):
     def blocks(self) -> list[slice]:
         """The blocks of votes."""
         n_votes = len(self.votes.first)
-        return [slice(start, start + BLOCK) for start in range(0, n_votes, BLOCK)]
+        return [slice(start, start + _BLOCK) for start in range(0, n_votes, _BLOCK)]
 
     @property
     def n_shared(self) -> int:
@@ -213,8 +211,13 @@ class PairRows(ZeroSumScores):
         # Gradient and information are asked for one after the other at the optimum.
         key = point.tobytes()
         if key not in self._last:
+            size, k = self.size, len(self.mean)
+            shapes = size + k, size, size * self.width, (size, k), (k, k)
+            sums = Sums(*(np.zeros(shape) for shape in shapes))
+            for some in self.blocks:
+                self._add(self.terms(point, some), some, sums)
             self._last.clear()
-            self._last[key] = self.sums(point, self.blocks)
+            self._last[key] = sums
         return self._last[key]
 
     @cached_property
@@ -222,32 +225,20 @@ class PairRows(ZeroSumScores):
         """What votes told last, by the point."""
         return {}
 
-    def sums(self, point: Array, blocks: Iterable[Rows]) -> Sums:
-        """Add up what blocks of votes tell."""
-        size, k = self.size, len(self.mean)
-        shapes = size + k, size, size * self.width, (size, k), (k, k)
-        sums = Sums(*(np.zeros(shape) for shape in shapes))
-        for some in blocks:
-            self._add(self.terms(point, some), some, sums)
-        return sums
-
     def _add(self, terms: Terms, some: Rows, sums: Sums) -> None:
         """Add what a block of votes tells."""
         (slope, bend), size, x = terms, self.size, self.design[some].T
         k, n = len(x), len(slope) - self.n_shared  # covariates; predictors: d, and perhaps m
-
-        def along(move: Array, values: Array) -> Array:
-            return values[0] if n == 1 else np.tensordot(move, values[:n], 1)
-
+        moves = _MOVES[:, :n]
         sides = [side[some].astype(np.intp) for side in (self.votes.first, self.votes.second)]
-        both = [along(move, bend) for move in _TOWARDS]
-        for side, mixed, move, sign in zip(sides, both, _TOWARDS, (1.0, -1.0), strict=True):
-            sums.gradient[:size] += sign * np.bincount(side, along(move, slope), size)
-            for column, values in enumerate((*(mixed[0] * x), *mixed[n:])):
-                sums.cross[:, column] += sign * np.bincount(side, values, size)
-            sums.diagonal[:] += np.bincount(side, along(move, mixed), size)
+        both, gained = np.tensordot(moves, bend[:n], 1), moves @ slope[:n]
+        for side, mixed, move, values in zip(sides, both, moves, gained, strict=True):
+            sums.gradient[:size] += np.bincount(side, values, size)
+            for column, each in enumerate((*(mixed[0] * x), *mixed[n:])):
+                sums.cross[:, column] += np.bincount(side, each, size)
+            sums.diagonal[:] += np.bincount(side, move @ mixed[:n], size)
         cells = sides[0] * self.width + sides[1] % self.width
-        np.subtract.at(sums.pairs, cells, along(_TOWARDS[0], both[1]))
+        np.add.at(sums.pairs, cells, moves[0] @ both[1, :n])
         sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
         sums.corner[:k, :k] += (bend[0, 0] * x) @ x.T
         across = x @ bend[0, n:].T
@@ -358,7 +349,8 @@ def pair_rows(
     checked_precision("effect_precision", effect_precision)
     checked_precision("shared_precision", shared_precision)
     votes = data if isinstance(data, VoteRows) else VoteRows.of(data)
-    prior = NormalScores.of(prior_mean, prior_precision, (), len(votes.systems))
+    n_systems = len(votes.systems) // tree.n_states
+    prior = NormalScores.of(prior_mean, prior_precision, (), n_systems)
     prior = replace(prior, mean=np.tile(prior.mean, tree.n_states))
     bound = bind(likelihood, votes)
     sizes = design.shape[1], len(bound.positive)

@@ -90,11 +90,9 @@ class Joint:
 
     def step(self) -> Array:
         """Return Newton's step, in the effects of judges too; LinAlgError if not upwards."""
-        found, size = (
-            self.tree.solve(np.append(self.own.T, self.gradient)[np.newaxis]),
-            self.own.size,
-        )
-        return np.append(found[0, size:], found[0, :size].reshape(-1, 2).T)
+        found = self.tree.solve(np.append(self.own.T, self.gradient)[np.newaxis])[0]
+        effects, others = np.split(found, [self.own.size])
+        return np.append(others, effects.reshape(-1, 2).T)
 
     def spread(self) -> Array:
         """Return what the other parameters add to the variances of the effects, (2, judge)."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bayesrank.counting import kinds_of_cells, told_apart
 from bayesrank.inference.fits.bordered import MOST_DENSE
+from bayesrank.inference.fits.fit import Objective
 from bayesrank.inference.fits.newton import (
     ERROR_TOLERANCE,
     MAX_DAMPED_ITERATIONS,
@@ -260,19 +261,11 @@ def _shuffled(members: Classes, n_draws: int, rng: np.random.Generator) -> Class
     return order
 
 
-class CurvedProblem(SmoothProblem, Protocol):
+class CurvedProblem(SmoothProblem, Objective, Protocol):
     """What :func:`maximise_past_saddles` needs."""
-
-    def information(self, point: Array) -> Array:
-        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        ...
 
     def lowest_direction(self, point: Array) -> tuple[float, Array]:
         """Return a direction of low curvature at one point, (1, p), without the whole matrix."""
-        ...
-
-    def held_rows(self, point: Array) -> Array:
-        """Return the gradients of what is held, of shape (1 or resample, p, held)."""
         ...
 
     def definite(self, point: Array) -> NDArray[np.bool_]:

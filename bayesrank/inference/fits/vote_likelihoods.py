@@ -155,12 +155,6 @@ class CumulativeLogit(VoteLikelihood):
         self.votes, self.cuts = votes, np.concatenate([outside, low, up, outside])
         self.positive = np.ones(up.shape[1], dtype=bool)
 
-    @property
-    def ends(self) -> tuple[tuple[NDArray[np.bool_], Array], tuple[NDArray[np.bool_], Array]]:
-        """Whether each result has a lower cut, with what multiplies the gaps; and an upper one."""
-        place, last = self.votes.places, len(self.cuts) - 1
-        return (place > 0, self.cuts[place]), (place + 1 < last, self.cuts[place + 1])
-
     def _distances(self, some: Rows, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
         """Return the log-odds of being above the lower cut and below the upper, and their gap."""
         cut = self.cuts @ shared
