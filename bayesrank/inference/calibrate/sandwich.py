@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from bayesrank.battles import Battles, with_covariates
+from bayesrank.battles import Battles
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.influence import (
     DenseSlopes,
@@ -40,7 +40,7 @@ from bayesrank.inference.calibrate.variation import (
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored
 from bayesrank.inference.fits.pair_fits import pair_counts
-from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
+from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.resample.arguments import point_arguments
@@ -135,28 +135,20 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
 def _gradient_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the gradient of paired comparisons at the optimum."""
     likelihood = load_function(run.method.gradient or "")(**run.options)
-    if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
-        systems = cast("Responses | Comparisons", run.data).systems
-        likelihood = likelihood.of_pairs(len(fit.free) > len(systems))
-
-    def rows() -> PairRows:
-        if fit.rows is not None:
-            return fit.rows()
-        battles = with_covariates(run.data)
-        return pair_rows(likelihood, battles, battles.design(run.formula))
-
-    if fit.rows is None and run.formula is None and isinstance(likelihood, PairLikelihood):
-        problem = pair_counts(likelihood, *point_arguments(run.data, "pairs"))
+    data = cast("Responses | Comparisons", run.data)
+    over: Callable[[str], Variation]
+    if isinstance(data, Battles):
+        rows = fit.rows() if fit.rows else pair_rows(likelihood, data, data.design(run.formula))
+        over = partial(unit_variation, rows, data, point=fit.free)
     else:
-        problem = rows()
-
-    def over(kind: str) -> Variation:
-        if isinstance(run.data, Battles):
-            return unit_variation(rows(), run.data, kind, fit.free)
-        pairs = cast("PairLikelihood", likelihood)
-        data = cast("Responses | Comparisons", run.data)
-        return gradient_variation(data, pairs, fit.free, kind, run.seed)
-
+        rows = None
+        if isinstance(likelihood, VoteModel):
+            likelihood = likelihood.of_pairs(len(fit.free) > len(data.systems))
+        over = partial(gradient_variation, data, likelihood, fit.free, seed=run.seed)
+    if rows is None or (fit.rows is None and isinstance(likelihood, PairLikelihood)):
+        problem = pair_counts(likelihood, *point_arguments(data, "pairs"))
+    else:
+        problem = rows
     own = problem.information(fit.free[np.newaxis])[0]
     # As in the likelihood, there is no information on the level of scores that sum to zero.
     posterior = along(*fit.geometry)

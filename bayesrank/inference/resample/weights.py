@@ -21,6 +21,7 @@ from bayesrank.inference.resample.arguments import (
     Arguments,
     Array,
     batches,
+    cell_arguments,
     count_arguments,
     level_counts,
     log_of,
@@ -30,7 +31,7 @@ from bayesrank.inference.resample.arguments import (
     whole_weights,
     with_copies,
 )
-from bayesrank.inference.resample.parametric import per_data_set, resample_cells
+from bayesrank.inference.resample.parametric import draw_cells, per_data_set
 from bayesrank.responses import Responses
 from bayesrank.units import has_repeated_trials
 from bayesrank.views import Comparisons
@@ -261,7 +262,8 @@ def _over_trials(
     if kind == "stream":
         return partial(_trial_orders, data, rng=rng), data.shape[1] * data.shape[2]
     if not smooth:
-        return partial(resample_cells, data, kind, rng=rng), per_data_set(data)
+        cells = partial(draw_cells, data, rng=rng)
+        return lambda n: cell_arguments(data, kind, cells(n)), per_data_set(data)
     if not data.paired and data.scores is None:
         return partial(_weighted_cells, data, kind, rng=rng), data.counts.size
     weights = data.shape[1] * data.shape[2] if data.paired else data.values.size
