@@ -233,18 +233,18 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
         kinds[0] if len(kinds) == 1 else np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     )
     n, p, size = int(codes.max()) + 1, len(point), problem.size
-    slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
+    # Of each vote the slopes, and the coordinates in which they are: both scores, and the others.
+    slopes = np.empty((2 + p - size, len(codes)))
+    columns = np.empty(slopes.shape, dtype=np.intp)
+    columns[0], columns[1] = problem.votes.first, problem.votes.second
+    columns[2:] = np.arange(size, p)[:, np.newaxis]
     for some in problem.blocks:
-        slopes[:, some], beside = problem.slopes(point, some)
-        for column, values in zip(others, beside.T, strict=True):
-            np.add.at(column, codes[some], values)
-    sides = np.stack([problem.votes.first, problem.votes.second])
+        slopes[:2, some], others = problem.slopes(point, some)
+        slopes[2:, some] = others.T
 
     def sums(by_unit: Array) -> Array:
         """Return the sum of the gradients of units by weights, of shape (p,)."""
-        weighted = slopes * by_unit[codes]
-        scores = np.bincount(sides.ravel(), weighted.ravel(), size)
-        return np.append(scores, others @ by_unit)
+        return np.bincount(columns.ravel(), (slopes * by_unit[codes]).ravel(), p)
 
     share = np.bincount(codes, problem.votes.weight, n)
     share /= share.sum()
@@ -254,15 +254,10 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     shared -= 0.5 * (scale**2 * share**2).sum() * pull
     total = sums(scale) - (scale * share).sum() * pull
     slopes *= scale[codes]
-    others *= scale
-    squares = np.zeros((p, p))
-    fourth = np.append(np.zeros(size), ((others**2) ** 2).sum(axis=1))
-    add_units = _compiled_sums()
-    add_units(*_rows_by_unit(codes, n), sides, slopes, others.T.copy(), squares, fourth)
-    diagonal = np.einsum("ii->i", squares)
-    diagonal *= 0.5
+    squares, fourth = np.zeros((p, p)), np.zeros(p)
+    _compiled_sums()(*_rows_by_unit(codes, n), columns, slopes, squares, fourth)
+    np.einsum("ii->i", squares)[...] *= 0.5
     squares += squares.T
-    squares[size:, size:] = others @ others.T
     squares -= np.outer(shared, pull) + np.outer(pull, shared)
     freedom = n - 1.0
     widening = student_variance(freedom)
@@ -289,43 +284,31 @@ def _compiled_sums() -> Any:
 
 
 def _add_units(
-    starts: Rows,
-    rows: Rows,
-    sides: Rows,
-    slopes: Array,
-    others: Array,
-    squares: Array,
-    fourth: Array,
+    starts: Rows, rows: Rows, columns: Rows, slopes: Array, squares: Array, fourth: Array
 ) -> None:  # pragma: no cover - compiled
-    """Add outer products of the gradients of units to one triangle or the other, and their powers.
+    """Add outer products of the gradients of units, and their fourth powers, (p, p) and (p,).
 
-    `starts` (unit + 1) says where the `rows` of each unit begin, `sides` and `slopes` (2, row) are
-    the scores of both systems of a row and its slopes in them, `others` (unit, other) gradients in
-    the last coordinates. `squares` (p, p) has each pair of coordinates in one order, none of two
-    last ones; `fourth` (p) has sums of fourth powers.
+    `starts` (unit + 1) says where the `rows` of each unit begin, `columns` (slope, row) in which
+    coordinates a row has its `slopes`. Each pair of coordinates is added in one order.
     """
-    n_others = others.shape[1]
-    size = len(fourth) - n_others
-    gradient, seen = np.zeros(size), np.zeros(size, dtype=np.bool_)
-    touched = np.empty(size, dtype=np.int64)
+    gradient, seen = np.zeros(len(fourth)), np.zeros(len(fourth), dtype=np.bool_)
+    touched = np.empty(len(fourth), dtype=np.int64)
     for unit in range(len(starts) - 1):
         count = 0
         for row in rows[starts[unit] : starts[unit + 1]]:
-            for side in range(2):
-                place = sides[side, row]
+            for which in range(len(columns)):
+                place = columns[which, row]
                 if not seen[place]:
                     seen[place] = True
                     touched[count] = place
                     count += 1
-                gradient[place] += slopes[side, row]
+                gradient[place] += slopes[which, row]
         for one in range(count):
             i = touched[one]
             fourth[i] += gradient[i] ** 4
             for another in range(one + 1):
                 j = touched[another]
                 squares[i, j] += gradient[i] * gradient[j]
-            for other in range(n_others):
-                squares[i, size + other] += gradient[i] * others[unit, other]
         for one in range(count):
             gradient[touched[one]] = 0.0
             seen[touched[one]] = False
