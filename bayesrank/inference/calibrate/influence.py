@@ -18,7 +18,7 @@ from bayesrank.inference.calibrate.unit_likelihoods import CellSlopes, EventMode
 from bayesrank.inference.calibrate.variation import Array, Mode, Variation
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
-from bayesrank.inference.resample.arguments import batches, point_arguments, question_pairs
+from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.jackknife import (
     Contributions,
     left_out_scale,
@@ -161,7 +161,7 @@ def gradient_variation(
         return event_variation(rows, data, kind, by_system=False)
     if kind == "question":
         rows = [
-            likelihood.gradient(point, *question_pairs(data, some))
+            likelihood.gradient(point, *data.compare_by_question(some))
             for some in batches(data.shape[1], len(data.systems) ** 2)
         ]
         return question_variation(np.concatenate(rows), data)

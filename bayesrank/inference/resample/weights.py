@@ -23,7 +23,6 @@ from bayesrank.inference.resample.arguments import (
     batches,
     cell_arguments,
     count_arguments,
-    level_counts,
     log_of,
     per_sample_of_questions,
     question_arguments,
@@ -295,7 +294,7 @@ def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> 
 
 def _weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
     """Draw arguments with weights of the categories of every cell, the sums of those of trials."""
-    counts = level_counts(data.levels) if kind == "pairs" else data.counts
+    counts = data.level_counts if kind == "pairs" else data.counts
     shapes = concentration(data.trials, 2)[..., np.newaxis] * counts
     return count_arguments(data, kind, rng.standard_gamma(shapes, (size, *counts.shape)))
 
