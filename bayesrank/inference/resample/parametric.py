@@ -26,8 +26,6 @@ Cells = NDArray[Any]
 _BITS = 32
 # Entries of the largest table, which takes a tenth of a second to build.
 _LARGEST_TABLE = 2**17
-# Cells drawn at a time, whose random bits stay in the cache.
-_DRAWN_AT_ONCE = 2**16
 
 
 def double_bootstrap(
@@ -82,16 +80,11 @@ def draw_right(
     # The rows of no to n right of n trials follow those of fewer trials.
     first = np.cumsum(sizes + 1) - (sizes + 1)
     start = (first * n_columns)[np.searchsorted(sizes, trials)]
-    drawn = np.empty(right.shape, dtype=np.uint8)
-    step = max(1, _DRAWN_AT_ONCE // max(trials.size, 1))
-    for begin in range(0, len(right), step):
-        block = slice(begin, begin + step)
-        bits = rng.integers(0, 2**_BITS, right[block].shape, dtype=np.uint32)
-        column = bits & np.uint32(n_columns - 1)
-        place = right[block] * n_columns + start + column
-        kept = bits >> np.uint32(n_columns.bit_length() - 1) < threshold[place]
-        drawn[block] = np.where(kept, column, alternative[place])
-    return drawn
+    bits = rng.integers(0, 2**_BITS, right.shape, dtype=np.uint32)
+    column = bits & np.uint32(n_columns - 1)
+    place = right * n_columns + start + column
+    kept = bits >> np.uint32(n_columns.bit_length() - 1) < threshold[place]
+    return np.where(kept, column.astype(np.uint8), alternative[place])
 
 
 @lru_cache(maxsize=8)

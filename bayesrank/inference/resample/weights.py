@@ -357,13 +357,11 @@ def counts_by_unit(
     winner = np.where(data.outcome < 0, data.second, data.first).astype(np.int64)
     loser = np.where(data.outcome < 0, data.first, data.second)
     cell = winner * size + loser + np.where(data.outcome == 0, size**2, 0)
-    found, place = np.unique(cell, return_inverse=True)
     weight = np.ones(len(codes)) if data.weight is None else data.weight
-    table = csr_array((weight, (place, codes)), shape=(len(found), n_units))
+    table = csr_array((weight, (codes, cell)), shape=(n_units, 2 * size**2))
 
     def count(weights: NDArray[Any]) -> tuple[Array, Array]:
-        cells = np.zeros((len(weights), 2 * size**2))
-        cells[:, found] = (table @ weights.T.astype(np.float64)).T
+        cells = weights.astype(np.float64) @ table
         wins, ties = cells.reshape(-1, 2, size, size).swapaxes(0, 1)
         return wins, ties + ties.swapaxes(1, 2)
 
