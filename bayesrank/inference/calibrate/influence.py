@@ -153,13 +153,11 @@ def gradient_variation(
     bootstrap of battles, and of trials that systems do not share. DataError for runs that they do
     not share.
     """
-    if not isinstance(data, Responses):
-        return _bootstrap_variation(data, likelihood, point, seed)
-    if data.paired:
+    if isinstance(data, Responses) and data.paired:
         rows = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
         rows = rows.reshape(*data.shape[1:], len(point))
         return event_variation(rows, data, kind, by_system=False)
-    if kind == "question":
+    if isinstance(data, Responses) and kind == "question":
         rows = [
             likelihood.gradient(point, *data.compare_by_question(some))
             for some in batches(data.shape[1], len(data.systems) ** 2)
@@ -170,16 +168,6 @@ def gradient_variation(
             "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
             "build Responses with paired=True"
         )
-    return _bootstrap_variation(data, likelihood, point, seed)
-
-
-def _bootstrap_variation(
-    data: Responses | Comparisons,
-    likelihood: PairLikelihood,
-    point: Array,
-    seed: np.random.SeedSequence,
-) -> Variation:
-    """Return how the gradient varies over bootstrap draws of trials, or of battles."""
     drawn = resample(
         data,
         "pairs",

@@ -5,10 +5,6 @@ so its curvature H overstates the information; that of a misspecified likelihood
 understate it, and a likelihood of the questions at hand does not describe other questions. The
 estimate still varies like the sandwich of the inverse of H and the variance of the gradient over
 the units that vary. What no unit shows is added to it (docs/uncertainty.md, with formulas).
-
-For likelihoods of responses the covariance comes from influences
-(:mod:`bayesrank.inference.calibrate.influence`), or from fits without one cluster of questions, or
-without some trials. Their draws are mapped to it, or drawn with it.
 """
 
 import warnings
@@ -87,10 +83,8 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
         calibration = default_calibration(run.method, run.backend, run.target)
-        clustered = run.unit == "run"
-        if isinstance(run.data, Battles):
-            clustered = not run.data.rows_are_units(run.unit)
-        if clustered and run.method.can_be_calibrated:
+        of_units = isinstance(run.data, Battles) and not run.data.rows_are_units(run.unit)
+        if (of_units or run.unit == "run") and run.method.can_be_calibrated:
             calibration = "sandwich"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")

@@ -1,14 +1,8 @@
 """The jackknife: contributions of units to scores, and what BCa intervals take from them.
 
-Contributions of units come from one Newton step, from a fit to the other units, or from the ranker
-without the unit. The rows of a stratum of n units (all clusters of questions; the trials of one
-cell) vary around their mean. The columns of the table give the covariance, the acceleration and the
-degrees of freedom of the scores (docs/uncertainty.md).
-
 Bootstrap draws, of shape (chain, draw, system), are corrected for bias, and get the variance and
-the acceleration of the table. All but discontinuous scores stay within the range of the draws of
-their system, beyond which a score may not exist. The bias and the variance of scores that are
-nearly linear in the data are left as they are; the acceleration concerns all scores.
+the acceleration of the table of contributions (docs/uncertainty.md). They stay within the range of
+the draws of their system, beyond which a score may not exist.
 """
 
 import math

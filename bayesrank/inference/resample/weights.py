@@ -106,9 +106,10 @@ def runs_of(data: Responses) -> NDArray[np.bool_]:
     return seen.any(axis=0, keepdims=True) if data.paired else seen
 
 
-def warn_of_few_units(n_units: int, unit: str, remedy: str) -> None:
+def warn_of_few_units(n_units: int, unit: str) -> None:
     """Warn where resampled units are too few to show how scores vary over them."""
     if n_units < FEW_UNITS:
+        remedy = "standardized_accuracy" if unit == "run" else "davidson"
         warnings.warn(
             f"{n_units} {unit}{'s say' if n_units > 1 else ' says'} little about how scores vary "
             f"over {unit}s: resampled intervals for unit={unit!r} are too narrow; {remedy} has "
