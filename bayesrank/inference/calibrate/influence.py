@@ -216,51 +216,40 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     The unit is ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that
     share both. Gradients of units are sparse, since a unit has few of the systems.
     """
-    kinds = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
-    codes = (
-        kinds[0] if len(kinds) == 1 else np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
-    )
+    from scipy.sparse import csr_array
+
+    codes, *crossed = (data.unit_codes(kind).astype(np.int64) for kind in unit.split(","))
+    for others in crossed:
+        codes = np.unique(codes * (others.max() + 1) + others, return_inverse=True)[1]
     n, p, size = int(codes.max()) + 1, len(point), problem.size
     # Of each vote the slopes, and the coordinates in which they are: both scores, and the others.
     slopes = np.empty((2 + p - size, len(codes)))
-    columns = np.empty(slopes.shape, dtype=np.intp)
+    columns = np.empty(slopes.shape, dtype=np.int32)
     columns[0], columns[1] = problem.votes.first, problem.votes.second
     columns[2:] = np.arange(size, p)[:, np.newaxis]
     for some in problem.blocks:
         slopes[:2, some], others = problem.slopes(point, some)
         slopes[2:, some] = others.T
-
-    def sums(by_unit: Array) -> Array:
-        """Return the sum of the gradients of units by weights, of shape (p,)."""
-        return np.bincount(columns.ravel(), (slopes * by_unit[codes]).ravel(), p)
-
+    # A counting sort of the rows, each unit together.
+    rows = np.arange(len(codes))
+    held = csr_array((np.ones(len(codes), dtype=np.bool_), (codes, rows)), shape=(n, len(codes)))
     share = np.bincount(codes, problem.votes.weight, n)
     share /= share.sum()
     scale = left_out_scale(share, n)
-    # Gradients add up to the pull of the prior, of which units have their shares.
-    pull, shared = sums(np.ones(n)), sums(scale**2 * share)
-    shared -= 0.5 * (scale**2 * share**2).sum() * pull
-    total = sums(scale) - (scale * share).sum() * pull
-    slopes *= scale[codes]
+    weights, sums = np.stack([scale, scale**2 * share, np.ones(n)]), np.zeros((3, p))
     squares, fourth = np.zeros((p, p)), np.zeros(p)
-    _compiled_sums()(*_rows_by_unit(codes, n), columns, slopes, squares, fourth)
+    _compiled_sums()(held.indptr, held.indices, columns, slopes, weights, sums, squares, fourth)
     np.einsum("ii->i", squares)[...] *= 0.5
     squares += squares.T
+    total, shared, pull = sums
+    # Gradients add up to the pull of the prior, of which units have their shares.
+    total -= (scale * share).sum() * pull
+    shared -= 0.5 * (scale**2 * share**2).sum() * pull
     squares -= np.outer(shared, pull) + np.outer(pull, shared)
     freedom = n - 1.0
     widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
-
-
-def _rows_by_unit(codes: Rows, n_units: int) -> tuple[Rows, Rows]:
-    """Return where the rows of each unit begin, and the rows, each unit together."""
-    from scipy.sparse import csr_array
-
-    flags = np.ones(len(codes), dtype=np.bool_)
-    # A counting sort.
-    table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
-    return table.indptr, table.indices
 
 
 @cache
@@ -272,12 +261,20 @@ def _compiled_sums() -> Any:
 
 
 def _add_units(
-    starts: Rows, rows: Rows, columns: Rows, slopes: Array, squares: Array, fourth: Array
+    starts: Rows,
+    rows: Rows,
+    columns: Rows,
+    slopes: Array,
+    weights: Array,
+    sums: Array,
+    squares: Array,
+    fourth: Array,
 ) -> None:  # pragma: no cover - compiled
-    """Add outer products of the gradients of units, and their fourth powers, (p, p) and (p,).
+    """Add the gradients of units by several weights, (weight, unit), to `sums`, (weight, p).
 
-    `starts` (unit + 1) says where the `rows` of each unit begin, `columns` (slope, row) in which
-    coordinates a row has its `slopes`. Each pair of coordinates is added in one order.
+    By the first weights their outer products and their fourth powers are added, too, (p, p) and
+    (p,), each pair of coordinates in one order. `starts` (unit + 1) says where the `rows` of each
+    unit begin, `columns` (slope, row) in which coordinates a row has its `slopes`.
     """
     gradient, seen = np.zeros(len(fourth)), np.zeros(len(fourth), dtype=np.bool_)
     touched = np.empty(len(fourth), dtype=np.int64)
@@ -293,6 +290,9 @@ def _add_units(
                 gradient[place] += slopes[which, row]
         for one in range(count):
             i = touched[one]
+            for which in range(len(weights)):
+                sums[which, i] += weights[which, unit] * gradient[i]
+            gradient[i] *= weights[0, unit]
             fourth[i] += gradient[i] ** 4
             for another in range(one + 1):
                 j = touched[another]

@@ -214,11 +214,11 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     def jackknife(kind: str) -> Contributions | None:
         if fit.refit is not None:
             return jackknife_by_refits(fit.refit, data, kind)
-        if kind == "question" and isinstance(fit, MarginalFit) and many_maxima:
+        if kind != "question" or fit.without is None:
+            return None
+        if isinstance(fit, MarginalFit) and many_maxima:
             return delete_many_jackknife(fit.afresh, fit.score, data)
-        if kind == "question" and fit.without is not None:
-            return question_jackknife(fit.without, data)
-        return None
+        return question_jackknife(fit.without, data)
 
     if isinstance(fit, MarginalFit):
 
