@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.battle_tables import read_table
-from bayesrank.counting import compare_cells, compare_trials_by_question, count_categories
 from bayesrank.errors import DataError
 from bayesrank.formula import Design, design_of
 from bayesrank.responses import Responses
@@ -228,11 +227,7 @@ class Battles(Comparisons):
         >>> Battles.from_responses(Responses([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))
         Battles(9 battles, 3 systems, 3 prompts)
         """
-        if data.paired:
-            wins, ties = compare_trials_by_question(data.levels)
-        else:
-            counts = count_categories(data.levels, int(data.levels.max(initial=1)) + 1)
-            wins, ties = compare_cells(counts.swapaxes(0, 1)[:, :, np.newaxis])
+        wins, ties = data.compare_by_question()
         first, second = np.triu_indices(len(data.systems), 1)
         numbers = np.stack([wins[:, first, second], wins[:, second, first], ties[:, first, second]])
         result, question, pair = np.nonzero(numbers)

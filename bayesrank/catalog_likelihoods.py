@@ -260,7 +260,7 @@ LIKELIHOODS = (
         ("bock1981marginal",),
         use="For many systems that are a sample of a population, such as respondents.",
         kernel="bayesrank.inference.fits.item_table:rasch_mml",
-        gradient="bayesrank.inference.calibrate.unit_likelihoods:rasch_mml",
+        gradient="bayesrank.inference.calibrate.unit_likelihoods:rasch",
     ),
     Method(
         "irt_2pl_mml",

@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesrank import combining
 from bayesrank.columns import split_and_pooled
-from bayesrank.counting import compare_cells, compare_trials, count_categories, count_observed
+from bayesrank.counting import (
+    compare_cells,
+    compare_trials,
+    compare_trials_by_question,
+    count_categories,
+    count_observed,
+)
 from bayesrank.display import to_html
 from bayesrank.errors import DataError
 from bayesrank.events import Events, deduplicate_events
@@ -412,6 +418,11 @@ class Responses:
         return frozen(np.unique(self.weights, return_inverse=True)[1])
 
     @cached_property
+    def level_counts(self) -> NDArray[np.int64]:
+        """Number of trials at each level, of shape (system, question, level); see `levels`."""
+        return frozen(count_categories(self.levels, int(self.levels.max(initial=1)) + 1))
+
+    @cached_property
     def grades(self) -> NDArray[np.float64]:
         """Mean worth of the trials of each (system, question), NaN where there is none."""
         with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an unobserved cell
@@ -457,9 +468,26 @@ class Responses:
         if pairing == "paired":
             wins, ties = compare_trials(self.levels)
         else:
-            counts = count_categories(self.levels, int(self.levels.max(initial=1)) + 1)
-            wins, ties = compare_cells(counts)
+            wins, ties = compare_cells(self.level_counts)
         return Comparisons.of_counts(wins, ties, self.systems)
+
+    def compare_by_question(
+        self, some: slice = slice(None)
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Count wins and ties on each of some questions, by the pairing that `paired` says.
+
+        Parameters
+        ----------
+        some : slice, optional
+            Which questions; all by default.
+
+        Returns
+        -------
+        wins, ties : numpy.ndarray of shape (question, system, opponent)
+        """
+        if self.paired:
+            return compare_trials_by_question(self.levels[:, some])
+        return compare_cells(self.level_counts[:, some].swapaxes(0, 1)[:, :, np.newaxis])
 
     @cached_property
     def ballots(self) -> Ballots:

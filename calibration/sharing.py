@@ -50,6 +50,7 @@ def shared_work() -> Iterator[list[float]]:
             (bootstrap, "resample", work.of_kind(resample)),
             (bootstrap, "double_bootstrap", work.of_kind(double_bootstrap)),
             (parametric, "draw_cells", work.of_data(draw_cells)),
+            (weights, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),
             (condorcet, "score_by_component", work.orders),

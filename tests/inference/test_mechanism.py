@@ -73,7 +73,6 @@ NUMBERS = {
     "BATCH_SIZE": "$2^{22}$ doubles (`BATCH_SIZE`)",
     "_BITS": "32 bits",
     "_LARGEST_TABLE": "$2^{17}$ entries",
-    "_DRAWN_AT_ONCE": "$2^{16}$ cells",
     "STEP": "$10^{-4}$",
     "_SHIFT": "$10^{-3}$",
     "_TENTH": "0.1 sd",

@@ -8,7 +8,6 @@ import pytest
 from bayesrank import Comparisons, Responses
 from bayesrank.errors import DataError
 from bayesrank.inference.resample import arguments as resampling
-from bayesrank.inference.resample.arguments import question_pairs
 from bayesrank.inference.resample.parametric import double_bootstrap
 from bayesrank.inference.resample.weights import question_weights, require_two_trials, resample
 
@@ -343,7 +342,7 @@ def test_weighted_questions_leave_the_data_as_they_are(kind):
 @pytest.mark.parametrize("paired", [True, False])
 def test_pairs_of_a_question_are_those_of_its_trials_alone(paired):
     outcomes = np.random.default_rng(0).integers(-1, 2, (4, 6, 3))
-    found = question_pairs(Responses(outcomes, paired=paired))
+    found = Responses(outcomes, paired=paired).compare_by_question()
     for m in range(outcomes.shape[1]):
         alone = Responses(outcomes[:, m : m + 1]).compare("paired" if paired else "all")
         for parts, expected in zip(found, (alone.wins, alone.ties), strict=True):

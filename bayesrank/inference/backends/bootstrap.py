@@ -59,10 +59,8 @@ def bootstrap(run: Run) -> Estimate:
     over_questions = run.target == "population"
     if over_questions:
         warn_of_few_groups(run.responses)
-    if run.unit == "run":
-        warn_of_few_units(_n_runs(run), "run", "standardized_accuracy")
-    elif run.unit in ("judge", "prompt"):
-        warn_of_few_units(cast("Battles", run.data).units[run.unit], run.unit, "davidson")
+    elif run.unit in ("run", "judge", "prompt"):
+        warn_of_few_units(_n_units(run), run.unit)
     kind, step = run.method.kind, _step(run, len(score))
     # One more question may turn a close majority; it hardly moves a sum. Ratings depend on the
     # order of the answers, and are no sums over questions.
@@ -198,23 +196,22 @@ def _widening(run: Run) -> float:
     t adds (n - 1) / (n - 3). The trials of a stream need no t, since each has many questions; other
     trials are drawn from shares with a pseudo-count.
     """
-    if run.target == "population":
-        n = int(clusters_of(run.responses).max()) + 1
-    elif run.unit == "run":
-        n = _n_runs(run)
-    elif run.method.kind != "rating":
+    of_cells = run.target != "population" and run.unit != "run"
+    if of_cells and run.method.kind != "rating":
         return 1.0
-    elif isinstance(run.data, Battles):
-        n = run.data.units[run.unit]
-    else:
-        n = run.responses.shape[2]
-        return math.sqrt(n / (n - 1))
-    return math.sqrt(n / max(n - 3, 1))
+    n = _n_units(run)
+    return math.sqrt(n / (n - 1 if of_cells and run.unit == "trial" else max(n - 3, 1)))
 
 
-def _n_runs(run: Run) -> int:
-    """Return the number of runs of the system that has the fewest."""
-    return int(runs_of(run.responses).sum(axis=1).min())
+def _n_units(run: Run) -> int:
+    """Return the number of units that vary, of the system that has the fewest."""
+    if isinstance(run.data, Battles):
+        return run.data.units[run.unit]
+    if run.target == "population":
+        return int(clusters_of(run.responses).max()) + 1
+    if run.unit == "run":
+        return int(runs_of(run.responses).sum(axis=1).min())
+    return run.responses.shape[2]
 
 
 def scale_to_largest(score: Array, draws: Array) -> Array:

@@ -18,7 +18,7 @@ from bayesrank.inference.calibrate.unit_likelihoods import CellSlopes, EventMode
 from bayesrank.inference.calibrate.variation import Array, Mode, Variation
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
-from bayesrank.inference.resample.arguments import batches, point_arguments, question_pairs
+from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.jackknife import (
     Contributions,
     left_out_scale,
@@ -153,15 +153,13 @@ def gradient_variation(
     bootstrap of battles, and of trials that systems do not share. DataError for runs that they do
     not share.
     """
-    if not isinstance(data, Responses):
-        return _bootstrap_variation(data, likelihood, point, seed)
-    if data.paired:
+    if isinstance(data, Responses) and data.paired:
         rows = _event_gradients(data.levels.reshape(len(data.systems), -1), likelihood, point)
         rows = rows.reshape(*data.shape[1:], len(point))
         return event_variation(rows, data, kind, by_system=False)
-    if kind == "question":
+    if isinstance(data, Responses) and kind == "question":
         rows = [
-            likelihood.gradient(point, *question_pairs(data, some))
+            likelihood.gradient(point, *data.compare_by_question(some))
             for some in batches(data.shape[1], len(data.systems) ** 2)
         ]
         return question_variation(np.concatenate(rows), data)
@@ -170,16 +168,6 @@ def gradient_variation(
             "unit must be 'trial' for comparisons of runs that systems do not share; got 'run': "
             "build Responses with paired=True"
         )
-    return _bootstrap_variation(data, likelihood, point, seed)
-
-
-def _bootstrap_variation(
-    data: Responses | Comparisons,
-    likelihood: PairLikelihood,
-    point: Array,
-    seed: np.random.SeedSequence,
-) -> Variation:
-    """Return how the gradient varies over bootstrap draws of trials, or of battles."""
     drawn = resample(
         data,
         "pairs",
@@ -228,56 +216,40 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     The unit is ``battle``, ``prompt`` or ``judge``; or two, joined by a comma, for battles that
     share both. Gradients of units are sparse, since a unit has few of the systems.
     """
-    kinds = np.stack([data.unit_codes(kind) for kind in unit.split(",")])
-    codes = (
-        kinds[0] if len(kinds) == 1 else np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
-    )
+    from scipy.sparse import csr_array
+
+    codes, *crossed = (data.unit_codes(kind).astype(np.int64) for kind in unit.split(","))
+    for others in crossed:
+        codes = np.unique(codes * (others.max() + 1) + others, return_inverse=True)[1]
     n, p, size = int(codes.max()) + 1, len(point), problem.size
-    slopes, others = np.empty((2, len(codes))), np.zeros((p - size, n))
+    # Of each vote the slopes, and the coordinates in which they are: both scores, and the others.
+    slopes = np.empty((2 + p - size, len(codes)))
+    columns = np.empty(slopes.shape, dtype=np.int32)
+    columns[0], columns[1] = problem.votes.first, problem.votes.second
+    columns[2:] = np.arange(size, p)[:, np.newaxis]
     for some in problem.blocks:
-        slopes[:, some], beside = problem.slopes(point, some)
-        for column, values in zip(others, beside.T, strict=True):
-            np.add.at(column, codes[some], values)
-    sides = np.stack([problem.votes.first, problem.votes.second])
-
-    def sums(by_unit: Array) -> Array:
-        """Return the sum of the gradients of units by weights, of shape (p,)."""
-        weighted = slopes * by_unit[codes]
-        scores = np.bincount(sides.ravel(), weighted.ravel(), size)
-        return np.append(scores, others @ by_unit)
-
+        slopes[:2, some], others = problem.slopes(point, some)
+        slopes[2:, some] = others.T
+    # A counting sort of the rows, each unit together.
+    rows = np.arange(len(codes))
+    held = csr_array((np.ones(len(codes), dtype=np.bool_), (codes, rows)), shape=(n, len(codes)))
     share = np.bincount(codes, problem.votes.weight, n)
     share /= share.sum()
     scale = left_out_scale(share, n)
-    # Gradients add up to the pull of the prior, of which units have their shares.
-    pull, shared = sums(np.ones(n)), sums(scale**2 * share)
-    shared -= 0.5 * (scale**2 * share**2).sum() * pull
-    total = sums(scale) - (scale * share).sum() * pull
-    slopes *= scale[codes]
-    others *= scale
-    squares = np.zeros((p, p))
-    fourth = np.append(np.zeros(size), ((others**2) ** 2).sum(axis=1))
-    add_units = _compiled_sums()
-    add_units(*_rows_by_unit(codes, n), sides, slopes, others.T.copy(), squares, fourth)
-    diagonal = np.einsum("ii->i", squares)
-    diagonal *= 0.5
+    weights, sums = np.stack([scale, scale**2 * share, np.ones(n)]), np.zeros((3, p))
+    squares, fourth = np.zeros((p, p)), np.zeros(p)
+    _compiled_sums()(held.indptr, held.indices, columns, slopes, weights, sums, squares, fourth)
+    np.einsum("ii->i", squares)[...] *= 0.5
     squares += squares.T
-    squares[size:, size:] = others @ others.T
+    total, shared, pull = sums
+    # Gradients add up to the pull of the prior, of which units have their shares.
+    total -= (scale * share).sum() * pull
+    shared -= 0.5 * (scale**2 * share**2).sum() * pull
     squares -= np.outer(shared, pull) + np.outer(pull, shared)
     freedom = n - 1.0
     widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
-
-
-def _rows_by_unit(codes: Rows, n_units: int) -> tuple[Rows, Rows]:
-    """Return where the rows of each unit begin, and the rows, each unit together."""
-    from scipy.sparse import csr_array
-
-    flags = np.ones(len(codes), dtype=np.bool_)
-    # A counting sort.
-    table = csr_array((flags, (codes, np.arange(len(codes)))), shape=(n_units, len(codes)))
-    return table.indptr, table.indices
 
 
 @cache
@@ -291,41 +263,40 @@ def _compiled_sums() -> Any:
 def _add_units(
     starts: Rows,
     rows: Rows,
-    sides: Rows,
+    columns: Rows,
     slopes: Array,
-    others: Array,
+    weights: Array,
+    sums: Array,
     squares: Array,
     fourth: Array,
 ) -> None:  # pragma: no cover - compiled
-    """Add outer products of the gradients of units to one triangle or the other, and their powers.
+    """Add the gradients of units by several weights, (weight, unit), to `sums`, (weight, p).
 
-    `starts` (unit + 1) says where the `rows` of each unit begin, `sides` and `slopes` (2, row) are
-    the scores of both systems of a row and its slopes in them, `others` (unit, other) gradients in
-    the last coordinates. `squares` (p, p) has each pair of coordinates in one order, none of two
-    last ones; `fourth` (p) has sums of fourth powers.
+    By the first weights their outer products and their fourth powers are added, too, (p, p) and
+    (p,), each pair of coordinates in one order. `starts` (unit + 1) says where the `rows` of each
+    unit begin, `columns` (slope, row) in which coordinates a row has its `slopes`.
     """
-    n_others = others.shape[1]
-    size = len(fourth) - n_others
-    gradient, seen = np.zeros(size), np.zeros(size, dtype=np.bool_)
-    touched = np.empty(size, dtype=np.int64)
+    gradient, seen = np.zeros(len(fourth)), np.zeros(len(fourth), dtype=np.bool_)
+    touched = np.empty(len(fourth), dtype=np.int64)
     for unit in range(len(starts) - 1):
         count = 0
         for row in rows[starts[unit] : starts[unit + 1]]:
-            for side in range(2):
-                place = sides[side, row]
+            for which in range(len(columns)):
+                place = columns[which, row]
                 if not seen[place]:
                     seen[place] = True
                     touched[count] = place
                     count += 1
-                gradient[place] += slopes[side, row]
+                gradient[place] += slopes[which, row]
         for one in range(count):
             i = touched[one]
+            for which in range(len(weights)):
+                sums[which, i] += weights[which, unit] * gradient[i]
+            gradient[i] *= weights[0, unit]
             fourth[i] += gradient[i] ** 4
             for another in range(one + 1):
                 j = touched[another]
                 squares[i, j] += gradient[i] * gradient[j]
-            for other in range(n_others):
-                squares[i, size + other] += gradient[i] * others[unit, other]
         for one in range(count):
             gradient[touched[one]] = 0.0
             seen[touched[one]] = False

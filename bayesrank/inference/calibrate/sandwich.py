@@ -5,10 +5,6 @@ so its curvature H overstates the information; that of a misspecified likelihood
 understate it, and a likelihood of the questions at hand does not describe other questions. The
 estimate still varies like the sandwich of the inverse of H and the variance of the gradient over
 the units that vary. What no unit shows is added to it (docs/uncertainty.md, with formulas).
-
-For likelihoods of responses the covariance comes from influences
-(:mod:`bayesrank.inference.calibrate.influence`), or from fits without one cluster of questions, or
-without some trials. Their draws are mapped to it, or drawn with it.
 """
 
 import warnings
@@ -19,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from bayesrank.battles import Battles, with_covariates
+from bayesrank.battles import Battles
 from bayesrank.errors import CalibrationWarning, DataError, NoFiniteEstimate
 from bayesrank.inference.calibrate.influence import (
     DenseSlopes,
@@ -40,7 +36,7 @@ from bayesrank.inference.calibrate.variation import (
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored
 from bayesrank.inference.fits.pair_fits import pair_counts
-from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
+from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.resample.arguments import point_arguments
@@ -87,10 +83,8 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         raise ValueError(f"calibration must be 'none' for {run.method.name}; got 'sandwich'")
     if calibration is None:
         calibration = default_calibration(run.method, run.backend, run.target)
-        clustered = run.unit == "run"
-        if isinstance(run.data, Battles):
-            clustered = not run.data.rows_are_units(run.unit)
-        if clustered and run.method.can_be_calibrated:
+        of_units = isinstance(run.data, Battles) and not run.data.rows_are_units(run.unit)
+        if (of_units or run.unit == "run") and run.method.can_be_calibrated:
             calibration = "sandwich"
     if calibration == "sandwich" and not isinstance(run.data, Responses | Comparisons):
         raise ValueError("calibration must be 'none' for ballots; got 'sandwich'")
@@ -135,28 +129,20 @@ def sandwich_draws(run: Run, fit: Fit) -> dict[str, Array]:
 def _gradient_covariance(run: Run, fit: Fit) -> Array:
     """Return the covariance of the gradient of paired comparisons at the optimum."""
     likelihood = load_function(run.method.gradient or "")(**run.options)
-    if isinstance(likelihood, VoteModel) and not isinstance(run.data, Battles):
-        systems = cast("Responses | Comparisons", run.data).systems
-        likelihood = likelihood.of_pairs(len(fit.free) > len(systems))
-
-    def rows() -> PairRows:
-        if fit.rows is not None:
-            return fit.rows()
-        battles = with_covariates(run.data)
-        return pair_rows(likelihood, battles, battles.design(run.formula))
-
-    if fit.rows is None and run.formula is None and isinstance(likelihood, PairLikelihood):
-        problem = pair_counts(likelihood, *point_arguments(run.data, "pairs"))
+    data = cast("Responses | Comparisons", run.data)
+    over: Callable[[str], Variation]
+    if isinstance(data, Battles):
+        rows = fit.rows() if fit.rows else pair_rows(likelihood, data, data.design(run.formula))
+        over = partial(unit_variation, rows, data, point=fit.free)
     else:
-        problem = rows()
-
-    def over(kind: str) -> Variation:
-        if isinstance(run.data, Battles):
-            return unit_variation(rows(), run.data, kind, fit.free)
-        pairs = cast("PairLikelihood", likelihood)
-        data = cast("Responses | Comparisons", run.data)
-        return gradient_variation(data, pairs, fit.free, kind, run.seed)
-
+        rows = None
+        if isinstance(likelihood, VoteModel):
+            likelihood = likelihood.of_pairs(len(fit.free) > len(data.systems))
+        over = partial(gradient_variation, data, likelihood, fit.free, seed=run.seed)
+    if rows is None or (fit.rows is None and isinstance(likelihood, PairLikelihood)):
+        problem = pair_counts(likelihood, *point_arguments(data, "pairs"))
+    else:
+        problem = rows
     own = problem.information(fit.free[np.newaxis])[0]
     # As in the likelihood, there is no information on the level of scores that sum to zero.
     posterior = along(*fit.geometry)
@@ -228,11 +214,11 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     def jackknife(kind: str) -> Contributions | None:
         if fit.refit is not None:
             return jackknife_by_refits(fit.refit, data, kind)
-        if kind == "question" and isinstance(fit, MarginalFit) and many_maxima:
+        if kind != "question" or fit.without is None:
+            return None
+        if isinstance(fit, MarginalFit) and many_maxima:
             return delete_many_jackknife(fit.afresh, fit.score, data)
-        if kind == "question" and fit.without is not None:
-            return question_jackknife(fit.without, data)
-        return None
+        return question_jackknife(fit.without, data)
 
     if isinstance(fit, MarginalFit):
 

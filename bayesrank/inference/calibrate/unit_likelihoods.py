@@ -239,12 +239,7 @@ def _moved(values: Array, place: tuple[int, ...], by: Array) -> Array:
     return moved
 
 
-def rasch(data: Responses, **_: Any) -> CellModel:
-    """Return the Rasch model."""
-    return CellModel(data, _rasch_log_odds, _DIFFICULTY)
-
-
-def rasch_mml(data: Responses, *, ability_mean: float | None = None, **_: Any) -> CellModel:
+def rasch(data: Responses, *, ability_mean: float | None = None, **_: Any) -> CellModel:
     """Return the Rasch model; with a known mean ability scores are relative to that.
 
     The parameter of a question is then its intercept, since no answer tells where that mean is.

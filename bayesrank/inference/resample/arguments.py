@@ -30,8 +30,6 @@ from bayesrank.battles import Battles
 from bayesrank.counting import (
     compare_cells,
     compare_trials,
-    compare_trials_by_question,
-    count_categories,
     prior_counts,
 )
 from bayesrank.errors import DataError
@@ -107,7 +105,7 @@ def question_arguments(
 ) -> Callable[[NDArray[Any]], Arguments]:
     """Return the function that turns weights of questions (resample, question) into arguments."""
     if kind == "pairs":
-        by_question = np.stack(question_pairs(data), axis=1)
+        by_question = np.stack(data.compare_by_question(), axis=1)
         flat = by_question.reshape(len(by_question), -1)
         shape = by_question.shape[1:]
         return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
@@ -129,14 +127,6 @@ def _question_order(
     questions = rng.permuted(questions.reshape(len(drawn), -1), axis=1)
     starts = n_questions * np.arange(n_trials)[:, np.newaxis]
     return (starts + questions[:, np.newaxis]).reshape(len(drawn), -1)
-
-
-def question_pairs(data: Responses, some: slice = slice(None)) -> tuple[Array, Array]:
-    """Return wins and ties on each of some questions, both (question, system, opponent)."""
-    levels = data.levels[:, some]
-    if data.paired:
-        return compare_trials_by_question(levels)
-    return compare_cells(level_counts(levels).swapaxes(0, 1)[:, :, np.newaxis])
 
 
 def per_sample_of_questions(data: Responses) -> int:
@@ -171,8 +161,9 @@ def trial_arguments(data: Responses, kind: str, gammas: Array) -> Arguments:
         with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
             grades = total / _weighted_sum(gammas, data.observed)
         return grades, *point_arguments(data, kind)[1:]
-    codes = data.levels if kind == "pairs" else data.outcomes
-    size = _n_levels(codes) if kind == "pairs" else data.n_categories
+    codes, size = data.outcomes, data.n_categories
+    if kind == "pairs":
+        codes, size = data.levels, data.level_counts.shape[-1]
     each = [_weighted_sum(gammas, codes == one) for one in range(size)]
     return count_arguments(data, kind, np.stack(each, axis=-1))
 
@@ -184,15 +175,6 @@ def _weighted_sum(weights: Array, values: NDArray[Any]) -> Array:
         return np.einsum("blmn,lmn->blm", weights, values)
     by_question = weights.swapaxes(0, 1) @ values.transpose(1, 2, 0)
     return by_question.transpose(1, 2, 0)
-
-
-def level_counts(levels: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Count the levels of the trials of each cell, (system, question, level)."""
-    return count_categories(levels, _n_levels(levels))
-
-
-def _n_levels(levels: NDArray[np.int8]) -> int:
-    return int(levels.max(initial=1)) + 1
 
 
 def count_arguments(data: Responses, kind: str, counts: NDArray[Any]) -> Arguments:

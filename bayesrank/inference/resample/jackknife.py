@@ -1,14 +1,8 @@
 """The jackknife: contributions of units to scores, and what BCa intervals take from them.
 
-Contributions of units come from one Newton step, from a fit to the other units, or from the ranker
-without the unit. The rows of a stratum of n units (all clusters of questions; the trials of one
-cell) vary around their mean. The columns of the table give the covariance, the acceleration and the
-degrees of freedom of the scores (docs/uncertainty.md).
-
 Bootstrap draws, of shape (chain, draw, system), are corrected for bias, and get the variance and
-the acceleration of the table. All but discontinuous scores stay within the range of the draws of
-their system, beyond which a score may not exist. The bias and the variance of scores that are
-nearly linear in the data are left as they are; the acceleration concerns all scores.
+the acceleration of the table of contributions (docs/uncertainty.md). They stay within the range of
+the draws of their system, beyond which a score may not exist.
 """
 
 import math
@@ -154,16 +148,18 @@ def student_variance(freedom: float) -> float:
     return min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
 
 
-def question_jackknife(
-    scores_without: ScoresWithout, data: Responses, most: int = _MOST_PARTS
-) -> Contributions | None:
-    """Return contributions of questions or clusters of them, joined into `most` parts at most.
+def question_jackknife(scores_without: ScoresWithout, data: Responses) -> Contributions | None:
+    """Return contributions of questions or clusters of them, joined into parts where they are many.
 
     `scores_without` takes the questions of each part, (part, question), and returns the scores
     without them, (part, system). None where there is no estimate without some part.
     """
-    parts = _parts(data, most)
-    scores = scores_without(parts == np.arange(int(parts.max()) + 1)[:, np.newaxis])
+    parts = _parts(data)
+    return _left_out(scores_without(parts == np.arange(int(parts.max()) + 1)[:, np.newaxis]))
+
+
+def _left_out(scores: Array) -> Contributions | None:
+    """Return the table of scores without each unit, None where some of these do not exist."""
     return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
 
 
@@ -176,7 +172,7 @@ def delete_many_jackknife(
     the maximum of all data. Deviations are from the estimate, not from their own mean, so that an
     estimate at another maximum than most of the fits has wide intervals.
     """
-    parts = _parts(data, _MOST_PARTS)
+    parts = _parts(data)
     n = int(parts.max()) + 1
     large = min(FEW_UNITS, n)
     rng = np.random.default_rng(0)
@@ -187,12 +183,12 @@ def delete_many_jackknife(
     return Contributions(deviations, n - 1.0) if np.isfinite(deviations).all() else None
 
 
-def _parts(data: Responses, most: int) -> NDArray[np.intp]:
+def _parts(data: Responses) -> NDArray[np.intp]:
     """Return the part that every question is left out with, -1 for those that nobody was asked."""
     parts = asked_clusters(data)
     n_parts = int(parts.max()) + 1
-    if n_parts > most:
-        joined = np.random.default_rng(0).permutation(n_parts) % most
+    if n_parts > _MOST_PARTS:
+        joined = np.random.default_rng(0).permutation(n_parts) % _MOST_PARTS
         parts = np.where(parts < 0, -1, joined[parts])
     return parts
 
@@ -259,21 +255,15 @@ def ranker_jackknife(
         return None
     if isinstance(data, Battles):
         arguments, doubles = counts_by_unit(data, codes, n_units), 3 * data.wins.size
+        codes = np.arange(n_units)
     else:
         # No order is left open.
         arguments = question_arguments(data, kind, np.random.default_rng(0))
-        doubles = per_sample_of_questions(data)
-
-    def scores_without(left_out: NDArray[np.bool_]) -> Array:
-        weights = np.where(left_out, LEAST_WEIGHT, 1.0)
-        weights /= weights.mean(axis=1, keepdims=True)
-        blocks = batches(len(weights), doubles)
-        return np.concatenate([score_of(arguments(weights[block])) for block in blocks])
-
-    if not isinstance(data, Battles):
-        return question_jackknife(scores_without, data, n_units)
-    scores = scores_without(np.eye(n_units, dtype=bool))
-    return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
+        codes, doubles = asked_clusters(data), per_sample_of_questions(data)
+    weights = np.where(codes == np.arange(codes.max() + 1)[:, np.newaxis], LEAST_WEIGHT, 1.0)
+    weights /= weights.mean(axis=1, keepdims=True)
+    blocks = batches(len(weights), doubles)
+    return _left_out(np.concatenate([score_of(arguments(weights[block])) for block in blocks]))
 
 
 def correct_bias(score: Array, draws: Array) -> Array:

@@ -13,7 +13,7 @@ decide between the column and the alternative that it stores.
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,6 @@ Cells = NDArray[Any]
 _BITS = 32
 # Entries of the largest table, which takes a tenth of a second to build.
 _LARGEST_TABLE = 2**17
-# Cells drawn at a time, whose random bits stay in the cache.
-_DRAWN_AT_ONCE = 2**16
-
-
-def resample_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
-    """Draw the arguments of a ranker for data sets with other trials of all cells."""
-    return cell_arguments(data, kind, draw_cells(data, size, rng))
 
 
 def double_bootstrap(
@@ -72,16 +65,6 @@ def _draw_from(data: Responses, cells: Cells, rng: np.random.Generator) -> Cells
     return rng.multinomial(n, (cells + 1 / data.n_categories) / (n + 1)[..., np.newaxis])
 
 
-class AliasTable(NamedTuple):
-    """Distributions of right answers by kind of cell, of shape (kind, column)."""
-
-    # The number of trials of a kind comes from its first row: row `first[n] + k` is of k of n.
-    first: dict[int, int]
-    # A column keeps a draw whose higher bits are below this, and else gives the alternative.
-    threshold: NDArray[np.uint32]
-    alternative: NDArray[np.uint8]
-
-
 def draw_right(
     right: NDArray[Any], trials: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.integer]:
@@ -93,27 +76,25 @@ def draw_right(
     n_columns = 1 << max(int(sizes[-1]), 1).bit_length()
     if int((sizes + 1).sum()) * n_columns > _LARGEST_TABLE:
         return rng.binomial(trials, (right + 0.5) / (trials + 1))
-    table = alias_table(tuple(sizes.tolist()))
-    first = np.array([table.first[n] for n in sizes.tolist()])
+    threshold, alternative = (each.ravel() for each in alias_table(tuple(sizes.tolist())))
+    # The rows of no to n right of n trials follow those of fewer trials.
+    first = np.cumsum(sizes + 1) - (sizes + 1)
     start = (first * n_columns)[np.searchsorted(sizes, trials)]
-    threshold, alternative = table.threshold.ravel(), table.alternative.ravel()
-    drawn = np.empty(right.shape, dtype=np.uint8)
-    step = max(1, _DRAWN_AT_ONCE // max(trials.size, 1))
-    for begin in range(0, len(right), step):
-        block = slice(begin, begin + step)
-        bits = rng.integers(0, 2**_BITS, right[block].shape, dtype=np.uint32)
-        column = bits & np.uint32(n_columns - 1)
-        place = right[block] * n_columns + start + column
-        kept = bits >> np.uint32(n_columns.bit_length() - 1) < threshold[place]
-        drawn[block] = np.where(kept, column, alternative[place])
-    return drawn
+    bits = rng.integers(0, 2**_BITS, right.shape, dtype=np.uint32)
+    column = bits & np.uint32(n_columns - 1)
+    place = right * n_columns + start + column
+    kept = bits >> np.uint32(n_columns.bit_length() - 1) < threshold[place]
+    return np.where(kept, column.astype(np.uint8), alternative[place])
 
 
 @lru_cache(maxsize=8)
-def alias_table(sizes: tuple[int, ...]) -> AliasTable:
-    """Return the table for cells of so many trials, in increasing order."""
+def alias_table(sizes: tuple[int, ...]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Return thresholds and alternatives for cells of so many trials, in increasing order.
+
+    Both are of shape (kind, column), a kind for each number right of each number of trials. A
+    column keeps a draw whose higher bits are below its threshold, and else gives the alternative.
+    """
     n_columns = 1 << max(sizes[-1], 1).bit_length()
-    first = dict(zip(sizes, np.cumsum((0, *sizes[:-1])) + np.arange(len(sizes)), strict=True))
     excess = np.concatenate([_chances(n, n_columns) for n in sizes]) * n_columns
     rows = np.arange(len(excess))
     kept = np.ones_like(excess)
@@ -128,7 +109,7 @@ def alias_table(sizes: tuple[int, ...]) -> AliasTable:
         alternative[rows, emptiest] = fullest
         excess[rows, fullest] -= 1.0 - kept[rows, emptiest]
     whole = 2**_BITS // n_columns
-    return AliasTable(first, np.rint(kept * whole).astype(np.uint32), alternative)
+    return np.rint(kept * whole).astype(np.uint32), alternative
 
 
 def _chances(n_trials: int, n_columns: int) -> NDArray[np.float64]:

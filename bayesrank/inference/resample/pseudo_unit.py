@@ -74,13 +74,12 @@ def _with_answers(
 ) -> Iterator[Arguments]:
     """Yield arguments of data with one more trial, question or run of extreme answers."""
     more = _with_extremes(data, system)
-    n_observed = int(np.count_nonzero(data.trials[system]))
     for block in batches(size, 3 * per_sample_of_questions(data)):
         places = np.arange(size)[block]
         if kind == "stream":
             yield more.stream, _orders(data, system, target, places, rng)
         else:
-            weights = _weights(data, target, n_observed, places, rng)
+            weights = _weights(data, system, target, places, rng)
             yield question_arguments(more, kind, rng)(weights)
 
 
@@ -151,11 +150,7 @@ def _longer_log(log: Log, system: int, met: NDArray[np.intp]) -> Log:
 
 
 def _weights(
-    data: Responses,
-    target: str,
-    n_observed: int,
-    places: NDArray[np.intp],
-    rng: np.random.Generator,
+    data: Responses, system: int, target: str, places: NDArray[np.intp], rng: np.random.Generator
 ) -> Array:
     """Draw weights of the questions and of their two copies, of shape (place, 3 questions).
 
@@ -171,7 +166,7 @@ def _weights(
     if target == "run":  # which has answers to all questions
         extra = np.broadcast_to(unit * rng.standard_exponential((len(places), 1)), shape)
     else:
-        extra = unit * rng.standard_gamma(1.0 / n_observed, shape)
+        extra = unit * rng.standard_gamma(1.0 / np.count_nonzero(data.trials[system]), shape)
     is_worst = (places % 2 == 0)[:, np.newaxis]
     weights = np.concatenate([observed, is_worst * extra, ~is_worst * extra], axis=1)
     return n_questions * weights / weights.sum(axis=1, keepdims=True)

@@ -22,8 +22,8 @@ from bayesrank.inference.resample.arguments import (
     Arguments,
     Array,
     batches,
+    cell_arguments,
     count_arguments,
-    level_counts,
     log_of,
     per_sample_of_questions,
     question_arguments,
@@ -31,7 +31,7 @@ from bayesrank.inference.resample.arguments import (
     whole_weights,
     with_copies,
 )
-from bayesrank.inference.resample.parametric import per_data_set, resample_cells
+from bayesrank.inference.resample.parametric import draw_cells, per_data_set
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
 
@@ -106,9 +106,10 @@ def runs_of(data: Responses) -> NDArray[np.bool_]:
     return seen.any(axis=0, keepdims=True) if data.paired else seen
 
 
-def warn_of_few_units(n_units: int, unit: str, remedy: str) -> None:
+def warn_of_few_units(n_units: int, unit: str) -> None:
     """Warn where resampled units are too few to show how scores vary over them."""
     if n_units < FEW_UNITS:
+        remedy = "standardized_accuracy" if unit == "run" else "davidson"
         warnings.warn(
             f"{n_units} {unit}{'s say' if n_units > 1 else ' says'} little about how scores vary "
             f"over {unit}s: resampled intervals for unit={unit!r} are too narrow; {remedy} has "
@@ -261,7 +262,8 @@ def _over_trials(
     if kind == "stream":
         return partial(_trial_orders, data, rng=rng), data.shape[1] * data.shape[2]
     if not smooth:
-        return partial(resample_cells, data, kind, rng=rng), per_data_set(data)
+        cells = partial(draw_cells, data, rng=rng)
+        return lambda n: cell_arguments(data, kind, cells(n)), per_data_set(data)
     if not data.paired and data.scores is None:
         return partial(_weighted_cells, data, kind, rng=rng), data.counts.size
     weights = data.shape[1] * data.shape[2] if data.paired else data.values.size
@@ -293,7 +295,7 @@ def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> 
 
 def _weighted_cells(data: Responses, kind: str, size: int, rng: np.random.Generator) -> Arguments:
     """Draw arguments with weights of the categories of every cell, the sums of those of trials."""
-    counts = level_counts(data.levels) if kind == "pairs" else data.counts
+    counts = data.level_counts if kind == "pairs" else data.counts
     shapes = concentration(data.trials, 2)[..., np.newaxis] * counts
     return count_arguments(data, kind, rng.standard_gamma(shapes, (size, *counts.shape)))
 
@@ -356,13 +358,11 @@ def counts_by_unit(
     winner = np.where(data.outcome < 0, data.second, data.first).astype(np.int64)
     loser = np.where(data.outcome < 0, data.first, data.second)
     cell = winner * size + loser + np.where(data.outcome == 0, size**2, 0)
-    found, place = np.unique(cell, return_inverse=True)
     weight = np.ones(len(codes)) if data.weight is None else data.weight
-    table = csr_array((weight, (place, codes)), shape=(len(found), n_units))
+    table = csr_array((weight, (codes, cell)), shape=(n_units, 2 * size**2))
 
     def count(weights: NDArray[Any]) -> tuple[Array, Array]:
-        cells = np.zeros((len(weights), 2 * size**2))
-        cells[:, found] = (table @ weights.T.astype(np.float64)).T
+        cells = weights.astype(np.float64) @ table
         wins, ties = cells.reshape(-1, 2, size, size).swapaxes(0, 1)
         return wins, ties + ties.swapaxes(1, 2)
 
