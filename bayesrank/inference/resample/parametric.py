@@ -103,7 +103,8 @@ def draw_right(
         block = slice(begin, begin + step)
         bits = rng.integers(0, 2**_BITS, right[block].shape, dtype=np.uint32)
         column = bits & np.uint32(n_columns - 1)
-        place = right[block] * n_columns + start + column
+        # Counts that were drawn themselves are bytes, in which a product would wrap around.
+        place = np.multiply(right[block], n_columns, dtype=np.intp) + start + column
         kept = bits >> np.uint32(n_columns.bit_length() - 1) < threshold[place]
         drawn[block] = np.where(kept, column, alternative[place])
     return drawn
