@@ -138,9 +138,22 @@ def label_texts(labels: Sequence[Hashable], argument: str) -> tuple[str, ...]:
         raise DataError(f"{argument} must be a sequence of labels; got {labels!r}")
     names = tuple(labels)
     for name in names:
-        if name is None or (isinstance(name, float) and math.isnan(name)):
+        if _is_absent(name):
             raise DataError(f"{argument} must hold a label in every place; got {name!r}")
-    return tuple(str(name, "utf-8") if isinstance(name, bytes) else str(name) for name in names)
+    try:
+        return tuple(str(name, "utf-8") if isinstance(name, bytes) else str(name) for name in names)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{argument} must be text, or bytes of text in UTF-8; got {error.object!r}"
+        ) from error
+
+
+def _is_absent(label: Any) -> bool:
+    """Return whether a label is None, or NaN, NaT or pandas.NA, which do not equal themselves."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # whether pandas.NA or an array does is not known
+        return True
 
 
 def check_choice(name: str, value: str, known: object) -> None:
