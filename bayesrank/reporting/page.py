@@ -24,6 +24,7 @@ from bayesrank.reporting.sections import (
     sensitivity_section,
 )
 from bayesrank.reporting.wording import headline, versions
+from bayesrank.results.arguments import require_result, require_results
 from bayesrank.results.leaderboard import ranked_rows
 
 if TYPE_CHECKING:
@@ -183,16 +184,15 @@ def name_results(
     ValueError
         If there is no result, or one has no ranking.
     """
-    # A tree is itself a mapping, of its groups.
-    if hasattr(results, "children"):
-        trees: Any = [results]
-    else:
-        trees = results
+    # A tree is itself a mapping, of its groups; anything else is no result, which is said below.
+    several = isinstance(results, Iterable) and not hasattr(results, "children")
+    trees: Any = results if several else [results]
     if isinstance(trees, Mapping):
         named = dict(trees)
     else:
         named = {}
         for tree in trees:
+            require_result(tree)
             run = tree.attrs
             name = run["method"] if run["preset"] == "none" else run["preset"]
             if name in named:
@@ -205,9 +205,7 @@ def name_results(
             named[name] = tree
     if not named:
         raise ValueError("results must hold one result or more; got none")
-    for name, tree in named.items():
-        if "ranking" not in tree.children:
-            raise ValueError(f"results must have a group 'ranking'; got none in {name!r}")
+    require_results(named)
     return named
 
 

@@ -16,9 +16,11 @@ def require_result(result: Any) -> None:
 
 
 def require_results(results: Any) -> None:
-    """Raise unless results have names."""
-    if not isinstance(results, Mapping):
+    """Raise unless results have names, and are results."""
+    if not isinstance(results, Mapping) or isinstance(results, xr.DataTree):
         raise ValueError(f"results must be a mapping of names; got {type(results).__name__}")
+    for result in results.values():
+        require_result(result)
 
 
 def study_name(study: Any) -> str:
