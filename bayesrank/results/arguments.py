@@ -1,9 +1,12 @@
-"""Checks of what is passed as a result, as several of them or as a study."""
+"""Checks of what is passed as a result, as several of them, as a study or as responses."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
+
+from bayesrank.errors import DataError
+from bayesrank.responses import Responses
 
 
 def require_result(result: Any) -> None:
@@ -49,3 +52,9 @@ def require_study(study: Any, kind: str, *variables: str) -> None:
     """
     if not (isinstance(study, xr.Dataset) and all(name in study for name in variables)):
         raise ValueError(f"study must be what studies.{kind} returned; got {study_name(study)}")
+
+
+def require_responses(data: Any, purpose: str) -> None:
+    """Raise unless data are responses, which serve a purpose that others do not."""
+    if not isinstance(data, Responses):
+        raise DataError(f"data must be responses {purpose}; got {type(data).__name__.lower()}")
