@@ -132,15 +132,35 @@ def _numbered(word: str, size: int) -> tuple[str, ...]:
     return tuple(f"{word} {i + 1}" for i in range(size))
 
 
-def label_texts(labels: Sequence[Hashable], argument: str) -> tuple[str, ...]:
+def label_texts(labels: Iterable[Hashable], argument: str) -> tuple[str, ...]:
     """Return labels as text, or say which argument holds something else."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise DataError(f"{argument} must be a sequence of labels; got {labels!r}")
-    names = tuple(labels)
-    for name in names:
-        if name is None or (isinstance(name, float) and math.isnan(name)):
-            raise DataError(f"{argument} must hold a label in every place; got {name!r}")
-    return tuple(str(name, "utf-8") if isinstance(name, bytes) else str(name) for name in names)
+    return tuple(_as_text(label, argument) for label in labels)
+
+
+def _as_text(label: Hashable, argument: str) -> str:
+    """Return a label as text that a file can hold."""
+    if _is_absent(label):
+        raise DataError(f"{argument} must hold a label in every place; got {label!r}")
+    try:
+        text = str(label, "utf-8") if isinstance(label, bytes) else str(label)
+        text.encode()
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise DataError(f"{argument} must be valid text in UTF-8; got {label!r}") from error
+    if "\0" in text:
+        raise DataError(
+            f"{argument} must not hold null characters, as no NetCDF file does; got {text!r}"
+        )
+    return text
+
+
+def _is_absent(label: Any) -> bool:
+    """Return whether a label is None, or NaN, NaT or pandas.NA, which do not equal themselves."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # whether pandas.NA or an array does is not known
+        return True
 
 
 def check_choice(name: str, value: str, known: object) -> None:

@@ -108,7 +108,7 @@ def encode(labels: Any, argument: str) -> tuple[NDArray[np.int32], tuple[str, ..
     if len(codes) and codes.min() < 0:
         blank = labels.iloc[int(codes.argmin())]
         raise DataError(f"{argument} must hold a label in every place; got {blank!r}")
-    names = tuple(map(str, found))
+    names = label_texts(found, argument)
     if len(set(names)) < len(names):  # 1 and "1" are one label
         place = {name: number for number, name in enumerate(dict.fromkeys(names))}
         codes, names = np.array([place[name] for name in names])[codes], tuple(place)

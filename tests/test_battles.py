@@ -106,6 +106,7 @@ def test_units_are_listed_from_the_coarsest():
     [
         ({"judge": ["u"]}, "judge must have one label per battle, 2; got 1"),
         ({"prompt": ["u", None]}, "prompt must hold a label in every place; got None"),
+        ({"judge": pd.Series(["u", "\ud83d"], dtype=object)}, "judge must be valid text in UTF-8"),
         ({"time": [1.0]}, "time must be one finite number per battle"),
         ({"time": [1.0, np.nan]}, "time must be one finite number per battle"),
         ({"covariates": {"length": ["x", "y"]}}, "length must be numbers"),

@@ -1,6 +1,7 @@
 """Data that are refused: every message names the argument and what was given."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesrank import Responses
@@ -54,6 +55,13 @@ def test_outcomes_of_another_form_are_refused(outcomes, message):
         ("systems", 2, "systems must be a sequence of labels; got 2"),
         ("systems", ["a", None], "systems must hold a label in every place; got None"),
         ("systems", ["a", np.nan], "systems must hold a label in every place; got nan"),
+        ("systems", ["a", pd.NA], "systems must hold a label in every place; got <NA>"),
+        ("systems", pd.Series(["a", None], dtype="string"), "in every place; got <NA>"),
+        ("systems", ["a", pd.NaT], "systems must hold a label in every place; got NaT"),
+        ("systems", np.array([1, np.nan], dtype=np.float32), "in every place; got .*nan"),
+        ("systems", ["a", b"\xff"], r"systems must be valid text in UTF-8; got b'\\xff'"),
+        ("groups", ["a", "b\0", "a"], r"groups must not hold null characters, .* got 'b\\x00'"),
+        ("questions", ["a", "b", "cut \ud83d"], r"must be valid text in UTF-8; got 'cut \\ud83d'"),
         ("questions", ["p", "q"], "questions must have 3 labels, one per question; got 2"),
         ("questions", ["p", "q", "p"], "questions must be unique; got 'p' twice"),
         ("groups", ["g"], "groups must have 3 labels, one per question; got 1"),

@@ -11,6 +11,7 @@ from bayesrank.checking.sampling import check_sampling
 from bayesrank.checking.verdicts import Finding, Report
 from bayesrank.design import part_with_outcomes
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_result
 from bayesrank.results.tree import data_groups
 from bayesrank.views import Ballots, Comparisons
 
@@ -53,8 +54,7 @@ def check(
     >>> report.verdict("sampling")
     'good'
     """
-    if "ranking" not in result or "method" not in result.attrs:
-        raise ValueError("result must be what rank() returned; got another tree")
+    require_result(result)
     if data is not None and data.fingerprint != result.attrs["fingerprint"]:
         raise ValueError("data must be those that were ranked; got others")
     data = None if data is None else part_with_outcomes(data)

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesrank.catalog import METHODS
+from bayesrank.results.arguments import require_results
 
 if TYPE_CHECKING:
     from arviz_stats.utils import ELPDData
@@ -59,8 +60,7 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
     from arviz_stats.loo import compare as compare_elpd  # slow to import
     from arviz_stats.loo import loo
 
-    if not isinstance(results, Mapping):
-        raise ValueError(f"results must be a mapping of names; got {type(results).__name__}")
+    require_results(results)
     if len(results) < 2:
         raise ValueError(f"results must be two or more; got {len(results)}")
     if unit not in ("cell", "question"):

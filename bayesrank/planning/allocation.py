@@ -11,6 +11,7 @@ from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_worths, worth_scale
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_integer
@@ -110,6 +111,7 @@ def suggest(
     >>> suggest(data, 4).groupby("system")["trials"].sum().to_dict()
     {'system 1': 2, 'system 2': 2}
     """
+    require_responses(data, "to plan trials of questions")
     n_top = check_goal(goal, k, len(data.systems))
     totals, trials = unit_worths(data)
     extra = allocate(

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.errors import DataError
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, worth_scale
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.ranks import TIE_TOLERANCE, better_scores, pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
@@ -182,9 +182,7 @@ def plan_pairs(
     0      a        b     False                    1.0
     1      b        c      True                    0.0
     """
-    if not isinstance(data, Responses):
-        kind = type(data).__name__.lower()
-        raise DataError(f"data must be responses to plan trials of questions; got {kind}")
+    require_responses(data, "to plan trials of questions")
     if further is not None:
         check_integer(further, "further", least=0)
     n_top = None if goal is None else check_goal(goal, k, len(data.systems))

@@ -5,11 +5,11 @@ import pandas as pd
 
 from bayesrank.catalog import default_method
 from bayesrank.design import part_with_outcomes
-from bayesrank.errors import DataError
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import worth_scale
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.summary import ranking_of, result_draws
 from bayesrank.validation import check_integer, power_of_two
 
@@ -74,9 +74,7 @@ def plan_widths(
     0      a    False                    1.0
     1      b     True                    0.0
     """
-    if not isinstance(data, Responses):
-        kind = type(data).__name__.lower()
-        raise DataError(f"data must be responses to plan trials of questions; got {kind}")
+    require_responses(data, "to plan trials of questions")
     if not 0.0 < width < np.inf:
         raise ValueError(f"width must be a positive number; got {width!r}")
     if further is not None:

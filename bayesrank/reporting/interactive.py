@@ -132,9 +132,10 @@ def explorer_table(result: "xr.DataTree") -> dict[str, Any]:
     columns = [each for each in leaderboard_columns(result) if each.header not in said]
     systems = next(each.cells for each in columns if each.name == "system")
     place = {name: number for number, name in enumerate(systems)}
+    decisions = pairwise_decisions(result).to_dict("records")  # raises without draws
     prob = 100 * result["ranking"].attrs["ci_prob"]
     pairs = {}
-    for row in pairwise_decisions(result).to_dict("records"):
+    for row in decisions:
         first, second = place[str(row["system"])], place[str(row["opponent"])]
         pairs[f"{min(first, second)},{max(first, second)}"] = _sentence(row, prob)
     return {

@@ -24,6 +24,7 @@ from bayesrank.reporting.sections import (
     sensitivity_section,
 )
 from bayesrank.reporting.wording import headline, versions
+from bayesrank.results.arguments import require_result, require_results
 from bayesrank.results.leaderboard import ranked_rows
 
 if TYPE_CHECKING:
@@ -185,18 +186,15 @@ def name_results(
     ValueError
         If there is no result, or one has no ranking.
     """
-    # A tree is itself a mapping, of its groups.
-    single = hasattr(results, "children") or not isinstance(results, Iterable)
-    trees: Any = [results] if single else results
-    given: dict[Any, Any] = dict(trees if isinstance(trees, Mapping) else enumerate(trees))
-    others = [type(each).__name__ for each in given.values() if not hasattr(each, "children")]
-    if others:
-        raise ValueError(f"results must be what rank() returned; got {others[0]}")
+    # A tree is itself a mapping, of its groups; anything else is no result, which is said below.
+    several = isinstance(results, Iterable) and not hasattr(results, "children")
+    trees: Any = results if several else [results]
     if isinstance(trees, Mapping):
-        named = given
+        named = dict(trees)
     else:
         named = {}
-        for tree in given.values():
+        for tree in trees:
+            require_result(tree)
             run = tree.attrs
             name = run["method"] if run["preset"] == "none" else run["preset"]
             if name in named:
@@ -209,9 +207,7 @@ def name_results(
             named[name] = tree
     if not named:
         raise ValueError("results must hold one result or more; got none")
-    for name, tree in named.items():
-        if "ranking" not in tree.children:
-            raise ValueError(f"results must have a group 'ranking'; got none in {name!r}")
+    require_results(named)
     return named
 
 

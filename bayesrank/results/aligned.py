@@ -44,6 +44,8 @@ def align(rankings: "Mapping[str, Ranking]", *, least: int = 2) -> Aligned:
     ValueError
         If there are too few, or their systems are not the same.
     """
+    if not isinstance(rankings, Mapping) or _is_tree(rankings):
+        raise ValueError(f"rankings must be a mapping of names; got {type(rankings).__name__}")
     if len(rankings) < least:
         raise ValueError(f"rankings must be {least} or more; got {len(rankings)}")
     tables = {name: _ranks(ranking) for name, ranking in rankings.items()}
@@ -120,6 +122,12 @@ def _ranks(ranking: "Ranking") -> dict[str, float]:
     import xarray as xr
 
     if isinstance(ranking, xr.DataTree):
-        ranking = ranking["ranking"].to_dataset()["rank"]
+        from bayesrank.results.summary import ranking_of
+
+        ranking = ranking_of(ranking)["rank"]
+    if not _is_named(ranking):
+        raise ValueError(
+            f"rankings must be results of rank(), or ranks by system; got {type(ranking).__name__}"
+        )
     table = ranking.to_series() if isinstance(ranking, xr.DataArray) else ranking
     return {str(system): float(rank) for system, rank in table.items()}

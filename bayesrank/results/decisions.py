@@ -29,7 +29,7 @@ def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
     ValueError
         If k is out of range or the result has no draws.
     """
-    ranking = result["ranking"].to_dataset()
+    ranking = ranking_of(result)
     if "rank_probability" not in ranking:
         raise ValueError("result must have draws for prob_top_k; got only a point estimate")
     if not 1 <= k <= ranking.sizes["position"]:

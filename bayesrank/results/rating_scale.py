@@ -5,6 +5,7 @@ import math
 import numpy as np
 import xarray as xr
 
+from bayesrank.results.arguments import require_result
 from bayesrank.results.summary import ranking_of
 from bayesrank.validation import check_integer
 
@@ -54,6 +55,7 @@ def rescale(
     >>> rescale(result, "elo", anchor=("b", 1200))["ranking"]["score"].values.round(6)
     array([1600., 1200.])
     """
+    require_result(result)
     family = result.attrs["family"]
     if scale not in (None, "elo"):
         raise ValueError(f"scale must be 'elo' or None; got {scale!r}")

@@ -2,6 +2,8 @@
 
 import xarray as xr
 
+from bayesrank.results.arguments import require_study
+
 
 def collapse(study: xr.Dataset) -> xr.Dataset:
     """Keep one method of each group whose rankings are the same.
@@ -25,6 +27,7 @@ def collapse(study: xr.Dataset) -> xr.Dataset:
     >>> collapse(study)["members"].values.tolist()
     ['avg, bayes, borda']
     """
+    require_study(study, "stability or studies.consensus", "method", "group")
     members = group_members(study)
     kept = list(members)
     collapsed = study.sel({"method": kept})  # a keyword would be its way of matching

@@ -6,6 +6,7 @@ import xarray as xr
 
 from bayesrank.battle_states import groups_of
 from bayesrank.battles import Battles
+from bayesrank.results.arguments import require_result
 from bayesrank.results.summary import ranking_of, summarize_evidence
 from bayesrank.results.tree import data_groups, summarize_scores
 
@@ -111,6 +112,7 @@ def history_table(result: xr.DataTree, *, ci_prob: float | None = None) -> pd.Da
 
 def _scores(result: xr.DataTree, dim: str) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the point estimates and the draws of scores by state."""
+    require_result(result)
     name = _SCORES[dim]
     point, posterior = (
         result[group].to_dataset() if group in result.children else xr.Dataset()

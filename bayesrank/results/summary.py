@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.inference.run import Data, label_index
 from bayesrank.priors import as_dirichlet
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_result
 from bayesrank.results.ranks import (
     BoolArray,
     FloatArray,
@@ -343,11 +344,7 @@ def ranking_of(result: xr.DataTree) -> xr.Dataset:
     >>> ranking_of(result)["group"].values.tolist()
     ['a', 'b']
     """
-    if not isinstance(result, xr.DataTree):
-        raise ValueError(f"result must be what rank() returned; got {type(result).__name__}")
-    if "ranking" not in result.children:
-        groups = ", ".join(result.children) or "none"
-        raise ValueError(f"result must have a group 'ranking'; got groups {groups}")
+    require_result(result)
     ranking = result["ranking"].to_dataset()
     if "superiority" not in ranking or "resolved" in ranking:
         return ranking

@@ -12,6 +12,7 @@ from bayesrank.catalog import METHODS
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.method import load_function
+from bayesrank.results.arguments import require_result
 from bayesrank.results.summary import ranking_of, result_draws
 
 FloatArray = NDArray[np.float64]
@@ -144,6 +145,7 @@ def win_chances(
 
 def pair_likelihood(result: xr.DataTree) -> tuple[PairLikelihood, FloatArray]:
     """Return the likelihood of a result, and the draws of its tie parameter, of shape (draw, 1)."""
+    require_result(result)
     row = METHODS.get(result.attrs["method"])
     if row is None or row.data != "comparisons" or row.gradient is None:
         known = ", ".join(

@@ -11,6 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.references import nan_mean
 from bayesrank.validation import check_integer
@@ -104,6 +105,7 @@ def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
     >>> round(float(study["weight"]), 4)
     0.0052
     """
+    require_responses(data, "to study trials and questions")
     if score not in ("bayes", "avg"):
         raise ValueError(f"score must be 'bayes' or 'avg'; got {score!r}")
     sampled, greedy = condition_worths(data)
@@ -249,6 +251,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     >>> power_prior(load_olympiad("BrUMO'25"))["score"].shape
     (20,)
     """
+    require_responses(data, "to study trials and questions")
     check_integer(n_weights, "n_weights", least=2)
     from scipy.special import gammaln  # importing this package should not cost SciPy
 

@@ -10,6 +10,7 @@ from bayesrank.errors import DataError
 from bayesrank.priors import Empirical, Normal, Prior
 from bayesrank.ranking import point_estimate, rank
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.studies.adaptive import (
     condition_worths,
     greedy_outcomes,
@@ -121,6 +122,7 @@ def commensurate_prior(
     >>> prior.mean.shape
     (20,)
     """
+    require_responses(data, "to study trials and questions")
     row, _, preset_options = find_row(method)
     own = None if row.default_prior is None else row.default_prior.quadratic()
     if "map" not in row.backends or own is None:

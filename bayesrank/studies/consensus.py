@@ -10,6 +10,7 @@ import xarray as xr
 
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import agreement_matrix
+from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import (
@@ -71,6 +72,7 @@ def consensus(
     >>> study["tau_gold"].values
     array([1., 1., 1.])
     """
+    require_responses(data, "to study trials and questions")
     check_between_0_and_1(ci_prob, "ci_prob")
     fewest = fewest_trials(data, data.shape[2], "subset")
     names = choose_methods(data, methods, n=fewest, argument="trials")

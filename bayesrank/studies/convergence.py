@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.convergence_procedures import Procedure, Redrawn, choose_procedure
 from bayesrank.studies.references import nan_mean, tau_or_nan
@@ -103,6 +104,7 @@ def convergence(
     array([[1., 0., 0., 0.],
            [0., 1., 0., 0.]])
     """
+    require_responses(data, "to study trials and questions")
     _check(data, bootstrap, ties, z)
     for name, number, least in (
         ("replicates", replicates, 1),

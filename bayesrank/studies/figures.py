@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.results.arguments import study_name
 from bayesrank.results.same_rankings import collapse
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def plot(study: xr.Dataset) -> "Figure":
     >>> figure.axes[0].get_xlabel()
     "Kendall's tau-b with the gold standard"
     """
-    name = str(study.attrs.get("study"))
+    name = study_name(study)
     if name not in _DRAWERS:
         raise ValueError(f"study must be a dataset of {', '.join(_DRAWERS)}; got {name!r}")
     return _DRAWERS[name](study)

@@ -13,6 +13,7 @@ from bayesrank.errors import DataError
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, spearman
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.adaptive import (
     adaptive_greedy,
@@ -67,6 +68,7 @@ def greedy_alignment(data: Responses, prior_outcomes: ArrayLike | None = None) -
     >>> round(float(greedy_alignment(load_olympiad("BrUMO'25"))["tau"]), 3)
     0.768
     """
+    require_responses(data, "to study trials and questions")
     if prior_outcomes is not None:
         data = _with_prior(data, prior_outcomes)
     sampled_worths, greedy_worths = condition_worths(data)
@@ -135,6 +137,7 @@ def greedy_effect(
     >>> study["prior"].values.tolist()
     ['uniform', 'greedy', 'adaptive', 'power']
     """
+    require_responses(data, "to study trials and questions")
     check_resample(resample)
     count = check_trial_counts(data, n, resample)[0]
     draws = check_integer(draws, "draws", least=2)
@@ -208,6 +211,7 @@ def prior_data_conflict(data: Responses) -> xr.Dataset:
     >>> bool(study["p_between"] < 0.01)
     True
     """
+    require_responses(data, "to study trials and questions")
     sampled, greedy = condition_worths(data)
     right, trials = data.binary_counts
     earlier = count_categories(greedy_outcomes(data), 2)

@@ -15,6 +15,7 @@ from bayesrank.method import read_call
 from bayesrank.ranking import estimate_point
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, pearson, spearman
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.subsets import select
 
@@ -89,6 +90,7 @@ def perturbation(
     >>> bool((study["competency_mean"].sel(measure="spearman") > 0.9).all())
     True
     """
+    require_responses(data, "to study trials and questions")
     units = _units(data, remove)
     removals = _removals(len(units), k, draws, random_seed)
     competency, difficulty = competency_and_difficulty(data, method, **options)
@@ -197,6 +199,7 @@ def difficulty_leave_one_out(
     >>> difficulty_leave_one_out(data)["prediction"].sel(measure="spearman").min().item() > 0
     True
     """
+    require_responses(data, "to study trials and questions")
     n_systems = len(data.systems)
     if n_systems < 3:
         raise ValueError(f"data must have three systems or more to leave one out; got {n_systems}")

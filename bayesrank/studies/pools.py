@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import Reference, groups_of_equals, nan_mean, tau_or_nan
@@ -106,6 +107,7 @@ def model_pools(
     >>> dict(study["tau"].sizes)
     {'method': 2, 'size': 2, 'pool': 4}
     """
+    require_responses(data, "to study trials and questions")
     check_resample(resample)
     if reference not in ("self", "gold"):
         raise ValueError(f"reference must be 'self' or 'gold'; got {reference!r}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.methods.bipartite import changes_by_round, rankllm
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.studies.perturbation import MEASURES, correlations, estimate_difficulty
 
 FloatArray = NDArray[np.float64]
@@ -64,6 +65,7 @@ def difficulty_levels(
     >>> study["share"].sel(group="all").values
     array([0.7 , 0.21, 0.09])
     """
+    require_responses(data, "to study trials and questions")
     difficulty = estimate_difficulty(data, method, **options)
     if cuts is None:
         cuts = _thirds(difficulty[np.isfinite(difficulty)])
@@ -148,6 +150,7 @@ def damping_sensitivity(
     >>> study["change"].isel(iteration=0).values.round(3)
     array([0.481, 0.85 ])
     """
+    require_responses(data, "to study trials and questions")
     if not len(damping):
         raise ValueError("damping must be one number or more; got none")
     default = rankllm(data.grades)
@@ -237,6 +240,7 @@ def bounded_2pl(
     >>> bounded_2pl(load_rankllm_case_study())["score"].values.round()
     array([100.,  84.,  20.,   0.,  20.])
     """
+    require_responses(data, "to study trials and questions")
     from scipy.optimize import minimize  # half a second of start-up
     from scipy.special import expit
 

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import (
@@ -111,6 +112,7 @@ def stability(
     >>> dict(study["tau"].sizes)
     {'method': 2, 'n_trials': 1, 'draw': 5}
     """
+    require_responses(data, "to study trials and questions")
     check_resample(resample)
     check_between_0_and_1(ci_prob, "ci_prob")
     counts = check_trial_counts(data, n, resample)

@@ -17,6 +17,7 @@ import xarray as xr
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.same_rankings import collapse, group_members
 from bayesrank.studies.adaptive import condition_worths, sampled_worths
 from bayesrank.studies.consensus import consensus
@@ -104,6 +105,7 @@ def published_tables(
     >>> list(tables)
     ['accuracy', 'summary', 'agreement', 'stability', 'pools']
     """
+    require_responses(data, "to study trials and questions")
     check_integer(pools, "pools", least=0)
     made: dict[str, list[pd.DataFrame]] = {}
     for name, part in _parts(data, by).items():

@@ -253,5 +253,5 @@ def test_other_trees_and_other_data_are_refused():
     result = rank(data, "avg", draws=10, random_seed=0)
     with pytest.raises(ValueError, match="data must be those that were ranked"):
         check(result, simulate((3, 6, 4), seed=5))
-    with pytest.raises(ValueError, match="result must be what rank"):
+    with pytest.raises(ValueError, match="result must have a group 'ranking'; got groups none"):
         check(result["posterior"])

@@ -64,6 +64,17 @@ def test_cells_differ_in_their_trials_and_their_answers():
     assert np.abs(error).max() < 4.5 * np.sqrt(3 / 4 / 20_000)
 
 
+@pytest.mark.parametrize("n_trials", [16, 20, 127, 200, 255])
+def test_counts_that_were_drawn_are_drawn_from_as_all_counts_are(n_trials):
+    trials = np.array([[n_trials, n_trials // 3, 1]])
+    first = draw_right(np.broadcast_to(trials, (50, 1, 3)), trials, np.random.default_rng(2))
+    again, of_integers = (
+        draw_right(right, trials, np.random.default_rng(3))
+        for right in (first, first.astype(np.int64))
+    )
+    np.testing.assert_array_equal(again, of_integers)
+
+
 def test_the_same_seed_gives_the_same_draws():
     right, trials = np.full((7, 30, 40), 3), np.full((30, 40), 9)
     one, other = (draw_right(right, trials, np.random.default_rng(8)) for _ in range(2))

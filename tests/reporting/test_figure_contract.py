@@ -321,3 +321,22 @@ def test_intervals_of_all_figures_can_have_another_probability(arguments: Any) -
 def test_unknown_backends_are_refused(arguments: Any) -> None:
     with pytest.raises(ValueError, match="backend must be one of matplotlib, plotly; got 'svg'"):
         br.plot_leaderboard(*arguments["plot_leaderboard"], backend="svg")
+
+
+@pytest.mark.parametrize("name", PLOTS)
+@pytest.mark.parametrize(
+    "wrong", [None, "x", pd.DataFrame(), xr.Dataset(), xr.DataTree()], ids=type
+)
+def test_what_is_no_result_and_no_study_is_refused(name: str, wrong: Any) -> None:
+    n_required = sum(each.default is inspect.Parameter.empty for each in KNOWN[name].values())
+    message = r"^(study|rankings|results?) must (be|have|hold) .*; got "
+    with pytest.raises(ValueError, match=message):
+        getattr(br, name)(*[wrong] * n_required)
+
+
+@pytest.mark.parametrize("name", ["plot_agreement", "plot_stability", "plot_tau_distribution"])
+def test_studies_with_two_references_are_drawn_one_by_one(name: str) -> None:
+    data = Responses([[[1, 1, 0]], [[0, 1, 0]]])
+    study = studies.stability(data, ["avg"], n=[1, 2], draws=3, reference=["gold", "self"])
+    with pytest.raises(ValueError, match=r"of one reference; got gold, self: pass study\.sel"):
+        getattr(br, name)(study)

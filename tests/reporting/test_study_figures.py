@@ -315,5 +315,5 @@ def test_bars_of_agreement_with_the_gold_standard(study: xr.Dataset) -> None:
     axes = plot_gold_agreement(found).axes[0]
     assert axes.patches[0].get_width() == 1.0  # bayes is the gold standard
     assert len(axes.patches) == len(set(found["group"].values))
-    with pytest.raises(ValueError, match="study must be of consensus; got stability"):
+    with pytest.raises(ValueError, match=r"what studies\.consensus returned; got stability"):
         plot_gold_agreement(study)

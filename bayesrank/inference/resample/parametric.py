@@ -82,7 +82,8 @@ def draw_right(
     start = (first * n_columns)[np.searchsorted(sizes, trials)]
     bits = rng.integers(0, 2**_BITS, right.shape, dtype=np.uint32)
     column = bits & np.uint32(n_columns - 1)
-    place = right * n_columns + start + column
+    # Counts that were drawn themselves are bytes, in which a product would wrap around.
+    place = np.multiply(right, n_columns, dtype=np.intp) + start + column
     kept = bits >> np.uint32(n_columns.bit_length() - 1) < threshold[place]
     return np.where(kept, column.astype(np.uint8), alternative[place])
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from bayesrank.reporting.figures.canvas import count_along, take_axes
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import BLUE, CYCLE, GREEN, INK, ORANGE
+from bayesrank.results.arguments import require_study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,6 +46,7 @@ def plot_convergence(
     >>> plot_convergence(study).axes[0].get_title()
     '0.0 % never converge'
     """
+    require_study(study, "convergence", "cdf", "tau_mean", "no_convergence", "n_trials")
     several = "method" in study.dims
     _, axes = take_axes(ax, 7.0, 4.0, figsize)
     if several:

@@ -9,6 +9,7 @@ from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import BLUE, INK
 from bayesrank.reporting.figures.side_labels import LONGEST_NAME
+from bayesrank.results.arguments import require_study
 from bayesrank.results.same_rankings import collapse
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def plot_gold_agreement(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['bayes (+2)']
     """
-    if "tau_gold" not in study:
-        raise ValueError(f"study must be of consensus; got {study.attrs.get('study', 'another')}")
+    require_study(study, "consensus", "tau_gold", "method", "group")
     groups = collapse(study)
     tau = groups["tau_gold"].values
     order = np.argsort(-np.nan_to_num(tau, nan=-2.0), kind="stable")

@@ -10,6 +10,7 @@ from bayesrank.reporting.figures.canvas import take_axes
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.labels import left_to_right
 from bayesrank.reporting.figures.palette import BLUE, MUTED, ORANGE
+from bayesrank.results.arguments import require_result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,6 +60,7 @@ def plot_hodge_flow(
     from bayesrank.catalog import METHODS
     from bayesrank.methods.hodge import pair_flow
 
+    require_result(result)
     if result.attrs["method"] != "hodge_rank":
         raise ValueError(f"result must be of hodge_rank; got {result.attrs['method']}")
     stated = json.loads(result.attrs["options"])

@@ -11,6 +11,7 @@ from bayesrank.reporting.figures.canvas import label_rows, take_axes
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import BLUE, CYCLE, MUTED, ORANGE
 from bayesrank.reporting.figures.panels import Backend, interval_panels
+from bayesrank.results.arguments import require_result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -197,6 +198,7 @@ def plot_difficulty(
 
 def _items(result: "xr.DataTree") -> "xr.Dataset":
     """Return draws (sample, question) of the parameters of questions."""
+    require_result(result)
     posterior = result["posterior"].to_dataset()
     if "difficulty" not in posterior or "question" not in posterior["difficulty"].dims:
         raise ValueError(

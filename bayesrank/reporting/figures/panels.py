@@ -8,6 +8,7 @@ import numpy as np
 from bayesrank.layout import shorten_apart
 from bayesrank.reporting.figures.labels import by_rank, chosen, left_to_right
 from bayesrank.reporting.figures.palette import BLUE, DARK, MUTED, is_dark
+from bayesrank.results.arguments import require_results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -69,6 +70,7 @@ def plot_group_scores(
     """
     import xarray as xr
 
+    require_results(results)
     if not results:
         raise ValueError("results must hold one result or more; got none")
     rankings = [by_rank(tree, ci_prob=ci_prob) for tree in results.values()]

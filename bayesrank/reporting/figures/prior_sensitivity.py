@@ -9,6 +9,7 @@ from bayesrank.reporting.figures.canvas import label_rows, rank_along, row_size,
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.labels import chosen, left_to_right
 from bayesrank.reporting.figures.palette import CYCLE, INK, MUTED
+from bayesrank.results.arguments import require_study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,7 @@ def plot_prior_sensitivity(
     >>> len(plot_prior_sensitivity(study).axes[0].get_lines())
     2
     """
+    require_study(study, "prior_sensitivity", "rank", "prior", "system")
     table = study["rank"].transpose("prior", "system")
     order = np.argsort(table.values[0], kind="stable")
     order = order[chosen(table["system"].values[order], systems, top)]

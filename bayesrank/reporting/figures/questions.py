@@ -10,6 +10,7 @@ from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.heat import draw_cells
 from bayesrank.reporting.figures.labels import by_rank, rank_labels
 from bayesrank.reporting.figures.palette import diverging, sequential
+from bayesrank.results.arguments import require_result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -179,6 +180,7 @@ def observed_win_rates(
     ValueError
         If the result holds no battles, or a system is unknown.
     """
+    require_result(result)
     observed = result["observed_data"].to_dataset() if "observed_data" in result.children else {}
     if "wins" not in observed:
         raise ValueError("result must be of battles to show win rates; got another")

@@ -64,9 +64,9 @@ def plot_rank_comparison(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['a  -1', 'b  +1']
     """
-    if len(rankings) != 2:
-        raise ValueError(f"rankings must be two; got {len(rankings)}")
-    names, known, ranks = align(rankings)
+    names, known, ranks = align(rankings, least=1)
+    if len(names) != 2:
+        raise ValueError(f"rankings must be two; got {len(names)}")
     shown = chosen(known, systems, top)
     before, after = ranks[:, shown]
     risen = before - after

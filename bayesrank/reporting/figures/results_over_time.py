@@ -18,6 +18,7 @@ from bayesrank.reporting.figures.side_labels import (
     line_look,
     name_ends,
 )
+from bayesrank.results.arguments import require_results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -74,6 +75,7 @@ def plot_results_over_time(
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['system 1', 'system 2']
     """
+    require_results(results)
     if len(results) < 2:
         raise ValueError(f"results must be two or more; got {len(results)}")
     rankings = [by_rank(tree, ci_prob=ci_prob) for tree in results.values()]

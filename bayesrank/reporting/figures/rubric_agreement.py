@@ -8,6 +8,7 @@ from bayesrank.layout import shorten
 from bayesrank.reporting.figures.canvas import label_rows, row_size, take_axes
 from bayesrank.reporting.figures.finish import finish
 from bayesrank.reporting.figures.palette import CYCLE
+from bayesrank.results.arguments import require_study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,6 +64,7 @@ def plot_rubric_agreement(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['conservative', 'verifier_only']
     """
+    require_study(study, "categorical", "benchmark", "reference", "scheme", "tau_mean", "tau_sd")
     known = study["benchmark"].values.tolist()
     wanted = known[0] if benchmark is None else benchmark
     if wanted not in known:

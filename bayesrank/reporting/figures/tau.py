@@ -23,6 +23,7 @@ from bayesrank.reporting.figures.side_labels import (
     line_look,
     name_ends,
 )
+from bayesrank.results.arguments import require_study
 from bayesrank.results.same_rankings import collapse
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def plot_agreement(
     >>> plot_agreement(study).axes[0].get_xlabel()
     'trials'
     """
+    _require_one_reference(study)
     counts = study["n_trials"].values
     if len(counts) < 2:
         raise ValueError(f"study must have two numbers of trials or more; got {len(counts)}")
@@ -276,6 +278,8 @@ def plot_tradeoff(
     >>> [text.get_text() for text in plot_tradeoff(gold, own).axes[0].get_legend().get_texts()]
     ['1  avg']
     """
+    for study in (gold, consistency):
+        _require_one_reference(study)
     names = gold["method"].values.tolist()
     if names != consistency["method"].values.tolist():
         raise ValueError("gold and consistency must be of the same methods; got others")
@@ -300,6 +304,18 @@ def plot_tradeoff(
     figure = finish(axes, legend="beside", title="numbered: not beaten in both", empty=_NO_TAU)
     number_points(axes, [(x[method], y[method]) for method, *_ in unbeaten])
     return figure
+
+
+def _require_one_reference(study: "xr.Dataset") -> None:
+    """Raise unless it is a study of stability with one reference."""
+    read = ("tau", "tau_mean", "tau_sd", "n_trials", "method", "group")
+    require_study(study, "stability", *read)
+    if "reference" in study.dims:
+        known = study["reference"].values.tolist()
+        raise ValueError(
+            f"study must be of one reference; got {', '.join(known)}: pass "
+            f"study.sel(reference={known[0]!r})"
+        )
 
 
 def _quantiles(values: NDArray[np.float64], shares: tuple[float, float]) -> NDArray[np.float64]:
@@ -330,6 +346,7 @@ def _select(study: "xr.Dataset", n_trials: int | None) -> "xr.Dataset":
 
 
 def _at(study: "xr.Dataset", n_trials: int | None) -> "tuple[xr.Dataset, list[str]]":
+    _require_one_reference(study)
     groups = collapse(study)
     return _select(groups, n_trials), _group_names(groups)
 

@@ -19,6 +19,7 @@ from bayesrank.reporting.figures.side_labels import (
     line_look,
     name_ends,
 )
+from bayesrank.results.arguments import require_result, study_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,10 +140,10 @@ def plot_trajectories(
 
 def _of_study(study: "xr.Dataset", order: str, ci_prob: float) -> _Paths:
     """Return the ranks of a study of convergence."""
-    if study.attrs.get("study") != "convergence":
+    if study_name(study) != "convergence":
         raise ValueError(
             "result must be a result of dynamic_irt or a study of convergence; got "
-            f"{study.attrs.get('study', 'another dataset')!r}"
+            f"{study_name(study)!r}"
         )
     if "method" in study.dims:
         raise ValueError(
@@ -171,6 +172,7 @@ def _of_study(study: "xr.Dataset", order: str, ci_prob: float) -> _Paths:
 
 def _of_result(result: "xr.DataTree", ci_prob: float) -> _Paths:
     """Return the abilities of a dynamic model."""
+    require_result(result)
     names = result["ranking"].to_dataset()["system"].values.tolist()
     time, label, draws = _paths(result)
     tails = (0.5 - ci_prob / 2, 0.5, 0.5 + ci_prob / 2)

@@ -1,0 +1,60 @@
+"""Checks of what is passed as a result, as several of them, as a study or as responses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import xarray as xr
+
+from bayesrank.errors import DataError
+from bayesrank.responses import Responses
+
+
+def require_result(result: Any) -> None:
+    """Raise unless a tree is a result of :func:`bayesrank.rank`."""
+    if not isinstance(result, xr.DataTree):
+        raise ValueError(f"result must be what rank() returned; got {type(result).__name__}")
+    if "ranking" not in result.children:
+        groups = ", ".join(result.children) or "none"
+        raise ValueError(f"result must have a group 'ranking'; got groups {groups}")
+
+
+def require_results(results: Any) -> None:
+    """Raise unless results have names, and are results."""
+    if not isinstance(results, Mapping) or isinstance(results, xr.DataTree):
+        raise ValueError(f"results must be a mapping of names; got {type(results).__name__}")
+    for result in results.values():
+        require_result(result)
+
+
+def study_name(study: Any) -> str:
+    """Return which study a dataset is of, or what it is instead."""
+    if isinstance(study, xr.Dataset):
+        return str(study.attrs.get("study", "another dataset"))
+    return type(study).__name__
+
+
+def require_study(study: Any, kind: str, *variables: str) -> None:
+    """Raise unless a dataset has the variables of a study.
+
+    Parameters
+    ----------
+    study : object
+        What the caller passed.
+    kind : str
+        Function of :mod:`bayesrank.studies` that returns such studies.
+    *variables : str
+        Variables and coordinates that are read.
+
+    Raises
+    ------
+    ValueError
+        If it is another object or another study.
+    """
+    if not (isinstance(study, xr.Dataset) and all(name in study for name in variables)):
+        raise ValueError(f"study must be what studies.{kind} returned; got {study_name(study)}")
+
+
+def require_responses(data: Any, purpose: str) -> None:
+    """Raise unless data are responses, which serve a purpose that others do not."""
+    if not isinstance(data, Responses):
+        raise DataError(f"data must be responses {purpose}; got {type(data).__name__.lower()}")
