@@ -91,7 +91,7 @@ class Rasch(Cells):
 
     @property
     def answers(self) -> Array | None:
-        """What like questions of the first resample share, (row, question), if sums tell all."""
+        """What tells kinds of questions apart, (row, question); None where sums do not tell all."""
         trials = self.trials[0].reshape(-1, self.trials.shape[-1])
         if (trials != trials[:1]).any():
             return None
@@ -188,7 +188,7 @@ class _Counts(Cells):
 
     @property
     def answers(self) -> Array:
-        """What like questions of the first resample share, of shape (row, question)."""
+        """What tells kinds of questions apart, of shape (row, question)."""
         return np.concatenate([self.right[0], self.trials[0]])
 
     def merged(self, first: NDArray[np.intp], counts: Array) -> Self:

@@ -188,7 +188,7 @@ class Cells(Protocol):
 
     @property
     def answers(self) -> Array | None:
-        """What questions that are answered alike share, (row, question); None if too much."""
+        """What tells kinds of questions apart, (row, question); None where all stay apart."""
         ...
 
     def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
