@@ -107,12 +107,9 @@ class PairLikelihood:
         return (tie == self.lowest_tie) | np.isinf(tie)
 
     def begin(self, share: Array, *, proper: bool) -> tuple[Array, Array]:
-        """Return what `start` does, or without one the unit of the scores, and no parameter.
-
-        A proper prior keeps the tie parameter, a column, finite.
-        """
+        """Return what `start` does; a proper prior keeps the tie parameter, a column, finite."""
         if self.start is None:
-            return np.full_like(share, self.unit), np.zeros((len(share), 0))
+            return np.ones_like(share), np.zeros((len(share), 0))
         if proper:
             share = np.clip(share, 0.0 if np.isfinite(self.lowest_tie) else 0.01, 0.99)
         with np.errstate(divide="ignore"):  # no ties, or nothing else

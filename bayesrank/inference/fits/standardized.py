@@ -41,7 +41,7 @@ References
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -88,6 +88,8 @@ class MarginalDifficulties(MarginalLikelihood):
 
     totals: Array
     trials: Array
+    # Modes of the difficulties at the last point: the next are near.
+    _modes: list[Array] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @cached_property
     def share(self) -> Array:
@@ -183,9 +185,11 @@ class MarginalDifficulties(MarginalLikelihood):
         n_systems, n_questions = self.trials.shape
         ability, sd = point[:n_systems], np.exp(point[-1])
         level = point[-2] * self.share if self.has_slope else np.zeros(n_questions)
+        near = self._modes[-1] / sd if self._modes else None
         slope = np.full(n_systems, -sd)
-        curves = ItemCurves(self.totals.T, self.trials.T, slope, ability, level / sd, tail=_TAIL)
-        (_, curvature), (first, last) = curves.modes, (sd * end for end in curves.ends)
+        curves = ItemCurves(*self._transposed, slope, ability, level / sd, near, tail=_TAIL)
+        (mode, curvature), (first, last) = curves.modes, (sd * end for end in curves.ends)
+        self._modes[:] = [sd * mode]
         steps = _STEP * np.minimum(sd / np.sqrt(curvature), 1.0)
         n_nodes = int(np.ceil(((last - first) / steps).max())) + 1
         gap = (last - first) / (n_nodes - 1)
@@ -204,6 +208,10 @@ class MarginalDifficulties(MarginalLikelihood):
             unit = np.log(gap[part]) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
             log_integral = float((largest[:, 0] + np.log(sums[:, 0]) + unit).sum())
             yield _Block(part, weights / sums, logistic(logit), deviation, log_integral)
+
+    @cached_property
+    def _transposed(self) -> tuple[Array, Array]:
+        return np.ascontiguousarray(self.totals.T), np.ascontiguousarray(self.trials.T)
 
 
 @dataclass(frozen=True)

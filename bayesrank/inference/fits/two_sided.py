@@ -319,13 +319,15 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         safe = [] if curved else [found]
 
         def step(damping: Array | None, rows: NDArray[np.intp]) -> Array:
-            matrix = whole.take(rows)
+            gu, gv, matrix = found.gu, found.gv, whole
+            if len(rows) < len(gu):
+                gu, gv, matrix = gu[rows], gv[rows], whole.take(rows)
             if damping is not None:
                 if not safe:
                     nowhere = np.zeros(found.gv.shape[:2], dtype=bool)
                     safe.append(self._expand(point, nowhere))
                 matrix = matrix.damped(damping, safe[0].uu[rows], safe[0].vv[rows])
-            return joined(*matrix.solve(found.gu[rows], found.gv[rows]))
+            return joined(*matrix.solve(gu, gv))
 
         return joined(found.gu, found.gv), step
 
