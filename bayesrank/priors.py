@@ -163,7 +163,7 @@ class Flat(Prior):
         return np.zeros(()), 0.0
 
 
-@dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
+@dataclass(frozen=True, eq=False)
 class Empirical(Prior):
     """Normal prior around what earlier outcomes say, such as greedy decodings.
 
@@ -201,6 +201,20 @@ class Empirical(Prior):
 
     def __str__(self) -> str:
         return f"empirical({_shortest(self.sigma)}, {_shortest(self.eps)})"
+
+    def __eq__(self, other: object) -> bool:
+        # Arrays do not compare to one truth value.
+        if not isinstance(other, Empirical):
+            return NotImplemented
+        numbers = (self.sigma, self.eps) == (other.sigma, other.eps)
+        return numbers and np.array_equal(
+            np.asarray(self.prior_outcomes, dtype=np.float64),  # None is NaN
+            np.asarray(other.prior_outcomes, dtype=np.float64),
+            equal_nan=True,
+        )
+
+    def __hash__(self) -> int:
+        return hash((Empirical, self.sigma, self.eps))
 
     def resolve(self, data: "Responses") -> Prior:
         """Return this prior with the earlier outcomes of the data, if it has none of its own."""

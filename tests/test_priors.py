@@ -72,6 +72,17 @@ def test_other_text_is_refused(text):
 
 
 @pytest.mark.parametrize(
+    "other",
+    [Empirical(EARLIER, 2.0), Empirical(EARLIER, 1.0, 0.1), Empirical(1 - EARLIER), Empirical()],
+)
+def test_empirical_priors_are_equal_where_all_they_hold_is(other):
+    prior = Empirical(EARLIER)
+    assert prior == Empirical(EARLIER.astype(float))
+    assert hash(prior) == hash(Empirical(EARLIER.astype(float)))
+    assert prior != other
+
+
+@pytest.mark.parametrize(
     "prior",
     [
         Normal(),
