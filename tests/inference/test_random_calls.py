@@ -275,8 +275,8 @@ def _has_orders_of_its_own(result: xr.DataTree) -> bool:
 
 def _of_labels(result: xr.DataTree, call: Call) -> list[str]:
     """Compare with the same data whose systems, questions and trials have other places."""
-    converged = bool(result.get("sample_stats/converged", xr.DataArray(True)).all())
-    if not converged or _has_orders_of_its_own(result):
+    stats = result["sample_stats"].to_dataset() if "sample_stats" in result else xr.Dataset()
+    if not stats.get("converged", xr.DataArray(True)).all() or _has_orders_of_its_own(result):
         return []
     row = METHODS[call.method]
     in_order = row.kind == "rating" or "assume_time_axis" in row.options
