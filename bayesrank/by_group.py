@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from bayesrank.battle_states import groups_of
 from bayesrank.battles import Battles
 from bayesrank.catalog import default_method, find_method
 from bayesrank.errors import DataError
+from bayesrank.inference.run import Data
 from bayesrank.method import Method
-from bayesrank.ranking import rank
+from bayesrank.ranking import as_data, rank
 from bayesrank.responses import Responses
 from bayesrank.validation import checked_seed
 
@@ -24,7 +25,7 @@ type GroupWeights = str | Mapping[str, float]
 
 
 def rank_by_group(
-    data: Responses | Battles,
+    data: Data,
     method: str | Method | None = None,
     *,
     random_seed: int | None = None,
@@ -39,7 +40,8 @@ def rank_by_group(
     Parameters
     ----------
     data : Responses or Battles
-        Outcomes whose questions have groups, or battles that have them.
+        Outcomes whose questions have groups, or battles that have them; also as a table or a
+        labelled array, as :func:`bayesrank.rank` takes them.
     method, random_seed, **settings
         As in :func:`bayesrank.rank`. Groups have seeds of their own.
     result : xarray.DataTree, optional
@@ -65,6 +67,7 @@ def rank_by_group(
     """
     from bayesrank.results.state_boards import group_boards  # loads pandas
 
+    data = as_data(data)
     if isinstance(data, Battles):
         method = default_method(data, by_group=True) if method is None else method
         row = method if isinstance(method, Method) else find_method(method)[0]
@@ -77,15 +80,15 @@ def rank_by_group(
     if random_seed is not None:
         states = np.random.SeedSequence(checked_seed(random_seed)).generate_state(len(names))
         seeds = states.tolist()
-    trees = {}
+    grouped, trees = cast("Responses | Battles", data), {}
     for name, seed in zip(names, seeds, strict=True):
-        trees[name] = rank(_part(data, name), method, random_seed=seed, **settings)
+        trees[name] = rank(_part(grouped, name), method, random_seed=seed, **settings)
     return trees
 
 
-def group_names(data: Responses | Battles) -> list[str]:
+def group_names(data: Data) -> list[str]:
     """Return the groups of questions, or of battles, or raise DataError where there are none."""
-    return list(_sizes(data) if isinstance(data, Responses) else groups_of(data).names)
+    return list(groups_of(data).names if isinstance(data, Battles) else _sizes(data))
 
 
 def _part(data: Responses | Battles, name: str) -> Responses | Battles:
@@ -140,6 +143,7 @@ def rank_weighted(
     >>> tree["ranking"]["score"].values.tolist()
     [0.75, 0.5]
     """
+    data = cast("Responses", as_data(data))
     shares = group_shares(data, group_weights)
     kept = data.select(groups=list(shares))
     trees = rank_by_group(kept, method, ci_prob=ci_prob, lcb=lcb, **settings)
@@ -200,11 +204,11 @@ def group_shares(data: Responses, group_weights: GroupWeights) -> dict[str, floa
     return {name: weight / total for name, weight in weights.items()}
 
 
-def _sizes(data: Responses) -> Counter[str]:
-    if data.groups is None:
+def _sizes(data: Data) -> Counter[str]:
+    if not isinstance(data, Responses) or data.groups is None:
         raise DataError(
-            "groups must be given for rankings by group; got questions without any: name the "
-            "column of a table by group=..."
+            "groups must be given for rankings by group; got none: name the column of a "
+            "table by group=..."
         )
     return Counter(data.groups)
 

@@ -158,7 +158,7 @@ def rank(
     >>> result["ranking"]["score"].values.round(3)
     array([0.833, 0.333])
     """
-    data = _as_data(data)
+    data = as_data(data)
     ranked = part_with_outcomes(data)
     tree = rank_all(
         ranked,
@@ -282,7 +282,7 @@ def estimate_point(
     ValueError, DataError, NoFiniteEstimate
         As in :func:`rank`.
     """
-    data = _as_data(data)
+    data = as_data(data)
     # What varies is of no interest without draws, and to find out takes as long as a small fit.
     target = "benchmark" if isinstance(data, Responses) else None
     seeded = random_seed is not None
@@ -327,7 +327,7 @@ def draw_scores(
     """
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")
-    data = _as_data(data)
+    data = as_data(data)
     ranked = part_with_outcomes(data)
     seed = seed_sequence(random_seed, ranked.fingerprint)
     run, _ = _plan(ranked, method, backend, None, target, unit, draws, seed, options)
@@ -359,7 +359,7 @@ def _plan(
     options: Mapping[str, Any],
 ) -> tuple[Run, Preset | None]:
     """Check what was asked, fill in the defaults and return the run."""
-    ranked = _as_data(data)
+    ranked = as_data(data)
     method = default_method(ranked) if method is None else method
     row, preset = (method, None) if isinstance(method, Method) else find_method(method)
     if isinstance(ranked, Comparisons):
@@ -407,7 +407,14 @@ def _plan(
     return run, preset
 
 
-def _as_data(data: Any) -> Data:
+def as_data(data: Any) -> Data:
+    """Return what can be ranked: arrays, labelled arrays and tables as responses or battles.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+    """
     if isinstance(data, str | PathLike):
         raise DataError(f"data must be outcomes; got {str(data)!r}: read files with read_data")
     if isinstance(data, Responses | Comparisons | Ballots):

@@ -10,6 +10,7 @@ from bayesrank.checking.identification import check_identification
 from bayesrank.checking.sampling import check_sampling
 from bayesrank.checking.verdicts import Finding, Report
 from bayesrank.design import part_with_outcomes
+from bayesrank.ranking import as_data
 from bayesrank.responses import Responses
 from bayesrank.results.arguments import require_result
 from bayesrank.results.tree import data_groups
@@ -55,6 +56,7 @@ def check(
     'good'
     """
     require_result(result)
+    data = None if data is None else as_data(data)
     if data is not None and data.fingerprint != result.attrs["fingerprint"]:
         raise ValueError("data must be those that were ranked; got others")
     data = None if data is None else part_with_outcomes(data)
@@ -109,6 +111,7 @@ def check_data(data: Responses | Comparisons | Ballots, *, random_seed: int | No
     >>> check_data(data).about("different questions")[0].numbers["smallest_share"].__round__(2)
     0.67
     """
+    data = as_data(data)
     groups = data_groups(data, "grades")
     design = design_of(groups["observed_data"], groups.get("constant_data", xr.Dataset()))
     return Report(tuple(check_evidence(design, data, random_seed=random_seed)))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import comb, factorial
+from typing import cast
 
 import numpy as np
 import xarray as xr
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import default_method
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
-from bayesrank.ranking import rank_all
+from bayesrank.ranking import as_data, rank_all
 from bayesrank.responses import Responses
 from bayesrank.results.ranks import better_scores, joint_error, pair_gaps, tie_groups
 from bayesrank.results.summary import ranking_of, result_draws
@@ -90,6 +91,7 @@ def should_stop(
     >>> should_stop(data)
     StopDecision(stop=True, error=0.0, joint_error=0.0, answer=('good',))
     """
+    data = cast("Responses | Comparisons", as_data(data))
     n_top = check_goal(goal, k, len(data.systems))
     return decide(present_state(data, error=error, random_seed=random_seed), n_top)
 

@@ -54,7 +54,7 @@ def read_openai_evals(paths: Sequence[Path], selection: Selection) -> LogTable:
     known = [name for _, _, events in runs for _, values in events for name in values]
     if not known:
         raise DataError(
-            f"paths must hold events of the type match or metrics; got none in "
+            "paths must hold events of the type match or metrics; got none in "
             f"{in_folder(paths[0])}"
         )
     metric = choose("metric", known, selection.metric)

@@ -4,6 +4,7 @@ import csv
 import fnmatch
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -182,8 +183,7 @@ def refuse_repeats(columns: Iterable[str], path: Path) -> None:
     DamagedFileError
         Naming the column and the file.
     """
-    names = list(columns)
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    twice = next((name for name, times in Counter(columns).items() if times > 1), None)
     if twice is not None:
         raise DamagedFileError(
             f"paths must name every column once; got {twice!r} twice in {path.name}: leave out or "

@@ -1,19 +1,21 @@
 """How a ranking depends on the prior."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
+from bayesrank.inference.run import Data
 from bayesrank.method import Method
 from bayesrank.methods.bayes import bayes
 from bayesrank.priors import PriorLike, as_prior
-from bayesrank.ranking import point_estimate, rank
+from bayesrank.ranking import as_data, point_estimate, rank
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores, tie_groups
 from bayesrank.studies.configurations import find_row
 
@@ -36,7 +38,7 @@ _SENSITIVE = 0.05
 
 
 def prior_sensitivity(
-    data: Responses,
+    data: Data,
     method: str,
     priors: Sequence[PriorLike] | None = None,
     *,
@@ -49,7 +51,7 @@ def prior_sensitivity(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, Comparisons or Ballots
         Outcomes; with greedy outcomes (`prior_outcomes`) for empirical priors.
     method : str
         A method or published configuration with a likelihood; or ``bayes``, whose priors are
@@ -98,6 +100,7 @@ def prior_sensitivity(
     >>> study.attrs["verdict"]
     'The prior does not change the ranking: all 2 priors give the same order.'
     """
+    data = as_data(data)
     row, preset_backend, preset_options = find_row(method)
     tree = None
     chosen_backend = _choose_backend(backend, preset_backend)
@@ -107,7 +110,8 @@ def prior_sensitivity(
         chosen: list[Any] = list(_DEFAULT_WEIGHTS if priors is None else priors)
         labels = [f"weight {float(weight):g}" for weight in chosen]
         _check_labels(labels)
-        scores, sd = _weighted_scores(data, chosen)
+        require_responses(data, "for bayes")
+        scores, sd = _weighted_scores(cast("Responses", data), chosen)
     elif "map" in row.backends:
         chosen = _default_priors(data, row) if priors is None else list(priors)
         labels = [str(as_prior(prior)) for prior in chosen]
@@ -138,7 +142,7 @@ def _choose_backend(backend: str | None, of_preset: str) -> str:
 
 
 def _fits(
-    data: Responses,
+    data: Data,
     row: Method,
     priors: Sequence[PriorLike],
     backend: str,
@@ -165,9 +169,10 @@ def _fits(
     return np.stack([tree["ranking"].to_dataset()["score"].values for tree in trees]), first
 
 
-def _default_priors(data: Responses, row: Method) -> list[str]:
+def _default_priors(data: Data, row: Method) -> list[str]:
     """Return the method's own prior and, after it, other families, scales and centres."""
-    greedy = data.prior_outcomes is not None and data.prior_outcomes.ndim == 3
+    earlier = data.prior_outcomes if isinstance(data, Responses) else None
+    greedy = earlier is not None and earlier.ndim == 3
     own = str(row.default_prior)
     others = _DEFAULT_PRIORS + _EMPIRICAL_PRIORS * greedy
     return [own, *(prior for prior in others if prior != own)]
@@ -194,9 +199,7 @@ def _weighted_scores(data: Responses, weights: Sequence[float]) -> tuple[FloatAr
     return np.stack(scores), scores[0] - lower
 
 
-def _compare(
-    data: Responses, labels: Sequence[str], scores: FloatArray, sd: FloatArray
-) -> xr.Dataset:
+def _compare(data: Data, labels: Sequence[str], scores: FloatArray, sd: FloatArray) -> xr.Dataset:
     ranks = np.asarray(rank_scores(scores), dtype=np.float64)
     groups = tie_groups(scores)
     first, second = np.triu_indices(scores.shape[1], 1)

@@ -1,11 +1,12 @@
-"""Studies of trials and questions say that battles and arrays have none."""
+"""What studies, plans, checks and rankings of groups take as data, and what they refuse."""
 
 import inspect
 
 import numpy as np
 import pytest
 
-from bayesrank import Battles, planning, studies
+from bayesrank import Ballots, Battles, Responses, checking, planning, studies
+from bayesrank.by_group import rank_by_group, rank_weighted
 from bayesrank.errors import DataError
 
 # Those of a likelihood of comparisons, and the rule for stopping, are for battles, too.
@@ -30,3 +31,46 @@ def test_other_data_are_refused(name, data):
     kind = type(data).__name__.lower()
     with pytest.raises(DataError, match=rf"data must be responses to .*; got {kind}"):
         OF_RESPONSES[name](data, **options)
+
+
+RIGHT = np.array([[[1, 1], [1, 1], [0, 1]], [[1, 0], [0, 1], [0, 0]]])
+OF_ALL = {
+    "check_data": checking.check_data,
+    "should_stop": lambda data: planning.should_stop(data, random_seed=1),
+    "prior_sensitivity": lambda data: studies.prior_sensitivity(
+        data, "bradley_terry", [1.0, 2.0], power_scaling=False
+    ).to_dict(),
+}
+BY_GROUP = {
+    "rank_by_group": rank_by_group,
+    "rank_weighted": lambda data: rank_weighted(data, group_weights="equal"),
+}
+
+
+@pytest.mark.parametrize("name", OF_ALL)
+def test_arrays_are_outcomes_wherever_all_data_are(name):
+    assert OF_ALL[name](RIGHT) == OF_ALL[name](Responses(RIGHT))
+
+
+@pytest.mark.parametrize("function", (OF_ALL | BY_GROUP).values(), ids=OF_ALL | BY_GROUP)
+def test_paths_are_refused_wherever_all_data_are_taken(function):
+    with pytest.raises(DataError, match="read files with read_data"):
+        function("answers.csv")
+
+
+@pytest.mark.parametrize("function", BY_GROUP.values(), ids=BY_GROUP)
+@pytest.mark.parametrize(
+    "data", [RIGHT, Ballots(np.eye(2), ["a", "b"]), Battles(["a"], ["b"], ["a"])]
+)
+def test_data_without_groups_have_no_rankings_by_group(function, data):
+    with pytest.raises(DataError, match="group"):
+        function(data)
+
+
+def test_priors_of_battles_are_compared_as_those_of_responses():
+    battles = Battles(list("aab"), list("bcc"), list("aac"))
+    study = studies.prior_sensitivity(battles, "bradley_terry", power_scaling=False)
+    assert study.sizes["prior"] > 2
+    assert not any(str(prior).startswith("empirical") for prior in study["prior"].values)
+    with pytest.raises(DataError, match="data must be responses for bayes; got battles"):
+        studies.prior_sensitivity(battles, "bayes")
