@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.newton import Array
-from bayesrank.inference.fits.two_sided import Cells, Expansion
+from bayesrank.inference.fits.two_sided import Cells, Exact, Expansion
 from bayesrank.log_odds import logistic
 
 # exp of a difference within twice this bound neither overflows nor underflows.
@@ -74,8 +74,8 @@ class Rasch(Cells):
     @cached_property
     def asked(self) -> Array:
         """Number of trials of each question, of shape (resample, question)."""
-        many = self.by_trial[0].size // self.trials[0, ..., 0].size
-        return many * _over_trials(self.trials)
+        rows = self.trials.reshape(len(self.trials), -1, self.trials.shape[-1])
+        return (self.by_trial[0].size // rows.shape[1]) * rows.sum(axis=1)
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the answers of some resamples."""
@@ -113,12 +113,7 @@ class Rasch(Cells):
         return np.maximum(up, -states.min(axis=(1, 2)) - easy.min(axis=1))
 
     def expand(
-        self,
-        u: Array,
-        v: Array,
-        exact: NDArray[np.bool_] | None = None,
-        *,
-        with_value: bool = False,
+        self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
     ) -> Expansion:
         """Return the gradient and the negative Hessian, which no answers enter."""
         states, easy, size = self._states(u), v[..., 0], len(u)
@@ -215,12 +210,7 @@ class Lines(_Counts):
         return np.maximum(played, self.trials.sum(axis=1).max(axis=-1))
 
     def expand(
-        self,
-        u: Array,
-        v: Array,
-        exact: NDArray[np.bool_] | None = None,
-        *,
-        with_value: bool = False,
+        self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
     ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
         slope, lean, x, guess = self.log_odds(u, v)
@@ -299,20 +289,16 @@ class Factors(_Counts):
         return np.maximum(*(self.trials.sum(axis=axis).max(axis=-1) for axis in (1, 2)))
 
     def expand(
-        self,
-        u: Array,
-        v: Array,
-        exact: NDArray[np.bool_] | None = None,
-        *,
-        with_value: bool = False,
+        self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
     ) -> Expansion:
         """Return the gradient and the negative Hessian; see :class:`Cells`."""
-        found = np.empty((2, *self.right.shape))
-        value = _binomial(self.right, self.trials, _inner(u, v), found=found, with_value=with_value)
+        found, loading = np.empty((2, *self.right.shape)), v[..., :-1]
+        x = u @ loading.swapaxes(1, 2) + v[:, np.newaxis, :, -1]
+        value = _binomial(self.right, self.trials, x, found=found, with_value=with_value)
         pull, weight = found[0], found[1]
         batch, n_systems, a = u.shape
         n_questions, b = v.shape[1:]
-        loading, lines = v[..., :-1], np.concatenate([u, np.ones((batch, n_systems, 1))], axis=-1)
+        lines = np.concatenate([u, np.ones((batch, n_systems, 1))], axis=-1)
         uu = weight @ _squares(loading)
         vv = weight.swapaxes(1, 2) @ _squares(lines)
         uv = weight[:, :, np.newaxis] * loading.swapaxes(1, 2)[:, np.newaxis]
@@ -396,11 +382,6 @@ def _totals(value: Array | None) -> Array | None:
     return None if value is None else np.add.reduce(value.reshape(len(value), -1), axis=1)
 
 
-def _inner(u: Array, v: Array) -> Array:
-    """Return log-odds of abilities against loadings."""
-    return u @ v[..., :-1].swapaxes(1, 2) + v[:, np.newaxis, :, -1]
-
-
 def _squares(rows: Array) -> Array:
     """Return the products of all columns with all, of shape (resample, row, k k)."""
     products = rows[..., np.newaxis] * rows[..., np.newaxis, :]
@@ -413,9 +394,3 @@ def _odds(states: Array, easy: Array) -> Array:
         np.exp(np.minimum(np.maximum(values, -_LARGEST), _LARGEST)) for values in (states, easy)
     )
     return by_state[..., np.newaxis] * by_question[:, np.newaxis, np.newaxis]
-
-
-def _over_trials(values: Array) -> Array:
-    """Return sums over systems and trials, of shape (resample, question)."""
-    rows = values.reshape(len(values), -1, values.shape[-1])
-    return np.ones(rows.shape[1]) @ rows
