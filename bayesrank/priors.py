@@ -33,10 +33,7 @@ LEVEL_SD = 2.5
 
 
 class NormalPrior(NamedTuple):
-    """A normal prior as the kernels take it: means, and a precision, 0 for a flat prior.
-
-    In batches of fits there may be a precision for each.
-    """
+    """A normal prior as the kernels take it: means, and a precision, 0 for a flat prior."""
 
     mean: NDArray[np.float64] | float = 0.0
     precision: Any = 0.0

@@ -14,6 +14,7 @@ of size t,
 Here :math:`e_t` are elementary symmetric polynomials.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -117,7 +118,7 @@ class SetChoices(ZeroSumScores):
         diagonal = diagonals(matrix)
         diagonal += own
         matrix *= -strength[:, :, np.newaxis] * strength[:, np.newaxis, :]
-        diagonal += expected + self.prior.precision[:, np.newaxis]
+        diagonal += expected + self.prior.precision
         return matrix
 
 
@@ -135,8 +136,9 @@ def set_choices(
     """Build the Bradley-Terry-Luce log-posterior; see :func:`fit_bradley_terry_luce`."""
     winners, losers = np.asarray(won, dtype=np.float64), np.asarray(lost, dtype=np.float64)
     counts = np.asarray(weights, dtype=np.float64)
-    scores = NormalScores.of(prior, counts.shape[:-1], winners.shape[-1])
-    return SetChoices(scores, winners, losers, counts.reshape(len(scores.precision), len(winners)))
+    scores = NormalScores.of(prior, winners.shape[-1])
+    n_resamples = math.prod(counts.shape[:-1])
+    return SetChoices(scores, winners, losers, counts.reshape(n_resamples, len(winners)))
 
 
 def fit_bradley_terry_luce(
@@ -146,8 +148,8 @@ def fit_bradley_terry_luce(
 
     `won` and `lost`, of shape (event, system), are 1 for the systems in either set; one in neither
     took no part. `weights` are multiplicities of shape (..., event), whose leading axes are
-    resamples. The prior, with means of shape (..., system) and precisions of (...), is on the
-    zero-sum scores, the free coordinates.
+    resamples. The prior, with means of shape (system,), is on the zero-sum scores, the free
+    coordinates.
     """
     problem = set_choices(won, lost, weights, prior)
     losers = problem.lost.sum(axis=-1)
@@ -213,7 +215,7 @@ class WinnerSetCounts(ZeroSumScores):
 
         def information() -> Array:
             matrix = sets.covariance(weights / self.sizes)
-            diagonals(matrix)[...] += self.prior.precision[:, np.newaxis]
+            diagonals(matrix)[...] += self.prior.precision
             return matrix
 
         return self.shares - expected + self.prior.gradient(point), information
@@ -224,8 +226,8 @@ def winner_set_counts(
 ) -> WinnerSetCounts:
     """Build the Davidson-Luce log-posterior given the sizes; see :func:`fit_davidson_luce`."""
     totals, counts = np.asarray(shares, dtype=np.float64), np.asarray(n_sets, dtype=np.float64)
-    scores = NormalScores.of(prior, totals.shape[:-1], totals.shape[-1])
-    totals, counts = totals.reshape(-1, totals.shape[-1]), counts.reshape(len(scores.mean), -1)
+    scores = NormalScores.of(prior, totals.shape[-1])
+    totals, counts = (each.reshape(-1, each.shape[-1]) for each in (totals, counts))
     occurring = np.flatnonzero((counts > 0.0).any(axis=0))
     return WinnerSetCounts(scores, totals, counts[:, occurring], occurring + 1)
 
@@ -261,7 +263,7 @@ def _first_sets(problem: WinnerSetCounts) -> Array:
         chance = odds / (1.0 + odds)
         expected, spread = weights[:, np.newaxis] @ chance, chance * (1.0 - chance)
         bend = (weights / sizes)[:, np.newaxis] @ spread
-        bend = bend[:, 0] + problem.prior.precision[:, np.newaxis]
+        bend = bend[:, 0] + problem.prior.precision
         gradient = problem.shares - expected[:, 0] + problem.prior.gradient(scores)
         scores = centred(scores + gradient / np.maximum(bend, _LEAST_BEND))
     return scores

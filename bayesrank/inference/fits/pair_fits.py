@@ -119,7 +119,7 @@ class PairCounts(ZeroSumScores):
         arguments = likelihood.arguments(point, size)
         found = likelihood.derivatives(self.won, self.tied, *arguments)
         gradient = likelihood.slopes(point, found)
-        if self.prior.given:
+        if self.prior.precision:
             scores = gradient[:, :size]
             scores += self.prior.gradient(point[:, :size])
         if self.tie_prior.precision and likelihood.start is not None:
@@ -135,7 +135,7 @@ class PairCounts(ZeroSumScores):
         np.negative(scores, out=scores)
         diagonal = diagonals(matrix)
         own = diagonal[:, :size]
-        own += self.prior.weight - np.add.reduce(scores, axis=-1)
+        own += self.prior.precision - np.add.reduce(scores, axis=-1)
         if p > size:
             held = self.likelihood.at_end(point[:, size])
             cross = np.where(held[:, np.newaxis], 0.0, net(derivatives[3]))
@@ -178,10 +178,10 @@ def pair_counts(
 
     For ``wins[..., i, j]``, how often i beat j, and symmetric ties, both of shape (..., system,
     opponent), where leading axes are resamples. Prior means of the zero-sum scores are of shape
-    (..., system), precisions of shape (...).
+    (system,).
     """
     won, tied = likelihood.sides(wins, ties)
-    of_scores = NormalScores.of(prior, np.shape(wins)[:-2], won.shape[-1])
+    of_scores = NormalScores.of(prior, won.shape[-1])
     return PairCounts(of_scores, likelihood, won, tied, tie_prior)
 
 
@@ -265,7 +265,7 @@ def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
             likelihood.likelihood,
             data.wins,
             data.ties,
-            prior=NormalPrior(problem.prior.mean[0, :n], problem.prior.precision[0]),
+            prior=NormalPrior(problem.prior.mean[:n], problem.prior.precision),
             # Not used without a tie parameter, which is the last one.
             tie_prior=NormalPrior(problem.mean[-1], problem.precision[-1]),
         )

@@ -112,7 +112,7 @@ class PairRows(ZeroSumScores):
     @cached_property
     def step_precision(self) -> Array:
         """Precision of each step, of shape (state,), and first that of the scores of the root."""
-        return self.tree.precisions(self.step_sd, self.prior.precision[0])
+        return self.tree.precisions(self.step_sd, self.prior.precision)
 
     def scale(self, point: Array) -> Array:
         """Return the largest number of votes on a score, plus the precision of its steps."""
@@ -170,7 +170,7 @@ class PairRows(ZeroSumScores):
         scores, *others = self.split(point)
         states = scores.reshape(self.tree.n_states, -1)
         before = states[self.tree.parent]
-        before[0] = self.prior.mean[0, : self.width]
+        before[0] = self.prior.mean[: self.width]
         steps = states - before
         gaps = np.where(self._held(point), 0.0, np.concatenate(others) - self.mean)
         squares = self.step_precision @ (steps**2).sum(axis=1) + (self.precision * gaps**2).sum()
@@ -295,7 +295,7 @@ class PairRows(ZeroSumScores):
 
     def without_priors(self) -> "PairRows":
         """Return the log-likelihood by itself."""
-        flat = NormalScores(np.zeros_like(self.prior.mean), np.zeros(1))
+        flat = NormalScores(np.zeros(self.size), 0.0)
         none = np.zeros_like(self.precision)
         found = replace(self, prior=flat, precision=none, step_sd=np.inf)
         vars(found)["_last"] = self._last  # of the same votes
@@ -313,7 +313,7 @@ class PairRows(ZeroSumScores):
 
         Where it has a maximum, Newton's steps converge.
         """
-        if self.prior.precision.all():
+        if self.prior.precision:
             return
         if not optimum.converged.all() or self.is_flat(optimum.point).any():
             raise no_estimate_of_votes()
@@ -343,7 +343,7 @@ def pair_rows(
     """
     votes = data if isinstance(data, VoteRows) else VoteRows.of(data)
     n_systems = len(votes.systems) // tree.n_states
-    scores = NormalScores.of(prior, (), n_systems)
+    scores = NormalScores.of(prior, n_systems)
     scores = replace(scores, mean=np.tile(scores.mean, tree.n_states))
     bound = bind(likelihood, votes)
     sizes = design.shape[1], len(bound.positive)

@@ -320,7 +320,7 @@ def fit_rated_rows(
     try:
         problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale), scale)
     except np.linalg.LinAlgError as error:
-        if problem.prior.precision.all():
+        if problem.prior.precision:
             raise
         raise no_estimate_of_votes() from error
     size, p = problem.size + design.shape[1], problem.size + len(problem.mean)

@@ -37,6 +37,7 @@ from bayesrank.views import Ballots, Comparisons, Events
 from bayesrank.vote_rows import BOTH_BAD, TIE, VoteRows, raters_of
 
 Likelihood = Literal["davidson", "bradley_terry", "rao_kupper"]
+_TINY = 1e-300
 
 
 def bradley_terry(
@@ -185,10 +186,10 @@ def _davidson_luce_without(
     shares, n_sets = set_statistics(right, told.astype(np.float64))
     kept = 1.0 - left_out
     # A prior that weighed as much against fewer questions would pull harder.
-    weight = kept[:, data.trials.any(axis=0)].mean(axis=1)
-    weaker = NormalPrior(prior.mean, prior.precision * weight)
-    fit = fit_davidson_luce(kept @ shares, kept @ n_sets, weaker)
-    return np.where(fit.converged[:, np.newaxis], fit.score, np.nan)
+    kept /= np.maximum(kept[:, data.trials.any(axis=0)].mean(axis=1, keepdims=True), _TINY)
+    fit = fit_davidson_luce(kept @ shares, kept @ n_sets, prior)
+    found = fit.converged & kept.any(axis=1)
+    return np.where(found[:, np.newaxis], fit.score, np.nan)
 
 
 def _events(data: Responses | Events) -> Events:

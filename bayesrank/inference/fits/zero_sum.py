@@ -37,52 +37,26 @@ _LEAST_PIVOT = 1e-14
 
 @dataclass(frozen=True)
 class NormalScores:
-    """A normal prior on zero-sum scores: centred means, (resample, system), and precisions.
-
-    These are of shape (resample,), 0 for none.
-    """
+    """A normal prior on zero-sum scores: centred means, (system,), and a precision, 0 for none."""
 
     mean: Array
-    precision: Array
+    precision: float
 
     @classmethod
-    def of(cls, prior: NormalPrior, lead: tuple[int, ...], size: int) -> Self:
-        """Spread a prior over flattened resamples."""
-        precisions = np.broadcast_to(np.asarray(prior.precision, dtype=np.float64), lead).ravel()
-        means = np.asarray(prior.mean, dtype=np.float64)
-        if means.ndim == 0:  # one mean of all is none
-            return cls(np.zeros((len(precisions), size)), precisions)
-        return cls(centred(np.broadcast_to(means, (*lead, size)).reshape(-1, size)), precisions)
-
-    @cached_property
-    def given(self) -> bool:
-        """Whether any resample has a prior."""
-        return bool(np.count_nonzero(self.precision))
-
-    @cached_property
-    def flat(self) -> NDArray[np.bool_] | None:
-        """Which resamples have none, of shape (resample, 1); None if no one."""
-        if np.count_nonzero(self.precision) == len(self.precision):
-            return None
-        return self.precision[:, np.newaxis] == 0.0
-
-    def take(self, index: NDArray[np.intp]) -> Self:
-        """Return the priors of some resamples."""
-        return type(self)(self.mean[index], self.precision[index])
-
-    @cached_property
-    def weight(self) -> Array:
-        """The precisions as a column."""
-        return self.precision[:, np.newaxis]
+    def of(cls, prior: NormalPrior, size: int) -> Self:
+        """Centre the means of a prior on so many scores."""
+        if np.ndim(prior.mean) == 0:  # one mean of all is none
+            return cls(np.zeros(size), prior.precision)
+        return cls(centred(np.asarray(prior.mean, dtype=np.float64)), prior.precision)
 
     @cached_property
     def pull(self) -> Array:
-        """What the prior adds to the coefficients of the scores, of shape (resample, system)."""
-        return self.weight * self.mean
+        """What the prior adds to the coefficients of the scores, of shape (system,)."""
+        return self.precision * self.mean
 
     def gradient(self, scores: Array) -> Array:
         """Return the gradient of the log-density, of shape (resample, system)."""
-        return self.pull - self.weight * scores
+        return self.pull - self.precision * scores
 
 
 @dataclass(frozen=True)
@@ -102,7 +76,7 @@ class ZeroSumScores(ConcaveProblem, Objective, ABC):
     @cached_property
     def size(self) -> int:
         """Number of systems."""
-        return self.prior.mean.shape[-1]
+        return len(self.prior.mean)
 
     @property
     def states(self) -> list[slice]:
@@ -116,7 +90,7 @@ class ZeroSumScores(ConcaveProblem, Objective, ABC):
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the problem of some resamples."""
         parts = {name: getattr(self, name)[index] for name in self.by_resample}
-        return replace(self, prior=self.prior.take(index), **parts)
+        return replace(self, **parts)
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective, of shape (resample, p)."""
@@ -129,7 +103,7 @@ class ZeroSumScores(ConcaveProblem, Objective, ABC):
     def newton(self, point: Array) -> Array:
         """Return the Newton step, of shape (resample, p)."""
         gradient, information = self.expand(point)
-        return solve_zero_sum(information(), gradient, self.size, self.prior.flat)
+        return solve_zero_sum(information(), gradient, self.size, flat=not self.prior.precision)
 
     def reach(self, point: Array, step: Array) -> Array:
         """Return how far a step moves the log-odds of two outcomes at most."""
@@ -170,8 +144,7 @@ def fit_scores(
     optimum = maximise(problem, start)
     point, size = optimum.point, problem.size
     point[:, :size] = centred(settle_ties(point[:, :size], totals, pairs, rows=rows))
-    flat = problem.prior.flat
-    found = True if flat is None else ~flat[:, 0] | exists(point)
+    found = True if problem.prior.precision else exists(point)
     return Fit.at(problem, optimum, lead, unpack, exists=found, **others)
 
 
@@ -190,24 +163,21 @@ def diagonals(matrices: Array) -> Array:
     return matrices.reshape(len(matrices), -1)[:, :: matrices.shape[-1] + 1]
 
 
-def solve_zero_sum(
-    matrix: Array, gradient: Array, size: int, flat: NDArray[np.bool_] | None
-) -> Array:
+def solve_zero_sum(matrix: Array, gradient: Array, size: int, *, flat: bool) -> Array:
     """Solve for Newton steps, (resample, p), whose first `size` coordinates may shift together.
 
     The negative Hessians are overwritten; gradients have no part along the shift, and only where
-    the prior is `flat`, (resample, 1), something needs fixing. Steps are NaN where the matrix is
-    singular.
+    the prior is `flat` something needs fixing. Steps are NaN where the matrix is singular.
     """
-    if flat is not None:
+    if flat:
         diagonal = diagonals(matrix)
         # A parameter without data has a zero row, which must not stop the whole batch.
         if diagonal.min() <= 0.0:
             diagonal += diagonal <= 0.0
         # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
         # diagonal keeps parameters of little information from drowning in the others.
-        weights = diagonal[:, :size] * flat
-        shares = weights / np.add.reduce(diagonal[:, :size], axis=-1, keepdims=True)
+        weights = diagonal[:, :size].copy()
+        shares = weights / np.add.reduce(weights, axis=-1, keepdims=True)
         scores = matrix[:, :size, :size]
         scores += weights[:, :, None] * shares[:, None, :]
     return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]
