@@ -4,36 +4,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits.bordered import MOST_DENSE, Bordered
-from bayesrank.inference.fits.newton import Array, Optimum
+from bayesrank.inference.fits.newton import Array, Objective, Optimum
 
 # Rows of constraints are of the order of 1.
 _ZERO = 1e-9
 # A single matrix from this size on is solved by its triangles: SciPy takes longer to load than
 # smaller ones take.
 _MANY = 200
-
-
-class Objective(Protocol):
-    """A penalised log-likelihood, at points of shape (resample, p)."""
-
-    def loglik(self, point: Array) -> Array:
-        """Return the log-likelihood, of shape (resample,)."""
-        ...
-
-    def information(self, point: Array) -> Array:
-        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
-        ...
-
-    def held_rows(self, point: Array) -> Array:
-        """Return vectors whose product with a point is held, (1 or resample, p, held)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -65,28 +65,40 @@ _MOST_DAMPING = 1e8
 _MORE, _LESS = 8.0, 0.1
 
 
-class Problem(Protocol):
-    """The interface of models for both safeguards: arrays whose first axis is the resample."""
+class Objective(Protocol):
+    """A penalised log-likelihood, at points of shape (resample, p)."""
 
     @property
     def cells(self) -> int:
         """Number of array cells that one resample needs."""
         ...
 
+    def take(self, index: Rows) -> Self:
+        """Return the problem of some of the resamples."""
+        ...
+
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient, of shape (resample,)."""
+        ...
+
+    def loglik(self, point: Array) -> Array:
+        """Return the log-likelihood, of shape (resample,)."""
         ...
 
     def gradient(self, point: Array) -> Array:
         """Return the gradient of the objective along what is not held, of shape (resample, p)."""
         ...
 
-    def take(self, index: Rows) -> Self:
-        """Return the problem of some of the resamples."""
+    def information(self, point: Array) -> Array:
+        """Return the negative Hessian of the objective, of shape (resample, p, p)."""
+        ...
+
+    def held_rows(self, point: Array) -> Array:
+        """Return vectors whose product with a point is held, (1 or resample, p, held)."""
         ...
 
 
-class ConcaveProblem(Problem, Protocol):
+class ConcaveProblem(Objective, Protocol):
     """What :func:`maximise` needs."""
 
     def newton(self, point: Array) -> Array:
@@ -98,8 +110,8 @@ class ConcaveProblem(Problem, Protocol):
         ...
 
 
-class SmoothProblem(Problem, Protocol):
-    """What :func:`maximise_nonconcave` needs."""
+class SmoothProblem(Objective, Protocol):
+    """What :func:`maximise_nonconcave` needs, and the search for other maxima after it."""
 
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
@@ -116,6 +128,14 @@ class SmoothProblem(Problem, Protocol):
     def settle(self, point: Array) -> Array:
         """Make large moves that would take many Newton steps, without loss; or none."""
         return point
+
+    def definite(self, point: Array) -> NDArray[np.bool_]:
+        """Say where the information is positive definite along what is not held, (resample,)."""
+        ...
+
+    def lowest_direction(self, point: Array) -> tuple[float, Array]:
+        """Return a direction of low curvature at one point, (1, p), and the curvature along it."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ References
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.counting import kinds_of_cells, told_apart
 from bayesrank.inference.fits.bordered import MOST_DENSE
-from bayesrank.inference.fits.fit import Objective
 from bayesrank.inference.fits.newton import (
     ERROR_TOLERANCE,
     MAX_DAMPED_ITERATIONS,
@@ -261,20 +260,8 @@ def _shuffled(members: Classes, n_draws: int, rng: np.random.Generator) -> Class
     return order
 
 
-class CurvedProblem(SmoothProblem, Objective, Protocol):
-    """What :func:`maximise_past_saddles` needs."""
-
-    def lowest_direction(self, point: Array) -> tuple[float, Array]:
-        """Return a direction of low curvature at one point, (1, p), without the whole matrix."""
-        ...
-
-    def definite(self, point: Array) -> NDArray[np.bool_]:
-        """Say where the information is positive definite along what is not held, (resample,)."""
-        ...
-
-
 def maximise_past_saddles(
-    problem: CurvedProblem,
+    problem: SmoothProblem,
     start: Array,
     *,
     max_iterations: int = MAX_DAMPED_ITERATIONS,
@@ -309,7 +296,7 @@ def maximise_past_saddles(
 
 
 def maximise_from_several(
-    problem: CurvedProblem,
+    problem: SmoothProblem,
     start: Array,
     others: Mapping[int, Array],
     *,
@@ -350,7 +337,7 @@ def _replace(optimum: Optimum, row: int, found: Optimum, best: int) -> None:
 
 
 def _higher_end(
-    problem: CurvedProblem, point: Array, max_iterations: int, only_asymmetric: bool
+    problem: SmoothProblem, point: Array, max_iterations: int, only_asymmetric: bool
 ) -> tuple[Optimum, int] | None:
     """Maximise from a saddle point along all directions that rise most; None where it is none."""
     ways = _ways_up(problem, point, only_asymmetric)
@@ -384,7 +371,7 @@ def choose_alike(points: Array, rows: Rows) -> int:
     return int(max(rows, key=lambda row: tuple(np.sort(points[row]).round(6))))
 
 
-def _ways_up(problem: CurvedProblem, point: Array, only_asymmetric: bool) -> Array | None:
+def _ways_up(problem: SmoothProblem, point: Array, only_asymmetric: bool) -> Array | None:
     """Return directions in which a saddle point rises most, (way, p); None if it is none."""
     if point.shape[1] > MOST_DENSE:
         lowest, direction = problem.lowest_direction(point)

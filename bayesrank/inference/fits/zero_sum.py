@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.fit import Fit, Objective, anchored, zero_sum
+from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
 from bayesrank.inference.fits.newton import Array, ConcaveProblem, maximise
 from bayesrank.inference.fits.symmetry import settle_ties
 from bayesrank.log_odds import smoothed_log_odds
@@ -60,7 +60,7 @@ class NormalScores:
 
 
 @dataclass(frozen=True)
-class ZeroSumScores(ConcaveProblem, Objective, ABC):
+class ZeroSumScores(ConcaveProblem, ABC):
     """A penalised log-likelihood, as :func:`maximise` takes it: concave, of differences of scores.
 
     Attributes
