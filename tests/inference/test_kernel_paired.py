@@ -243,17 +243,6 @@ def test_batched_paired_fits_equal_looped_ones(name):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_points_suffice_where_the_likelihood_says_so(name):
-    # Each of three systems wins once more against the next, and loses once more against the last.
-    cycle = np.zeros_like(WINS)
-    cycle[:3, :3] = [[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]]
-    parts = np.stack([WINS + 2.0, WINS + 2.0 + cycle]), np.stack([TIES, TIES])
-    point = random_point(pair_counts(LIKELIHOODS[name], *(part[0] for part in parts)))[0]
-    same, moved = LIKELIHOODS[name].gradient(point, *parts)
-    assert np.allclose(same, moved, atol=1e-12) == LIKELIHOODS[name].points_suffice
-
-
-@pytest.mark.parametrize("name", FITS)
 def test_gradient_is_linear_in_the_counts(name):
     parts = np.stack([WINS, 2.0 * WINS.T]), np.stack([TIES, 0.5 * TIES])
     whole = parts[0].sum(axis=0), parts[1].sum(axis=0)

@@ -206,10 +206,6 @@ class AbilityPosterior:
         np.cumsum(mass / total, axis=-1, out=cumulative[:, 1:])
         return cls(shift + scale * edges, cumulative, density / (total[:, :, None] * scale))
 
-    def take(self, index: NDArray[np.intp]) -> "AbilityPosterior":
-        """Return the posteriors of some systems."""
-        return AbilityPosterior(self.edges, self.cumulative[index], self.density[index])
-
     def mean(self) -> Array:
         """Return posterior means, of shape (system,)."""
         points, weights = self._rule()

@@ -33,7 +33,7 @@ from bayesrank.inference.fits.item_counts import (
 )
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Factors, Guessing, Lines
 from bayesrank.inference.fits.newton import Array
-from bayesrank.inference.fits.symmetry import Exchangeable, settle_ties
+from bayesrank.inference.fits.symmetry import Exchangeable, merge_noise
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.log_odds import finite_exp, logistic, smoothed_log_odds
 from bayesrank.models.factor_reference import FactorReference, Score, factor_reference
@@ -118,15 +118,10 @@ def fit_pooled_items(
     """
     problem, data = pooled_items(correct, trials, **priors)
     n_systems, _, _, kinds = problem.likelihood.shape
-    rows, guessing = data.trials, None
-    if isinstance(problem.likelihood, Lines):
-        # Which questions were right matters only if questions differ in more than difficulty.
-        rows, guessing = np.concatenate([data.right, rows], axis=-1), problem.likelihood.guessing
+    guessing = problem.likelihood.guessing if isinstance(problem.likelihood, Lines) else None
     optimum = merged_questions(problem).maximise(_first_point(problem, data))
     u, v = problem.split(optimum.point)
-    totals = data.by_system + problem.systems.precision[0, 0] * np.asarray(problem.systems.mean).T
-    u = settle_ties(u[..., 0], totals, rows=rows)[..., np.newaxis]
-    optimum = optimum.at(joined(u, v))
+    optimum = optimum.at(joined(merge_noise(u[..., 0])[..., np.newaxis], v))
     return Fit.at(
         problem,
         optimum,
@@ -276,9 +271,7 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     if score == "mean_slope":
         by_score = _gradients(*problem.split(optimum.point))
         fit = replace(fit, gradients=lambda: turned(reference.along, by_score))
-    totals = cells.right.sum(axis=2) + (problem.systems.mean @ problem.systems.precision)[:, 0]
-    rows = np.concatenate([cells.right, cells.trials], axis=2)
-    scores = settle_ties(fit.score[np.newaxis], totals, rows=rows)
+    scores = merge_noise(fit.score[np.newaxis])
     # One of several equally high maxima separates exchangeable systems.
     alike = Exchangeable.of(cells.right, cells.trials, np.asarray(problem.systems.mean)[:, 0])
     mean = alike.mean(scores)

@@ -154,8 +154,6 @@ def fit_bradley_terry_luce(
     problem = set_choices(won, lost, weights, prior)
     losers = problem.lost.sum(axis=-1)
     points = (problem.weights * losers) @ problem.won
-    # Systems with the same results in every event; other ties are left to the resolution.
-    columns = (problem.won - problem.lost).T
 
     def exists(_: Array) -> NDArray[np.bool_]:
         wins = (problem.won.T * problem.weights[:, np.newaxis, :]) @ problem.lost
@@ -165,8 +163,6 @@ def fit_bradley_terry_luce(
         problem,
         first_scores(points, points + problem.passed_over),
         np.shape(weights)[:-1],
-        totals=points + problem.prior.pull,
-        rows=np.broadcast_to(columns, (len(points), *columns.shape)),
         exists=exists,
     )
 
@@ -244,7 +240,6 @@ def fit_davidson_luce(shares: ArrayLike, n_sets: ArrayLike, prior: NormalPrior =
         problem,
         _first_sets(problem),
         np.shape(shares)[:-1],
-        totals=problem.shares + problem.prior.pull,
         exists=lambda point: ~problem.is_flat(point),
     )
 

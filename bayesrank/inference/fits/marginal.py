@@ -33,7 +33,7 @@ from bayesrank.inference.fits.bordered import MOST_DENSE
 from bayesrank.inference.fits.fit import Fit, gaussian_draws, identified
 from bayesrank.inference.fits.item_counts import item_counts, known, limited
 from bayesrank.inference.fits.newton import Array, Optimum, Remembered, maximise_nonconcave
-from bayesrank.inference.fits.symmetry import interchangeable, maximise_past_saddles
+from bayesrank.inference.fits.symmetry import maximise_past_saddles, merge_noise
 from bayesrank.log_odds import finite_exp, smoothed_log_odds
 
 Slopes = Literal["each", "common", "fixed"]
@@ -285,7 +285,8 @@ class MarginalFit(Fit):
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (system,)."""
-        return self.posterior.quantile(np.full((1, len(self.score)), probability))[0]
+        found = self.posterior.quantile(np.full((1, len(self.score)), probability))
+        return merge_noise(found)[0]
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw items from their Gaussian approximation, abilities given the items' estimates."""
@@ -412,10 +413,7 @@ def _fit(data: _Data) -> MarginalFit:
     point = optimum.point[0]
     curves, sd = problem.curves(point), problem.ability_sd(point)
     posterior = AbilityPosterior.of(curves, float(data.mean(point, problem.weights)), sd)
-    # The same object for systems that cannot differ.
-    first = interchangeable((curves.right @ curves.slope)[None], rows=curves.trials[None])
-    posterior = posterior if first is None else posterior.take(first[0])
-    score = posterior.mean()
+    score = merge_noise(posterior.mean()[np.newaxis])[0]
     slopes = partial(problem.score_slopes, point, centred=data.ability_mean is None)
     return MarginalFit.at(
         data.apart,

@@ -50,8 +50,6 @@ from bayesrank.vote_rows import VoteRows
 # Log-odds that no finite estimate reaches on fewer than millions of comparisons; beyond them the
 # curvature is checked.
 _FAR = 15.0
-# Weights with which a sum of fractions is the same only where all of them are.
-_IRRATIONAL = (2.0**0.5, 3.0**0.5)
 # Scales of steps, in logits, between which one is sought: no more, and as far as logits go.
 _SCALES = (1e-3, 10.0)
 # Of the logarithm of a scale, by which the search ends.
@@ -194,12 +192,6 @@ def fit_pairs(
     estimated; ``parameters["tie_strength"]`` is its exponential.
     """
     problem = pair_counts(likelihood, wins, ties, **priors)
-    weight = 1.0 if likelihood.points_suffice else _IRRATIONAL[0]
-
-    def tables() -> Array:
-        if likelihood.points_suffice:
-            return problem.n_pairs
-        return problem.n_pairs + weight * problem.won + _IRRATIONAL[1] * problem.tied
 
     def unpack(free: Array) -> dict[str, Array]:
         score = free[..., : problem.size]
@@ -209,8 +201,6 @@ def fit_pairs(
         problem,
         _start_of(problem),
         np.shape(wins)[:-2],
-        totals=problem.points + weight * problem.prior.pull,
-        pairs=tables,
         exists=problem.exists,
         unpack=unpack,
         displace=partial(displace, positive=likelihood.positive),

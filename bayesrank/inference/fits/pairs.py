@@ -52,8 +52,6 @@ class PairLikelihood:
     safe_share : callable, optional
         Given a point, a Newton step and which pairs have met, the share of the step that is safe;
         for likelihoods that are not log-linear.
-    points_suffice : bool, default True
-        Whether the data enter through points (half of one for a tie) and numbers of comparisons.
     unit : float, default 1
         How many scores make up a logit, about.
     """
@@ -65,7 +63,6 @@ class PairLikelihood:
     start: Callable[[Array], tuple[Array, Array]] | None = None
     lowest_tie: float = -np.inf
     safe_share: Callable[[Array, Array, NDArray[np.bool_]], Array] | None = None
-    points_suffice: bool = True
     unit: float = 1.0
 
     def sides(self, wins: ArrayLike, ties: ArrayLike) -> tuple[Array, Array]:
@@ -232,12 +229,9 @@ def rao_kupper(*, tie_strength: AtLeastOne | None = None, **_: Any) -> PairLikel
             start=lambda share: (np.ones_like(share), np.log1p(share) - np.log1p(-share)),
             lowest_tie=0.0,
             safe_share=_safe_threshold,
-            points_suffice=False,
         )
     log_tie = float(np.log(tie_strength))
-    return PairLikelihood(
-        _threshold_value, _threshold_derivatives, log_tie=log_tie, points_suffice=False
-    )
+    return PairLikelihood(_threshold_value, _threshold_derivatives, log_tie=log_tie)
 
 
 def _threshold_value(won: Array, tied: Array, ahead: Array, tie: Tie) -> Array:
@@ -285,7 +279,6 @@ def thurstone_mosteller(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikeliho
         _probit_derivatives,
         ties=ties,
         safe_share=_safe_probit,
-        points_suffice=False,
         unit=0.6,
     )
 

@@ -35,7 +35,7 @@ from bayesrank.inference.fits.item_counts import (
 from bayesrank.inference.fits.item_likelihoods import Rasch
 from bayesrank.inference.fits.item_models import Named
 from bayesrank.inference.fits.newton import Array, Optimum
-from bayesrank.inference.fits.symmetry import interchangeable, merge_noise
+from bayesrank.inference.fits.symmetry import merge_noise
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.priors import FLAT, NormalPrior
@@ -151,23 +151,7 @@ def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     if problem.likelihood.design is not None:
         u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
     start = joined(u, -difficulty[..., np.newaxis])
-    optimum = merged.spread(reduced.maximise(start))
-    same = _alike(problem)
-    if same is None:
-        return optimum
-    u, v = problem.split(optimum.point)
-    return optimum.at(joined(np.take_along_axis(u, same[..., np.newaxis], axis=1), v))
-
-
-def _alike(problem: TwoSided[Rasch]) -> NDArray[np.intp] | None:
-    """Return, for each system, the first system with equivalent data."""
-    answers, prior = problem.likelihood, problem.systems
-    sums = answers.by_trial if answers.design is None else answers.by_trial @ answers.design
-    sums = sums + (prior.mean + np.zeros(sums.shape[2])) @ prior.precision
-    rows = sums
-    if answers.trials.shape[1] > 1:
-        rows = np.concatenate([sums, answers.trials.reshape(*sums.shape[:2], -1)], axis=-1)
-    return interchangeable(sums.sum(axis=-1), rows=rows)
+    return merged.spread(reduced.maximise(start))
 
 
 def growth(

@@ -1,9 +1,9 @@
 """Exact ties of systems that the data cannot tell apart, and maxima of objectives with saddles.
 
 Systems that could change places without a change of the data have equal scores where the objective
-is concave. Where it is not, a point of symmetry may be a saddle point: it is left along directions
-of negative curvature [1]_, and of several maxima the highest is kept, whatever the order of the
-systems.
+is concave, up to what a fit resolves. Where it is not, a point of symmetry may be a saddle point:
+it is left along directions of negative curvature [1]_, and of several maxima the highest is kept,
+whatever the order of the systems.
 
 References
 ----------
@@ -11,7 +11,7 @@ References
    Newton method. Mathematical Programming 16 (1979). https://doi.org/10.1007/BF01582091
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -54,72 +54,6 @@ SAME_LEVEL = 1e-9
 _SAME_PLACE = 1e-4
 
 
-def settle_ties(
-    scores: Array,
-    totals: Array,
-    pairs: Callable[[], Array] | None = None,
-    *,
-    rows: Array | None = None,
-) -> Array:
-    """Make the scores of a converged fit, of shape (resample, system), equal where they must be.
-
-    Systems that the data cannot tell apart (:func:`interchangeable`) get the score of the first of
-    them, and scores that differ by less than the resolution of the fit become equal.
-
-    Examples
-    --------
-    >>> settle_ties(np.array([[0.5, -1.0, 0.4999]]), np.array([[3.0, 1.0, 3.0]]))
-    array([[ 0.5, -1. ,  0.5]])
-    """
-    first = interchangeable(totals, pairs, rows=rows)
-    if first is not None:
-        scores = np.take_along_axis(scores, first, axis=-1)
-    return merge_noise(scores)
-
-
-def interchangeable(
-    totals: Array, pairs: Callable[[], Array] | None = None, *, rows: Array | None = None
-) -> NDArray[np.intp] | None:
-    """Return, for each system, the first that the data cannot tell from it; None if all differ.
-
-    Two systems are interchangeable when swapping them leaves the sufficient statistics as they are:
-    equal `totals` (what multiplies the score), equal counts against every third system in a
-    table that `pairs` returns, and equal `rows` of further statistics. All have a first axis of
-    resamples. A strictly concave objective then has its maximum where their scores are equal. Ties
-    of a longer symmetry, as of a cycle of three, are not found; see :func:`merge_noise`.
-
-    Examples
-    --------
-    >>> interchangeable(np.array([[3.0, 1.0, 3.0]]))
-    array([[0, 1, 0]])
-    """
-    # Sorting finds equal totals in L log L; most data have few.
-    ordered = np.sort(totals, axis=-1)
-    slack = _ROUNDING * np.maximum(ordered[:, -1:], -ordered[:, :1])
-    if not np.count_nonzero(ordered[:, 1:] - ordered[:, :-1] <= slack):
-        return None
-    same = np.abs(totals[:, :, np.newaxis] - totals[:, np.newaxis]) <= slack[:, :, np.newaxis]
-    if rows is not None:
-        sums = rows @ _any_weights(rows.shape[-1])
-        same &= _equal(np.broadcast_to(sums[:, :, np.newaxis], same.shape))
-    if pairs is not None:
-        weights = _any_weights(totals.shape[-1])
-        # What a system met with the weight of another is what that one met with its own.
-        table = pairs()
-        same &= _equal((table @ weights)[:, :, np.newaxis] + weights[:, np.newaxis] * table)
-    return same.argmax(axis=-1)
-
-
-def _any_weights(size: int) -> Array:
-    """Return weights with which sums of counts are equal only where all the counts are."""
-    return np.random.default_rng(0).uniform(1.0, 2.0, size)
-
-
-def _equal(sums: Array) -> NDArray[np.bool_]:
-    """Say which sums of shape (resample, system, system) are those of the pair turned around."""
-    return np.abs(sums - sums.transpose(0, 2, 1)) <= _ROUNDING * np.abs(sums)
-
-
 def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> Array:
     """Give exchangeable systems the mean of their scores, of shape (system,).
 
@@ -133,12 +67,11 @@ def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> A
     array([0.15, 0.15, 0.4 ])
     """
     if isinstance(data, Comparisons):
-        lost, tied = _any_weights(2)
-        table = (data.wins + lost * data.wins.T + tied * data.ties)[np.newaxis]
-        first = interchangeable(table.sum(axis=-1), lambda: table)
-        if first is None:
-            return score
-        rows = first.T
+        lost, tied, *weights = np.random.default_rng(0).uniform(1.0, 2.0, len(data.systems) + 2)
+        table = data.wins + lost * data.wins.T + tied * data.ties
+        # What a system met with the weight of another is what that one met with its own.
+        sums = (table @ weights)[:, np.newaxis] + np.array(weights)[:, np.newaxis] * table
+        rows = (np.abs(sums - sums.T) <= _ROUNDING * np.abs(sums)).argmax(axis=1)[:, np.newaxis]
     else:
         rows = _rows(data.values if isinstance(data, Responses) else data.grades)
     groups = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
@@ -166,8 +99,9 @@ def exchange_alike(draws: Array, data: Responses, rng: np.random.Generator) -> A
 def merge_noise(scores: Array) -> Array:
     """Make scores in logits, (resample, system), equal that differ by no more than a fit resolves.
 
-    A tolerance relative to the largest score would rank the rounding of a cycle, in which all are
-    0.
+    So systems tie that the data cannot tell apart, whether two could change places or three in a
+    cycle: where the objective is concave its maximum has their scores equal. A tolerance relative
+    to the largest score would rank the rounding of a cycle, in which all are 0.
 
     Examples
     --------
@@ -175,15 +109,14 @@ def merge_noise(scores: Array) -> Array:
     array([[-1.e-17,  5.e-01, -1.e-17]])
     """
     ordered = np.sort(scores, axis=-1)
-    gaps = ordered[:, 1:] - ordered[:, :-1]
-    close = gaps <= _RESOLUTION
+    close = ordered[:, 1:] - ordered[:, :-1] <= _RESOLUTION
     if not np.count_nonzero(close):
         return scores
-    merged = scores.copy()
-    for row in np.flatnonzero((close & (gaps > 0.0)).any(axis=-1)):
-        starts = np.append(True, gaps[row] > _RESOLUTION)
-        merged[row, np.argsort(scores[row])] = ordered[row, starts][starts.cumsum() - 1]
-    return merged
+    places = np.where(np.pad(close, ((0, 0), (1, 0))), 0, np.arange(scores.shape[-1]))
+    merged = np.take_along_axis(ordered, np.maximum.accumulate(places, axis=-1), axis=-1)
+    found = np.empty_like(scores)
+    np.put_along_axis(found, np.argsort(scores, axis=-1), merged, axis=-1)
+    return found
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bayesrank.inference.fits.bordered import solve_or_nan
 from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
 from bayesrank.inference.fits.newton import Array, ConcaveProblem, maximise
-from bayesrank.inference.fits.symmetry import settle_ties
+from bayesrank.inference.fits.symmetry import merge_noise
 from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.priors import NormalPrior
 
@@ -127,23 +127,18 @@ def fit_scores(
     start: Array,
     lead: tuple[int, ...],
     *,
-    totals: Array,
     exists: Callable[[Array], NDArray[np.bool_]],
-    pairs: Callable[[], Array] | None = None,
-    rows: Array | None = None,
     unpack: Callable[[Array], dict[str, Array]] = lambda free: {"score": free},
     **others: Any,
 ) -> Fit:
     """Maximise an objective of zero-sum scores from points of shape (resample, p), and settle ties.
 
-    `totals`, `pairs` and `rows` are sufficient statistics as of
-    :func:`~bayesrank.inference.fits.symmetry.interchangeable`. `exists` says of the points
-    reached where they are finite maxima without the prior. `unpack` and others are as in
-    :class:`Fit`; free coordinates are those of the objective.
+    `exists` says of the points reached where they are finite maxima without the prior. `unpack` and
+    others are as in :class:`Fit`; free coordinates are those of the objective.
     """
     optimum = maximise(problem, start)
     point, size = optimum.point, problem.size
-    point[:, :size] = centred(settle_ties(point[:, :size], totals, pairs, rows=rows))
+    point[:, :size] = centred(merge_noise(point[:, :size]))
     found = True if problem.prior.precision else exists(point)
     return Fit.at(problem, optimum, lead, unpack, exists=found, **others)
 
