@@ -468,19 +468,9 @@ def _without(data: _Data, start: Array | None, left_out: NDArray[np.bool_]) -> A
     """Return scores without some questions; see :class:`Fit`."""
     found = []
     for kept in ~left_out & data.kept:
-        problem, weights = data.problem, np.bincount(data.alike, kept)
-        some = weights > 0.0
-        some[0] |= ~some.any()  # without other questions, no question has information
-        problem = replace(
-            problem,
-            right=problem.right[:, some],
-            trials=problem.trials[:, some],
-            weights=weights[some],
-        )
+        problem = replace(data.problem, weights=np.bincount(data.alike, kept))
         fewer = replace(data, problem=problem)
-        of_slopes = {"fixed": [], "common": [True], "each": some}
-        begin = None if start is None else start[np.append(some, of_slopes[problem.slopes]) > 0]
-        point = fewer.fit(begin).point[0]
+        point = fewer.fit(start).point[0]
         nodes, share, _ = problem.curves(point).grid
         mean = fewer.mean(point, problem.weights)
         found.append(mean + problem.ability_sd(point) * (share @ nodes))

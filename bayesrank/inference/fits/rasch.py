@@ -140,18 +140,15 @@ def fit_difficulties(
 
 def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
     """Maximise from about the Rasch model of the counts, with like questions merged."""
-    merged = merged_questions(problem)
-    reduced = merged.reduced
     ability, difficulty = stretched(
         smoothed_log_odds(data.by_system, data.played),
-        -smoothed_log_odds(reduced.likelihood.by_question, reduced.likelihood.asked),
-        reduced.hold_v[:, 0, :, 0],
+        -smoothed_log_odds(data.by_question, data.asked),
+        problem.hold_v[:, 0, :, 0],
     )
     u = np.repeat(ability[..., np.newaxis], problem.likelihood.shape[1], axis=-1)
     if problem.likelihood.design is not None:
         u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
-    start = joined(u, -difficulty[..., np.newaxis])
-    return merged.spread(reduced.maximise(start))
+    return merged_questions(problem).maximise(joined(u, -difficulty[..., np.newaxis]))
 
 
 def growth(
