@@ -137,10 +137,9 @@ def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
 
     Guessing begins at its prior mean.
     """
-    by_system, by_question = _beyond_guessing(problem, data)
-    ability, difficulty = stretched(
-        smoothed_log_odds(by_system, data.played), -shrunk_log_odds(by_question, data.asked), None
-    )
+    by_system = smoothed_log_odds(data.by_system, data.played)
+    by_question = shrunk_log_odds(data.by_question, data.asked)
+    ability, difficulty = stretched(by_system, -by_question, None)
     level = ability.sum(axis=-1, keepdims=True) / ability.shape[-1]
     v = np.zeros((len(ability), *problem.likelihood.shape[2:])) + problem.questions.mean
     u, v[..., 0] = (ability - level)[..., np.newaxis], level - difficulty
@@ -149,23 +148,6 @@ def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
         log_slope = found.gv[..., 1] / (found.vv[..., 1, 1] + problem.questions.precision[1, 1])
         v[..., 1] = log_slope - log_slope.mean(axis=-1, keepdims=True)
     return joined(u, v)
-
-
-def _beyond_guessing(problem: TwoSided[Any], data: ItemCounts) -> tuple[Array, Array]:
-    """Return numbers right of systems and of questions, corrected for guessing.
-
-    Its chance is the prior mean, or the lowest rate of a system where that is less.
-    """
-    guess, likelihood = None, problem.likelihood
-    if isinstance(likelihood, Lines):
-        guess = likelihood.guessing.probability(np.asarray(problem.questions.mean)[-1:])
-    if guess is None:
-        return data.by_system, data.by_question
-    rates = np.ones_like(data.right)
-    np.divide(data.right, data.trials, out=rates, where=data.trials > 0.0)
-    chance = np.minimum(rates.min(axis=1, keepdims=True), guess)
-    right = (data.right - chance * data.trials) / (1.0 - chance)
-    return right.sum(axis=2), right.sum(axis=1)
 
 
 def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) -> Named:

@@ -86,11 +86,6 @@ class PairCounts(ZeroSumScores):
         return self.won + self.tied
 
     @cached_property
-    def n_pairs(self) -> Array:
-        """Comparisons per pair, of shape (resample, system, opponent)."""
-        return self.one_side + self.one_side.transpose(0, 2, 1)
-
-    @cached_property
     def played(self) -> Array:
         """Comparisons of each system, of shape (resample, system)."""
         return self.points + np.add.reduce(self.one_side, axis=-2)
@@ -146,7 +141,8 @@ class PairCounts(ZeroSumScores):
         """Return the Newton step, or its share that is safe, of shape (resample, p)."""
         step, safe_share = super().newton(point), self.likelihood.safe_share
         if safe_share is not None:
-            step *= safe_share(point, step, self.n_pairs > 0.0)[:, np.newaxis]
+            met = self.one_side + self.one_side.transpose(0, 2, 1) > 0.0
+            step *= safe_share(point, step, met)[:, np.newaxis]
         return step
 
     def exists(self, point: Array) -> NDArray[np.bool_]:

@@ -372,19 +372,11 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
             if found.value is not None:
                 found.value += pooled.value
         # Without answers and prior a coordinate has no gradient either, and stays where it is.
-        for blocks, told in zip((found.uu, found.vv), self._told, strict=True):
-            if not told and np.count_nonzero(blocks) < blocks.size:
+        for blocks in (found.uu, found.vv):
+            if np.count_nonzero(blocks) < blocks.size:
                 diagonal = np.einsum("bnkk->bnk", blocks)
                 diagonal += diagonal == 0.0
         return found
-
-    @cached_property
-    def _told(self) -> tuple[bool, bool]:
-        """Whether priors tell of every coordinate of either side."""
-        of_questions = self.questions.precision.diagonal() > 0.0
-        if self.pooled is not None:
-            of_questions[self.pooled.column] = True
-        return bool(self.systems.precision.diagonal().all()), bool(of_questions.all())
 
     def _bordered(self, point: Array, found: Expansion) -> Bordered:
         """Return the matrix of a Newton step, bordered by what is held."""

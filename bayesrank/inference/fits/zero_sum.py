@@ -49,14 +49,9 @@ class NormalScores:
             return cls(np.zeros(size), prior.precision)
         return cls(centred(np.asarray(prior.mean, dtype=np.float64)), prior.precision)
 
-    @cached_property
-    def pull(self) -> Array:
-        """What the prior adds to the coefficients of the scores, of shape (system,)."""
-        return self.precision * self.mean
-
     def gradient(self, scores: Array) -> Array:
         """Return the gradient of the log-density, of shape (resample, system)."""
-        return self.pull - self.precision * scores
+        return self.precision * (self.mean - scores)
 
 
 @dataclass(frozen=True)
