@@ -154,9 +154,7 @@ def no_estimate_of_votes() -> NoFiniteEstimate:
     )
 
 
-def _closed_groups(
-    closure: NDArray[np.bool_],
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _closed_groups(closure: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the smallest group that no outsider reaches, and the smallest that reaches none."""
     together = closure & closure.T
     sizes = together.sum(axis=1)

@@ -11,11 +11,7 @@ from bayesrank.counting import distinct_columns
 from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.item_likelihoods import Rasch
 from bayesrank.inference.fits.newton import CACHE_CELLS, Array, Optimum
-from bayesrank.inference.fits.symmetry import (
-    is_higher,
-    maximise_past_saddles,
-    strongest_axes,
-)
+from bayesrank.inference.fits.symmetry import is_higher, maximise_past_saddles, strongest_axes
 from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.priors import POOLED_DF

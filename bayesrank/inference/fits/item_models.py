@@ -259,8 +259,7 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     mean = alike.mean(scores)
     if np.abs(mean - scores).max() > _SAME_SCORE:
         fit = replace(
-            fit,
-            exchange=lambda drawn, rng: drawn | alike.exchange({"score": drawn["score"]}, rng),
+            fit, exchange=lambda drawn, rng: drawn | alike.exchange({"score": drawn["score"]}, rng)
         )
     return replace(fit, score=mean[0])
 

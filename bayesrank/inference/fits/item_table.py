@@ -17,12 +17,7 @@ from bayesrank.inference.fits.existence import REMEDY
 from bayesrank.inference.fits.existence import named as named_systems
 from bayesrank.inference.fits.fit import Fit
 from bayesrank.inference.fits.item_likelihoods import Guessing
-from bayesrank.inference.fits.item_models import (
-    Named,
-    fit_mirt,
-    fit_pooled_items,
-    mirt_problem,
-)
+from bayesrank.inference.fits.item_models import Named, fit_mirt, fit_pooled_items, mirt_problem
 from bayesrank.inference.fits.marginal import MarginalFit, fit_irt_2pl_mml, fit_rasch_mml
 from bayesrank.inference.fits.newton import CACHE_CELLS
 from bayesrank.inference.fits.published_irt import fit_published_items

@@ -128,10 +128,7 @@ def _over_systems(values: Array) -> Array:
 
 
 def set_choices(
-    won: ArrayLike,
-    lost: ArrayLike,
-    weights: ArrayLike,
-    prior: NormalPrior = FLAT,
+    won: ArrayLike, lost: ArrayLike, weights: ArrayLike, prior: NormalPrior = FLAT
 ) -> SetChoices:
     """Build the Bradley-Terry-Luce log-posterior; see :func:`fit_bradley_terry_luce`."""
     winners, losers = np.asarray(won, dtype=np.float64), np.asarray(lost, dtype=np.float64)

@@ -357,12 +357,7 @@ class _LevenbergMarquardt:
                 slope, level = gradient[rows], self.level[rows]
 
     def _stepped(
-        self,
-        point: Array,
-        moved: Array,
-        level: Array,
-        damping: Array,
-        gained: NDArray[np.bool_],
+        self, point: Array, moved: Array, level: Array, damping: Array, gained: NDArray[np.bool_]
     ) -> _Step:
         """Remember where steps led, with less damping for the next."""
         self.level, self.moved, self.most = level, moved, float(moved.max())

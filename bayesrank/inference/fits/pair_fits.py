@@ -394,10 +394,7 @@ def _over_scales(
     from scipy.optimize import minimize_scalar  # other fits of pairs do not need SciPy
 
     found: Any = minimize_scalar(
-        lambda u: -at(u).density,
-        bounds=np.log(_SCALES),
-        method="bounded",
-        options={"xatol": _NEAR},
+        lambda u: -at(u).density, bounds=np.log(_SCALES), method="bounded", options={"xatol": _NEAR}
     )
     best = at(float(found.x))
     sides = [at(best.log_scale + sign * _STEP).density for sign in (-1.0, 1.0)]

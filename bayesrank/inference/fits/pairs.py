@@ -275,11 +275,7 @@ def inner_threshold(tie: Tie) -> Array:
 def thurstone_mosteller(*, ties: TiePolicy = "ignore", **_: Any) -> PairLikelihood:
     """Return the Thurstone-Mosteller likelihood, P(i beats j) = Phi(theta_i - theta_j)."""
     return PairLikelihood(
-        _probit_value,
-        _probit_derivatives,
-        ties=ties,
-        safe_share=_safe_probit,
-        unit=0.6,
+        _probit_value, _probit_derivatives, ties=ties, safe_share=_safe_probit, unit=0.6
     )
 
 

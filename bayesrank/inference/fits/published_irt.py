@@ -36,11 +36,7 @@ from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lin
 from bayesrank.inference.fits.item_models import named_lines
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Array, Optimum
 from bayesrank.inference.fits.rasch import fit_rasch
-from bayesrank.inference.fits.symmetry import (
-    Exchangeable,
-    maximise_from_several,
-    merge_noise,
-)
+from bayesrank.inference.fits.symmetry import Exchangeable, maximise_from_several, merge_noise
 from bayesrank.inference.fits.two_sided import Expansion, Floor, Quadratic, TwoSided
 from bayesrank.log_odds import finite_exp, logistic, softplus
 from bayesrank.priors import FLAT, NormalPrior

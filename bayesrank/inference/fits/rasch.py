@@ -186,11 +186,7 @@ def growth(
 
 
 def walk(
-    outcomes: ArrayLike,
-    times: Array,
-    *,
-    state_reg: float = 1.0,
-    prior: NormalPrior = FLAT,
+    outcomes: ArrayLike, times: Array, *, state_reg: float = 1.0, prior: NormalPrior = FLAT
 ) -> Trials:
     r"""Build the objective of random walks, whose maximum is always finite.
 

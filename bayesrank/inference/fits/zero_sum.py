@@ -245,13 +245,7 @@ class BlockTree:
 
     @classmethod
     def factor(
-        cls,
-        tree: StateTree,
-        steps: Array,
-        blocks: Array,
-        border: Array,
-        corner: Array,
-        held: Array,
+        cls, tree: StateTree, steps: Array, blocks: Array, border: Array, corner: Array, held: Array
     ) -> Self:
         """Eliminate the blocks of a matrix; LinAlgError where one is not positive definite."""
         blocks, border = blocks.copy(), border.copy()
