@@ -21,6 +21,7 @@ times each battle is played. Arguments of resampled data have a leading axis of 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,16 +121,24 @@ def question_arguments(
 ) -> Callable[[NDArray[Any]], Arguments]:
     """Return the function that turns weights of questions (resample, question) into arguments."""
     if kind == "pairs":
-        by_question = np.stack(data.compare_by_question(), axis=1)
-        flat = by_question.reshape(len(by_question), -1)
-        shape = by_question.shape[1:]
-        return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
+        return partial(_weighted_pairs, data)
     if kind == "stream":
         return lambda weights: (data.stream, _question_order(data, weights, rng))
     point = point_arguments(data, kind)
     if kind == "grouped grades" and has_clusters(data):
         return lambda weights: (*point, weights, weights)
     return lambda weights: (*point, weights)
+
+
+def _weighted_pairs(data: Responses, weights: NDArray[Any]) -> Arguments:
+    """Return wins and ties of weighted questions, without a table of all pairs by question."""
+    if data.paired:
+        return compare_trials(data.levels, weights[:, :, np.newaxis])
+    found = np.zeros((2, len(weights), len(data.systems) ** 2))
+    for some in batches(data.shape[1], 2 * found.shape[2]):
+        for total, table in zip(found, data.compare_by_question(some), strict=True):
+            total += weights[:, some] @ table.reshape(len(table), -1)
+    return tuple(found.reshape(2, len(weights), len(data.systems), -1))
 
 
 def _question_order(

@@ -284,19 +284,20 @@ def _over_trials(
     if not smooth:
         cells = partial(draw_cells, data, rng=rng)
         return lambda n: cell_arguments(data, kind, cells(n)), per_data_set(data)
+    pairs = 2 * len(data.systems) ** 2
+    if shares_some:
+        draw = partial(draw_shared_comparisons, data, rng=rng)
+        return draw, max(data.shape[1] * data.shape[2], pairs)
     if not data.paired and data.scores is None:
         return partial(_weighted_cells, data, kind, rng=rng), data.counts.size
     shares_all = data.paired and (kind == "pairs" or is_complete(data))
     n_weights = 1 if shares_all else max(data.shape[0], len(np.unique(data.trials)))
     weights = n_weights * data.shape[1] * data.shape[2]
-    cells = 2 * len(data.systems) ** 2 if kind == "pairs" else per_data_set(data)
-
-    def draw(n: int) -> Arguments:
-        if shares_some:
-            return draw_shared_comparisons(data, n, rng)
-        return trial_arguments(data, kind, draw_trial_weights(data, n, rng))
-
-    return draw, max(weights, cells)
+    cells = pairs if kind == "pairs" else per_data_set(data)
+    return (
+        lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)),
+        max(weights, cells),
+    )
 
 
 def _trial_orders(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
@@ -325,7 +326,7 @@ def _weighted_runs(
     else:
         drawn = rng.multinomial(n[:, 0], seen / n, (size, len(seen))).astype(np.float64)
     if data.paired:
-        return trial_arguments(data, kind, np.broadcast_to(drawn, (size, *data.shape[1:])))
+        return trial_arguments(data, kind, drawn)
     weights = np.broadcast_to(drawn[:, :, np.newaxis], (size, *data.shape))
     # A cell without an answer in any drawn run keeps its trials.
     answered = (weights * data.observed).any(axis=-1, keepdims=True)
