@@ -71,8 +71,7 @@ def event_variation(
     table = Contributions.of(rows, question)
     if kind != "run":
         return Variation.of(table)
-    sums = np.zeros((data.shape[2], rows.shape[1]))
-    np.add.at(sums, trial, table.deviations)
+    sums = sums_over_clusters(table.deviations, trial)
     freedom = data.trials.max() - 1.0
     if by_system:
         sums *= own_runs_widening(data, freedom)

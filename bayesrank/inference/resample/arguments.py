@@ -93,18 +93,16 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Argum
 
 def log_of(data: Battles) -> Log:
     """Return the battles in their order, each repeated by its weight."""
-    times = whole_weights(data)
-    rows: Any = slice(None) if times is None else np.repeat(np.arange(len(times)), times)
-    both_bad = None if data.both_bad is None else data.both_bad[rows]
-    time = None if data.time is None else data.time[rows]
-    sides = data.first[rows], data.second[rows]
-    return Log(*sides, data.outcome[rows], both_bad, time, len(data.systems))
+    rows = played_rows(data)
+    columns = data.first, data.second, data.outcome, data.both_bad, data.time
+    kept: list[Any] = [None if column is None else column[rows] for column in columns]
+    return Log(*kept, size=len(data.systems))
 
 
-def whole_weights(data: Battles) -> NDArray[np.int64] | None:
-    """Return the whole weight of each row, None if all are 1; DataError for fractions or zeros."""
+def played_rows(data: Battles) -> NDArray[np.intp]:
+    """Return the row of each battle of a log; DataError for weights of fractions, or only zeros."""
     if data.weight is None:
-        return None
+        return np.arange(len(data.first))
     times = data.weight.astype(np.int64)
     if not np.array_equal(times, data.weight):
         raise DataError(
@@ -113,7 +111,7 @@ def whole_weights(data: Battles) -> NDArray[np.int64] | None:
         )
     if not times.any():
         raise DataError("weight must be positive for one battle at least; got zeros")
-    return times
+    return np.repeat(np.arange(len(times)), times)
 
 
 def question_arguments(
@@ -233,6 +231,5 @@ def cell_arguments(data: Responses, kind: str, cells: NDArray[Any]) -> Arguments
         return grades, *point_arguments(data, kind)[1:]
     level = data.category_levels
     if kind == "pairs" and (level != np.arange(len(level))).any():
-        each = [cells[..., level == one].sum(axis=-1) for one in range(level.max() + 1)]
-        cells = np.stack(each, axis=-1)
+        cells = cells @ (level[:, np.newaxis] == np.arange(level.max() + 1))
     return count_arguments(data, kind, cells)

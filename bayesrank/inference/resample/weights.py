@@ -28,9 +28,9 @@ from bayesrank.inference.resample.arguments import (
     count_arguments,
     log_of,
     per_sample_of_questions,
+    played_rows,
     question_arguments,
     trial_arguments,
-    whole_weights,
     with_copies,
 )
 from bayesrank.inference.resample.trials import (
@@ -148,9 +148,7 @@ def widening_for_single_trials(data: Responses, kind: str = "grades") -> Array:
     else:
         share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
         seen = np.where(data.trials > 1, share, 0.0)
-    share, seen = share.sum(axis=1), seen.sum(axis=1)
-    ratio = share / np.where(seen > 0.0, seen, 1.0)
-    return np.sqrt(np.where(seen > 0.0, ratio, share.sum() / seen.sum()))
+    return _root_of_ratio(share.sum(axis=1), seen.sum(axis=1))
 
 
 def widening_for_single_answers(data: Responses, *, events: bool = False) -> Array:
@@ -161,10 +159,14 @@ def widening_for_single_answers(data: Responses, *, events: bool = False) -> Arr
     """
     require_two_trials(data)
     units = data.observed.any(axis=0).sum(axis=-1) if events else data.trials
-    trials = data.trials.sum(axis=1)
-    seen = np.where(units > 1, data.trials, 0).sum(axis=1)
-    common = trials.sum() / max(seen.sum(), 1)
-    return np.sqrt(np.where(seen > 0, trials / np.maximum(seen, 1), common))
+    seen = np.where(units > 1, data.trials, 0)
+    return _root_of_ratio(data.trials.sum(axis=1), seen.sum(axis=1))
+
+
+def _root_of_ratio(wanted: NDArray[Any], seen: NDArray[Any]) -> Array:
+    """Return roots of ratios (system,), of that of all systems where a system shows nothing."""
+    ratio = wanted / np.where(seen > 0, seen, 1)
+    return np.sqrt(np.where(seen > 0, ratio, wanted.sum() / (seen.sum() or 1)))
 
 
 def unit_weights(n_units: int, size: int, rng: np.random.Generator) -> Array:
@@ -342,10 +344,7 @@ def draw_units(
     if n_units < 2:
         raise DataError(f"battles must have two {unit}s or more for unit={unit!r}; got one")
     if kind == "log":
-        times = whole_weights(data)
-        if times is not None:
-            codes = np.repeat(codes, times)
-        log = log_of(data)
+        log, codes = log_of(data), codes[played_rows(data)]
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
     count = counts_by_unit(data, codes, n_units)
 
