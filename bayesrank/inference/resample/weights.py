@@ -136,10 +136,11 @@ def widening_for_single_trials(data: Responses, kind: str = "grades") -> Array:
     """
     require_two_trials(data)
     if kind == "pairs" and data.paired and not is_complete(data):
-        trials = shared_trials(data)
-        n = np.maximum(trials.sum(axis=0), 1)
-        share = trials.sum(axis=0) / n**2
-        seen = (trials * shown_variance(trials)).sum(axis=0) / n**2
+        n, seen = np.zeros((2, len(data.systems), len(data.systems)))
+        for trials in shared_trials(data):
+            n += trials.sum(axis=0)
+            seen += (trials * shown_variance(trials)).sum(axis=0)
+        share, seen = n / np.maximum(n, 1.0) ** 2, seen / np.maximum(n, 1.0) ** 2
         if not seen.any():
             raise DataError(
                 "trials must be two or more that systems share, for target='benchmark' of paired "
