@@ -14,7 +14,7 @@ LIKELIHOODS = (
         ("robins1986new", "wedderburn1974quasi"),
         use="The default: an accuracy that adjusts for missing outcomes.",
         kernel="bayesrank.inference.fits.standardized:standardized_accuracy",
-        spread="bayesrank.inference.calibrate.standardization:sampled_scores",
+        spread="bayesrank.inference.backends.standardized:sampled_scores",
         graded=True,
     ),
     Method(

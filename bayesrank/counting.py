@@ -1,6 +1,6 @@
 """Counts of outcomes by category, and of wins and ties between systems."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,8 @@ _EXACT_IN_FLOAT32 = 2**24
 # Outcomes turned into float32 at a time, which is 1 MB.
 _COUNTED_AT_ONCE = 2**18
 
-# Doubles in a table of all pairs of systems by trial: 64 MB.
-_LARGEST_PAIR_TABLE = 2**23
+# Doubles in a table of pairs of systems by trial: 32 MB.
+_LARGEST_PAIR_TABLE = 2**22
 # Counts that differ in further decimals are sums of the same in another order.
 _DECIMALS = 9
 
@@ -174,17 +174,18 @@ def compare_trials(
     ----------
     levels : numpy.ndarray of int8 and shape (system, question, trial)
         Higher is better, negative is missing.
-    weights : numpy.ndarray of shape (resample, question, trial), optional
-        How often each trial counts in each resample; once by default.
+    weights : numpy.ndarray of shape (resample, question or 1, trial or 1), optional
+        How often each trial counts in each resample, or all trials of a question, or each trial on
+        all questions; once by default.
 
     Returns
     -------
     wins, ties : numpy.ndarray of shape (..., system, opponent)
         ``wins[..., i, j]`` sums the trials in which i's level is above j's; zero diagonals.
     """
-    flat = levels.reshape(len(levels), -1)
     if weights is not None:
-        return _compare_weighted_trials(flat, weights.reshape(len(weights), -1))
+        return _compare_weighted_trials(levels, weights)
+    flat = levels.reshape(len(levels), -1)
     if flat.min(initial=0) >= 0 and flat.max(initial=0) <= 1:
         return _compare_complete_binary(flat, _exact_type(flat.shape[1]))
     return _compare_levels(flat)
@@ -223,25 +224,24 @@ def compare_shared_trials(
     wins, ties : numpy.ndarray of shape (resample, system, opponent)
         As in :func:`compare_trials`.
     """
-    n_systems, n_questions, n_trials = levels.shape
+    n_systems = len(levels)
     one, other = np.triu_indices(n_systems, 1)
-    won, lost = np.zeros((2, len(weights), len(one)))
-    compared = np.zeros(len(one))
-    for question in range(n_questions):
-        a, b = levels[one, question].T, levels[other, question].T
-        both = (a >= 0) & (b >= 0)
-        n = both.sum(axis=0)
-        results = np.stack([(a > b) & both, (a < b) & both, both], axis=1, dtype=np.float64)
-        found = weights[:, question] @ results.reshape(n_trials, -1)
-        above, below, total = found.reshape(len(weights), 3, -1).swapaxes(0, 1)
-        scale = n / np.where(n > 0, total, 1.0)
-        won += scale * above
-        lost += scale * below
+    sums, compared = np.zeros((2, len(weights), len(one))), np.zeros(len(one))
+    for question in range(levels.shape[1]):
+        above, below, tied = _results(levels[one, question], levels[other, question])
+        both = above | below | tied
+        drawn, n = weights[:, question], both.sum(axis=1)
+        scale = drawn @ both.T.astype(np.float64)
+        np.divide(n, scale, out=scale, where=n > 0)
+        for total, result in zip(sums, (above, below), strict=True):
+            found = drawn @ result.T.astype(np.float64)
+            found *= scale
+            total += found
         compared += n
     wins, ties = np.zeros((2, len(weights), n_systems, n_systems))
-    wins[:, one, other], wins[:, other, one] = won, lost
+    wins[:, one, other], wins[:, other, one] = sums
     # What neither won; rounding may leave a little less than nothing.
-    ties[:, one, other] = np.maximum(compared - won - lost, 0.0)
+    ties[:, one, other] = np.maximum(compared - sums[0] - sums[1], 0.0)
     return wins, ties + ties.swapaxes(1, 2)
 
 
@@ -256,8 +256,11 @@ def _compare_levels(
     """Count wins and ties of levels of shape (..., system, trial), which may be missing."""
     shape = (*levels.shape[:-1], levels.shape[-2])
     wins, ties = np.zeros((2, *shape))
-    for at, below in _levels_and_below(levels, _exact_type(levels.shape[-1])):
-        if below is not None:
+    dtype = _exact_type(levels.shape[-1])
+    for level in range(int(levels.max(initial=0)) + 1):
+        at = (levels == level).astype(dtype)
+        if level:
+            below = ((levels >= 0) & (levels < level)).astype(dtype)
             wins += at @ below.swapaxes(-1, -2)
         ties += at @ at.swapaxes(-1, -2)
     _clear_diagonal(ties)
@@ -276,69 +279,63 @@ def _compare_complete_binary(
     return wins, ties
 
 
-def _levels_and_below(
-    levels: NDArray[np.int8], dtype: type[np.floating]
-) -> Iterator[tuple[NDArray[np.floating], NDArray[np.floating] | None]]:
-    """Yield for every level who is at it and who is observed below it, in the levels' shape.
-
-    Nobody is below level 0.
-    """
-    for level in range(int(levels.max(initial=0)) + 1):
-        below = ((levels >= 0) & (levels < level)).astype(dtype) if level else None
-        yield (levels == level).astype(dtype), below
-
-
 def _compare_weighted_trials(
-    flat: NDArray[np.int8], weights: NDArray[np.float64]
+    levels: NDArray[np.int8], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Count wins and ties of weighted trials, of shape (resample, system, opponent)."""
-    n_systems, n_trials = flat.shape
-    if flat.min(initial=0) >= 0 and flat.max(initial=0) <= 1:
-        return _compare_weighted_complete_binary(flat, weights)
-    shape = (len(weights), n_systems, n_systems)
-    wins, ties = np.zeros((2, *shape))
-    if n_systems**2 * n_trials <= _LARGEST_PAIR_TABLE:
-        # One product with the table of pairs instead of one small product per resample.
-        one, other = np.nonzero(~np.eye(n_systems, dtype=bool))
-        above = (flat[one] > flat[other]) & (flat[other] >= 0)
-        wins[:, one, other] = weights @ above.T.astype(np.float64)
-        compared = weights.sum(axis=1)[:, np.newaxis]
-        if flat.min(initial=0) < 0:
-            both = (flat[one] >= 0) & (flat[other] >= 0)
-            compared = weights @ both.T.astype(np.float64)
-        # What neither won; rounding may leave a little less than nothing.
-        tied = compared - wins[:, one, other] - wins[:, other, one]
-        ties[:, one, other] = np.maximum(tied, 0.0)
-    else:
-        for at, below in _levels_and_below(flat, np.float64):
-            for b, row in enumerate(weights):
-                if below is not None:
-                    wins[b] += (at * row) @ below.T
-                ties[b] += (at * row) @ at.T
-    _clear_diagonal(ties)
-    return wins, ties
-
-
-def _compare_weighted_complete_binary(
-    flat: NDArray[np.int8], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Count weighted wins and ties from how often both were right, one pair in two of them."""
-    n_systems, n_trials = flat.shape
-    right = flat.astype(np.float64)
-    one, other = np.triu_indices(n_systems)
-    both = np.empty((len(weights), n_systems, n_systems))
-    step = max(1, _LARGEST_PAIR_TABLE // max(n_trials, 1))
-    for start in range(0, len(one), step):
-        i, j = one[start : start + step], other[start : start + step]
-        both[:, i, j] = both[:, j, i] = weights @ (right[i] * right[j]).T
-    wins = np.einsum("bii->bi", both)[:, :, np.newaxis] - both
-    ties = weights.sum(axis=-1)[:, np.newaxis, np.newaxis] - wins - np.swapaxes(wins, -1, -2)
+    wins, ties = np.zeros((2, len(weights), len(levels), len(levels)))
+    if levels.min(initial=0) < 0 or levels.max(initial=0) > 1:
+        for i, j, won, lost, tied in _weighted_pairs(levels, weights, _results):
+            wins[:, i, j], wins[:, j, i] = won, lost
+            ties[:, i, j] = ties[:, j, i] = tied
+        return wins, ties
+    # From how often both were right: one product instead of three.
+    total = np.broadcast_to(weights, (len(weights), *levels.shape[1:])).sum(axis=(1, 2))
+    (own,) = _products(weights, [levels == 1])
+    for i, j, both in _weighted_pairs(levels, weights, lambda one, other: [one & other]):
+        wins[:, i, j], wins[:, j, i] = own[:, i] - both, own[:, j] - both
+    ties += total[:, np.newaxis, np.newaxis] - wins - np.swapaxes(wins, -1, -2)
     # Rounding leaves a trace of what never occurs, which would pass for a win.
-    won, tied = _compare_complete_binary(flat, np.float64)
+    flat = levels.reshape(len(levels), -1)
+    won, tied = _compare_complete_binary(flat, _exact_type(flat.shape[1]))
     wins[:, won == 0.0] = 0.0
     ties[:, tied == 0.0] = 0.0
     # Nor can a difference be negative.
     return np.maximum(wins, 0.0, out=wins), np.maximum(ties, 0.0, out=ties)
+
+
+def _results(one: NDArray[np.int8], other: NDArray[np.int8]) -> list[NDArray[np.bool_]]:
+    """Return where the first level is above the second, below it, and equal."""
+    both = (one >= 0) & (other >= 0)
+    return [(one > other) & both, (one < other) & both, (one == other) & both]
+
+
+def _weighted_pairs(
+    levels: NDArray[np.int8],
+    weights: NDArray[np.float64],
+    results: Callable[[NDArray[np.int8], NDArray[np.int8]], list[NDArray[Any]]],
+) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield blocks of pairs of systems, and their weighted results, each (resample, pair).
+
+    Tables of all pairs by trial would not fit into memory.
+    """
+    one, other = np.triu_indices(len(levels), 1)
+    step = max(1, _LARGEST_PAIR_TABLE // max(levels[0].size, 1))
+    for start in range(0, len(one), step):
+        i, j = one[start : start + step], other[start : start + step]
+        yield i, j, *_products(weights, results(levels[i], levels[j]))
+
+
+def _products(
+    weights: NDArray[np.float64], tables: list[NDArray[Any]]
+) -> list[NDArray[np.float64]]:
+    """Return weighted sums of tables (row, question, trial), each of shape (resample, row)."""
+    found = []
+    for table in tables:
+        shared = tuple(axis for axis in (1, 2) if weights.shape[axis] < table.shape[axis])
+        by_weight = table.sum(axis=shared, dtype=np.float64) if shared else table.astype(np.float64)
+        found.append(weights.reshape(len(weights), -1) @ by_weight.reshape(len(table), -1).T)
+    return found
 
 
 def compare_cells(

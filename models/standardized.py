@@ -25,7 +25,7 @@ def standardized_accuracy(responses: Responses, *, prior: PriorLike = Normal(0.0
     The back end ``mml``, the default of :func:`bayesrank.rank`, integrates the difficulties out and
     leaves the abilities free. Fitted and observed grades of each system then have the same sum, so
     that on complete data the score is the observed mean. Its draws have the sampling distribution
-    of the scores: see :mod:`bayesrank.inference.calibrate.standardization`. ``map`` and
+    of the scores: see :mod:`bayesrank.inference.backends.standardized`. ``map`` and
     ``nuts`` shrink abilities by `prior`.
 
     Parameters

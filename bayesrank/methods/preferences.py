@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.results.ranks import rank_range
 from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
@@ -26,6 +27,8 @@ _WEIGHT_BITS = 40
 _BLOCK_SIZE = 2**25
 # From this number of comparisons on, compiled code saves more time than its loading takes.
 _MANY_COMPARISONS = 2**26
+# float32 holds every whole number up to here.
+_EXACT_IN_FLOAT32 = 2**24
 
 
 def rounded_grades(grades: FloatArray) -> FloatArray:
@@ -106,12 +109,19 @@ def preference_counts(grades: FloatArray, weights: FloatArray | None = None) -> 
     n_systems, n_questions = values.shape[-2:]
     w = exact_weights(weights, n_questions)
     if values.ndim == 2:
-        above = values[:, None, :] > values[None, :, :]
-        if w.ndim == 1:
-            return above @ w
-        flat = above.reshape(-1, n_questions).astype(np.float64)
-        # The order of additions in a BLAS product does not matter: the sums are exact.
-        return (w @ flat.T).reshape(*w.shape[:-1], n_systems, n_systems)
+        # Sums of few whole weights are exact in float32 too, which is twice as fast. The order of
+        # additions in a BLAS product does not matter: the sums are exact.
+        few = (w == np.rint(w)).all() and w.sum(axis=-1).max() < _EXACT_IN_FLOAT32
+        w = w.astype(np.float32 if few else np.float64)
+        counts = np.empty((*w.shape[:-1], n_systems, n_systems))
+        step = max(1, _BLOCK_SIZE // (8 * n_systems * n_questions))
+        for start in range(0, n_systems, step):
+            above = values[start : start + step, np.newaxis] > values
+            flat = above.reshape(-1, n_questions).astype(w.dtype)
+            counts[..., start : start + step, :] = (w @ flat.T).reshape(
+                *w.shape[:-1], -1, n_systems
+            )
+        return counts
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])
     values = np.broadcast_to(values, (*batch, n_systems, n_questions))
     values = values.reshape(-1, n_systems, n_questions)
@@ -130,6 +140,38 @@ def preference_counts(grades: FloatArray, weights: FloatArray | None = None) -> 
             values[rows], None if weights is None else w if w.ndim == 1 else w[rows]
         )
     return counts.reshape(*batch, n_systems, n_systems)
+
+
+def won_and_lost(
+    grades: FloatArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Sum the preferences of each system over its opponents, and theirs over it.
+
+    Parameters
+    ----------
+    grades, weights
+        As in :func:`preference_counts`.
+
+    Returns
+    -------
+    won, lost : numpy.ndarray of shape (..., system)
+        Exact sums of the rows and of the columns of the counts.
+
+    Examples
+    --------
+    >>> won_and_lost(np.array([[1.0, 0.5, 0.0], [0.5, 0.5, 0.5]]))
+    (array([1., 1.]), array([1., 1.]))
+    """
+    values = rounded_grades(grades)
+    if values.ndim > 2:
+        counts = preference_counts(grades, weights)
+        return counts.sum(axis=-1), counts.sum(axis=-2)
+    # Grades that all resamples share have one order on each question, last where missing.
+    missing = np.isnan(values)
+    first, last = rank_range(np.where(missing, -np.inf, values).T, tol=0.0)
+    below = (~missing).sum(axis=0)[:, np.newaxis] - last
+    w = exact_weights(weights, values.shape[1])
+    return w @ np.where(missing.T, 0, below), w @ np.where(missing.T, 0, first - 1)
 
 
 def _count_block(grades: FloatArray, weights: FloatArray | None) -> FloatArray:

@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 
 from bayesrank.methods.preferences import (
     exact_weights,
-    pairwise_votes,
     preference_counts,
-    rounded_grades,
+    won_and_lost,
 )
-from bayesrank.results.ranks import average_rank
 
 FloatArray = NDArray[np.float64]
 
@@ -56,20 +54,18 @@ def borda(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     n_systems, n_questions = values.shape[-2:]
     w = exact_weights(weights, n_questions)
     observed = ~np.isnan(values)
-    if observed.all() and values.ndim == 2 and w.ndim <= 2:
-        # Points that all resamples share are summed over questions, exactly in any order.
-        return w @ (average_rank(rounded_grades(values), axis=0, tol=0.0) - 1.0).T
-    if observed.all():
-        return pairwise_votes(values, weights).sum(axis=-1)
-    n_observed = observed.sum(axis=-2)
-    others = np.maximum(n_observed - 1.0, 1.0)
-    scaled = w * np.where(n_observed > 1, (n_systems - 1.0) / others, 1.0)
-    points = pairwise_votes(values, scaled).sum(axis=-1)
-    compared = (observed & (n_observed > 1)[..., None, :]).astype(np.float64)
-    answered = np.einsum("...sq,...q->...s", compared, w)
+    opponents = np.maximum(observed.sum(axis=-2) - 1, 0)
+    scaled = w * np.where(opponents > 0, (n_systems - 1.0) / np.maximum(opponents, 1), 1.0)
+    complete = observed.all()
+    won, lost = won_and_lost(values, weights if complete else scaled)
+    observed = observed[..., :1, :] if complete else observed  # all systems are alike
+    compared = np.swapaxes(observed & (opponents > 0)[..., None, :], -1, -2).astype(np.float64)
+    answered = np.matmul(w[..., None, :], compared)[..., 0, :]
+    each = exact_weights(scaled, n_questions) * opponents
+    points = (np.matmul(each[..., None, :], compared)[..., 0, :] + won - lost) / 2.0
     weight = w.sum(axis=-1)[..., None]
-    mean = points / np.where(answered > 0.0, answered, 1.0)
-    return np.where(answered > 0.0, mean, (n_systems - 1.0) / 2.0) * weight
+    mean = points * (weight / np.where(answered > 0.0, answered, 1.0))
+    return np.where(answered > 0.0, mean, (n_systems - 1.0) / 2.0 * weight)
 
 
 def copeland(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -140,9 +136,8 @@ def win_rate(grades: FloatArray, weights: FloatArray | None = None) -> FloatArra
     >>> win_rate(np.array([[1.0, 0.5], [0.5, 0.5], [0.0, 0.0]]))
     array([1.        , 0.66666667, 0.        ])
     """
-    counts = preference_counts(grades, weights)
-    won = counts.sum(axis=-1)
-    decisive = won + counts.sum(axis=-2)
+    won, lost = won_and_lost(grades, weights)
+    decisive = won + lost
     return np.where(decisive > 0.0, won / np.where(decisive > 0.0, decisive, 1.0), 0.5)
 
 

@@ -90,7 +90,7 @@ NUMBERS = {
 }
 FILES = (
     *("calibrate/*.py", "resample/*.py"),
-    *(f"backends/{name}.py" for name in ("bootstrap", "exact", "unbiased")),
+    *(f"backends/{name}.py" for name in ("bootstrap", "exact", "standardized", "unbiased")),
 )
 
 

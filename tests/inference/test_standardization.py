@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 from scipy.stats import beta
 
 from bayesrank import Responses, leaderboard, rank, superiority
-from bayesrank.inference.calibrate.standardization import Spread, mid_p_quantile
+from bayesrank.inference.backends.standardized import Spread, mid_p_quantile
 from bayesrank.inference.fits.standardized import fit_standardized
 from bayesrank.methods.accuracy import avg
 from bayesrank.ranking import point_estimate

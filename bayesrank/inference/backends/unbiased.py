@@ -2,7 +2,7 @@ r"""Draws around the unbiased estimates of metrics of k trials, such as pass@k.
 
 Estimate and draws describe the same quantity, the metric of k fresh trials averaged over questions.
 The draws have the mid-P confidence distribution of the score
-(:func:`bayesrank.inference.calibrate.standardization.mid_p_quantile`), which stays in the range and
+(:func:`bayesrank.inference.backends.standardized.mid_p_quantile`), which stays in the range and
 has the estimate near its median.
 
 - On a benchmark the variance is over the trials of these questions (`within` of
@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from bayesrank.inference.calibrate.standardization import UNLIMITED, mid_p_draws
+from bayesrank.inference.backends.standardized import UNLIMITED, mid_p_draws
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.resample.jackknife import ROUNDING, left_out_scale
 from bayesrank.inference.resample.weights import (

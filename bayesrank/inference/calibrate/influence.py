@@ -5,8 +5,6 @@ paired comparisons the same, or battles. A judge or a prompt with many battles i
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +31,6 @@ from bayesrank.inference.resample.weights import (
 from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
-
-Rows = NDArray[np.integer[Any]]
 
 # Bootstrap draws of battles, and of trials that systems do not share.
 _RESAMPLES = 2000
@@ -75,8 +71,7 @@ def event_variation(
     table = Contributions.of(rows, question)
     if kind != "run":
         return Variation.of(table)
-    sums = np.zeros((data.shape[2], rows.shape[1]))
-    np.add.at(sums, trial, table.deviations)
+    sums = sums_over_clusters(table.deviations, trial)
     freedom = data.trials.max() - 1.0
     if by_system:
         sums *= own_runs_widening(data, freedom)
@@ -226,24 +221,29 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     codes, *crossed = (data.unit_codes(kind).astype(np.int64) for kind in unit.split(","))
     for others in crossed:
         codes = np.unique(codes * (others.max() + 1) + others, return_inverse=True)[1]
-    n, p, size = int(codes.max()) + 1, len(point), problem.size
+    n, n_votes, p, size = int(codes.max()) + 1, len(codes), len(point), problem.size
     # Of each vote the slopes in both scores, and in the other coordinates.
-    slopes = np.empty((len(codes), 2 + p - size))
-    sides = np.column_stack([problem.votes.first, problem.votes.second])
+    slopes = np.empty((n_votes, 2 + p - size))
     for some in problem.blocks:
         both, slopes[some, 2:] = problem.slopes(point, some)
         slopes[some, :2] = both.T
-    # A counting sort of the rows, each unit together.
-    rows = np.arange(len(codes))
-    held = csr_array((np.ones(len(codes), dtype=np.bool_), (codes, rows)), shape=(n, len(codes)))
-    share = np.bincount(codes, problem.votes.weight, n)
+    places = np.empty(slopes.shape, dtype=np.int32)
+    places[:, 0], places[:, 1] = problem.votes.first, problem.votes.second
+    places[:, 2:] = np.arange(size, p)
+    starts = np.arange(n_votes + 1) * slopes.shape[1]
+    votes = csr_array((slopes.ravel(), places.ravel(), starts), shape=(n_votes, p))
+    held = csr_array((np.ones(n_votes), (codes, np.arange(n_votes))), shape=(n, n_votes))
+    share = held @ problem.votes.weight
     share /= share.sum()
     scale = left_out_scale(share, n)
-    weights, sums = np.stack([scale, scale**2 * share, np.ones(n)]), np.zeros((3, p))
-    squares, fourth = np.zeros((p, p)), np.zeros(p)
-    _compiled_sums()(held.indptr, held.indices, sides, slopes, weights, sums, squares, fourth)
-    np.einsum("ii->i", squares)[...] *= 0.5
-    squares += squares.T
+    weights = np.stack([scale, scale**2 * share, np.ones(n)])
+    sums, squares, fourth = np.zeros((3, p)), np.zeros((p, p)), np.zeros(p)
+    for some in batches(n, 8 * slopes.shape[1]):
+        gradients = held[some] @ votes
+        sums += weights[:, some] @ gradients
+        gradients = gradients.multiply(scale[some, np.newaxis]).tocsr()
+        squares += (gradients.T @ gradients).toarray()
+        fourth += (gradients**4).sum(axis=0)
     total, shared, pull = sums
     # Gradients add up to the gradient of the prior; subtract the share of each unit in it.
     total -= (scale * share).sum() * pull
@@ -253,54 +253,3 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
-
-
-@cache
-def _compiled_sums() -> Any:
-    """Return :func:`_add_units` in machine code."""
-    from numba import njit  # slow to import
-
-    return njit(cache=True, nogil=True)(_add_units)
-
-
-def _add_units(
-    starts: Rows,
-    rows: Rows,
-    sides: Rows,
-    slopes: Array,
-    weights: Array,
-    sums: Array,
-    squares: Array,
-    fourth: Array,
-) -> None:  # pragma: no cover - compiled
-    """Add the gradients of units by several weights, (weight, unit), to `sums`, (weight, p).
-
-    For the first weights it also adds their outer products (p, p), each pair of coordinates in one
-    order, and their fourth powers (p,). `starts` (unit + 1) has the first of the `rows` of each
-    unit. The first two `slopes` (row, slope) belong to the scores in `sides` (row, 2), the others
-    to the last coordinates.
-    """
-    gradient, seen = np.zeros(len(fourth)), np.zeros(len(fourth), dtype=np.bool_)
-    touched = np.empty(len(fourth), dtype=np.int64)
-    for unit in range(len(starts) - 1):
-        count = 0
-        for row in rows[starts[unit] : starts[unit + 1]]:
-            for which in range(slopes.shape[1]):
-                place = sides[row, which] if which < 2 else len(fourth) - slopes.shape[1] + which
-                if not seen[place]:
-                    seen[place] = True
-                    touched[count] = place
-                    count += 1
-                gradient[place] += slopes[row, which]
-        for one in range(count):
-            i = touched[one]
-            for which in range(len(weights)):
-                sums[which, i] += weights[which, unit] * gradient[i]
-            gradient[i] *= weights[0, unit]
-            fourth[i] += gradient[i] ** 4
-            for another in range(one + 1):
-                j = touched[another]
-                squares[i, j] += gradient[i] * gradient[j]
-        for one in range(count):
-            gradient[touched[one]] = 0.0
-            seen[touched[one]] = False

@@ -199,7 +199,10 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     if kernel is not None and bool(kernel.converged):
         return score_covariance(run, kernel)
     fit = find_mode()
-    return _mode_covariance(run, graph_mode(fit, run.responses)) if fit.converged else None
+    if not fit.converged:
+        return None
+    part, over = _at_mode(run, graph_mode(fit, run.responses))
+    return part.covariance(over_units(run, over))
 
 
 def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
@@ -222,41 +225,28 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
         return question_jackknife(fit.without, data)
 
     if isinstance(fit, MarginalFit):
-
-        def by_slopes(kind: str) -> Variation:
-            return answer_variation(DenseSlopes(fit.slopes()), data, kind)
-
-        return _covariance(run, marginal_prior(fit, data), by_slopes, jackknife)
-    mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
-    covariance = _mode_covariance(run, mode, jackknife)
-    if fit.at_end is not None:
-        covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0
-    return covariance
-
-
-def _mode_covariance(
-    run: Run, mode: Mode, jackknife: Callable[[str], Contributions | None] = lambda _: None
-) -> Array:
-    """Return the covariance of scores at a mode."""
-    if not mode.point.size:  # a single system
-        return np.zeros((len(run.responses.systems),) * 2)
-    model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
-    return _covariance(run, mode.prior(model), partial(variation_at, mode, model), jackknife)
-
-
-def _covariance(
-    run: Run,
-    part: ModelPart,
-    by_slopes: Callable[[str], Variation],
-    jackknife: Callable[[str], Contributions | None],
-) -> Array:
-    """Return the covariance over the units of a run, by the jackknife where there is one."""
+        part, slopes = marginal_prior(fit, data), DenseSlopes(fit.slopes())
+        by_slopes = partial(answer_variation, slopes, data)
+    elif fit.free.size:
+        mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
+        part, by_slopes = _at_mode(run, mode)
+    else:  # a single system
+        return np.zeros((len(data.systems),) * 2)
 
     def over(kind: str) -> Variation:
         table = jackknife(kind)
         return by_slopes(kind) if table is None else Variation.of(table)
 
-    return part.covariance(over_units(run, over))
+    covariance = part.covariance(over_units(run, over))
+    if fit.at_end is not None:
+        covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0
+    return covariance
+
+
+def _at_mode(run: Run, mode: Mode) -> tuple[ModelPart, Callable[[str], Variation]]:
+    """Return the parts of the covariance at a mode, and the function that gives its variation."""
+    model: UnitModel = load_function(run.method.gradient or "")(run.data, **run.options)
+    return mode.prior(model), partial(variation_at, mode, model)
 
 
 def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:

@@ -285,7 +285,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
 class StandardizedFit(Fit):
     """A fit of abilities whose scores are means of fitted chances.
 
-    Its draws are those of :mod:`bayesrank.inference.calibrate.standardization`. `grades` are those
+    Its draws are those of :mod:`bayesrank.inference.backends.standardized`. `grades` are those
     of the questions that somebody was asked; in `chances`, systems with grades all at an end have
     half a grade less, or more, there; `share`, of shape (system,), is the score as a share of the
     range.

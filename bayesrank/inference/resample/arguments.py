@@ -21,6 +21,7 @@ times each battle is played. Arguments of resampled data have a leading axis of 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,18 +93,16 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Argum
 
 def log_of(data: Battles) -> Log:
     """Return the battles in their order, each repeated by its weight."""
-    times = whole_weights(data)
-    rows: Any = slice(None) if times is None else np.repeat(np.arange(len(times)), times)
-    both_bad = None if data.both_bad is None else data.both_bad[rows]
-    time = None if data.time is None else data.time[rows]
-    sides = data.first[rows], data.second[rows]
-    return Log(*sides, data.outcome[rows], both_bad, time, len(data.systems))
+    rows = played_rows(data)
+    columns = data.first, data.second, data.outcome, data.both_bad, data.time
+    kept: list[Any] = [None if column is None else column[rows] for column in columns]
+    return Log(*kept, size=len(data.systems))
 
 
-def whole_weights(data: Battles) -> NDArray[np.int64] | None:
-    """Return the whole weight of each row, None if all are 1; DataError for fractions or zeros."""
+def played_rows(data: Battles) -> NDArray[np.intp]:
+    """Return the row of each battle of a log; DataError for weights of fractions, or only zeros."""
     if data.weight is None:
-        return None
+        return np.arange(len(data.first))
     times = data.weight.astype(np.int64)
     if not np.array_equal(times, data.weight):
         raise DataError(
@@ -112,7 +111,7 @@ def whole_weights(data: Battles) -> NDArray[np.int64] | None:
         )
     if not times.any():
         raise DataError("weight must be positive for one battle at least; got zeros")
-    return times
+    return np.repeat(np.arange(len(times)), times)
 
 
 def question_arguments(
@@ -120,16 +119,24 @@ def question_arguments(
 ) -> Callable[[NDArray[Any]], Arguments]:
     """Return the function that turns weights of questions (resample, question) into arguments."""
     if kind == "pairs":
-        by_question = np.stack(data.compare_by_question(), axis=1)
-        flat = by_question.reshape(len(by_question), -1)
-        shape = by_question.shape[1:]
-        return lambda weights: tuple((weights @ flat).reshape(-1, *shape).swapaxes(0, 1))
+        return partial(_weighted_pairs, data)
     if kind == "stream":
         return lambda weights: (data.stream, _question_order(data, weights, rng))
     point = point_arguments(data, kind)
     if kind == "grouped grades" and has_clusters(data):
         return lambda weights: (*point, weights, weights)
     return lambda weights: (*point, weights)
+
+
+def _weighted_pairs(data: Responses, weights: NDArray[Any]) -> Arguments:
+    """Return wins and ties of weighted questions, without a table of all pairs by question."""
+    if data.paired:
+        return compare_trials(data.levels, weights[:, :, np.newaxis])
+    found = np.zeros((2, len(weights), len(data.systems) ** 2))
+    for some in batches(data.shape[1], 2 * found.shape[2]):
+        for total, table in zip(found, data.compare_by_question(some), strict=True):
+            total += weights[:, some] @ table.reshape(len(table), -1)
+    return tuple(found.reshape(2, len(weights), len(data.systems), -1))
 
 
 def _question_order(
@@ -224,6 +231,5 @@ def cell_arguments(data: Responses, kind: str, cells: NDArray[Any]) -> Arguments
         return grades, *point_arguments(data, kind)[1:]
     level = data.category_levels
     if kind == "pairs" and (level != np.arange(len(level))).any():
-        each = [cells[..., level == one].sum(axis=-1) for one in range(level.max() + 1)]
-        cells = np.stack(each, axis=-1)
+        cells = cells @ (level[:, np.newaxis] == np.arange(level.max() + 1))
     return count_arguments(data, kind, cells)

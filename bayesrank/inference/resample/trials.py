@@ -68,8 +68,8 @@ def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> 
 
 def draw_shared_comparisons(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
     """Draw wins and ties with weights of shared trials, where pairs share different numbers."""
-    shapes = _concentration_of_pairs(shared_trials(data))[:, np.newaxis]
-    weights = rng.standard_gamma(shapes, (size, *data.shape[1:]))
+    shapes = np.concatenate([_concentration_of_pairs(some) for some in shared_trials(data)])
+    weights = rng.standard_gamma(shapes[:, np.newaxis], (size, *data.shape[1:]))
     return compare_shared_trials(data.levels, np.maximum(weights, _TINY))
 
 
@@ -107,12 +107,14 @@ def widening_for_fewer_runs(data: Responses, kind: str) -> Array:
     return np.sqrt(np.divide(wanted, shown, out=np.ones_like(shown), where=shown > 0.0))
 
 
-def shared_trials(data: Responses) -> NDArray[np.int64]:
-    """Count the trials that systems share with others, of shape (question, system, opponent)."""
-    seen = data.observed.swapaxes(0, 1).astype(np.float64)
-    shared = (seen @ seen.swapaxes(1, 2)).astype(np.int64)
-    shared[:, np.arange(data.shape[0]), np.arange(data.shape[0])] = 0
-    return shared
+def shared_trials(data: Responses) -> Iterator[NDArray[np.int64]]:
+    """Count the trials that systems share with others, (question, system, opponent), in blocks."""
+    systems = np.arange(len(data.systems))
+    for some in batches(data.shape[1], len(systems) ** 2):
+        seen = data.observed[:, some].swapaxes(0, 1).astype(np.float64)
+        shared = (seen @ seen.swapaxes(1, 2)).astype(np.int64)
+        shared[:, systems, systems] = 0
+        yield shared
 
 
 def is_complete(data: Responses) -> bool:

@@ -28,9 +28,9 @@ from bayesrank.inference.resample.arguments import (
     count_arguments,
     log_of,
     per_sample_of_questions,
+    played_rows,
     question_arguments,
     trial_arguments,
-    whole_weights,
     with_copies,
 )
 from bayesrank.inference.resample.trials import (
@@ -136,10 +136,11 @@ def widening_for_single_trials(data: Responses, kind: str = "grades") -> Array:
     """
     require_two_trials(data)
     if kind == "pairs" and data.paired and not is_complete(data):
-        trials = shared_trials(data)
-        n = np.maximum(trials.sum(axis=0), 1)
-        share = trials.sum(axis=0) / n**2
-        seen = (trials * shown_variance(trials)).sum(axis=0) / n**2
+        n, seen = np.zeros((2, len(data.systems), len(data.systems)))
+        for trials in shared_trials(data):
+            n += trials.sum(axis=0)
+            seen += (trials * shown_variance(trials)).sum(axis=0)
+        share, seen = n / np.maximum(n, 1.0) ** 2, seen / np.maximum(n, 1.0) ** 2
         if not seen.any():
             raise DataError(
                 "trials must be two or more that systems share, for target='benchmark' of paired "
@@ -148,9 +149,7 @@ def widening_for_single_trials(data: Responses, kind: str = "grades") -> Array:
     else:
         share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
         seen = np.where(data.trials > 1, share, 0.0)
-    share, seen = share.sum(axis=1), seen.sum(axis=1)
-    ratio = share / np.where(seen > 0.0, seen, 1.0)
-    return np.sqrt(np.where(seen > 0.0, ratio, share.sum() / seen.sum()))
+    return _root_of_ratio(share.sum(axis=1), seen.sum(axis=1))
 
 
 def widening_for_single_answers(data: Responses, *, events: bool = False) -> Array:
@@ -161,10 +160,14 @@ def widening_for_single_answers(data: Responses, *, events: bool = False) -> Arr
     """
     require_two_trials(data)
     units = data.observed.any(axis=0).sum(axis=-1) if events else data.trials
-    trials = data.trials.sum(axis=1)
-    seen = np.where(units > 1, data.trials, 0).sum(axis=1)
-    common = trials.sum() / max(seen.sum(), 1)
-    return np.sqrt(np.where(seen > 0, trials / np.maximum(seen, 1), common))
+    seen = np.where(units > 1, data.trials, 0)
+    return _root_of_ratio(data.trials.sum(axis=1), seen.sum(axis=1))
+
+
+def _root_of_ratio(wanted: NDArray[Any], seen: NDArray[Any]) -> Array:
+    """Return roots of ratios (system,), of that of all systems where a system shows nothing."""
+    ratio = wanted / np.where(seen > 0, seen, 1)
+    return np.sqrt(np.where(seen > 0, ratio, wanted.sum() / (seen.sum() or 1)))
 
 
 def unit_weights(n_units: int, size: int, rng: np.random.Generator) -> Array:
@@ -284,19 +287,20 @@ def _over_trials(
     if not smooth:
         cells = partial(draw_cells, data, rng=rng)
         return lambda n: cell_arguments(data, kind, cells(n)), per_data_set(data)
+    pairs = 2 * len(data.systems) ** 2
+    if shares_some:
+        draw = partial(draw_shared_comparisons, data, rng=rng)
+        return draw, max(data.shape[1] * data.shape[2], pairs)
     if not data.paired and data.scores is None:
         return partial(_weighted_cells, data, kind, rng=rng), data.counts.size
     shares_all = data.paired and (kind == "pairs" or is_complete(data))
     n_weights = 1 if shares_all else max(data.shape[0], len(np.unique(data.trials)))
     weights = n_weights * data.shape[1] * data.shape[2]
-    cells = 2 * len(data.systems) ** 2 if kind == "pairs" else per_data_set(data)
-
-    def draw(n: int) -> Arguments:
-        if shares_some:
-            return draw_shared_comparisons(data, n, rng)
-        return trial_arguments(data, kind, draw_trial_weights(data, n, rng))
-
-    return draw, max(weights, cells)
+    cells = pairs if kind == "pairs" else per_data_set(data)
+    return (
+        lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)),
+        max(weights, cells),
+    )
 
 
 def _trial_orders(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
@@ -325,7 +329,7 @@ def _weighted_runs(
     else:
         drawn = rng.multinomial(n[:, 0], seen / n, (size, len(seen))).astype(np.float64)
     if data.paired:
-        return trial_arguments(data, kind, np.broadcast_to(drawn, (size, *data.shape[1:])))
+        return trial_arguments(data, kind, drawn)
     weights = np.broadcast_to(drawn[:, :, np.newaxis], (size, *data.shape))
     # A cell without an answer in any drawn run keeps its trials.
     answered = (weights * data.observed).any(axis=-1, keepdims=True)
@@ -341,10 +345,7 @@ def draw_units(
     if n_units < 2:
         raise DataError(f"battles must have two {unit}s or more for unit={unit!r}; got one")
     if kind == "log":
-        times = whole_weights(data)
-        if times is not None:
-            codes = np.repeat(codes, times)
-        log = log_of(data)
+        log, codes = log_of(data), codes[played_rows(data)]
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
     count = counts_by_unit(data, codes, n_units)
 
