@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from itertools import compress
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from bayesrank.battle_states import groups_of
 from bayesrank.battles import Battles
 from bayesrank.catalog import default_method, find_method
+from bayesrank.design import asked_questions
 from bayesrank.errors import DataError
 from bayesrank.inference.run import Data
 from bayesrank.method import Method
@@ -208,7 +210,7 @@ def _sizes(data: Data) -> Counter[str]:
             "groups must be given for rankings by group; got none: name the column of a "
             "table by group=..."
         )
-    return Counter(data.groups)
+    return Counter(compress(data.groups, asked_questions(data)))
 
 
 def _combined(

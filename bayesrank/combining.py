@@ -237,10 +237,14 @@ def _places(argument: str, known: Sequence[str], chosen: Iterable[str] | str | N
     """Return where the chosen labels are, in the order in which they are named."""
     if chosen is None:
         return list(range(len(known)))
+    named: dict[str, list[int]] = {}
+    for place, name in enumerate(known):
+        named.setdefault(name, []).append(place)
     places: dict[int, None] = {}
     for label in [chosen] if isinstance(chosen, str) else chosen:
-        found = [place for place, name in enumerate(known) if name == label]
-        found = found or [p for p, name in enumerate(known) if fnmatchcase(name, str(label))]
+        found = named.get(str(label)) or [
+            p for p, name in enumerate(known) if fnmatchcase(name, str(label))
+        ]
         if not found:
             raise DataError(
                 f"{argument} must be among {', '.join(dict.fromkeys(known)) or 'none'}; got "

@@ -1,13 +1,13 @@
-"""The design of data: systems with an outcome, the target, and the independent units.
+"""The design of data: what has an outcome, the target, and the independent units.
 
-Systems without an outcome cannot be ranked. Intervals have a target, and treat the units of one
-kind, or of two crossed kinds, as independent.
+Systems without an outcome cannot be ranked, and questions without one say nothing of any system.
+Intervals have a target, and treat the units of one kind, or of two crossed kinds, as independent.
 """
 
 import hashlib
 import warnings
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,8 +51,20 @@ def with_outcomes(data: Responses | Comparisons | Ballots) -> NDArray[np.bool_]:
     return ~np.isnan(data.grades).all(axis=1)
 
 
+def asked_questions(data: Responses) -> NDArray[np.bool_]:
+    """Return which questions have an outcome of some system, or an earlier one.
+
+    Examples
+    --------
+    >>> asked_questions(Responses([[1, -1, 0], [1, -1, -1]]))
+    array([ True, False,  True])
+    """
+    asked = data.trials.any(axis=0)
+    return asked if data.prior_sets is None else asked | (data.prior_sets >= 0).any(axis=(0, 2))
+
+
 def part_with_outcomes[Data: Responses | Comparisons | Ballots](data: Data) -> Data:
-    """Return the data of the systems that have an outcome.
+    """Return the data of the systems and the questions that have an outcome.
 
     Parameters
     ----------
@@ -62,15 +74,17 @@ def part_with_outcomes[Data: Responses | Comparisons | Ballots](data: Data) -> D
     Returns
     -------
     Responses, Comparisons or Ballots
-        The data as they are where all systems have an outcome, or none has one.
+        The data as they are where all systems and questions have an outcome, or no system has one.
 
     Examples
     --------
-    >>> part_with_outcomes(Responses([[1, 0], [-1, -1]])).systems
-    ('system 1',)
+    >>> part = part_with_outcomes(Responses([[1, 0, -1], [-1, -1, -1]]))
+    >>> part.systems, part.questions
+    (('system 1',), ('question 1', 'question 2'))
     """
     seen = with_outcomes(data)
-    if seen.all() or not seen.any():
+    asked = asked_questions(data) if isinstance(data, Responses) else seen
+    if (seen.all() and asked.all()) or not seen.any():
         return data
     return _part(data, np.flatnonzero(seen))
 
@@ -78,7 +92,8 @@ def part_with_outcomes[Data: Responses | Comparisons | Ballots](data: Data) -> D
 def _part(data: Any, places: NDArray[np.intp]) -> Any:
     systems = tuple(data.systems[place] for place in places)
     if isinstance(data, Responses):
-        return data.select(systems=systems)
+        asked = compress(data.questions, asked_questions(data))
+        return data.select(systems=systems, questions=asked)
     if isinstance(data, Battles):
         # Rows of other systems have weight zero.
         rows = np.isin(data.first, places) & np.isin(data.second, places)

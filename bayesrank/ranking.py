@@ -39,7 +39,7 @@ from bayesrank.priors import (
     as_prior,
 )
 from bayesrank.responses import Responses
-from bayesrank.results.tree import build_tree, mark_unranked
+from bayesrank.results.tree import build_tree, mark_left_out
 from bayesrank.validation import check_between_0_and_1, checked_seed, seed_sequence
 from bayesrank.views import Ballots, Comparisons
 
@@ -136,7 +136,8 @@ def rank(
     xarray.DataTree
         Follows ArviZ's InferenceData schema; see :mod:`bayesrank.results.tree` for its groups.
         A system without any outcome is unranked: it is in the attribute ``unranked`` and in the
-        last rows of the leaderboard, and does not bear on the others.
+        last rows of the leaderboard, and does not bear on the others. Nor does a question without
+        any outcome, which is in the attribute ``unasked`` and has no parameters.
 
     Raises
     ------
@@ -174,7 +175,7 @@ def rank(
         lcb=lcb,
         **options,
     )
-    return tree if ranked is data else mark_unranked(tree, data)
+    return tree if ranked is data else mark_left_out(tree, data)
 
 
 def rank_all(

@@ -1,4 +1,4 @@
-"""Systems without any outcome: unranked, under every method and back end, and in every table."""
+"""Systems and questions without any outcome, under every method and back end, in every table."""
 
 import json
 
@@ -16,16 +16,20 @@ from bayesrank import (
     rank,
     superiority,
 )
+from bayesrank.by_group import group_shares
 from bayesrank.evaluation import compare
 from bayesrank.planning import plan_widths, should_stop, suggest
 from bayesrank.ranking import draw_scores
+from bayesrank.reporting.data_summary import summarize_result
 from bayesrank.reporting.evidence import notes
 from bayesrank.reporting.plain_tables import to_json
 from bayesrank.reporting.tables import leaderboard_columns
+from bayesrank.studies.perturbation import estimate_difficulty
 from bayesrank.views import Ballots
 
 SYSTEMS = ("a", "gone", "b", "c")
 KEPT = ("a", "b", "c")
+UNASKED = ["q4", "q11"]
 FAST = [
     (name, backend)
     for name, row in METHODS.items()
@@ -42,6 +46,16 @@ def outcomes() -> np.ndarray:
     drawn = (rng.random((4, 10, 6)) < chance).astype(int)
     drawn[1] = -1
     return drawn
+
+
+@pytest.fixture(scope="module")
+def asked(outcomes) -> Responses:
+    """Return the outcomes of the others, with two questions that nobody was asked."""
+    holes = np.full((3, 1, 6), -1)
+    parts = [outcomes[[0, 2, 3], :4], holes, outcomes[[0, 2, 3], 4:], holes]
+    labels = [f"q{m}" for m in range(12)]
+    groups = ["x"] * 5 + ["y"] * 7
+    return Responses(np.concatenate(parts, axis=1), systems=KEPT, questions=labels, groups=groups)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +80,36 @@ def test_the_others_are_ranked_as_if_it_were_not_there(name, backend, data):
     assert table["rank"].isna().to_list() == [False, False, False, True]
     assert np.isnan(table["score"].iloc[-1])
     assert table["n_outcomes"].iloc[-1] == 0
+
+
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "backend"), [*FAST, ("irt_2pl", "nuts"), ("bayes", "nuts")])
+def test_questions_that_nobody_was_asked_bear_on_nothing(name, backend, asked):
+    options = dict(METHODS[name].example)
+    if name == "dynamic_irt":
+        options["assume_time_axis"] = True
+    settings = {"backend": backend, "draws": 20, "random_seed": 1, **options}
+    result = rank(asked, name, **settings)
+    alone = rank(
+        asked.select(questions=[q for q in asked.questions if q not in UNASKED]), name, **settings
+    )
+    for group in ("posterior", "ranking"):
+        assert result[group].to_dataset().equals(alone[group].to_dataset())
+    assert json.loads(result.attrs["unasked"]) == UNASKED
+    assert "unranked" not in result.attrs
+
+
+def test_reports_and_studies_name_them(asked):
+    assert summarize_result(rank(asked, "rasch", draws=5)).unseen == tuple(UNASKED)
+    difficulty = estimate_difficulty(asked, "rasch")
+    assert np.flatnonzero(np.isnan(difficulty)).tolist() == [4, 11]
+    assert group_shares(asked, "size") == {"x": 0.4, "y": 0.6}
+
+
+def test_questions_with_earlier_outcomes_count():
+    data = Responses([[1, -1], [0, -1]], prior_outcomes=[[[1], [0]], [[1], [1]]])
+    with_both = point_estimate(data, "bayes", use_prior_outcomes=True)
+    assert with_both.tolist() == pytest.approx([(3 / 4 + 1 / 3) / 2, (2 / 4 + 2 / 3) / 2])
 
 
 def test_arrays_have_nan_in_its_place(data):
@@ -135,7 +179,7 @@ def test_plans_of_what_to_observe_next_hold_it(data):
 
 def test_parameters_without_a_finite_estimate_are_marked(outcomes):
     alike = outcomes[[0, 2, 3]].copy()
-    alike[:, 0], alike[:, 1] = 1, -1
+    alike[:, 0], alike[:, 1] = 1, 0
     result = rank(Responses(alike), "rasch", backend="mle", draws=5)
     difficulty = result["posterior"].to_dataset()["difficulty"]
     assert np.isfinite(difficulty.values[..., 2:]).all()

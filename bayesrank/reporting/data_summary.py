@@ -1,5 +1,6 @@
 """Summaries of responses: numbers of outcomes, missing outcomes, questions without information."""
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,12 +123,19 @@ def summarize_result(result: "xr.DataTree") -> DataSummary | None:
         return None
     observed = result["observed_data"].to_dataset()
     trials = result["constant_data"].to_dataset()["trials"]
+    unasked = json.loads(result.attrs.get("unasked", "[]"))
     if "grades" in observed:
         varied = _grades_vary(observed["grades"].values)
     else:
         varied = _categories_vary(observed["counts"].values)
     systems, questions = (tuple(trials[d].values.astype(str)) for d in ("system", "question"))
-    return _summary(systems, questions, trials.values, varied)
+    none = np.zeros((len(systems), len(unasked)), dtype=np.int64)
+    return _summary(
+        systems,
+        (*questions, *unasked),
+        np.concatenate([trials.values, none], axis=1),
+        np.append(varied, none.any(axis=0)),
+    )
 
 
 def _summary(

@@ -14,16 +14,17 @@ constant_data              all other data that a refit needs
 log_likelihood, log_prior  by observation and by parameter, where there is a likelihood
 ========================== ========================================================================
 
-All groups have the systems with an outcome; the attribute ``unranked``, if there is one,
-is a JSON list of the others. A parameter without a finite estimate, such as the difficulty of a
-question that all systems answered alike, is NaN or infinite, and its variable has the attribute
-``dropped`` with the reason.
+All groups have the systems and the questions with an outcome; the attributes ``unranked`` and
+``unasked``, if there are any, are JSON lists of the others. A parameter without a finite estimate,
+such as the difficulty of a question that all systems answered alike, is NaN or infinite, and its
+variable has the attribute ``dropped`` with the reason.
 """
 
 import datetime
 import json
 from functools import cache
 from importlib.metadata import version
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.counting import prior_counts
-from bayesrank.design import with_outcomes
+from bayesrank.design import asked_questions, with_outcomes
 from bayesrank.inference.resample.weights import clusters_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.responses import Responses
@@ -53,7 +54,7 @@ Variables = dict[str, tuple[tuple[str, ...], Any]]
 # The attribute "dropped" of variables with values that are not finite.
 _DROPPED = (
     "NaN or infinite where the data give a parameter no finite estimate: that of a question "
-    "without outcomes or answered alike by all, or of a number of winners that never occurred"
+    "answered alike by all, or of a number of winners that never occurred"
 )
 
 _VERSIONED = ("bayesrank", "numpy", "scipy", "xarray", "pymc", "pytensor", "arviz", "nutpie")
@@ -169,24 +170,28 @@ def _mark_dropped(parameters: xr.Dataset) -> xr.Dataset:
     return parameters.assign(dropped) if dropped else parameters
 
 
-def mark_unranked(tree: xr.DataTree, data: Data) -> xr.DataTree:
-    """Turn a result of the systems with outcomes into a result of all systems.
+def mark_left_out(tree: xr.DataTree, data: Data) -> xr.DataTree:
+    """Turn a result of what has outcomes into a result of all systems and questions.
 
     Parameters
     ----------
     tree : xarray.DataTree
         What :func:`build_tree` returned.
     data : Responses, Comparisons or Ballots
-        The data, with all systems.
+        The data, with all systems and questions.
 
     Returns
     -------
     xarray.DataTree
-        Its attribute ``unranked`` holds the other systems as JSON.
+        Its attributes ``unranked`` and ``unasked`` hold the other systems and the other questions,
+        if there are any, as JSON.
     """
-    left = [name for name, seen in zip(data.systems, with_outcomes(data), strict=True) if not seen]
+    left = {"unranked": list(compress(data.systems, ~with_outcomes(data)))}
+    if isinstance(data, Responses):
+        left["unasked"] = list(compress(data.questions, ~asked_questions(data)))
     marked = tree.copy()
-    marked.attrs.update(unranked=json.dumps(left), fingerprint=data.fingerprint)
+    marked.attrs.update({name: json.dumps(labels) for name, labels in left.items() if labels})
+    marked.attrs.update(fingerprint=data.fingerprint)
     return marked
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.design import asked_questions
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.method import read_call
 from bayesrank.ranking import estimate_point
@@ -234,11 +235,14 @@ def competency_and_difficulty(
     """Return scores of systems and difficulties of questions, NaN where the method has none."""
     name, keywords = read_call(method, "method")
     score, parameters = estimate_point(data, name, **{**keywords, **options})
+    found: Any = parameters.get("difficulty", np.nan)
     if "loading" in parameters:  # several dimensions, without one difficulty
         length = np.linalg.norm(parameters["loading"], axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return score, -parameters["intercept"] / length
-    return score, parameters.get("difficulty", np.full(data.shape[1], np.nan))
+            found = -parameters["intercept"] / length
+    difficulty = np.full(data.shape[1], np.nan)
+    difficulty[asked_questions(data)] = found
+    return score, difficulty
 
 
 def estimate_difficulty(data: Responses, method: str, **options: Any) -> FloatArray:
