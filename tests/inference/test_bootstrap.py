@@ -272,12 +272,12 @@ def test_the_only_question_of_a_system_is_not_missed(method):
 
 
 def test_battles_are_weighted():
-    table = Comparisons([[0, 30], [10, 0]])
+    table = Comparisons([[0, 300], [100, 0]])
     score, draws = draws_of(table, "rank_centrality", draws=4_000)
     np.testing.assert_allclose(score, [0.75, 0.25], rtol=1e-12)
-    # With two systems the score is the share of wins, Beta(30, 10).
-    np.testing.assert_allclose(draws[:, 0].mean(), 0.75, atol=0.003)
-    np.testing.assert_allclose(draws[:, 0].std(), np.sqrt(0.75 * 0.25 / 41), rtol=0.03)
+    # With two systems the score is the share of wins, Beta(300, 100).
+    np.testing.assert_allclose(draws[:, 0].mean(), 0.75, atol=0.001)
+    np.testing.assert_allclose(draws[:, 0].std(), np.sqrt(0.75 * 0.25 / 401), rtol=0.03)
 
 
 def test_extras_are_a_point_estimate():

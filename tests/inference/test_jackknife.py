@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from bayesrank import Responses
+from bayesrank import Battles, Comparisons, Responses
 from bayesrank.inference.resample.jackknife import (
     Contributions,
     accelerate,
+    battle_jackknife,
     correct_bias,
     ranker_jackknife,
     with_jackknife_variance,
 )
+from bayesrank.methods.graph import win_rates
+from bayesrank.ranking import draw_scores, point_estimate
 
 
 def simulate(shape=(3, 12, 6), seed=0, **options) -> Responses:
@@ -147,3 +150,42 @@ def test_rounding_is_no_contribution():
     table = Contributions.of(rows)
     assert not table.covariance.any()
     assert not table.acceleration.any()
+
+
+@pytest.mark.parametrize("unit", ["battle", "judge"])
+def test_the_only_battle_of_a_pair_has_leverage_on_its_share(unit):
+    # With a few battles per pair, shares of pairs vary less over resamples than over data sets.
+    rng, n = np.random.default_rng(0), 12
+
+    def simulate_battles() -> Battles:
+        first, second = np.triu_indices(n, 1)
+        right = rng.random(len(first)) < 0.6
+        named = [f"s{one}" for one in range(n)]
+        winner = np.where(right, "model_a", "model_b").tolist()
+        judge = [f"j{one % 30}" for one in range(len(first))]
+        pairs = ([named[one] for one in side] for side in (first, second))
+        return Battles(*pairs, winner, systems=named, judge=judge)
+
+    logs = [simulate_battles() for _ in range(20)]
+    points = np.array([point_estimate(log, "pagerank") for log in logs])
+    drawn = [draw_scores(log, "pagerank", unit=unit, draws=50) for log in logs]
+    spread = np.sqrt(np.mean([each.var(axis=(0, 1)) for each in drawn], axis=0))
+    assert 0.9 < (spread / points.std(axis=0, ddof=1)).mean() < 2.0
+
+
+def test_the_jackknife_of_battles_has_the_variance_of_shares():
+    wins, ties = np.array([[0.0, 6.0], [3.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+
+    def shares(arguments):
+        return win_rates(*arguments).sum(axis=-1)
+
+    for most in (10, 11, 2000):
+        table = battle_jackknife(Comparisons(wins, ties), shares, most, "battle")
+        assert table is not None
+        results = np.repeat([1.0, 0.5, 0.0], [6, 1, 3])
+        np.testing.assert_allclose(table.covariance[0, 0], results.var(ddof=1) / 10)
+    # Of more battles than that, several are left out at once.
+    table = battle_jackknife(Comparisons(100 * wins, 100 * ties), shares, 500, "battle")
+    assert table is not None
+    assert len(table.deviations) == 500
+    np.testing.assert_allclose(table.covariance[0, 0], results.var() / 1000, rtol=0.15)

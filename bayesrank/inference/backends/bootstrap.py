@@ -77,8 +77,7 @@ def bootstrap(run: Run) -> Estimate:
         return scores / scores.sum(axis=-1, keepdims=True) if kind == "share" else scores
 
     draws = _recentre(run, score, _draw(run, score_of, turns=turns, adds_up=adds_up))
-    by_unit = isinstance(run.data, Battles) and not run.data.rows_are_units(run.unit)
-    if (over_questions or by_unit) and adds_up:
+    if (over_questions or isinstance(run.data, Comparisons)) and adds_up:
         draws = jackknife_corrected(run, draws, score_of)
     if kind == "smooth":
         draws = correct_bias(score, draws)

@@ -1,8 +1,8 @@
 """The jackknife: contributions of units to scores, and corrections of draws as in BCa intervals.
 
 Bootstrap draws, of shape (chain, draw, system), are corrected for bias, and get the variance and
-the acceleration of the table of contributions (docs/uncertainty.md). They stay within the range of
-the draws of their system, since a score may not exist beyond it.
+the acceleration of the table of contributions (docs/uncertainty.md). Draws over questions stay
+within the range of the draws of their system, since a score may not exist beyond it.
 """
 
 import math
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import Battles
+from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.resample.arguments import (
     Array,
     ScoreOf,
@@ -27,6 +27,7 @@ from bayesrank.inference.resample.weights import (
     FEW_UNITS,
     LEAST_WEIGHT,
     SOME_UNITS,
+    as_wins_and_ties,
     asked_clusters,
     clusters_of,
     counts_by_unit,
@@ -35,6 +36,7 @@ from bayesrank.inference.resample.weights import (
 )
 from bayesrank.inference.run import Run
 from bayesrank.responses import Responses
+from bayesrank.views import Comparisons
 
 ScoresWithout = Callable[[NDArray[np.bool_]], Array]
 
@@ -255,28 +257,51 @@ def _counts_of_parts(
 
 
 def ranker_jackknife(
-    data: Responses | Battles, kind: str, score_of: ScoreOf, most: int, unit: str = "question"
+    data: Responses, kind: str, score_of: ScoreOf, most: int
 ) -> Contributions | None:
-    """Return contributions of clusters of questions, or of units of battles, to scores of a ranker.
+    """Return contributions of clusters of questions to scores of a ranker.
 
     Not for streams. None if there are too few units for a kurtosis, or at least `most`. Each unit
     needs a run of the ranker, and the leverage of each decreases with their number.
     """
-    codes = data.unit_codes(unit) if isinstance(data, Battles) else clusters_of(data)
-    n_units = int(codes.max()) + 1
-    if not FEW_UNITS <= n_units < most:
+    codes = asked_clusters(data)
+    if not FEW_UNITS <= int(clusters_of(data).max()) + 1 < most:
         return None
-    if isinstance(data, Battles):
-        arguments, doubles = counts_by_unit(data, codes, n_units), 3 * data.wins.size
-        codes = np.arange(n_units)
-    else:
-        # The generator is not used: only streams draw orders.
-        arguments = question_arguments(data, kind, np.random.default_rng(0))
-        codes, doubles = asked_clusters(data), per_sample_of_questions(data)
+    # The generator is not used: only streams draw orders.
+    arguments = question_arguments(data, kind, np.random.default_rng(0))
     weights = np.where(codes == np.arange(codes.max() + 1)[:, np.newaxis], LEAST_WEIGHT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
-    blocks = batches(len(weights), doubles)
+    blocks = batches(len(weights), per_sample_of_questions(data))
     return _left_out(np.concatenate([score_of(arguments(weights[block])) for block in blocks]))
+
+
+def battle_jackknife(
+    data: Comparisons, score_of: ScoreOf, most: int, unit: str
+) -> Contributions | None:
+    """Return contributions of units of battles to scores of a ranker, of `most` units at most.
+
+    The only battle of a pair decides who wins it, and random weights do not change that. None if
+    there are too few units for a kurtosis, or no score without some of them.
+    """
+    table: Any = counts_by_unit(data, unit, most)
+    if table.shape[0] < FEW_UNITS:
+        return None
+    total, blocks = table.sum(axis=0), list(batches(*table.shape))
+
+    def scores_without(block: slice, least: float) -> Array:
+        left = total - (1.0 - least) * table[block].toarray()
+        left[left <= ROUNDING * total] = 0.0
+        return score_of(as_wins_and_ties(left, len(data.systems)))
+
+    # Some scores do not exist without the only battle of a system.
+    for least in (0.0, LEAST_WEIGHT):
+        try:
+            scores = np.concatenate([scores_without(block, least) for block in blocks])
+        except NoFiniteEstimate:
+            continue
+        if np.isfinite(scores).all():
+            return Contributions.of(scores, left_out=True)
+    return None
 
 
 def correct_bias(score: Array, draws: Array) -> Array:
@@ -348,22 +373,47 @@ def with_jackknife_variance(draws: Array, table: Contributions, *, always: bool 
     """Give draws the jackknife variance if it is clearly larger, or with `always` if it is larger.
 
     Random weights hardly ever leave a question out, so the draws do not show the leverage
-    of single questions. The kurtosis of the contributions gives the degrees of freedom of the
-    variance. The draws stay within their range.
+    of single questions. The draws stay within their range.
     """
     mean, spread = draws.mean(axis=(0, 1)), _spread(draws)
+    wanted = _wider_spread(draws, table, always=always)
+    factor = np.divide(
+        wanted, spread, out=np.ones_like(spread), where=spread > ROUNDING * abs(mean)
+    )
+    wide = np.clip(scale(draws, factor), draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
+    return np.where(factor > 1.0, wide, draws)
+
+
+def with_missing_variance(
+    draws: Array, table: Contributions, seed: np.random.SeedSequence
+) -> Array:
+    """Add Gaussian deviations along contributions where these have clearly more variance.
+
+    Weights of battles do not change the shares of a pair with a single battle, so that draws may
+    not vary at all.
+    """
+    size, spread, found = draws.shape[:-1], _spread(draws), table.standard_errors
+    wanted = _wider_spread(draws, table)
+    lacking = np.sqrt(np.maximum(wanted**2 - spread**2, 0.0))
+    if not lacking.any():
+        return draws
+    normals = np.random.default_rng(seed).standard_normal((*size, len(table.deviations)))
+    return draws + lacking / np.where(found > 0.0, found, 1.0) * (normals @ table.deviations)
+
+
+def _wider_spread(draws: Array, table: Contributions, *, always: bool = False) -> Array:
+    """Return the standard deviations of draws, or those of contributions where clearly larger.
+
+    The kurtosis of the contributions gives the degrees of freedom of their variance.
+    """
+    spread, found = _spread(draws), table.standard_errors
     # Draws have the variance of Student's t with n - 1 degrees of freedom.
-    found = table.standard_errors
     noise = 1.0 / math.sqrt(2.0 * draws[..., 0].size)  # of a standard deviation, relative to it
     wider = always | (np.sqrt(table.widening) * found > (1.0 + _CLEAR * noise) * spread)
-    wider &= spread > ROUNDING * np.abs(mean)
     # At least the degrees of freedom of the fewest units for a spread: the variance of t is then
     # twice as large as that of a normal.
     freedom = np.maximum(table.tail_freedom, FEW_UNITS - 1)
-    wanted = np.sqrt(freedom / (freedom - 2.0)) * found
-    factor = np.divide(wanted, spread, out=np.ones_like(spread), where=wider)
-    wide = np.clip(scale(draws, factor), draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
-    return np.where(factor > 1.0, wide, draws)
+    return np.where(wider, np.sqrt(freedom / (freedom - 2.0)) * found, spread)
 
 
 def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
@@ -371,9 +421,14 @@ def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
 
     They get its variance and acceleration. With too few or too many units they do not change.
     """
-    data = cast("Responses | Battles", run.data)
-    table = ranker_jackknife(data, run.method.data, score_of, run.size, run.unit)
-    if table is None:
-        return draws
-    wide = with_jackknife_variance(draws, table, always=run.method.weighs_questions)
+    if isinstance(run.data, Comparisons):
+        table = battle_jackknife(run.data, score_of, run.size, run.unit)
+        if table is None:
+            return draws
+        wide = with_missing_variance(draws, table, run.seed)
+    else:
+        table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
+        if table is None:
+            return draws
+        wide = with_jackknife_variance(draws, table, always=run.method.weighs_questions)
     return accelerate(wide, table.acceleration)

@@ -10,7 +10,7 @@ shuffled, which is half a question won and half a question lost for every pair.
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from bayesrank.inference.resample.trials import (
 )
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Draw = Callable[[int], Arguments]
 
@@ -347,10 +350,11 @@ def draw_units(
     if kind == "log":
         log, codes = log_of(data), codes[played_rows(data)]
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
-    count = counts_by_unit(data, codes, n_units)
+    table = counts_by_unit(data, unit, n_units)
 
     def draw(n: int) -> Arguments:
-        return count((unit_weights if smooth else _whole_draws)(n_units, n, rng))
+        weights = (unit_weights if smooth else _whole_draws)(n_units, n, rng)
+        return as_wins_and_ties(weights.astype(np.float64) @ table, len(data.systems))
 
     return draw, max(n_units, 3 * data.wins.size)
 
@@ -362,25 +366,36 @@ def _whole_draws(n_units: int, size: int, rng: np.random.Generator) -> NDArray[n
     return np.array(rows, dtype=np.int32)
 
 
-def counts_by_unit(
-    data: Battles, codes: NDArray[np.integer[Any]], n_units: int
-) -> Callable[[NDArray[Any]], tuple[Array, Array]]:
-    """Return the function that turns weights of units into wins and ties, by a sparse product."""
+def counts_by_unit(data: Comparisons, unit: str, most: int) -> "csr_array":
+    """Return the wins and ties of each unit of battles, (unit, 2 * system * opponent).
+
+    Ties count in one order of the systems. More units than `most` are joined at random. Counts
+    without rows are of single battles. DataError if the battles do not name the unit.
+    """
     from scipy.sparse import csr_array
 
     size = len(data.systems)
-    winner = np.where(data.outcome < 0, data.second, data.first).astype(np.int64)
-    loser = np.where(data.outcome < 0, data.first, data.second)
-    cell = winner * size + loser + np.where(data.outcome == 0, size**2, 0)
-    weight = np.ones(len(codes)) if data.weight is None else data.weight
-    table = csr_array((weight, (codes, cell)), shape=(n_units, 2 * size**2))
+    if isinstance(data, Battles):
+        codes = data.unit_codes(unit)
+        winner = np.where(data.outcome < 0, data.second, data.first).astype(np.int64)
+        loser = np.where(data.outcome < 0, data.first, data.second)
+        cell = winner * size + loser + np.where(data.outcome == 0, size**2, 0)
+        weight = np.ones(len(codes)) if data.weight is None else data.weight
+    else:
+        counts = np.append(data.wins, np.triu(data.ties))
+        parts = np.minimum(np.ceil(counts), most).astype(np.int64)
+        cell = np.repeat(np.arange(len(counts)), parts)
+        codes, weight = np.arange(len(cell)), np.repeat(counts / np.maximum(parts, 1), parts)
+    n_units = int(codes.max(initial=-1)) + 1
+    if n_units > most:
+        codes, n_units = (np.random.default_rng(0).permutation(n_units) % most)[codes], most
+    return csr_array((weight, (codes, cell)), shape=(n_units, 2 * size**2))
 
-    def count(weights: NDArray[Any]) -> tuple[Array, Array]:
-        cells = weights.astype(np.float64) @ table
-        wins, ties = cells.reshape(-1, 2, size, size).swapaxes(0, 1)
-        return wins, ties + ties.swapaxes(1, 2)
 
-    return count
+def as_wins_and_ties(cells: Array, size: int) -> tuple[Array, Array]:
+    """Return wins and ties, (resample, system, opponent), of sums over :func:`counts_by_unit`."""
+    wins, ties = cells.reshape(-1, 2, size, size).swapaxes(0, 1)
+    return wins, ties + ties.swapaxes(1, 2)
 
 
 def _draw_counts(
