@@ -111,13 +111,15 @@ def _usual_method(data: Any, *, by_group: bool) -> str:
     return DEFAULT_METHOD
 
 
-def find_method(name: str) -> tuple[Method, Preset | None]:
+def find_method(name: str, argument: str = "method") -> tuple[Method, Preset | None]:
     """Look up a method or a published configuration.
 
     Parameters
     ----------
     name : str
         A name in `PRESETS` or in `METHODS`, in this order.
+    argument : str, default "method"
+        The argument that has the name, for the message.
 
     Returns
     -------
@@ -143,7 +145,9 @@ def find_method(name: str) -> tuple[Method, Preset | None]:
             return METHODS[preset.method], preset
         if name in METHODS:
             return METHODS[name], None
-    message = f"method must be the name of a method or of a published configuration; got {name!r}"
+    message = (
+        f"{argument} must be the name of a method or of a published configuration; got {name!r}"
+    )
     close = get_close_matches(str(name), {**METHODS, **PRESETS})
     if close:
         raise InputError(f"{message} (did you mean {' or '.join(close)}?)")

@@ -5,7 +5,7 @@ import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, get_args
 
 import numpy as np
@@ -62,6 +62,23 @@ def check_between_0_and_1(value: Any, name: str) -> None:
     """Raise unless an argument is a number between 0 and 1, neither of them."""
     if not (isinstance(value, int | float | np.floating) and 0 < value < 1):
         raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
+
+
+def check_number(
+    value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf
+) -> float:
+    """Return an argument that is a finite number of at least `least`, and above `above`, or raise.
+
+    Examples
+    --------
+    >>> check_number(2, "z", above=0)
+    2.0
+    """
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    if not (known and least <= value < math.inf and above < value):
+        bound = f"above {above:g}" if above > least else f"of at least {least:g}"
+        raise ValueError(f"{name} must be a number {bound}; got {value!r}")
+    return float(value)
 
 
 def check_integer(value: Any, name: str, *, least: int = 1) -> int:

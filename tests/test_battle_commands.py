@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import Battles, Comparisons, rank
+from bayesrank import Battles, Comparisons, Responses, rank
+from bayesrank.errors import DataError
 from bayesrank.evaluation.battles import compare_battles, evaluate_battles
 from bayesrank.planning.battles import plan_battles, suggest_battles
 from bayesrank.results.win_rates import average_win_rates, expected_win_rates
@@ -286,3 +287,26 @@ def test_intervals_of_metrics_follow_the_unit():
     )
     assert evaluate_battles(judged, "win_rate").attrs["unit"] == "judge"
     assert compare_battles(judged, unit="battle").attrs["unit"] == "battle"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [evaluate_battles, compare_battles, plan_battles, lambda data: suggest_battles(data, 1)],
+)
+def test_functions_of_battles_name_other_data(function):
+    with pytest.raises(DataError, match=r"data must be battles .*; got responses"):
+        function(Responses([[1, 0], [0, 0]]))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ([], "metrics must be one or more different names"),
+        (["win_rate", "win_rate"], "metrics must be one or more different names"),
+        ("bradly_terry", "metrics must be the name of a method .* mean bradley_terry"),
+        ("average_win_rate(a=1)", "options of average_win_rate must be none; got 'a'"),
+    ],
+)
+def test_metrics_of_battles_are_named(metrics, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate_battles(Comparisons([[0, 3], [1, 0]]), metrics)

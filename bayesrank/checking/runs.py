@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.responses import Responses
+from bayesrank.validation import power_of_two
 
 Array = NDArray[np.float64]
 
@@ -219,8 +220,9 @@ def run_effects(data: Responses, *, random_seed: int | None = 0) -> list[RunSpre
         wanted = round(2 * len(tests) / LEVEL) - 1
         p_values[i] = runs.permutation_p(max(min(wanted, affordable), 1), rng)
     adjusted = _holm(p_values)
+    unit = _unit(data)
     found = [
-        RunSpread(system, group, *runs.spread(), float(adjusted[i]))
+        RunSpread(system, group, *(unit * sd for sd in runs.spread()), float(adjusted[i]))
         for i, (system, group, runs) in enumerate(tests)
         if adjusted[i] <= LEVEL
     ]
@@ -240,12 +242,20 @@ def _tables(data: Responses) -> Iterator[tuple[str, str | None, _Runs]]:
 
 
 def _outcomes(data: Responses, system: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the worth of the outcomes of a system, of shape (question, trial)."""
+    """Return the worth of the outcomes of a system in units of :func:`_unit`, (question, trial)."""
     seen = data.observed[system]
     if data.scores is not None:
-        return np.where(seen, data.in_units(data.scores[system]), 0.0), seen
-    worth = np.arange(data.n_categories) if data.weights is None else data.weights
-    return np.where(seen, np.asarray(worth, dtype=float)[data.outcomes[system]], 0.0), seen
+        return np.where(seen, data.scores[system], 0.0), seen
+    return np.where(seen, (_worth(data) / _unit(data))[data.outcomes[system]], 0.0), seen
+
+
+def _worth(data: Responses) -> Array:
+    return np.arange(float(data.n_categories)) if data.weights is None else data.weights
+
+
+def _unit(data: Responses) -> float:
+    """Return the worth that counts as one, so that no square overflows or vanishes."""
+    return power_of_two(_worth(data)) if data.scale is None else data.scale.high - data.scale.low
 
 
 def _runs(values: Array, seen: NDArray[np.bool_]) -> _Runs:

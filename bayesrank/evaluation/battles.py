@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from bayesrank.catalog import default_method
+from bayesrank.catalog import default_method, find_method
 from bayesrank.design import part_with_outcomes
+from bayesrank.evaluation.metrics import metric_labels
 from bayesrank.evaluation.table import Evaluation
-from bayesrank.method import read_call, split_calls
+from bayesrank.method import read_call
 from bayesrank.ranking import rank
+from bayesrank.results.arguments import require_comparisons
 from bayesrank.results.summary import result_draws, summarize_evidence
 from bayesrank.results.win_rates import average_win_rates, expected_win_rates
 from bayesrank.views import Comparisons
@@ -70,15 +72,19 @@ def evaluate_battles(
     1      b  win_rate      0.50
     2      c  win_rate      0.00
     """
-    texts = [metrics] if isinstance(metrics, str) else list(metrics)
-    labels = [label for text in texts for label in split_calls(text)]
+    require_comparisons(data, "to evaluate battles")
+    calls = {label: read_call(label, "metrics") for label in metric_labels(metrics)}
+    for name, options in calls.values():
+        if name != AVERAGE:
+            find_method(name, "metrics")
+        elif options:
+            raise ValueError(f"options of {AVERAGE} must be none; got {min(options)!r}")
     settings = {**settings, "ci_prob": ci_prob, "random_seed": random_seed}
     everyone = pd.Index(data.systems, name="system")
     data = part_with_outcomes(data)
     observed = summarize_evidence(data, ci_prob=ci_prob)["observed_mean"].values
     tables, unit = [], "battle"
-    for label in labels:
-        name, options = read_call(label, "metrics")
+    for label, (name, options) in calls.items():
         if name == AVERAGE:
             result = rank(data, default_method(data), **settings)
             table = average_win_rates(result).rename(
@@ -97,7 +103,7 @@ def evaluate_battles(
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
     columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
     stacked = Evaluation(stacked.reindex(columns=columns).reset_index(drop=True))
-    stacked.attrs.update(unit=unit, target=dict.fromkeys(labels, "battles"), empty="no battle")
+    stacked.attrs.update(unit=unit, target=dict.fromkeys(calls, "battles"), empty="no battle")
     return stacked
 
 
@@ -123,6 +129,7 @@ def compare_battles(
         As :func:`bayesrank.results.win_rates.expected_win_rates`, and ``resolved``, a joint
         decision for all pairs.
     """
+    require_comparisons(data, "to compare win rates")
     result = rank(data, method or default_method(data), ci_prob=ci_prob, **settings)
     table = expected_win_rates(result)
     resolved = result["ranking"]["resolved"].to_pandas()

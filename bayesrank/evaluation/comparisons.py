@@ -26,7 +26,7 @@ from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.ranks import adjacent_z_ranks, joint_rank_sets, rank_scores, resolved_pairs
 from bayesrank.results.summary import ranking_of
-from bayesrank.validation import check_between_0_and_1
+from bayesrank.validation import check_between_0_and_1, check_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -234,8 +234,7 @@ def rank_with_intervals(
     """
     if rule not in ("joint", "adjacent_z"):
         raise ValueError(f"rule must be 'joint' or 'adjacent_z'; got {rule!r}")
-    if not z > 0:
-        raise ValueError(f"z must be positive; got {z!r}")
+    check_number(z, "z", above=0)
     responses = part_with_outcomes(as_responses(data))
     wanted = _one_metric(metric)
     settings = {"prior_weight": prior_weight, "random_seed": random_seed}
@@ -257,9 +256,9 @@ def rank_with_intervals(
 
 
 def _one_metric(metric: str) -> Metric:
-    if not isinstance(metric, str):
+    if not isinstance(metric, str) or len(parsed := parse_metrics(metric)) > 1:
         raise ValueError(f"metric must be one name; got {metric!r}")
-    return parse_metrics(metric)[0]
+    return parsed[0]
 
 
 def _scores_or_raise(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
-from bayesrank.method import Method, read_call
+from bayesrank.method import Method, read_call, split_calls
 from bayesrank.methods.thresholds import is_posterior_mean
 
 # Metrics that are mean worths; all others are functionals of probabilities.
@@ -87,10 +87,23 @@ def parse_metrics(metrics: str | Sequence[str]) -> tuple[Metric, ...]:
     >>> parse_metrics(["avg", "pass_at_k(k=4)"])[1].options
     {'k': 4}
     """
-    texts = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not texts or len(set(texts)) != len(texts):
+    return tuple(_parse(text) for text in metric_labels(metrics))
+
+
+def metric_labels(metrics: str | Sequence[str]) -> list[str]:
+    """Split texts such as ``"avg, pass_at_k(k=4)"`` into one label per metric.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is repeated or no text.
+    """
+    texts = [metrics] if isinstance(metrics, str) else metrics
+    known = isinstance(texts, Sequence) and all(isinstance(text, str) for text in texts)
+    labels = [label for text in texts for label in split_calls(text)] if known else []
+    if not labels or len(set(labels)) != len(labels):
         raise ValueError(f"metrics must be one or more different names; got {metrics!r}")
-    return tuple(_parse(text) for text in texts)
+    return labels
 
 
 def _parse(text: str) -> Metric:

@@ -21,7 +21,7 @@ from bayesrank.method import load_function
 from bayesrank.methods.accuracy import question_mean
 from bayesrank.responses import Responses
 from bayesrank.results.summary import mean_grade, result_draws
-from bayesrank.validation import check_between_0_and_1, power_of_two
+from bayesrank.validation import check_between_0_and_1, check_number, power_of_two
 from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
@@ -286,8 +286,7 @@ def check_prior_weight(data: Responses, prior_weight: float) -> None:
     ValueError, DataError
         As :func:`prior_evidence`.
     """
-    if not 0 <= prior_weight < np.inf:
-        raise ValueError(f"prior_weight must be a number of at least 0; got {prior_weight!r}")
+    check_number(prior_weight, "prior_weight", least=0)
     if prior_weight and data.prior_outcomes is None:
         raise DataError(f"prior_outcomes must be given for prior_weight = {prior_weight}; got None")
 

@@ -23,7 +23,7 @@ from bayesrank.inference.run import N_CHAINS
 from bayesrank.responses import Responses
 from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.tree import data_groups
-from bayesrank.validation import seed_sequence
+from bayesrank.validation import check_integer, seed_sequence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -77,8 +77,7 @@ def evaluation_tree(
     >>> tree["posterior"]["score"].shape
     (4, 10, 1, 1)
     """
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
+    check_integer(draws, "draws")
     responses = part_with_outcomes(as_responses(data))
     wanted = parse_metrics(metrics)
     table = evaluate(

@@ -174,7 +174,7 @@ def allocate(
         If the budget is not an integer of at least 0, or is larger than the room of the cells.
     """
     check_integer(budget, "budget", least=0)
-    bound = np.inf if max_trials is None else max_trials
+    bound = np.inf if max_trials is None else check_integer(max_trials, "max_trials")
     room = np.maximum(bound - trials, 0.0).sum()
     if budget > room:
         raise ValueError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.planning.stopping import present_state
+from bayesrank.results.arguments import require_comparisons
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.ranks import pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
@@ -74,6 +75,7 @@ def plan_battles(
     0      a        b     20.0     False
     1      a        c     20.0      True
     """
+    require_comparisons(data, "to plan battles")
     n_top = check_goal(goal, k, len(data.systems))
     result = present_state(data, error=error, random_seed=random_seed)
     ranking, draws = ranking_of(result), result_draws(result)
@@ -136,6 +138,7 @@ def suggest_battles(
     >>> suggest_battles(data, 100, random_seed=1)[["system", "opponent"]].iloc[0].tolist()
     ['a', 'b']
     """
+    require_comparisons(data, "to plan battles")
     check_integer(n, "n")
     n_top = check_goal(goal, k, len(data.systems))
     result = present_state(data, error=0.05, random_seed=random_seed)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.validation import check_number
+
 FloatArray = NDArray[np.float64]
 
 
@@ -39,8 +41,7 @@ class Components:
 
     def __post_init__(self) -> None:
         for name in ("system", "question", "cell", "trial"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")
+            check_number(getattr(self, name), name, above=0)
 
 
 DEFAULT = Components()

@@ -27,7 +27,7 @@ class TrialNoise:
     Attributes
     ----------
     trials : numpy.ndarray of shape (number,)
-        Different numbers of trials that questions have so far.
+        Different numbers of trials that questions have so far, with those of a prior.
     variance : numpy.ndarray of shape (system, number)
         Contribution of one trial of the questions with this number to the variance of a score: the
         sum of variances within questions, over the squared number of questions.
@@ -56,13 +56,15 @@ class TrialNoise:
         return (both / (self.trials + np.expand_dims(further, -1))).sum(axis=-1)
 
 
-def trial_noise(data: Responses) -> TrialNoise:
+def trial_noise(data: Responses, pseudo_trials: FloatArray | float = 0.0) -> TrialNoise:
     """Estimate the part of the variances of scores that trials explain.
 
     Parameters
     ----------
     data : Responses
         Outcomes so far. Questions without trials of a system are omitted.
+    pseudo_trials : float or numpy.ndarray of shape (system, question), default 0
+        As in :func:`forecast`.
 
     Returns
     -------
@@ -74,11 +76,12 @@ def trial_noise(data: Responses) -> TrialNoise:
     variance = _within_variances(data)
     seen = data.trials > 0
     n_questions = seen.sum(axis=1)
-    trials = np.unique(data.trials[seen])
+    counted = np.where(seen, data.trials + pseudo_trials, np.nan)
+    trials = np.unique(counted[seen])
     sums = np.stack(
-        [np.where(data.trials == each, variance, 0.0).sum(axis=1) for each in trials], axis=1
+        [np.where(counted == each, variance, 0.0).sum(axis=1) for each in trials], axis=1
     )
-    return TrialNoise(trials.astype(np.float64), sums / n_questions[:, np.newaxis] ** 2)
+    return TrialNoise(trials, sums / n_questions[:, np.newaxis] ** 2)
 
 
 def _within_variances(data: Responses) -> FloatArray:
@@ -157,6 +160,7 @@ def forecast(
     spread: FloatArray,
     *,
     target: str,
+    pseudo_trials: FloatArray | float = 0.0,
 ) -> Forecast:
     """Prepare the forecast of differences.
 
@@ -170,12 +174,14 @@ def forecast(
         Present standard deviations of the differences.
     target : str
         What varies: only trials for ``"benchmark"``.
+    pseudo_trials : float or numpy.ndarray of shape (system, question), default 0
+        Trials that a prior counts as, which make further ones a smaller part.
 
     Returns
     -------
     Forecast
     """
-    noise = trial_noise(data)
+    noise = trial_noise(data, pseudo_trials)
     explained = np.ones(len(first))
     if target != "benchmark":
         now = noise.of_difference(first, second, 0.0)

@@ -19,7 +19,7 @@ from bayesrank.results.arguments import require_responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.ranks import TIE_TOLERANCE, better_scores, pair_gaps
 from bayesrank.results.summary import ranking_of, result_draws
-from bayesrank.validation import check_integer
+from bayesrank.validation import check_integer, check_number
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,15 +107,14 @@ def trials_needed(difference: ArrayLike, spread: ArrayLike, *, z: float = 1.645)
     Raises
     ------
     ValueError
-        If z is not positive.
+        If z is not a number above 0.
 
     Examples
     --------
     >>> trials_needed([0.0133, 0.0], np.sqrt(0.4 / 30))
     array([204.,  inf])
     """
-    if not z > 0:
-        raise ValueError(f"z must be positive; got {z!r}")
+    check_number(z, "z", above=0)
     one = _separation(difference, spread, 1.0)
     with np.errstate(divide="ignore"):
         return np.maximum(np.ceil((z / one) ** 2), 1.0)
@@ -185,6 +184,8 @@ def plan_pairs(
     require_responses(data, "to plan trials of questions")
     if further is not None:
         check_integer(further, "further", least=0)
+    if goal is None and k is not None:
+        raise ValueError(f"k must be None without the goal 'top_k'; got {k!r}")
     n_top = None if goal is None else check_goal(goal, k, len(data.systems))
     worth_scale(data)
     result = present_state(data, error=error, random_seed=random_seed)

@@ -1,17 +1,23 @@
 """How many trials are needed until the interval of every score has the required width."""
 
+import json
+
 import numpy as np
 import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
 
-from bayesrank.catalog import default_method
+from bayesrank.catalog import default_method, find_method
+from bayesrank.counting import prior_counts
 from bayesrank.design import part_with_outcomes
+from bayesrank.methods.bayes import dirichlet_shapes
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import worth_scale
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses
 from bayesrank.results.arguments import require_responses
 from bayesrank.results.summary import ranking_of, result_draws
-from bayesrank.validation import check_integer, power_of_two
+from bayesrank.validation import check_integer, check_number, power_of_two
 
 
 def plan_widths(
@@ -75,13 +81,14 @@ def plan_widths(
     1      b     True                    0.0
     """
     require_responses(data, "to plan trials of questions")
-    if not 0.0 < width < np.inf:
-        raise ValueError(f"width must be a positive number; got {width!r}")
+    check_number(width, "width", above=0)
     if further is not None:
         check_integer(further, "further", least=0)
     data = part_with_outcomes(data)
     worth_scale(data)
     name = default_method(data) if method is None else method
+    if not find_method(name)[0].graded:
+        raise ValueError(f"method must be one whose scores are mean grades; got {name!r}")
     result = rank(data, name, ci_prob=ci_prob, random_seed=random_seed)
     ranking, draws = ranking_of(result), result_draws(result)
     lower, upper = ranking["score_lower"].values, ranking["score_upper"].values
@@ -89,7 +96,14 @@ def plan_widths(
     own = np.arange(len(data.systems))
     # Twice the variance is the variance of the difference of two such scores.
     spread = unit * np.sqrt(2.0) * (draws / unit).std(axis=0)
-    ahead = forecast(data, own, own, spread, target=result.attrs["target"])
+    ahead = forecast(
+        data,
+        own,
+        own,
+        spread,
+        target=result.attrs["target"],
+        pseudo_trials=_pseudo_trials(data, result),
+    )
     now = upper - lower
     reached = now <= width
     needed = ahead.trials_until(np.minimum(width / np.maximum(now, width), 1.0))
@@ -110,3 +124,21 @@ def plan_widths(
     table = table.sort_values("width", ascending=False, kind="stable", ignore_index=True)
     table.attrs["target"] = result.attrs["target"]
     return table
+
+
+def _pseudo_trials(data: Responses, result: xr.DataTree) -> NDArray[np.float64] | float:
+    """Return the trials that the Dirichlet prior of a result counts as.
+
+    The mean of p (1 - p) does not change with further trials in expectation. With n trials and s
+    pseudo-trials, the posterior variance is this mean over n + s.
+    """
+    if result.attrs["shrunk"] != "yes":
+        return 0.0
+    greedy = json.loads(result.attrs["options"]).get("use_prior_outcomes", False)
+    shapes = dirichlet_shapes(
+        np.zeros(data.counts.shape),
+        prior_counts(data),
+        prior=result.attrs["prior"],
+        use_prior_outcomes=greedy,
+    )
+    return shapes.sum(axis=-1)

@@ -7,6 +7,7 @@ import xarray as xr
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.views import Comparisons
 
 
 def require_result(result: Any) -> None:
@@ -69,3 +70,9 @@ def require_responses(data: Any, purpose: str) -> None:
     """Raise unless data are responses, which a purpose requires."""
     if not isinstance(data, Responses):
         raise DataError(f"data must be responses {purpose}; got {type(data).__name__.lower()}")
+
+
+def require_comparisons(data: Any, purpose: str) -> None:
+    """Raise unless data are battles or comparisons, which a purpose requires."""
+    if not isinstance(data, Comparisons):
+        raise DataError(f"data must be battles {purpose}; got {type(data).__name__.lower()}")

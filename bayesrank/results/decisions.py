@@ -6,7 +6,7 @@ import xarray as xr
 
 from bayesrank.results.ranks import resolved_pairs
 from bayesrank.results.summary import ranking_of, result_draws
-from bayesrank.validation import power_of_two
+from bayesrank.validation import check_between_0_and_1, check_integer, power_of_two
 
 
 def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
@@ -32,8 +32,8 @@ def prob_top_k(result: xr.DataTree, k: int) -> pd.Series:
     ranking = ranking_of(result)
     if "rank_probability" not in ranking:
         raise ValueError("result must have draws for prob_top_k; got only a point estimate")
-    if not 1 <= k <= ranking.sizes["position"]:
-        raise ValueError(f"k must be from 1 to {ranking.sizes['position']}; got {k}")
+    if check_integer(k, "k") > ranking.sizes["position"]:
+        raise ValueError(f"k must be at most the {ranking.sizes['position']} systems; got {k}")
     top = ranking["rank_probability"].isel(position=slice(k)).sum("position")
     return top.to_series().rename("prob_top_k")
 
@@ -73,6 +73,7 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> 
         raise ValueError("result must have draws for decisions; got only a point estimate")
     own = float(ranking.attrs["ci_prob"])
     prob = own if ci_prob is None else ci_prob
+    check_between_0_and_1(prob, "ci_prob")
     names = ranking["system"].values
     order = np.argsort(ranking["rank"].values, kind="stable")
     draws = result_draws(result).T[order]

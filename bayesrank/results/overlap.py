@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.results.ranks import average_rank, rank_scores
+from bayesrank.validation import check_between_0_and_1, check_integer
 
 FloatArray = NDArray[np.float64]
 
@@ -62,8 +63,8 @@ def top_k_overlap(x: ArrayLike, y: ArrayLike, *, k: int) -> FloatArray:
     0.5
     """
     n_systems = np.shape(x)[-1]
-    if isinstance(k, bool) or k != int(k) or not 1 <= k <= n_systems:
-        raise ValueError(f"k must be an integer in 1..{n_systems}; got {k!r}")
+    if check_integer(k, "k") > n_systems:
+        raise ValueError(f"k must be at most the {n_systems} systems; got {k}")
     return _agreement_at(x, y, np.array([k]))[..., 0]
 
 
@@ -104,8 +105,7 @@ def rank_biased_overlap(x: ArrayLike, y: ArrayLike, *, p: float = 0.9) -> FloatA
     >>> round(float(rank_biased_overlap([1, 2, 3], [2, 1, 3], p=0.5)), 6)
     0.5
     """
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"p must be strictly between 0 and 1; got {p!r}")
+    check_between_0_and_1(p, "p")
     depth = np.arange(1, np.shape(x)[-1] + 1)
     discount = (1.0 - p) * p ** (depth - 1.0)
     return (_agreement_at(x, y, depth) * discount).sum(axis=-1) + p ** depth[-1]

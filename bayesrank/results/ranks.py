@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.validation import power_of_two
+from bayesrank.validation import check_number, power_of_two
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -478,8 +478,7 @@ def adjacent_z_ranks(mean: ArrayLike, sd: ArrayLike, *, z: float = 1.645) -> NDA
         )
     if not ((sds >= 0) & (sds < np.inf)).all():
         raise ValueError(f"sd must hold finite numbers of at least 0; got {sd!r}")
-    if not 0 <= z < np.inf:
-        raise ValueError(f"z must be a number of at least 0; got {z!r}")
+    check_number(z, "z", least=0)
     order = np.argsort(-means, kind="stable")
     gap = means[order[:-1]] - means[order[1:]]
     apart = gap >= z * np.hypot(sds[order[:-1]], sds[order[1:]])

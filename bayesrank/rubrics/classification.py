@@ -13,6 +13,7 @@ from bayesrank.rubrics.attempts import is_greedy, signal_values, standard_column
 from bayesrank.rubrics.library import find_schemes
 from bayesrank.rubrics.predicates import holds, parse_predicate
 from bayesrank.rubrics.schemes import Scheme, Scope, Threshold
+from bayesrank.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ def classify(table: pd.DataFrame, scheme: str | Scheme, *, by: Scope | None = No
         has no ``otherwise``, if several rules of an exclusive scheme hold for an attempt, or if the
         category depends on a percentile over no attempts.
     ValueError
-        If no shipped scheme has that name.
+        If no shipped scheme has that name, or `by` is another word.
 
     Examples
     --------
@@ -199,6 +200,8 @@ class _Values:
     def __init__(
         self, table: pd.DataFrame, scheme: Scheme, by: Scope | None, *, absent: float
     ) -> None:
+        if by is not None:
+            check_choice("by", by, Scope)
         self._table, self._scheme, self._by, self._absent = table, scheme, by, absent
         self.without_cut: list[str] = []
         self._known: dict[str, NDArray[Any]] = {}

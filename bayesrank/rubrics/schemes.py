@@ -4,11 +4,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from bayesrank.rubrics.predicates import names_in, parse_predicate
+from bayesrank.validation import check_choice
 
 Scope = Literal["global", "system", "group"]
 
@@ -57,8 +58,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if not 0 <= self.percentile <= 100:
             raise ValueError(f"percentile must be between 0 and 100; got {self.percentile!r}")
-        if self.by not in get_args(Scope):
-            raise ValueError(f"by must be one of {', '.join(get_args(Scope))}; got {self.by!r}")
+        check_choice("by", self.by, Scope)
         if self.where:
             parse_predicate(self.where)
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
+from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_range, rank_scores
+from bayesrank.validation import check_integer, checked_seed, numeric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +64,8 @@ def weight_sensitivity(
     """
     shares = _category_shares(data)
     low, high = _check_box(box, data.n_categories)
-    rng = np.random.default_rng(random_seed)
+    check_integer(draws, "draws")
+    rng = np.random.default_rng(checked_seed(random_seed))
     if box is None:
         weights = rng.dirichlet(np.ones(data.n_categories), draws)
     else:
@@ -168,6 +171,7 @@ def plot_weight_sensitivity(table: pd.DataFrame) -> "Figure":
 
 def _category_shares(data: Responses) -> FloatArray:
     """Return posterior mean proportions of the categories, averaged over questions."""
+    require_responses(data, "to weigh categories")
     shapes = data.counts + 1.0
     return (shapes / shapes.sum(axis=-1, keepdims=True)).mean(axis=1)
 
@@ -175,10 +179,10 @@ def _category_shares(data: Responses) -> FloatArray:
 def _check_box(box: Box | None, n_categories: int) -> tuple[FloatArray, FloatArray]:
     if box is None:
         return np.zeros(n_categories), np.ones(n_categories)
-    low, high = (np.asarray(end, dtype=np.float64) for end in box)
-    shape = (n_categories,)
-    if low.shape != shape or high.shape != shape or not (low <= high).all():
+    ends = numeric(box, "box")
+    finite = np.isfinite(ends).all()
+    if ends.shape != (2, n_categories) or not finite or (ends[0] > ends[1]).any():
         raise DataError(
             f"box must be two sequences of {n_categories} weights, lowest <= highest; got {box!r}"
         )
-    return low, high
+    return ends[0], ends[1]

@@ -6,6 +6,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.validation import check_number
+
 SIGNALS: Mapping[str, str] = MappingProxyType(
     {
         "has_box": "whether the answer is in the required format, such as \\boxed{} (0 or 1)",
@@ -50,7 +52,7 @@ def label_probabilities(
     Raises
     ------
     ValueError
-        If the temperature is not positive.
+        If the temperature is not a number above 0.
 
     References
     ----------
@@ -62,8 +64,7 @@ def label_probabilities(
     >>> label_probabilities([2.0, 1.0, 1.0], temperature=0.5).round(3)
     array([0.787, 0.107, 0.107])
     """
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive; got {temperature!r}")
+    check_number(temperature, "temperature", above=0)
     logits = (np.asarray(scores, dtype=np.float64) - np.asarray(bias)) / temperature
     odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return odds / odds.sum(axis=-1, keepdims=True)

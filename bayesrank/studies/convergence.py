@@ -13,7 +13,7 @@ from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.convergence_procedures import Procedure, Redrawn, choose_procedure
 from bayesrank.studies.references import nan_mean, tau_or_nan
-from bayesrank.validation import check_integer
+from bayesrank.validation import check_integer, check_number
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -200,8 +200,7 @@ def _check(data: Responses, bootstrap: str, ties: str, z: float) -> None:
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
-    if not 0 <= z < np.inf:
-        raise ValueError(f"z must be a number of at least 0; got {z!r}")
+    check_number(z, "z", least=0)
     if data.n_missing:
         raise DataError(
             f"outcomes must be complete for convergence; got {data.n_missing} missing trials"

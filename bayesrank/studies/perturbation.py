@@ -19,6 +19,7 @@ from bayesrank.results.agreement import kendall_tau_b, pearson, spearman
 from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.subsets import select
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 Remove = Literal["models", "groups"]
@@ -137,8 +138,7 @@ def _removals(
             raise ValueError(f"k must be from 1 to {n_units - 2} of {n_units}; got {count!r}")
     if not counts or len(set(counts)) < len(counts):
         raise ValueError(f"k must be one number or more, each once; got {k!r}")
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ValueError(f"draws must be an integer of at least 1; got {draws!r}")
+    check_integer(draws, "draws")
     removals: list[NDArray[np.intp]] = []
     for count in counts:
         if count == 1 or comb(n_units, count) <= draws:

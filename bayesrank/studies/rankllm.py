@@ -13,6 +13,7 @@ from bayesrank.methods.bipartite import changes_by_round, rankllm
 from bayesrank.responses import Responses
 from bayesrank.results.arguments import require_responses
 from bayesrank.studies.perturbation import MEASURES, correlations, estimate_difficulty
+from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -299,5 +300,4 @@ def _check_bounds(bounds: dict[str, Bounds], starts: int) -> None:
             raise ValueError(f"{name} must be two ascending, finite numbers; got {pair!r}")
     if bounds["discrimination"][0] <= 0:
         raise ValueError(f"discrimination must be positive; got {bounds['discrimination']!r}")
-    if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or starts < 1:
-        raise ValueError(f"starts must be an integer of at least 1; got {starts!r}")
+    check_integer(starts, "starts")

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.results.agreement import kendall_tau_b
-from bayesrank.validation import check_integer
+from bayesrank.validation import check_integer, check_number
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -340,9 +340,7 @@ def _logistic(logits: FloatArray) -> FloatArray:
 
 
 def _scale(name: str, value: float) -> float:
-    if not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
-    return float(value)
+    return check_number(value, name, least=0)
 
 
 def _dataset(name: str, outcomes: NDArray[np.bool_], **truth: FloatArray) -> xr.Dataset:

@@ -213,3 +213,15 @@ def test_fractions_and_categories_have_runs_too():
     categories[1, :, :2] = 0
     (found,) = run_effects(Responses(categories, weights=[0, 0.5, 1]))
     assert found.system == "system 2"
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-8, 1e150])
+def test_units_of_the_worths_do_not_matter(unit):
+    rng = np.random.default_rng(0)
+    categories = rng.integers(0, 3, (3, 30, 8))
+    categories[1, :, :2] = 0
+    (found,) = run_effects(Responses(categories, weights=np.array([0, 0.5, 1]) * unit))
+    (plain,) = run_effects(Responses(categories, weights=[0, 0.5, 1]))
+    assert found.system == plain.system == "system 2"
+    np.testing.assert_allclose(np.array(found[2:4]) / unit, plain[2:4])
+    assert found.p_value == pytest.approx(plain.p_value)

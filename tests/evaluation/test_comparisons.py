@@ -147,7 +147,12 @@ def test_one_system_and_unknown_rules_are_refused():
         compare([[1, 0]])
     with pytest.raises(ValueError, match="rule must be 'joint' or 'adjacent_z'; got 'dense'"):
         rank_with_intervals(GRADED, rule="dense")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="z must be positive; got 0"):
+    with pytest.raises(ValueError, match="z must be a number above 0; got 0"):
         rank_with_intervals(GRADED, rule="adjacent_z", z=0)
     with pytest.raises(DataError, match="prior_outcomes must be given"):
         compare(Responses([[[1]], [[0]]]), prior_weight=1)
+
+
+def test_several_metrics_in_a_text_are_none():
+    with pytest.raises(ValueError, match="metric must be one name; got 'bayes, avg'"):
+        compare(Responses([[1, 0], [0, 0]]), "bayes, avg")

@@ -61,5 +61,5 @@ def test_without_trials_there_is_the_prior():
 
 
 def test_components_must_be_positive():
-    with pytest.raises(ValueError, match="cell must be positive; got 0"):
+    with pytest.raises(ValueError, match="cell must be a number above 0; got 0"):
         Components(cell=0)

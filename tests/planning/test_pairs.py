@@ -83,6 +83,11 @@ def simulated(n_questions: int, n_trials: int, seed: int = 0) -> Responses:
     return Responses(outcomes.astype(int), systems=["a", "b", "c", "d"])
 
 
+def test_k_needs_a_goal():
+    with pytest.raises(ValueError, match="k must be None without the goal 'top_k'; got 1"):
+        plan_pairs(simulated(20, 5), k=1)
+
+
 def test_pairs_of_a_goal_are_those_on_which_it_turns():
     data = simulated(20, 5)
     order = plan_pairs(data, goal="full")["system"].tolist()
@@ -168,7 +173,7 @@ def test_equal_scores_are_never_resolved_by_more_trials():
 
 
 def test_arguments_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="z must be positive; got 0"):
+    with pytest.raises(ValueError, match="z must be a number above 0; got 0"):
         trials_needed(0.1, 0.1, z=0)
     with pytest.raises(ValueError, match="spread and trials must be at least 0"):
         expected_z(0.1, -0.1, 3)

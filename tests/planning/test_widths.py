@@ -40,13 +40,31 @@ def test_needed_trials_are_the_least_that_are_enough(wanted):
         assert after <= wanted <= before
 
 
-def test_new_trials_reach_the_width():
+@pytest.mark.parametrize("method", [None, "bayes", "avg"])
+def test_new_trials_reach_the_width(method):
     wanted = 0.05
-    first = plan_widths(simulate(4, seed=1), wanted)
+    first = plan_widths(simulate(4, seed=1), wanted, method=method)
     n_trials = 4 + int(first["further_trials_needed"].max())
     assert n_trials > 8
-    assert plan_widths(simulate(n_trials, seed=1), 1.1 * wanted)["reached"].all()
-    assert not plan_widths(simulate(n_trials // 2, seed=1), wanted)["reached"].any()
+    then = plan_widths(simulate(n_trials, seed=1), wanted, method=method)
+    assert then["width"].max() == pytest.approx(wanted, rel=0.1)
+    assert not plan_widths(simulate(n_trials // 2, seed=1), wanted, method=method)["reached"].any()
+
+
+def test_greedy_runs_count_as_trials_of_the_prior():
+    data = simulate(4)
+    greedy = Responses(data.outcomes, prior_outcomes=simulate(3, seed=5).outcomes)
+    few, many = (
+        plan_widths(each, 0.01, method=method, further=7)
+        for each, method in ((data, "bayes"), (greedy, "bayes_greedy"))
+    )
+    shrink = [(table["width_then"] / table["width"]).mean() for table in (few, many)]
+    np.testing.assert_allclose(shrink, [(6 / 13) ** 0.5, (9 / 16) ** 0.5], rtol=1e-6)
+
+
+def test_scores_must_be_mean_grades():
+    with pytest.raises(ValueError, match="method must be one whose scores are mean grades"):
+        plan_widths(simulate(2), 0.1, method="borda")
 
 
 def test_units_of_the_worths_do_not_matter():
@@ -64,9 +82,9 @@ def test_the_choice_of_questions_stays():
     assert np.isinf(table["further_trials_needed"]).all()
 
 
-@pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan])
+@pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan, "0.1", None])
 def test_a_width_is_positive(width):
-    with pytest.raises(ValueError, match="width must be a positive number"):
+    with pytest.raises(ValueError, match="width must be a number above 0"):
         plan_widths(simulate(2), width)
 
 

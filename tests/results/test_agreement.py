@@ -274,9 +274,9 @@ def test_matrix_of_rankings():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: top_k_overlap(PLAIN, PLAIN, k=5), r"k must be an integer in 1..4; got 5"),
-        (lambda: top_k_overlap(PLAIN, PLAIN, k=0), r"k must be an integer in 1..4; got 0"),
-        (lambda: rank_biased_overlap(PLAIN, PLAIN, p=1.0), "p must be strictly between 0 and 1"),
+        (lambda: top_k_overlap(PLAIN, PLAIN, k=5), r"k must be at most the 4 systems; got 5"),
+        (lambda: top_k_overlap(PLAIN, PLAIN, k=0), r"k must be an integer of at least 1; got 0"),
+        (lambda: rank_biased_overlap(PLAIN, PLAIN, p=1.0), "p must be between 0 and 1"),
         (lambda: agreement_matrix([PLAIN], measure="tau"), "measure must be one of kendall_tau_b"),
         (lambda: icc1(PLAIN), "rankings must be at least two; got 1"),
         (lambda: kendall_tau_b([1, np.nan], [1, 2]), "scores must not contain NaN"),

@@ -47,10 +47,16 @@ def test_everybody_is_among_all(four_draws):
     assert prob_top_k(four_draws, 2).sum() == pytest.approx(2)
 
 
-@pytest.mark.parametrize("k", [0, 4, -1])
+@pytest.mark.parametrize("k", [0, 4, -1, 1.5, "1", True, None])
 def test_k_is_one_of_the_positions(four_draws, k):
-    with pytest.raises(ValueError, match=f"k must be from 1 to 3; got {k}"):
+    with pytest.raises(ValueError, match=rf"k must be .*; got '?{k}"):
         prob_top_k(four_draws, k)
+
+
+@pytest.mark.parametrize("ci_prob", [0, 1, 2, "0.9"])
+def test_ci_prob_is_between_0_and_1(four_draws, ci_prob):
+    with pytest.raises(ValueError, match="ci_prob must be between 0 and 1; got"):
+        pairwise_decisions(four_draws, ci_prob=ci_prob)
 
 
 def test_decisions_have_one_row_per_pair_the_better_first(four_draws):

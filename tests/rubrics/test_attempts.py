@@ -132,3 +132,9 @@ def test_percentiles_do_not_count_greedy_runs():
 def test_greedy_runs_that_belong_to_nothing_are_refused(with_greedy, change, message: str):
     with pytest.raises(DataError, match=message):
         rubric_responses(with_greedy.assign(**change), SCHEME)
+
+
+def test_by_is_a_known_word():
+    table = pd.DataFrame({"is_correct": [1, 0], "repeated_pattern": 0, "completion_bpt": 1.0})
+    with pytest.raises(ValueError, match="by must be one of global, system, group; got 'systm'"):
+        classify(table, "conf_calibrated", by="systm")

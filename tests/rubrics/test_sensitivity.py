@@ -63,5 +63,20 @@ def test_label_probabilities():
     np.testing.assert_allclose(label_probabilities([3.0, 1.0], bias=[2.0, 0.0]), 0.5)
     p = label_probabilities([[0.0, 2.0]], temperature=2.0)
     np.testing.assert_allclose(p[0, 1] / p[0, 0], np.e)
-    with pytest.raises(ValueError, match="temperature must be positive; got 0"):
+    with pytest.raises(ValueError, match="temperature must be a number above 0; got 0"):
         label_probabilities([0.0], temperature=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 0}, "draws must be an integer of at least 1; got 0"),
+        ({"random_seed": -1}, "random_seed must be None or an integer"),
+        ({"box": 3}, "box must be two sequences of 2 weights"),
+        ({"box": ([0, 0], [1, np.inf])}, "box must be two sequences of 2 weights"),
+        ({"box": (["a", "b"], [1, 1])}, "box must be numbers"),
+    ],
+)
+def test_weight_sensitivity_names_the_argument(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        weight_sensitivity(Responses([[1, 0], [0, 0]]), **arguments)
