@@ -162,6 +162,18 @@ def test_what_answers_vary_in_is_no_setting(read):
     assert read(numbered).shape == (2, 20, 3)
 
 
+def test_another_name_of_the_system_tells_systems_apart(read):
+    frame = rows(system=["react", "cot"], model=["a", "b"], question=QUESTIONS)
+    both = ("react (model=a)", "react (model=b)", "cot (model=a)", "cot (model=b)")
+    assert read(frame).systems == both
+    agents = frame.rename(columns={"system": "agent"})
+    with pytest.raises(DataError, match="one column for the system; got model, agent"):
+        read(agents)
+    assert read(agents, system="agent").systems == both
+    pooled = read(agents, system="agent", pool="model")
+    assert (pooled.systems, pooled.shape) == (("react", "cot"), (2, len(QUESTIONS), 2))
+
+
 def test_unknown_settings_are_refused(read):
     frame = rows(model=["a"], effort=["low", "high"], question=QUESTIONS)
     for argument in ("split_by", "pool"):
