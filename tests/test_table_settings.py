@@ -3,6 +3,7 @@
 import json
 import logging
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -192,6 +193,26 @@ def test_settings_of_files_that_lack_the_column_are_unset(tmp_path):
         "a (file=b)",
         "b (file=b)",
     )
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    def write(*folders):
+        for number, folder in enumerate(folders):
+            path = tmp_path / folder / "runs.csv"
+            path.parent.mkdir(parents=True)
+            rows(question=QUESTIONS).assign(who="m", correct=number % 2).to_csv(path, index=False)
+        return tmp_path / Path(folders[0]).parts[0]
+
+    folder = write("x/run1", "x/run2")
+    assert read_responses(folder, system="file").shape == (1, 6, 2)
+    folder = write("y/a/run1", "y/a/run2", "y/b")  # the last one holds the same as the first
+    both = ("runs (folder=a)", "runs (folder=b)")
+    assert read_responses(folder, system="file").systems == both
+    apart = read_responses(folder, system="who", split_by="file")
+    assert apart.systems == ("m (file=runs (folder=a))", "m (file=runs (folder=b))")
+    # In the names of questions, files of one name are one.
+    joined = read_responses(folder, system="who", question="file,question")
+    assert joined.questions[:2] == ("runs/0", "runs/1")
 
 
 def test_rows_of_a_chosen_scorer_are_looked_at(tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, Source, as_words, split_and_pooled
+from bayesrank.columns import COLUMNS, Source, as_words, asked_columns, split_and_pooled
 from bayesrank.errors import DataError
 from bayesrank.longtable import repeated_cells
 from bayesrank.readers.log import STATUSES
@@ -61,6 +61,11 @@ class Selection:
     def of_table(self) -> bool:
         """Whether something was chosen that only tables have."""
         return self.wide or any(getattr(self, name) is not None for name in COLUMNS)
+
+    @property
+    def by_file(self) -> bool:
+        """Whether the name of a file is a part of the name of its systems."""
+        return "file" in asked_columns({"system": self.system, "": ",".join(self.split_by)})
 
 
 # Keywords of `select`.

@@ -124,20 +124,53 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
             )
     found = list(logs)
     for alike in named.values():
-        folders = _differing([place for number in alike if (place := logs[number].place)])
+        folders = _told_folders(place for number in alike if (place := logs[number].place))
         asked: dict[Path, set[tuple[str, str, str]]] = {}
         for number in alike:
             cells = {(logs[number].task, e.group, e.question) for e in logs[number].attempts}
             asked.setdefault(logs[number].place or Path(), set()).update(cells)
         n_cells = len(set().union(*asked.values()))
-        if n_cells == sum(map(len, asked.values())) or _are_repeats(folders.values()):
+        if n_cells == sum(map(len, asked.values())) or not folders:
             continue
         for number in alike:
             log = logs[number]
-            parts = folders[log.place or Path()]
-            told = "/".join(part for part in parts if not _REPEAT.fullmatch(part)) or "."
+            told = folders[log.place or Path()]
             found[number] = replace(log, settings={**log.settings, FOLDER: told})
     return found
+
+
+def name_files(paths: Sequence[Path]) -> list[str]:
+    """Name systems by files, and by the folders that tell files of one name apart.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Tables.
+
+    Returns
+    -------
+    list of str
+        Names without endings, such as ``runs`` or ``runs (folder=a)``.
+    """
+    alike: dict[str, list[Path]] = {}
+    for path in paths:
+        alike.setdefault(Path(plain_name(path)).stem, []).append(path)
+    names = {}
+    for name, own in alike.items():
+        folders = _told_folders(path.parent for path in own)
+        for path in own:
+            told = {FOLDER: folders[path.parent]} if folders else {}
+            names[path] = with_settings(name, told)
+    return [names[path] for path in paths]
+
+
+def _told_folders(places: Iterable[Path]) -> dict[Path, str]:
+    """Return what tells folders apart beside the names of repeats; empty if nothing does."""
+    folders = {
+        place: "/".join(part for part in parts if not _REPEAT.fullmatch(part))
+        for place, parts in _differing(places).items()
+    }
+    return {place: told or "." for place, told in folders.items()} if any(folders.values()) else {}
 
 
 def _are_repeats(folders: Iterable[Sequence[str]]) -> bool:

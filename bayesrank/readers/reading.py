@@ -337,15 +337,18 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             in_python="read them with read_battles",
         )
     read = logs.reader.read
-    table, left_out = _read_originals(logs, lambda files: read(files, selection))
+    anywhere = logs.reader.plain and not selection.by_file
+    table, left_out = _read_originals(logs, lambda files: read(files, selection), anywhere=anywhere)
     return replace(table, message=table.message + left_out)
 
 
-def _read_originals[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, str]:
+def _read_originals[T](
+    logs: Logs, read: Callable[[Sequence[Path]], T], *, anywhere: bool = True
+) -> tuple[T, str]:
     """Read logs without copies of them; also return the ignored files, as the end of a message."""
 
     def read_once(paths: Sequence[Path]) -> tuple[T, str]:
-        files, copies = leave_out_copies(paths, anywhere=logs.reader.plain)
+        files, copies = leave_out_copies(paths, anywhere=anywhere)
         return read(files), copies
 
     with _patiently(logs):

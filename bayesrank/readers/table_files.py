@@ -36,6 +36,7 @@ from bayesrank.readers.json_files import (
     read_json_table,
 )
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
+from bayesrank.readers.naming import name_files
 from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_name, plain_suffix
 from bayesrank.standard_table import melt, standardize
 from bayesrank.table_settings import other_columns
@@ -398,9 +399,12 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
         for path in paths
     ]
     if "file" in asked:
+        # In a question, files of one name in several folders are one.
+        stems = [Path(plain_name(path)).stem for path in paths]
+        names = name_files(paths) if selection.by_file else stems
         frames = [
-            frame if _column(frame, "file") else frame.assign(file=Path(plain_name(path)).stem)
-            for frame, path in zip(frames, paths, strict=True)
+            frame if _column(frame, "file") else frame.assign(file=name)
+            for frame, name in zip(frames, names, strict=True)
         ]
     check_settings(chosen, frames)
     rows = _rows(frames, selection)
