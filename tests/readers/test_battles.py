@@ -248,6 +248,7 @@ def test_read_data_gives_responses_of_logs(tmp_path):
             r"wins_a must not be negative; got -3 in bad",
         ),
         ("generator_1,generator_2,preference\na,b,b\n", r"a verdict .* got none in bad\.csv"),
+        ("model_a,model_b,preference\na,b,1\na,b,0\n", r"got 0 and none above 1 in bad\.csv"),
         ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],
 )
