@@ -246,6 +246,18 @@ def test_the_index_of_a_frame_is_no_system_of_a_wide_table(tmp_path: Path, rows:
         assert (data.systems, data.questions) == (("a", "b"), ("q", "r"))
 
 
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet", "feather"])
+def test_an_index_of_names_is_not_lost(tmp_path: Path, ending: str) -> None:
+    # Two files may have their rows in different orders.
+    for system, rows in (("a", {"q": 1, "r": 0}), ("b", {"r": 0, "q": 1})):
+        frame = pd.DataFrame({system: pd.Series(rows)})
+        getattr(frame, f"to_{ending}")(tmp_path / f"{system}.{ending}")
+    with pytest.raises(DataError, match=r"got q, \.\.\. in one without a name"):
+        read_responses(tmp_path, wide=True)
+    data = read_responses(tmp_path, wide=True, question="Unnamed: 0")
+    assert (data.questions, data.outcomes.tolist()) == (("q", "r"), [[[1], [0]]] * 2)
+
+
 def test_columns_without_names_and_values_are_left_out(tmp_path: Path) -> None:
     path = _write(tmp_path / "log.csv", "item,a,b,,\nq,1,0,,\nr,1,1,,\n")
     assert read_responses(path, wide=True).systems == ("a", "b")
