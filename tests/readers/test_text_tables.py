@@ -189,6 +189,25 @@ def test_names_that_look_alike_are_said(
     assert message.startswith(f"{names[0]!r} and {names[1]!r} are read as different systems")
 
 
+@pytest.mark.parametrize(
+    "name", ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean**", "Rank"]
+)
+def test_names_of_summaries_are_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    path = _write(tmp_path / "log.csv", f"Model,{name},law,art\na,0.5,1,0\nb,1,1,1\n")
+    with caplog.at_level(logging.WARNING, logger="bayesrank"):
+        assert read_responses(path, wide=True).questions == (name, "law", "art")
+        read_responses(path, wide=True, question="Model")
+    assert [message.split(" is called")[0] for message in caplog.messages] == [
+        f"The question {name!r}",
+        f"The system {name!r}",
+    ]
+    caplog.clear()
+    read_responses(_write(path, "Model,meanness,total recall\na,1,0\nb,1,1\n"), wide=True)
+    assert not caplog.messages
+
+
 def test_nested_values_are_said_in_words(tmp_path: Path) -> None:
     for text, message in (
         ('{"model": "a", "question": "1", "score": {"value": 1}}', "objects with fields of their"),
