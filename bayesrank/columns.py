@@ -97,8 +97,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 COLUMNS = tuple(NAMES)
 OPTIONAL = frozenset({"trial", "group"})
 
-# Roles that have one column per label in wide tables.
-_ACROSS = ("system", "question")
+# What has one column per label in wide tables, by the role that they lack.
+_ACROSS = {"system": "system", "question": "question", "outcome": "trial"}
 
 # Groups that are used as the question if there is no other column for it.
 QUESTIONS = ("task", "task_name")
@@ -369,7 +369,8 @@ def _only(
     if not present:
         if name in OPTIONAL:
             return ()
-        wide = f", or pass wide=True for one column per {name}" if name in _ACROSS else ""
+        across = _ACROSS.get(name)
+        wide = f", or pass wide=True for one column per {across}" if across else ""
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
         remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
         raise DamagedFileError(

@@ -94,7 +94,7 @@ def read_responses(
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
         the group, or those that `system` lists; or every question, where there is a column for the
-        system and none for the question.
+        system and none for the question; or every trial, such as run1, where there are both.
     weights : array_like of shape (category,), optional
         Outcomes are categories 0, 1, ..., worth so much each.
     scale : (float, float), optional

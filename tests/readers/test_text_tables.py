@@ -169,6 +169,21 @@ def test_wide_tables_may_have_a_column_for_each_question(tmp_path: Path) -> None
         read_responses(path)
 
 
+def test_wide_tables_may_have_a_column_for_each_trial(tmp_path: Path) -> None:
+    text = "Who,item,Run 1,Run 2,mean\na,q1,1,0,0.5\na,q2,1,,1\nb,q1,0,0,0\nb,q2,1,1,1\n"
+    path = _write(tmp_path / "wide.csv", text)
+    data = read_responses(path, wide=True, system="Who")
+    assert (data.systems, data.questions, data.paired) == (("a", "b"), ("q1", "q2"), True)
+    assert data.outcomes.tolist() == [[[1, 0], [1, -1]], [[0, 0], [1, 1]]]
+    _write(path, text.replace("Who", "model").replace("Run ", "attempt_"))
+    attempts = read_responses(path, wide=True)
+    assert (attempts.outcomes.tolist(), attempts.paired) == (data.outcomes.tolist(), False)
+    with pytest.raises(DataError, match="wide=True for one column per trial"):
+        read_responses(path)
+    _write(path, "item,agent,human\nq1,1,0\nq2,1,1\n")
+    assert read_responses(path, wide=True).systems == ("agent", "human")
+
+
 def test_decimals_of_databases_are_numbers() -> None:
     scores = [Decimal("0.5"), Decimal("1")]
     frame = pd.DataFrame({"model": ["a", "b"], "question": ["1", "1"], "score": scores})
