@@ -261,6 +261,8 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     named = next((name for name in WINNERS if name in frame), None)
     if named is not None:
         winner = frame[named]
+        if np.isin(as_numbers(winner), (0.0, 1.0)).all():
+            logger.info(f"1 is a win of the first system and 0 of the second in {source}")
     else:
         marked = np.column_stack(
             [

@@ -56,6 +56,17 @@ def test_marked_winners_and_weights(tmp_path):
             read_battles(path)
 
 
+def test_numbers_that_may_be_places_of_winners_are_explained(tmp_path, caplog):
+    path = tmp_path / "battles.csv"
+    said = "1 is a win of the first system and 0 of the second in battles.csv"
+    for numbers, is_said in (((1, 0), True), ((1, 0.5), False), ((1, 2), False)):
+        caplog.clear()
+        path.write_text("model_a,model_b,winner\n" + "".join(f"a,b,{each}\n" for each in numbers))
+        with caplog.at_level("INFO", "bayesrank"):
+            assert read_battles(path).wins[0, 1] >= 1
+        assert (said in caplog.text) == is_said
+
+
 def test_marks_may_be_words_and_blanks(tmp_path):
     path = tmp_path / "marks.csv"
     names = "model_a,model_b,winner_model_a,winner_model_b,winner_tie"
