@@ -372,6 +372,8 @@ def _only(
         across = _ACROSS.get(name)
         wide = f", or pass wide=True for one column per {across}" if across else ""
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
+        of_file = name == "system" and source.argument == "paths"
+        wide = f" (file or folder if these name it){wide}" if of_file else wide
         remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
         raise DamagedFileError(
             f"{source.argument} must have a column for the {name}, called "

@@ -36,7 +36,7 @@ FORMATS = ("table", "json", "csv", "markdown")
 _SELECTORS = ("task", "scorer", "filter", "metric")
 
 # Columns of a table, with additions to their help.
-_JOINED = "; or several columns, separated by commas (file is the name of the file)"
+_JOINED = "; or several, separated by commas (file and folder: names of the file and its folder)"
 _COLUMNS = {
     "system": _JOINED,
     "question": _JOINED,

@@ -71,9 +71,10 @@ class Selection:
         return self.wide or any(getattr(self, name) is not None for name in COLUMNS)
 
     @property
-    def by_file(self) -> bool:
-        """Whether the name of a file is a part of the name of its systems."""
-        return "file" in asked_columns({"system": self.system, "": ",".join(self.split_by)})
+    def of_files(self) -> bool:
+        """Whether names of files or folders are a part of the names of systems."""
+        asked = asked_columns({"system": self.system, "split_by": ",".join(self.split_by)})
+        return not asked.isdisjoint(("file", "folder"))
 
 
 # Keywords of `select`.

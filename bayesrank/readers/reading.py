@@ -89,8 +89,8 @@ def read_responses(
         absent; ``()`` for none. By default those that the harness itself counts as wrong.
     system, question, trial, outcome, group : str, optional
         Columns of a table. By default those that :data:`bayesrank.columns.NAMES` knows. Several
-        columns that make up the system or the question are separated by commas, where ``file`` is
-        the name of the file; ``group="none"`` leaves groups out.
+        columns that make up the system or the question are separated by commas, where ``file`` and
+        ``folder`` are the names of the file and its folder; ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
         the group, or those that `system` lists; or every question, where there is a column for the
@@ -337,7 +337,7 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             in_python="read them with read_battles",
         )
     read = logs.reader.read
-    anywhere = logs.reader.plain and not selection.by_file
+    anywhere = logs.reader.plain and not selection.of_files
     table, left_out = _read_originals(logs, lambda files: read(files, selection), anywhere=anywhere)
     return replace(table, message=table.message + left_out)
 

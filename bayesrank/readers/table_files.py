@@ -398,13 +398,16 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
         read_frame(path, needed=lambda name: not is_other(name, asked), every_column=selection.wide)
         for path in paths
     ]
-    if "file" in asked:
-        # In a question, files of one name in several folders are one.
-        stems = [Path(plain_name(path)).stem for path in paths]
-        names = name_files(paths) if selection.by_file else stems
+    # In a question, files of one name in several folders are one.
+    told = selection.of_files and "folder" not in asked
+    places = {
+        "file": name_files(paths) if told else [Path(plain_name(path)).stem for path in paths],
+        "folder": [path.parent.name for path in paths],
+    }
+    for name in filter(asked.__contains__, places):
         frames = [
-            frame if _column(frame, "file") else frame.assign(file=name)
-            for frame, name in zip(frames, names, strict=True)
+            frame if _column(frame, name) else frame.assign(**{name: place})
+            for frame, place in zip(frames, places[name], strict=True)
         ]
     check_settings(chosen, frames)
     rows = _rows(frames, selection)
