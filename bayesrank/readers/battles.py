@@ -18,6 +18,7 @@ from bayesrank.battles import Battles
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
 from bayesrank.readers.json_files import parse_json_lines, stream_json
+from bayesrank.readers.naming import saved_again, say_copies
 from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
@@ -80,7 +81,11 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
     """
     import pandas as pd  # 0.3 s, only when a table is read
 
-    tables = [standardize(_parse(path), path.name) for path in paths]
+    read = {path: standardize(_parse(path), path.name) for path in paths}
+    copies = saved_again(read)
+    for note in say_copies(copies):
+        logger.info(note)
+    tables = [table for path, table in read.items() if path not in copies]
     if len(tables) == 1:
         return Battles(**battle_arguments(tables[0]))
     for number, table in enumerate(tables):

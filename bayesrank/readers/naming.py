@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Log
 from bayesrank.readers.log_table import Selection
 from bayesrank.readers.opening import open_log, plain_name
 from bayesrank.table_settings import UNSET, say_told_apart, short, with_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Settings that change between repeats of a run, or only affect how requests are sent.
 REPEATED = frozenset({
@@ -258,7 +261,7 @@ def leave_out_copies(paths: Sequence[Path], *, anywhere: bool = False) -> tuple[
             if path is not original and not _are_repeats(folders):
                 copies.add(path)
     kept = [path for path in paths if path not in copies]
-    return kept, f"; {_counted(sorted(copies))}" if copies else ""
+    return kept, "".join(f"; {note}" for note in say_copies(sorted(copies)))
 
 
 def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
@@ -296,12 +299,26 @@ def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
             )
         known.append(log)
     kept = [log for log in logs if any(log is other for other in alike[_identity(log)])]
-    return kept, [_counted(copies)] if copies else []
+    return kept, say_copies(copies)
 
 
-def _counted(copies: Sequence[Path]) -> str:
+def saved_again(tables: "Mapping[Path, pd.DataFrame]") -> list[Path]:
+    """Return the tables that equal another one of their folder and name, in another format."""
+    alike: dict[Path, list[Path]] = {}
+    copies = []
+    for path, table in tables.items():
+        known = alike.setdefault(path.with_name(Path(plain_name(path)).stem), [])
+        if any(tables[other].astype(str).equals(table.astype(str)) for other in known):
+            copies.append(path)
+        else:
+            known.append(path)
+    return copies
+
+
+def say_copies(copies: Sequence[Path]) -> list[str]:
+    """Say how many copies were left out, if any."""
     plural = "copies" if len(copies) > 1 else "copy"
-    return f"{len(copies)} {plural} of a log left out ({copies[0].name})"
+    return [f"{len(copies)} {plural} of a log left out ({copies[0].name})"] if copies else []
 
 
 def _unmarked(path: Path) -> str:

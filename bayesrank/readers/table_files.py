@@ -36,9 +36,9 @@ from bayesrank.readers.json_files import (
     read_json_table,
 )
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
-from bayesrank.readers.naming import name_files
+from bayesrank.readers.naming import name_files, saved_again, say_copies
 from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_name, plain_suffix
-from bayesrank.standard_table import melt, standardize
+from bayesrank.standard_table import StandardTable, melt, standardize
 from bayesrank.table_settings import other_columns
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     check_settings(chosen, frames)
     rows = _rows(frames, selection)
     left_out = [name for name in SELECTORS if getattr(selection, name) is not None]
-    tables = []
+    tables: dict[Path, StandardTable] = {}
     for path, kept in zip(paths, rows, strict=True):
         frame = _take(frames.pop(0), kept, left_out)  # large tables are not kept twice
         if len(frame):
@@ -420,16 +420,19 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             named = chosen
             if selection.wide:
                 frame, named = melt(frame, chosen, source)
-            tables.append(standardize(frame, named, source))
+            tables[path] = standardize(frame, named, source)
         del frame
     free_columns()
-    whole, files = put_below(tables)
+    copies = saved_again({path: table.frame for path, table in tables.items()})
+    tables = {path: table for path, table in tables.items() if path not in copies}
+    whole, files = put_below(list(tables.values()))
     source = Source("paths")
-    others = partial(_others, paths, rows, chosen, asked)
+    used = [kept for path, kept in zip(paths, rows, strict=True) if path in tables]
+    others = partial(_others, list(tables), used, chosen, asked)
     read = place_rows(whole, source, chosen, others, files)
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
-    message = "; ".join([table.message, *read.notes])
+    message = "; ".join([table.message, *read.notes, *say_copies(copies)])
     return replace(table, message=message, declared=read.declared, standard=True)
 
 

@@ -205,7 +205,8 @@ def test_names_that_look_alike_are_said(
 
 
 @pytest.mark.parametrize(
-    "name", ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean**", "Rank"]
+    "name",
+    ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean** (6)", "mean_win_rate", "Rank"],
 )
 def test_names_of_summaries_are_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
