@@ -41,6 +41,14 @@ def test_all_formats_read_alike(tmp_path, suffix):
         assert data.both_bad.tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("orient", ["columns", "split", "table", "list"])
+def test_json_by_columns_is_read(tmp_path, orient):
+    frame = pd.DataFrame(ROWS)
+    text = json.dumps(frame.to_dict("list")) if orient == "list" else frame.to_json(orient=orient)
+    (tmp_path / "battles.json").write_text(text)
+    assert read_data(tmp_path).fingerprint == Battles.from_frame(frame).fingerprint
+
+
 def test_marked_winners_and_weights(tmp_path):
     rows = [
         {"model_a": "a", "model_b": "b", "winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0},
