@@ -261,6 +261,8 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     named = next((name for name in WINNERS if name in frame), None)
     if named is not None:
         winner = frame[named]
+        if np.isin(as_numbers(winner), (0.0, 1.0)).all():
+            logger.info(f"1 is a win of the first system and 0 of the second in {source}")
     else:
         marked = np.column_stack(
             [
@@ -376,6 +378,11 @@ def _read_preferences(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
         raise DataError(
             f"preference must be from 1 (the first) to 2 (the second), or 0 for a tie; got "
             f"{preference[outside][0]:g} in {source}"
+        )
+    if (preference == 0.0).any() and not (preference > 1.0).any():
+        raise DataError(
+            "preference must be from 1 (the first) to 2 (the second), or 0 for a tie; got 0 and "
+            f"none above 1 in {source}: call the column winner where 0 is a win of the second"
         )
     share = np.where(preference == 0.0, 0.5, 2.0 - preference)
     part = pd.DataFrame({"first": frame[first], "second": frame[second], "winner": share})

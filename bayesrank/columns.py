@@ -97,8 +97,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 COLUMNS = tuple(NAMES)
 OPTIONAL = frozenset({"trial", "group"})
 
-# Roles that have one column per label in wide tables.
-_ACROSS = ("system", "question")
+# What has one column per label in wide tables, by the role that they lack.
+_ACROSS = {"system": "system", "question": "question", "outcome": "trial"}
 
 # Groups that are used as the question if there is no other column for it.
 QUESTIONS = ("task", "task_name")
@@ -307,7 +307,9 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     }
     used = {column for columns in found.values() for column in columns}
     free = {name: column for name, column in free.items() if column not in used}
-    settings = (*split_by, *(free[name] for name in free if name in SETTINGS))
+    # What else may name a system, as a model its agent, tells systems apart as settings do.
+    telling = SETTINGS.union(NAMES["system"])
+    settings = (*split_by, *(free[name] for name in free if name in telling))
     groups = tuple(column for column in present["group"] if column not in used)
     group = picked["group"][0] if "group" in picked else None
     if group is not None:
@@ -367,8 +369,11 @@ def _only(
     if not present:
         if name in OPTIONAL:
             return ()
-        wide = f", or pass wide=True for one column per {name}" if name in _ACROSS else ""
+        across = _ACROSS.get(name)
+        wide = f", or pass wide=True for one column per {across}" if across else ""
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
+        of_file = name == "system" and source.argument == "paths"
+        wide = f" (file or folder if these name it){wide}" if of_file else wide
         remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
         raise DamagedFileError(
             f"{source.argument} must have a column for the {name}, called "

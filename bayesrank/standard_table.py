@@ -30,6 +30,9 @@ _WHOLE = re.compile(r"(-?\d+)\.0+")
 # What pandas calls a column of a text that has no name.
 _UNNAMED = re.compile(r"Unnamed: \d+")
 
+# What the columns of several trials are called: run1, Seed 42, ...
+_NUMBERED = re.compile(rf"({'|'.join(NAMES['trial'])})_?\d+")
+
 # What a column of a wide table can be beside a system.
 _BESIDE = {name: kind for kind in ("question", "trial", "group") for name in NAMES[kind]}
 
@@ -149,7 +152,7 @@ def standardize(
 def melt(
     frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
 ) -> "tuple[pd.DataFrame, Mapping[str, str | None]]":
-    """Turn a table with one column per system or question into one with one row per outcome.
+    """Turn a table with one column per system, question or trial into one row per outcome.
 
     Parameters
     ----------
@@ -157,7 +160,8 @@ def melt(
         Columns for the question, the trial and the group, of which none is needed, under the names
         that :mod:`bayesrank.columns` knows or that the caller chose; without one for the question,
         every row is a question. All others are systems, or those that ``system`` lists. Where there
-        is a column for the system and none for the question, all others are questions.
+        is a column for the system and none for the question, all others are questions; where there
+        are both, columns such as run1 and run2 are trials.
     chosen : mapping of str to str
         Columns that the caller named.
     source : Source
@@ -199,6 +203,11 @@ def melt(
         _BESIDE.get(field_name(each)) == "question" for each in beside
     )
     named_in = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    numbered = {each: _NUMBERED.fullmatch(field_name(each)) for each in frame.columns}
+    trials = {each: match[1] for each, match in numbered.items() if match is not None}
+    if trials and asked and (listed or named_in) and not trials.keys() & set(listed):
+        kept = [each for each in frame.columns if each not in trials]
+        return _melted(frame, next(iter(trials.values())), kept), chosen
     if len(named_in) == 1 and not asked and not listed:
         kept = [
             each for each in frame.columns if field_name(each) in SETTINGS and each not in named

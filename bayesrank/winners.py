@@ -47,7 +47,10 @@ _MUCH = (
     ("a_much_better", "b_much_better"),
     ("first_much_better", "second_much_better"),
 )
-_TIES = ("tie", "draw", "equal", "both", "a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]")
+_TIES = (
+    *("tie", "tie (inconsistent)", "draw", "equal", "both"),
+    *("a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]"),
+)
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad", "both bad", "tie (both bad)", "neither")
 
 _WORDS: dict[str, int] = {

@@ -3,6 +3,7 @@
 import json
 import logging
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -162,6 +163,18 @@ def test_what_answers_vary_in_is_no_setting(read):
     assert read(numbered).shape == (2, 20, 3)
 
 
+def test_another_name_of_the_system_tells_systems_apart(read):
+    frame = rows(system=["react", "cot"], model=["a", "b"], question=QUESTIONS)
+    both = ("react (model=a)", "react (model=b)", "cot (model=a)", "cot (model=b)")
+    assert read(frame).systems == both
+    agents = frame.rename(columns={"system": "agent"})
+    with pytest.raises(DataError, match="one column for the system; got model, agent"):
+        read(agents)
+    assert read(agents, system="agent").systems == both
+    pooled = read(agents, system="agent", pool="model")
+    assert (pooled.systems, pooled.shape) == (("react", "cot"), (2, len(QUESTIONS), 2))
+
+
 def test_unknown_settings_are_refused(read):
     frame = rows(model=["a"], effort=["low", "high"], question=QUESTIONS)
     for argument in ("split_by", "pool"):
@@ -180,6 +193,28 @@ def test_settings_of_files_that_lack_the_column_are_unset(tmp_path):
         "a (file=b)",
         "b (file=b)",
     )
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    def write(*folders):
+        for number, folder in enumerate(folders):
+            path = tmp_path / folder / "runs.csv"
+            path.parent.mkdir(parents=True)
+            rows(question=QUESTIONS).assign(who="m", correct=number % 2).to_csv(path, index=False)
+        return tmp_path / Path(folders[0]).parts[0]
+
+    folder = write("x/run1", "x/run2")
+    assert read_responses(folder, system="file").shape == (1, 6, 2)
+    folder = write("y/a/run1", "y/a/run2", "y/b")  # the last one holds the same as the first
+    both = ("runs (folder=a)", "runs (folder=b)")
+    assert read_responses(folder, system="file").systems == both
+    apart = read_responses(folder, system="who", split_by="file")
+    assert apart.systems == ("m (file=runs (folder=a))", "m (file=runs (folder=b))")
+    folders = read_responses(folder, system="folder")
+    assert (folders.systems, folders.shape) == (("run1", "run2", "b"), (3, 6, 1))
+    # In the names of questions, files of one name are one.
+    joined = read_responses(folder, system="who", question="file,question")
+    assert joined.questions[:2] == ("runs/0", "runs/1")
 
 
 def test_rows_of_a_chosen_scorer_are_looked_at(tmp_path):

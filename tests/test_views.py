@@ -125,7 +125,8 @@ def test_repeated_battles_add_up():
     ("word", "wins", "ties"),
     [(word, [[0, 1], [0, 0]], 0) for word in ("first", "Left", "a", "model_a", "x", "MODEL_X", 1)]
     + [(word, [[0, 0], [1, 0]], 0) for word in ("second", "right", "B", "model_b", "y", "2", 2)]
-    + [(word, [[0, 0], [0, 0]], 1) for word in ("tie", " draw ", "Tie (bothbad)", "both_bad")],
+    + [(word, [[0, 0], [0, 0]], 1) for word in ("tie", " draw ", "Tie (bothbad)", "both_bad")]
+    + [("tie (inconsistent)", [[0, 0], [0, 0]], 1)],
 )
 def test_logs_name_the_winner_in_several_ways(word, wins, ties):
     table = Comparisons.from_battles(["p"], ["q"], [word])

@@ -36,7 +36,7 @@ FORMATS = ("table", "json", "csv", "markdown")
 _SELECTORS = ("task", "scorer", "filter", "metric")
 
 # Columns of a table, with additions to their help.
-_JOINED = "; or several columns, separated by commas (file is the name of the file)"
+_JOINED = "; or several, separated by commas (file and folder: names of the file and its folder)"
 _COLUMNS = {
     "system": _JOINED,
     "question": _JOINED,
@@ -256,7 +256,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--wide",
         is_flag=True,
         help="Tables have one column per system (all other columns, or those of --system), or, if "
-        "there is a column for the system, one column per question.",
+        "there is a column for the system, one per question, or with both, one per trial (run1).",
     )(command)
     for name in reversed(_COLUMNS):
         text = f"Column of a table that holds the {name}{_COLUMNS[name]}."

@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 ROWS_PER_BYTE = 8
 FEW_ROWS = 1_000_000
 
-# Name that pandas gives to an index without a name, which numbers rows.
-_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+# Name that pandas gives to an index without a name, in these files.
+_UNNAMED_INDEX = re.compile(r"__index_level_(\d+)__")
 
 
 def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -> "pd.DataFrame":
-    """Read a Parquet or Feather file as a frame; columns that are not needed are blank."""
+    """Read a Parquet or Feather file as a frame; columns that are not needed are blank.
+
+    An index without a name is left out if it numbers the rows, and called as in a text if it names
+    them.
+    """
     import pandas as pd
 
-    table, schema = read_arrow(path, lambda field: needed(field.name))
+    table, schema = read_arrow(path, lambda field: needed(_as_in_text(field.name)))
     # Each column of the table goes when it has become one of the frame. What pandas calls an index
     # in its metadata is a column.
     frame = table.to_pandas(
@@ -38,7 +42,17 @@ def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -
     del table
     blank = pd.Categorical.from_codes(np.full(len(frame), -1, dtype=np.int8), categories=[])
     frame = frame.assign(**{name: blank for name in schema.names if name not in frame})
-    return frame.drop(columns=[name for name in frame if _UNNAMED_INDEX.fullmatch(str(name))])
+    numbers = [
+        each.name
+        for each in schema
+        if _UNNAMED_INDEX.fullmatch(each.name) and not is_text(each.type)
+    ]
+    return frame.drop(columns=numbers).rename(columns=_as_in_text)
+
+
+def _as_in_text(name: str) -> str:
+    """Return what pandas calls a column of a text, whose name may be blank."""
+    return _UNNAMED_INDEX.sub(r"Unnamed: \1", name)
 
 
 def read_arrow(path: Path, needed: "Callable[[pa.Field], bool]") -> "tuple[pa.Table, pa.Schema]":

@@ -17,7 +17,15 @@ from bayesrank.battle_tables import (
 from bayesrank.battles import Battles
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
-from bayesrank.readers.json_files import parse_json_lines, stream_json
+from bayesrank.readers.json_files import (
+    BYTE_ORDER_MARK,
+    json_columns,
+    parse_json_lines,
+    read_json_table,
+    starts_like,
+    stream_json,
+)
+from bayesrank.readers.naming import saved_again, say_copies
 from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
@@ -43,6 +51,9 @@ _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
 # Names of the fields of a JSON file.
 _NAMES = re.compile(r'(?="([\w\s-]+)"\s*:)')
 
+# JSON that is read one record after another.
+_LIST = re.compile(BYTE_ORDER_MARK + rb"\s*\[")
+
 # Rows that show which columns hold numbers.
 _PEEK = 100
 
@@ -55,10 +66,8 @@ def is_json_of_battles(path: Path) -> bool:
     except DataError:  # damaged; the reader of tables raises the error
         return False
     # The first records, or as much of them as there is.
-    opening = head.lstrip()[:1]
-    return opening == ("[" if plain_suffix(path) == ".json" else "{") and is_battle_table(
-        _NAMES.findall(head)
-    )
+    records = plain_suffix(path) in LINES or head.lstrip()[:1] == "["
+    return is_battle_table(_NAMES.findall(head) if records else json_columns(head))
 
 
 def read_battle_files(paths: Sequence[Path]) -> Battles:
@@ -80,7 +89,11 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
     """
     import pandas as pd  # 0.3 s, only when a table is read
 
-    tables = [standardize(_parse(path), path.name) for path in paths]
+    read = {path: standardize(_parse(path), path.name) for path in paths}
+    copies = saved_again(read)
+    for note in say_copies(copies):
+        logger.info(note)
+    tables = [table for path, table in read.items() if path not in copies]
     if len(tables) == 1:
         return Battles(**battle_arguments(tables[0]))
     for number, table in enumerate(tables):
@@ -108,7 +121,9 @@ def _parse(path: Path) -> "pd.DataFrame":
             return _read_csv(path)
         if suffix in BINARY:
             return _read_arrow(path)
-        return pd.DataFrame.from_records(list(_records(path)))
+        if suffix in LINES or starts_like(path, _LIST):
+            return pd.DataFrame.from_records(list(_records(path)))
+        return read_json_table(path, lambda name: True)
 
 
 def _read_csv(path: Path) -> "pd.DataFrame":

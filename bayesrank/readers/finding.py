@@ -272,8 +272,8 @@ def find_logs(
         holding = f" but {_listed(left_out)}" if left_out else ""
         if any(plain_suffix(each.path) in SUFFIXES and not each.reason for each in left_out):
             holding += (
-                ": name the columns of a table, as by system=..., or pass wide=True for one column "
-                "per system"
+                ": name the columns of a table, as by system=... (file or folder if these name "
+                "it), or pass wide=True for one column per system"
             )
         raise DataError(
             f"paths must hold logs in a known format ({known}); got folders without any{holding}"

@@ -21,8 +21,10 @@ STATS_START = re.compile(
 # What a run says of its model.
 NAMES = ("model", "model_deployment")
 
-# A run is called <scenario>:<argument>=<value>,... and the model is one of the arguments.
-MODEL_ARGUMENT = re.compile(r"(?P<before>^|[:,])model=(?P<model>[^,]*)")
+# A run is called <scenario>:<argument>=<value>,... and these arguments follow from the model.
+MODEL_ARGUMENT = re.compile(
+    r"(?P<before>^|[:,])(?P<name>model|model_deployment|stop|global_prefix)=(?P<value>[^,]*)"
+)
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,10 @@ def _describe(path: Path) -> Run:
     spec_path = stored(path.with_name("run_spec.json"))
     spec = {} if spec_path is None else read_json(spec_path)
     name = str(spec.get("name") or path.parent.name)
-    named = MODEL_ARGUMENT.search(name)
-    model = (spec.get("adapter_spec") or {}).get("model") or (named and named["model"])
+    named = {match["name"]: match["value"] for match in MODEL_ARGUMENT.finditer(name)}
+    adapter = spec.get("adapter_spec") or {}
+    said = [of.get(key) for of in (adapter, named) for key in NAMES]
+    model = next(filter(None, said), None)
     if not model:
         raise DamagedFileError(
             "paths must be HELM runs that name their model, in run_spec.json or in the name of "
@@ -123,7 +127,6 @@ def _describe(path: Path) -> Run:
         )
     task = MODEL_ARGUMENT.sub(lambda match: match["before"], name)
     task = re.sub(r"([:,]),+", r"\1", task).strip(":,") or "unnamed"
-    adapter = spec.get("adapter_spec") or {}
     return Run(path, str(model), task, adapter)
 
 

@@ -404,4 +404,8 @@ def _by_index(document: dict[str, Any]) -> object:
     if not document or not all(isinstance(each, dict) for each in document.values()):
         return None
     index = dict.fromkeys(key for column in document.values() for key in column)
-    return [{name: column.get(key) for name, column in document.items()} for key in index]
+    rows = [{name: column.get(key) for name, column in document.items()} for key in index]
+    if all(map(str.isdecimal, index)):
+        return rows
+    # An index of names is a column without a name, as in a text.
+    return [{"Unnamed: 0": key, **row} for key, row in zip(index, rows, strict=True)]

@@ -1,8 +1,9 @@
 """The arguments of every reader of logs, and the long table that it returns, checked once."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, Source, as_words, split_and_pooled
+from bayesrank.columns import COLUMNS, Source, as_words, asked_columns, split_and_pooled
 from bayesrank.errors import DataError
 from bayesrank.longtable import repeated_cells
 from bayesrank.readers.log import STATUSES
@@ -20,6 +21,14 @@ from bayesrank.validation import say_lookalikes
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+# Names of rows and columns that sum up the others.
+_SUMMARY = re.compile(
+    r"\W*(?:(?:grand|overall|macro|micro|weighted)[\s_-])?"
+    r"(?:average|avg|mean|median|overall|total|sum|rank)"
+    r"(?:[\s_-](?:score|acc|accuracy|win[\s_-]rate))?[\W\d]*",
+    re.IGNORECASE,
+)
 
 # Columns that every row has.
 ROW = [*CELL, "outcome"]
@@ -61,6 +70,12 @@ class Selection:
     def of_table(self) -> bool:
         """Whether something was chosen that only tables have."""
         return self.wide or any(getattr(self, name) is not None for name in COLUMNS)
+
+    @property
+    def of_files(self) -> bool:
+        """Whether names of files or folders are a part of the names of systems."""
+        asked = asked_columns({"system": self.system, "split_by": ",".join(self.split_by)})
+        return not asked.isdisjoint(("file", "folder"))
 
 
 # Keywords of `select`.
@@ -335,7 +350,9 @@ def build_table(
     if n_unanswered:
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"
     n_missing = sum(missing.values())
-    cautions = (*say_lookalikes(kept["system"].unique().tolist()), *_strangers(kept))
+    systems, questions = (kept[name].unique().tolist() for name in CELL[:2])
+    cautions = (*say_lookalikes(systems), *_strangers(kept))
+    cautions += (*_say_summaries("system", systems), *_say_summaries("question", questions))
     if silent:
         cautions = (_say_silent(frame, silent), *cautions)
     return LogTable(kept, source, n_missing, paired, message, tuple(details), cautions)
@@ -432,6 +449,13 @@ def _strangers(frame: "pd.DataFrame") -> tuple[str, ...]:
         f"{systems[alone[0]]}{more} no question with another system, so that no answers can be "
         f"compared: {systems[pair[0]]} has {examples[0]}, {systems[pair[1]]} has {examples[1]}.",
     )
+
+
+def _say_summaries(role: str, names: Sequence[str]) -> Iterator[str]:
+    """Report a name that tables give to the mean of the others."""
+    found = next((name for name in names if _SUMMARY.fullmatch(name.rpartition("/")[2])), None)
+    if found is not None and len(names) > 1:
+        yield f"The {role} {found!r} is called like a summary of others: leave it out if it is one."
 
 
 def _count(number: int, noun: str) -> str:

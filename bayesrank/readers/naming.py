@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.log import Log
 from bayesrank.readers.log_table import Selection
 from bayesrank.readers.opening import open_log, plain_name
 from bayesrank.table_settings import UNSET, say_told_apart, short, with_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Settings that change between repeats of a run, or only affect how requests are sent.
 REPEATED = frozenset({
@@ -124,20 +127,53 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
             )
     found = list(logs)
     for alike in named.values():
-        folders = _differing([place for number in alike if (place := logs[number].place)])
+        folders = _told_folders(place for number in alike if (place := logs[number].place))
         asked: dict[Path, set[tuple[str, str, str]]] = {}
         for number in alike:
             cells = {(logs[number].task, e.group, e.question) for e in logs[number].attempts}
             asked.setdefault(logs[number].place or Path(), set()).update(cells)
         n_cells = len(set().union(*asked.values()))
-        if n_cells == sum(map(len, asked.values())) or _are_repeats(folders.values()):
+        if n_cells == sum(map(len, asked.values())) or not folders:
             continue
         for number in alike:
             log = logs[number]
-            parts = folders[log.place or Path()]
-            told = "/".join(part for part in parts if not _REPEAT.fullmatch(part)) or "."
+            told = folders[log.place or Path()]
             found[number] = replace(log, settings={**log.settings, FOLDER: told})
     return found
+
+
+def name_files(paths: Sequence[Path]) -> list[str]:
+    """Name systems by files, and by the folders that tell files of one name apart.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        Tables.
+
+    Returns
+    -------
+    list of str
+        Names without endings, such as ``runs`` or ``runs (folder=a)``.
+    """
+    alike: dict[str, list[Path]] = {}
+    for path in paths:
+        alike.setdefault(Path(plain_name(path)).stem, []).append(path)
+    names = {}
+    for name, own in alike.items():
+        folders = _told_folders(path.parent for path in own)
+        for path in own:
+            told = {FOLDER: folders[path.parent]} if folders else {}
+            names[path] = with_settings(name, told)
+    return [names[path] for path in paths]
+
+
+def _told_folders(places: Iterable[Path]) -> dict[Path, str]:
+    """Return what tells folders apart beside the names of repeats; empty if nothing does."""
+    folders = {
+        place: "/".join(part for part in parts if not _REPEAT.fullmatch(part))
+        for place, parts in _differing(places).items()
+    }
+    return {place: told or "." for place, told in folders.items()} if any(folders.values()) else {}
 
 
 def _are_repeats(folders: Iterable[Sequence[str]]) -> bool:
@@ -225,7 +261,7 @@ def leave_out_copies(paths: Sequence[Path], *, anywhere: bool = False) -> tuple[
             if path is not original and not _are_repeats(folders):
                 copies.add(path)
     kept = [path for path in paths if path not in copies]
-    return kept, f"; {_counted(sorted(copies))}" if copies else ""
+    return kept, "".join(f"; {note}" for note in say_copies(sorted(copies)))
 
 
 def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
@@ -263,12 +299,26 @@ def drop_copies(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
             )
         known.append(log)
     kept = [log for log in logs if any(log is other for other in alike[_identity(log)])]
-    return kept, [_counted(copies)] if copies else []
+    return kept, say_copies(copies)
 
 
-def _counted(copies: Sequence[Path]) -> str:
+def saved_again(tables: "Mapping[Path, pd.DataFrame]") -> list[Path]:
+    """Return the tables that equal another one of their folder and name, in another format."""
+    alike: dict[Path, list[Path]] = {}
+    copies = []
+    for path, table in tables.items():
+        known = alike.setdefault(path.with_name(Path(plain_name(path)).stem), [])
+        if any(tables[other].astype(str).equals(table.astype(str)) for other in known):
+            copies.append(path)
+        else:
+            known.append(path)
+    return copies
+
+
+def say_copies(copies: Sequence[Path]) -> list[str]:
+    """Say how many copies were left out, if any."""
     plural = "copies" if len(copies) > 1 else "copy"
-    return f"{len(copies)} {plural} of a log left out ({copies[0].name})"
+    return [f"{len(copies)} {plural} of a log left out ({copies[0].name})"] if copies else []
 
 
 def _unmarked(path: Path) -> str:

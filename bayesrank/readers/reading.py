@@ -89,12 +89,12 @@ def read_responses(
         absent; ``()`` for none. By default those that the harness itself counts as wrong.
     system, question, trial, outcome, group : str, optional
         Columns of a table. By default those that :data:`bayesrank.columns.NAMES` knows. Several
-        columns that make up the system or the question are separated by commas, where ``file`` is
-        the name of the file; ``group="none"`` leaves groups out.
+        columns that make up the system or the question are separated by commas, where ``file`` and
+        ``folder`` are the names of the file and its folder; ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
         the group, or those that `system` lists; or every question, where there is a column for the
-        system and none for the question.
+        system and none for the question; or every trial, such as run1, where there are both.
     weights : array_like of shape (category,), optional
         Outcomes are categories 0, 1, ..., worth so much each.
     scale : (float, float), optional
@@ -337,15 +337,18 @@ def _read_table(logs: Logs, selection: Selection) -> LogTable:
             in_python="read them with read_battles",
         )
     read = logs.reader.read
-    table, left_out = _read_originals(logs, lambda files: read(files, selection))
+    anywhere = logs.reader.plain and not selection.of_files
+    table, left_out = _read_originals(logs, lambda files: read(files, selection), anywhere=anywhere)
     return replace(table, message=table.message + left_out)
 
 
-def _read_originals[T](logs: Logs, read: Callable[[Sequence[Path]], T]) -> tuple[T, str]:
+def _read_originals[T](
+    logs: Logs, read: Callable[[Sequence[Path]], T], *, anywhere: bool = True
+) -> tuple[T, str]:
     """Read logs without copies of them; also return the ignored files, as the end of a message."""
 
     def read_once(paths: Sequence[Path]) -> tuple[T, str]:
-        files, copies = leave_out_copies(paths, anywhere=logs.reader.plain)
+        files, copies = leave_out_copies(paths, anywhere=anywhere)
         return read(files), copies
 
     with _patiently(logs):

@@ -36,8 +36,9 @@ from bayesrank.readers.json_files import (
     read_json_table,
 )
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose
+from bayesrank.readers.naming import name_files, saved_again, say_copies
 from bayesrank.readers.opening import HEAD_BYTES, damage_named, open_log, plain_name, plain_suffix
-from bayesrank.standard_table import melt, standardize
+from bayesrank.standard_table import StandardTable, melt, standardize
 from bayesrank.table_settings import other_columns
 
 if TYPE_CHECKING:
@@ -397,15 +398,21 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
         read_frame(path, needed=lambda name: not is_other(name, asked), every_column=selection.wide)
         for path in paths
     ]
-    if "file" in asked:
+    # In a question, files of one name in several folders are one.
+    told = selection.of_files and "folder" not in asked
+    places = {
+        "file": name_files(paths) if told else [Path(plain_name(path)).stem for path in paths],
+        "folder": [path.parent.name for path in paths],
+    }
+    for name in filter(asked.__contains__, places):
         frames = [
-            frame if _column(frame, "file") else frame.assign(file=Path(plain_name(path)).stem)
-            for frame, path in zip(frames, paths, strict=True)
+            frame if _column(frame, name) else frame.assign(**{name: place})
+            for frame, place in zip(frames, places[name], strict=True)
         ]
     check_settings(chosen, frames)
     rows = _rows(frames, selection)
     left_out = [name for name in SELECTORS if getattr(selection, name) is not None]
-    tables = []
+    tables: dict[Path, StandardTable] = {}
     for path, kept in zip(paths, rows, strict=True):
         frame = _take(frames.pop(0), kept, left_out)  # large tables are not kept twice
         if len(frame):
@@ -413,16 +420,19 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             named = chosen
             if selection.wide:
                 frame, named = melt(frame, chosen, source)
-            tables.append(standardize(frame, named, source))
+            tables[path] = standardize(frame, named, source)
         del frame
     free_columns()
-    whole, files = put_below(tables)
+    copies = saved_again({path: table.frame for path, table in tables.items()})
+    tables = {path: table for path, table in tables.items() if path not in copies}
+    whole, files = put_below(list(tables.values()))
     source = Source("paths")
-    others = partial(_others, paths, rows, chosen, asked)
+    used = [kept for path, kept in zip(paths, rows, strict=True) if path in tables]
+    others = partial(_others, list(tables), used, chosen, asked)
     read = place_rows(whole, source, chosen, others, files)
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
-    message = "; ".join([table.message, *read.notes])
+    message = "; ".join([table.message, *read.notes, *say_copies(copies)])
     return replace(table, message=message, declared=read.declared, standard=True)
 
 

@@ -41,6 +41,14 @@ def test_all_formats_read_alike(tmp_path, suffix):
         assert data.both_bad.tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("orient", ["columns", "split", "table", "list"])
+def test_json_by_columns_is_read(tmp_path, orient):
+    frame = pd.DataFrame(ROWS)
+    text = json.dumps(frame.to_dict("list")) if orient == "list" else frame.to_json(orient=orient)
+    (tmp_path / "battles.json").write_text(text)
+    assert read_data(tmp_path).fingerprint == Battles.from_frame(frame).fingerprint
+
+
 def test_marked_winners_and_weights(tmp_path):
     rows = [
         {"model_a": "a", "model_b": "b", "winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0},
@@ -54,6 +62,17 @@ def test_marked_winners_and_weights(tmp_path):
         path = write(tmp_path / "c.csv", [rows[1], rows[0] | wrong])
         with pytest.raises(DataError, match=r"one result .*; got others in c\.csv, row 2"):
             read_battles(path)
+
+
+def test_numbers_that_may_be_places_of_winners_are_explained(tmp_path, caplog):
+    path = tmp_path / "battles.csv"
+    said = "1 is a win of the first system and 0 of the second in battles.csv"
+    for numbers, is_said in (((1, 0), True), ((1, 0.5), False), ((1, 2), False)):
+        caplog.clear()
+        path.write_text("model_a,model_b,winner\n" + "".join(f"a,b,{each}\n" for each in numbers))
+        with caplog.at_level("INFO", "bayesrank"):
+            assert read_battles(path).wins[0, 1] >= 1
+        assert (said in caplog.text) == is_said
 
 
 def test_marks_may_be_words_and_blanks(tmp_path):
@@ -248,6 +267,7 @@ def test_read_data_gives_responses_of_logs(tmp_path):
             r"wins_a must not be negative; got -3 in bad",
         ),
         ("generator_1,generator_2,preference\na,b,b\n", r"a verdict .* got none in bad\.csv"),
+        ("model_a,model_b,preference\na,b,1\na,b,0\n", r"got 0 and none above 1 in bad\.csv"),
         ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],
 )

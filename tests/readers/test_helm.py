@@ -112,6 +112,17 @@ def test_scenarios_are_tasks(write_run, tmp_path):
         read_responses(tmp_path)
 
 
+def test_arguments_that_follow_from_the_model_are_no_part_of_the_task(write_run, tmp_path):
+    runs = (
+        "gsm:model=org_a,model_deployment=hf_a",
+        "gsm:model_deployment=hf_b",
+        "gsm:model=org_c,stop=hash,global_prefix=nlg",
+    )
+    for run in runs:
+        write_run(run, [instance("j", {"em": 1.0})])
+    assert read_responses(tmp_path, task="gsm").systems == ("org_a", "org_c", "hf_b")
+
+
 @pytest.mark.parametrize("lost", ["instance_id", "train_trial_index", "stats"])
 def test_instance_of_another_shape(write_run, lost):
     entry = instance("id1", {"em": 1.0})

@@ -5,8 +5,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from bayesrank.errors import DataError
 from bayesrank.readers import read_battles, read_responses, read_table
 
 EVALPLUS = {"date": "", "eval": {"q/1": [{"base_status": "pass", "plus_status": "fail"}]}}
@@ -148,6 +150,23 @@ def test_copies_of_votes_count_once(tmp_path, caplog, copy):
     with caplog.at_level("INFO", logger="bayesrank"):
         assert read_battles(tmp_path).n_battles == 2
     assert "2 battles, 2 systems; 1 copy of a log left out" in caplog.text
+
+
+@pytest.mark.parametrize("ending", ["parquet", "json", "feather"])
+def test_a_table_in_several_formats_counts_once(tmp_path, caplog, ending):
+    votes = pd.DataFrame({"model_a": ["a", "b"], "model_b": ["b", "a"], "winner": ["a", "tie"]})
+    answers = pd.DataFrame({"model": ["a", "b"], "item": [1, 1], "passed": [True, None], "run": 3})
+    for kind, table in (("votes", votes), ("answers", answers)):
+        (tmp_path / kind).mkdir()
+        table.to_csv(tmp_path / kind / "log.csv", index=False)
+        getattr(table, f"to_{ending}")(tmp_path / kind / f"log.{ending}")
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert read_battles(tmp_path / "votes").n_battles == 2
+        assert read_responses(tmp_path / "answers").outcomes.tolist() == [[[1]], [[-1]]]
+    assert caplog.text.count(f"1 copy of a log left out (log.{ending})") == 2
+    answers.assign(passed=[False, None]).to_csv(tmp_path / "answers" / "log.csv", index=False)
+    with pytest.raises(DataError, match="one outcome per system, question and trial"):
+        read_responses(tmp_path / "answers")
 
 
 def test_copies_of_an_archive_count_once(tmp_path):

@@ -303,7 +303,7 @@ def test_a_system_without_outcomes_takes_no_others_with_it(tmp_path):
 def test_a_folder_of_tables_without_known_columns_says_how_to_name_them(tmp_path):
     (tmp_path / "t.csv").write_text("q,a,b\np,1,0\n")
     with pytest.raises(
-        DataError, match=r"t\.csv\): name the columns .* system=\.\.\., or pass wide"
+        DataError, match=r"t\.csv\): name the columns .* system=\.\.\. \(file .*\), or pass wide"
     ):
         read_responses(tmp_path)
     assert read_responses(tmp_path, wide=True, question="q").systems == ("a", "b")

@@ -169,6 +169,21 @@ def test_wide_tables_may_have_a_column_for_each_question(tmp_path: Path) -> None
         read_responses(path)
 
 
+def test_wide_tables_may_have_a_column_for_each_trial(tmp_path: Path) -> None:
+    text = "Who,item,Run 1,Run 2,mean\na,q1,1,0,0.5\na,q2,1,,1\nb,q1,0,0,0\nb,q2,1,1,1\n"
+    path = _write(tmp_path / "wide.csv", text)
+    data = read_responses(path, wide=True, system="Who")
+    assert (data.systems, data.questions, data.paired) == (("a", "b"), ("q1", "q2"), True)
+    assert data.outcomes.tolist() == [[[1, 0], [1, -1]], [[0, 0], [1, 1]]]
+    _write(path, text.replace("Who", "model").replace("Run ", "attempt_"))
+    attempts = read_responses(path, wide=True)
+    assert (attempts.outcomes.tolist(), attempts.paired) == (data.outcomes.tolist(), False)
+    with pytest.raises(DataError, match="wide=True for one column per trial"):
+        read_responses(path)
+    _write(path, "item,agent,human\nq1,1,0\nq2,1,1\n")
+    assert read_responses(path, wide=True).systems == ("agent", "human")
+
+
 def test_decimals_of_databases_are_numbers() -> None:
     scores = [Decimal("0.5"), Decimal("1")]
     frame = pd.DataFrame({"model": ["a", "b"], "question": ["1", "1"], "score": scores})
@@ -187,6 +202,28 @@ def test_names_that_look_alike_are_said(
         assert read_responses(path).systems == (*names, "other")
     (message,) = caplog.messages
     assert message.startswith(f"{names[0]!r} and {names[1]!r} are read as different systems")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean** (6)", "mean_win_rate", "Rank"],
+)
+def test_names_of_summaries_are_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    path = _write(tmp_path / "log.csv", f"Model,{name},law,art\na,0.5,1,0\nb,1,1,1\n")
+    with caplog.at_level(logging.WARNING, logger="bayesrank"):
+        assert read_responses(path, wide=True).questions == (name, "law", "art")
+        read_responses(path, wide=True, question="Model")
+    assert [message.split(" is called")[0] for message in caplog.messages] == [
+        f"The question {name!r}",
+        f"The system {name!r}",
+    ]
+    caplog.clear()
+    _write(path, "Model,meanness,total recall\na,1,0\nb,1,1\n")
+    with caplog.at_level(logging.WARNING, logger="bayesrank"):
+        read_responses(path, wide=True)
+    assert not caplog.messages
 
 
 def test_nested_values_are_said_in_words(tmp_path: Path) -> None:
@@ -244,6 +281,18 @@ def test_the_index_of_a_frame_is_no_system_of_a_wide_table(tmp_path: Path, rows:
     if "item" not in rows:
         data = read_responses(path, wide=True, question="Unnamed: 0")
         assert (data.systems, data.questions) == (("a", "b"), ("q", "r"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet", "feather"])
+def test_an_index_of_names_is_not_lost(tmp_path: Path, ending: str) -> None:
+    # Two files may have their rows in different orders.
+    for system, rows in (("a", {"q": 1, "r": 0}), ("b", {"r": 0, "q": 1})):
+        frame = pd.DataFrame({system: pd.Series(rows)})
+        getattr(frame, f"to_{ending}")(tmp_path / f"{system}.{ending}")
+    with pytest.raises(DataError, match=r"got q, \.\.\. in one without a name"):
+        read_responses(tmp_path, wide=True)
+    data = read_responses(tmp_path, wide=True, question="Unnamed: 0")
+    assert (data.questions, data.outcomes.tolist()) == (("q", "r"), [[[1], [0]]] * 2)
 
 
 def test_columns_without_names_and_values_are_left_out(tmp_path: Path) -> None:
