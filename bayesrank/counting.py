@@ -55,8 +55,8 @@ def told_apart(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Divide rows, perhaps of several kinds, and columns into kinds, by colour refinement [1]_.
 
-    Rows are told apart by what they hold in columns of each kind, and these likewise, until no more
-    kinds appear. `cells` are numbered from 0, of shape (row, column).
+    Rows are distinguished by what they hold in columns of each kind, and columns likewise, until no
+    more kinds appear. `cells` are numbered from 0, of shape (row, column).
 
     References
     ----------

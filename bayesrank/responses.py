@@ -215,7 +215,7 @@ class Responses:
         split_by, pool : str or iterable of str, optional
             Columns of settings, such as ``temperature``: rows of a system and question that differ
             in one of them are systems of their own, with the setting in their names. Those to
-            `pool` do not tell systems apart; those to `split_by` do in any case.
+            `pool` do not distinguish systems; those to `split_by` always do.
         paired : bool, optional
             As in :class:`Responses`. By default what :meth:`to_long` has kept, else whether the
             trial column is called run or seed: rows of a log are usually independent epochs.

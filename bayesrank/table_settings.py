@@ -1,4 +1,4 @@
-"""Settings in the columns of tables, which tell systems of one name apart."""
+"""Settings in the columns of tables, which distinguish systems of one name."""
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -80,22 +80,22 @@ def with_settings(name: str, values: Mapping[str, str]) -> str:
 
 
 def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> list[str]:
-    """Say which settings tell the systems of one name apart.
+    """Return notes on the settings that distinguish systems of one name.
 
     Parameters
     ----------
     systems : mapping of str to (sequence of str, sequence of str)
-        By name, the settings that tell its systems apart, and others that differ with them.
+        By name, the settings that distinguish its systems, and others that differ with them.
 
     Returns
     -------
     list of str
-        One sentence for all names with the same settings.
+        One sentence per combination of settings.
 
     Examples
     --------
     >>> say_told_apart({"a": (["effort"], [])})
-    ["a is several systems, told apart by effort: pool='effort' makes them trials of one"]
+    ["a is several systems, distinguished by effort: pool='effort' makes them trials of one"]
     """
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for name, (split, others) in systems.items():
@@ -106,7 +106,7 @@ def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -
         is_many = "is several systems" if len(names) == 1 else "are several systems each"
         also = f" (which differ in {', '.join(others)} as well)" if others else ""
         notes.append(
-            f"{_listed(names)} {is_many}, told apart by "
+            f"{_listed(names)} {is_many}, distinguished by "
             f"{', '.join(split)}{also}: pool='{','.join([*split, *others])}' makes them trials of "
             "one"
         )
@@ -125,8 +125,8 @@ def name_systems(
     source : Source
         For messages.
     chosen : mapping of str to str
-        Under ``split_by`` the columns that tell systems apart in any case, under ``pool`` those
-        that do not, separated by commas.
+        Under ``split_by`` the columns that always distinguish systems, under ``pool`` those that
+        never do, separated by commas.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def _names(
     split: Sequence[str],
     of_system: Mapping[int, Sequence[str]],
 ) -> "tuple[pd.Categorical, list[str]]":
-    """Return the names of systems with the settings that tell them apart, and what to say."""
+    """Return the names of systems with the settings that distinguish them, and notes on these."""
     import pandas as pd
 
     varying = {name for names in of_system.values() for name in names}
@@ -364,7 +364,7 @@ def _names(
 def _telling(
     own: "pd.DataFrame", chosen: Sequence[str], names: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the settings that tell the rows of a system apart, and those that differ with them."""
+    """Return the settings that distinguish the rows of a system, and those that vary with them."""
     split: list[str] = []
     for name in names:
         so_far = [*chosen, *split]

@@ -56,9 +56,7 @@ def test_a_setting_is_part_of_the_name_unless_it_is_pooled(read, name, caplog):
         data = read(frame)
     assert data.systems == tuple(f"{m} ({name}={v})" for m in "ab" for v in "xy")
     assert data.shape == (4, 6, 1)
-    said = (
-        f"a and b are several systems each, told apart by {name}: pool='{name}' makes them trials"
-    )
+    said = f"a and b are several systems each, distinguished by {name}: pool='{name}' makes them"
     assert said in caplog.text
     pooled = read(frame, pool=name)
     assert pooled.systems == ("a", "b")

@@ -80,10 +80,10 @@ def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
     The system is the folder that holds the file, or the model where a folder holds several. The
     results beside the samples say how it was run: what differs between runs of one name, such as a
     revision or the number of shots, becomes part of it; other runs are its trials, in the order of
-    their times. Without results, runs with different prompts are told apart. Repeats within a run
-    are trials, too, where lines have their scores, as those of version 0.5 do. Runs of different
-    systems are not the same run, so trials are not paired. Questions are joined on ``doc_hash``.
-    Where lines do not name their filter, the results do, or it has a number.
+    their times. Without results, runs with different prompts are different systems. Repeats within
+    a run are trials, too, where lines have their scores, as those of version 0.5 do. Runs of
+    different systems are not the same run, so trials are not paired. Questions are joined on
+    ``doc_hash``. Where lines do not name their filter, the results do, or it has a number.
 
     Parameters
     ----------

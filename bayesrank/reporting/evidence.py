@@ -23,7 +23,7 @@ _LEGEND = {
     "rank_lower": "interval of the rank",
     "joint_rank_lower": "intervals that hold the ranks of all systems at once",
     "prob_best": "probability that no system is better",
-    "group": "systems that share a letter are not told apart",
+    "group": "systems that share a letter are not distinguished",
 }
 
 # Units that the target implies.
