@@ -35,6 +35,8 @@ SIDES = (
     ("player1", "player2"),
     ("system_a", "system_b"),
     ("system_1", "system_2"),
+    ("white", "black"),
+    ("home", "away"),
     ("generator_1", "generator_2"),
     ("model_a_name", "model_b_name"),
 )

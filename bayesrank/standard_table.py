@@ -54,7 +54,7 @@ class StandardTable:
     asked : str
         Columns of the question, for messages.
     settings : tuple of str
-        Columns that may tell systems apart, until
+        Columns that may distinguish systems, until
         :func:`bayesrank.table_settings.name_systems` has looked at them.
     declared : mapping of str to object
         Keywords of :class:`bayesrank.Responses` that say what outcomes are.
@@ -157,7 +157,8 @@ def melt(
         Columns for the question, the trial and the group, of which none is needed, under the names
         that :mod:`bayesrank.columns` knows or that the caller chose; without one for the question,
         every row is a question. All others are systems, or those that ``system`` lists. Where there
-        is a column for the system and none for the question, all others are questions.
+        is a column for the system and none for the question, all others are questions. One column
+        that ``system`` names, without one for the question, is a column for the system.
     chosen : mapping of str to str
         Columns that the caller named.
     source : Source
@@ -198,12 +199,13 @@ def melt(
     asked = bool(chosen.get("question")) or any(
         _BESIDE.get(field_name(each)) == "question" for each in beside
     )
-    named_in = [each for each in frame.columns if field_name(each) in NAMES["system"]]
-    if len(named_in) == 1 and not asked and not listed:
+    usual = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    named_in = listed or usual
+    if len(named_in) == 1 and not asked:
         kept = [
             each for each in frame.columns if field_name(each) in SETTINGS and each not in named
         ]
-        return _melted(frame, "question", [*named_in, *beside, *kept]), {**chosen, "system": None}
+        return _melted(frame, "question", [*named_in, *beside, *kept]), chosen
     systems = listed or [each for each in frame.columns if each not in beside]
     if not systems:
         raise DataError(

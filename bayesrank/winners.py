@@ -30,6 +30,9 @@ SIDES = (
     ("assistant_a", "assistant_b"),
     ("response_a", "response_b"),
     ("output_1", "output_2"),
+    ("white", "black"),
+    ("home", "away"),
+    ("1-0", "0-1"),
     ("a", "b"),
     ("x", "y"),
     ("1", "2"),
@@ -47,7 +50,10 @@ _MUCH = (
     ("a_much_better", "b_much_better"),
     ("first_much_better", "second_much_better"),
 )
-_TIES = ("tie", "draw", "equal", "both", "a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]")
+_TIES = (
+    *("tie", "draw", "drawn", "equal", "both", "a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]"),
+    *("1/2-1/2", "\u00bd-\u00bd", "0.5-0.5"),
+)
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad", "both bad", "tie (both bad)", "neither")
 
 _WORDS: dict[str, int] = {
