@@ -145,11 +145,12 @@ class Responses:
 
     def __repr__(self) -> str:
         sizes = ", ".join(
-            f"{size} {name}{'s' * (size != 1)}"
+            f"{size:,} {name}{'s' * (size != 1)}"
             for size, name in zip(self.shape, ("system", "question", "trial"), strict=True)
         )
         scale = "" if self.scale in (None, UNIT) else f", scores {self.scale}"
-        missing = f", {self.n_missing} outcomes missing" if self.n_missing else ""
+        n_missing = self.n_missing
+        missing = f", {n_missing:,} outcome{'s' * (n_missing != 1)} missing" if n_missing else ""
         return f"Responses({sizes}{scale}{missing})"
 
     def _repr_html_(self) -> str | None:
