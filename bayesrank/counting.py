@@ -211,7 +211,7 @@ def compare_trials_by_question(
 def compare_shared_trials(
     levels: NDArray[np.int8], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Count wins and ties of weighted paired trials, of each pair as many as it shares.
+    """Count wins and ties of weighted paired trials; a pair has the trials that both systems share.
 
     Parameters
     ----------

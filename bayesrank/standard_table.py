@@ -154,11 +154,11 @@ def melt(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Columns for the question, the trial and the group, of which none is needed, under the names
-        that :mod:`bayesrank.columns` knows or that the caller chose; without one for the question,
-        every row is a question. All others are systems, or those that ``system`` lists. Where there
-        is a column for the system and none for the question, all others are questions. One column
-        that ``system`` names, without one for the question, is a column for the system.
+        Optional columns for the question, the trial and the group, under the names that
+        :mod:`bayesrank.columns` knows or that the caller chose; without a column for the question,
+        every row is a question. All other columns are systems, or those that ``system`` lists. With
+        a column for the system and none for the question, all other columns are questions; a single
+        column that ``system`` names is then the column for the system.
     chosen : mapping of str to str
         Columns that the caller named.
     source : Source

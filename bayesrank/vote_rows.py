@@ -163,7 +163,7 @@ class VoteRows:
 
 
 def raters_of(data: object, kind: str) -> Labels:
-    """Return the judges or the prompts of battles, of which there must be two at least.
+    """Return the judges or the prompts of battles; there must be at least two.
 
     Raises
     ------

@@ -191,9 +191,7 @@ def test_data_may_be_a_long_table():
     np.testing.assert_allclose(ranking["score"], ACCURACY, rtol=1e-15)
     np.testing.assert_array_equal(ranking["system"], ["0", "1", "2"])
     # `rank` has no argument for the names of columns.
-    with pytest.raises(
-        DataError, match=r"name it by system=\.\.\., .*, to Responses\.from_long"
-    ):
+    with pytest.raises(DataError, match=r"name it by system=\.\.\., .*, to Responses\.from_long"):
         rank(frame.rename(columns={"model": "who"}))
 
 

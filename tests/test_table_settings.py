@@ -130,7 +130,7 @@ def test_what_differs_from_answer_to_answer_is_an_error_with_both_remedies(read)
     frame = rows(model=["a", "b"], k=[0, 1], question=range(20))
     frame = frame.drop(columns="k").assign(provider=rng.choice(["x", "y", "z"], len(frame)))
     with pytest.raises(
-        DataError, match=r"provider must be one value .* pool='provider' .* split_by="
+        DataError, match=r"provider must have one value .* pool='provider' .* split_by="
     ):
         read(frame)
     assert read(frame, pool="provider").shape == (2, 20, 2)

@@ -20,7 +20,7 @@ SAMPLES_NAME = re.compile(
     r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl"
 )
 
-# The scores of repeats by metric, of which a line has the mean or the like beside them.
+# The scores of repeats by metric; the line also has their mean or another summary.
 REPEATS = "scores_per_repeat"
 
 # Fields of a line that are no metrics, for the versions that do not list their metrics.
