@@ -35,6 +35,8 @@ SIDES = (
     ("player1", "player2"),
     ("system_a", "system_b"),
     ("system_1", "system_2"),
+    ("white", "black"),
+    ("home", "away"),
     ("generator_1", "generator_2"),
     ("model_a_name", "model_b_name"),
 )
@@ -414,7 +416,7 @@ def _further(frame: "pd.DataFrame", source: str) -> dict[str, Any]:
 
 
 def _as_labels(column: "pd.Series", role: str, source: str) -> "pd.Series | None":
-    """Return labels, of which unknown prompts and judges are taken to be different ones."""
+    """Return labels; each unknown prompt or judge counts as a separate one."""
     if column.dtype == object:
         column = column.map(_joined)
     (column,) = _without_spaces([column], role, source)

@@ -83,7 +83,7 @@ def method_with(options: Collection[str], preferred: Sequence[str] = ()) -> str 
     options : collection of str
         Their names.
     preferred : sequence of str, optional
-        Methods, of which the first that has them is taken.
+        Methods in the order in which they are tried.
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.outcomes import DECLARED, outcome_numbers
+from bayesrank.outcomes import DECLARED, TO_WHOM, outcome_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,8 +156,8 @@ class Found(NamedTuple):
     """The columns of a table, each as its own name.
 
     `question` may be several columns, which together name it; `groups` are all columns that may
-    group questions, of which the caller chose one where `group` is given; `settings` may tell
-    systems apart; `reasons` say why outcomes are missing.
+    group questions, and `group` is the one that the caller chose; `settings` may distinguish
+    systems; `reasons` give the reasons of missing outcomes.
     """
 
     system: tuple[Hashable, ...]
@@ -237,7 +237,7 @@ def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...
 def split_and_pooled(
     split_by: str | Iterable[str] | None, pool: str | Iterable[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the settings that tell systems apart, and those that do not, as :func:`as_words`.
+    """Return the settings that distinguish systems, and those that do not, as :func:`as_words`.
 
     Raises
     ------
@@ -374,12 +374,14 @@ def _only(
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
         of_file = name == "system" and source.argument == "paths"
         wide = f" (file or folder if these name it){wide}" if of_file else wide
-        remedy = "separate the columns by commas" if len(frame.columns) == 1 else ""
+        one = len(frame.columns) == 1
+        remedy = "separate the columns by commas" if one else f"name it by {name}=...{wide}"
         raise DamagedFileError(
             f"{source.argument} must have a column for the {name}, called "
             f"{', '.join(NAMES[name][:3])} or the like{battles}; got "
-            f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}: "
-            f"{remedy or f'name it by {name}=...{wide}'}"
+            f"{', '.join(map(str, frame.columns)) or 'none'}{source.where}",
+            in_python=remedy if one else f"{remedy}, {TO_WHOM}",
+            in_shell=remedy,
         )
     first, *others = present
     if field_name(first) != name:

@@ -55,8 +55,8 @@ def told_apart(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Divide rows, perhaps of several kinds, and columns into kinds, by colour refinement [1]_.
 
-    Rows are told apart by what they hold in columns of each kind, and these likewise, until no more
-    kinds appear. `cells` are numbered from 0, of shape (row, column).
+    Rows are distinguished by what they hold in columns of each kind, and columns likewise, until no
+    more kinds appear. `cells` are numbered from 0, of shape (row, column).
 
     References
     ----------
@@ -212,7 +212,7 @@ def compare_trials_by_question(
 def compare_shared_trials(
     levels: NDArray[np.int8], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Count wins and ties of weighted paired trials, of each pair as many as it shares.
+    """Count wins and ties of weighted paired trials; a pair has the trials that both systems share.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ class Design:
 
 
 def _spread(values: NDArray[Any], weight: Array | None) -> float:
-    """Return the standard deviation of values, of which each stands for as many as it weighs."""
+    """Return the standard deviation of values with frequency weights."""
     if weight is None or not weight.any():
         return float(values.std())
     there = weight > 0.0

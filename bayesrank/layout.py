@@ -18,7 +18,7 @@ _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 # Cells that names and sentences keep before a column that can be spared is left out.
 _LEAST_NAME, _LEAST_SENTENCE = 18, 30
 _LONGEST_NAME = 44
-# What paths and addresses begin with, of which no part can be left out.
+# How paths and addresses begin, which are never shortened.
 _WHOLE = ("/", "~", ".", "http://", "https://")
 # Stands before and after names in figures that are written from right to left.
 LEFT_TO_RIGHT = "\N{LEFT-TO-RIGHT MARK}"

@@ -169,7 +169,7 @@ def _kept(attributes: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
 
 
 def put_below(tables: Sequence[StandardTable]) -> "tuple[StandardTable, NDArray[np.int64] | None]":
-    """Put tables below one another; also return which row is of which, if there are several."""
+    """Concatenate tables; also return the number of the table of each row, if there are several."""
     import pandas as pd
 
     if len(tables) == 1:
@@ -245,8 +245,7 @@ def place_rows(
     chosen : mapping of str to str
         As in :func:`bayesrank.table_settings.name_systems`.
     others : callable
-        Returns the columns without a known name, in one of which rows may differ that repeat one
-        another.
+        Returns the columns without a known name; repeated rows may differ in one of them.
     files : numpy.ndarray of shape (row,), optional
         As in :func:`number_trials`.
 

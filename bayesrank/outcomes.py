@@ -27,9 +27,10 @@ DECLARATIONS = frozenset({"weights", "scale", "categories"})
 _PREFIX = "outcome_"
 DECLARED = frozenset(f"{_PREFIX}{name}" for name in DECLARATIONS)
 
-_SCALE = "scale=(low, high) for scores such as ratings and percentages"
+_SCALE = "scale=(low, high) for scores (higher is better) such as ratings and percentages"
 _WEIGHTS = "weights=(w0, w1, ...) for categories 0, 1, ... that are worth so much each"
-_TO_WHOM = "to Responses or to the function that reads the data"
+# Ends remedies in Python, since data also come to `bayesrank.rank` as they are.
+TO_WHOM = "to Responses, to Responses.from_long, or to the function that reads the data"
 
 # The letters and words of inspect_ai's value_to_float: correct, partial, incorrect, no answer.
 WORTH = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -305,7 +306,7 @@ def _fractions(array: NDArray[Any], where: Where) -> NDArray[np.float64]:
         raise DataError(
             "outcomes must lie in [0, 1] unless a scale is named; got "
             f"{_first(array, outside, where)}",
-            in_python=f"pass {_SCALE}, {_TO_WHOM}",
+            in_python=f"pass {_SCALE}, {TO_WHOM}",
             in_shell=f"pass {_SCALE}",
         )
     return frozen(np.array(array, dtype=np.float64))
@@ -336,7 +337,7 @@ def _categories(array: NDArray[Any], declared: bool, where: Where) -> NDArray[np
         raise DataError(
             "outcomes must be 0 and 1 unless a scale or categories are named; got "
             f"{_first(array, undeclared, where)}",
-            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {_TO_WHOM}",
+            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {TO_WHOM}",
             in_shell=f"pass {_SCALE}, or {_WEIGHTS}",
         )
     if low < MISSING or high > _TOP_CATEGORY:

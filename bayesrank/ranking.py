@@ -112,9 +112,9 @@ def rank(
         more than independent trials let them; "run,question" has questions that vary too, as
         ``target="population"`` does. Both are for ``standardized_accuracy`` and likelihoods that
         can be calibrated; "run" is for resampled scores too, but not for Elo and other ratings,
-        which follow the order of play. Of battles, "battle", "prompt" or "judge" (user): by default
-        the coarsest that the battles name, that is the kind of which there are fewest, but five at
-        least; or both prompts and judges, "prompt,judge".
+        which follow the order of play. For battles it is "battle", "prompt" or "judge" (user): by
+        default the coarsest that the battles name, which is the kind with the fewest units, but at
+        least five; or both prompts and judges, "prompt,judge".
         See :func:`bayesrank.design.choose_unit`.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in

@@ -145,11 +145,12 @@ class Responses:
 
     def __repr__(self) -> str:
         sizes = ", ".join(
-            f"{size} {name}{'s' * (size != 1)}"
+            f"{size:,} {name}{'s' * (size != 1)}"
             for size, name in zip(self.shape, ("system", "question", "trial"), strict=True)
         )
         scale = "" if self.scale in (None, UNIT) else f", scores {self.scale}"
-        missing = f", {self.n_missing} outcomes missing" if self.n_missing else ""
+        n_missing = self.n_missing
+        missing = f", {n_missing:,} outcome{'s' * (n_missing != 1)} missing" if n_missing else ""
         return f"Responses({sizes}{scale}{missing})"
 
     def _repr_html_(self) -> str | None:
@@ -215,7 +216,7 @@ class Responses:
         split_by, pool : str or iterable of str, optional
             Columns of settings, such as ``temperature``: rows of a system and question that differ
             in one of them are systems of their own, with the setting in their names. Those to
-            `pool` do not tell systems apart; those to `split_by` do in any case.
+            `pool` do not distinguish systems; those to `split_by` always do.
         paired : bool, optional
             As in :class:`Responses`. By default what :meth:`to_long` has kept, else whether the
             trial column is called run or seed: rows of a log are usually independent epochs.

@@ -57,7 +57,7 @@ class StandardTable:
     asked : str
         Columns of the question, for messages.
     settings : tuple of str
-        Columns that may tell systems apart, until
+        Columns that may distinguish systems, until
         :func:`bayesrank.table_settings.name_systems` has looked at them.
     declared : mapping of str to object
         Keywords of :class:`bayesrank.Responses` that say what outcomes are.
@@ -157,11 +157,12 @@ def melt(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Columns for the question, the trial and the group, of which none is needed, under the names
-        that :mod:`bayesrank.columns` knows or that the caller chose; without one for the question,
-        every row is a question. All others are systems, or those that ``system`` lists. Where there
-        is a column for the system and none for the question, all others are questions; where there
-        are both, columns such as run1 and run2 are trials.
+        Optional columns for the question, the trial and the group, under the names that
+        :mod:`bayesrank.columns` knows or that the caller chose; without a column for the question,
+        every row is a question. All other columns are systems, or those that ``system`` lists. With
+        a column for the system and none for the question, all other columns are questions; a single
+        column that ``system`` names is then the column for the system. With both, columns such as
+        run1 and run2 are trials.
     chosen : mapping of str to str
         Columns that the caller named.
     source : Source
@@ -202,17 +203,18 @@ def melt(
     asked = bool(chosen.get("question")) or any(
         _BESIDE.get(field_name(each)) == "question" for each in beside
     )
-    named_in = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    usual = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    named_in = listed or usual
     numbered = {each: _NUMBERED.fullmatch(field_name(each)) for each in frame.columns}
     trials = {each: match[1] for each, match in numbered.items() if match is not None}
-    if trials and asked and (listed or named_in) and not trials.keys() & set(listed):
+    if trials and asked and named_in and not trials.keys() & set(listed):
         kept = [each for each in frame.columns if each not in trials]
         return _melted(frame, next(iter(trials.values())), kept), chosen
-    if len(named_in) == 1 and not asked and not listed:
+    if len(named_in) == 1 and not asked:
         kept = [
             each for each in frame.columns if field_name(each) in SETTINGS and each not in named
         ]
-        return _melted(frame, "question", [*named_in, *beside, *kept]), {**chosen, "system": None}
+        return _melted(frame, "question", [*named_in, *beside, *kept]), chosen
     systems = listed or [each for each in frame.columns if each not in beside]
     if not systems:
         raise DataError(

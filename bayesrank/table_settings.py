@@ -1,4 +1,4 @@
-"""Settings in the columns of tables, which tell systems of one name apart."""
+"""Settings in the columns of tables, which distinguish systems of one name."""
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 UNSET = "unset"
 
-# Longer values are named by a digest.
+# Longer values are replaced by a digest.
 _LONGEST = 40
-# Characters of a digest.
+# Length of a digest in characters.
 _DIGEST = 8
 
-# Names that a sentence lists.
+# Largest number of names in a sentence.
 _SHOWN = 3
 
-# A column that differs by design has a value equally often for all questions, but for holes; one
-# that is about the answers has each value more or less often. The share of questions from which on
-# a column is a setting: of a column that is called so, and of one with any other name.
+# In a column that differs by design, a value is equally frequent on all questions, except for
+# missing rows; in a column about answers the frequency varies. A column is a setting from these
+# shares of questions with equal frequencies: the first if its name is that of a setting, else the
+# second.
 _LIKELY, _SURELY = 2 / 3, 0.9
 
-# What rows say of one answer or of one run: a column named so does not name a system.
+# Words for properties of one answer or one run: columns with such names do not name systems.
 _ANSWER_WORDS = """
 answer answers at chars comment comments completion completions confidence content cost created
 date datetime day duration elapsed ended error exception expected explanation extracted file
@@ -51,7 +52,7 @@ type Columns = "Mapping[str, pd.Categorical]"
 
 
 def short(value: str) -> str:
-    """Return a value that fits into a name.
+    """Return a value in a form that is short enough for a name.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def short(value: str) -> str:
 
 
 def with_settings(name: str, values: Mapping[str, str]) -> str:
-    """Return the name of a system that settings, by their dotted names, are a part of.
+    """Return the name of a system with its settings, which have dotted names.
 
     Examples
     --------
@@ -80,22 +81,22 @@ def with_settings(name: str, values: Mapping[str, str]) -> str:
 
 
 def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> list[str]:
-    """Say which settings tell the systems of one name apart.
+    """Return notes on the settings that distinguish systems of one name.
 
     Parameters
     ----------
     systems : mapping of str to (sequence of str, sequence of str)
-        By name, the settings that tell its systems apart, and others that differ with them.
+        By name, the settings that distinguish its systems, and others that differ with them.
 
     Returns
     -------
     list of str
-        One sentence for all names with the same settings.
+        One sentence per combination of settings.
 
     Examples
     --------
     >>> say_told_apart({"a": (["effort"], [])})
-    ["a is several systems, told apart by effort: pool='effort' makes them trials of one"]
+    ["a is several systems, distinguished by effort: pool='effort' makes them trials of one"]
     """
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for name, (split, others) in systems.items():
@@ -106,7 +107,7 @@ def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -
         is_many = "is several systems" if len(names) == 1 else "are several systems each"
         also = f" (which differ in {', '.join(others)} as well)" if others else ""
         notes.append(
-            f"{_listed(names)} {is_many}, told apart by "
+            f"{_listed(names)} {is_many}, distinguished by "
             f"{', '.join(split)}{also}: pool='{','.join([*split, *others])}' makes them trials of "
             "one"
         )
@@ -116,7 +117,7 @@ def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -
 def name_systems(
     read: StandardTable, source: Source, chosen: Mapping[str, str | None]
 ) -> StandardTable:
-    """Make settings that differ between the rows of a system and question a part of its name.
+    """Add settings that differ between the rows of a system and question to its name.
 
     Parameters
     ----------
@@ -125,18 +126,18 @@ def name_systems(
     source : Source
         For messages.
     chosen : mapping of str to str
-        Under ``split_by`` the columns that tell systems apart in any case, under ``pool`` those
-        that do not, separated by commas.
+        Under ``split_by`` the columns that always distinguish systems, under ``pool`` those that
+        never do, separated by commas.
 
     Returns
     -------
     StandardTable
-        Without the columns of settings; a column part numbers what was pooled.
+        Without the columns of settings; the column ``part`` numbers the pooled settings.
 
     Raises
     ------
     DataError
-        If it is open whether a column is a setting.
+        If it is ambiguous whether a column is a setting.
     """
     table = read.frame
     systems, questions = categories_of(table, "system"), categories_of(table, "question")
@@ -165,7 +166,7 @@ def name_systems(
 
 
 def refuse_unknown(read: StandardTable, others: Columns, source: Source) -> None:
-    """Raise where rows of a system and question seem to differ by design, in a column unknown.
+    """Raise if rows of a system and question seem to differ by design in an unknown column.
 
     Parameters
     ----------
@@ -191,15 +192,15 @@ def refuse_unknown(read: StandardTable, others: Columns, source: Source) -> None
         if found.any():
             examples = ", ".join(map(str, values.categories[:2]))
             raise DataError(
-                f"{source.argument} must say what repeats of a question are; got rows of "
+                f"{source.argument} must name the trials of a question; got rows of "
                 f"{systems.categories[int(found.argmax())]!r} that differ in {name} ({examples})"
-                f"{source.where}: pass split_by={name!r} where it makes another system, "
-                f"pool={name!r} where such rows are trials, or trial={name!r}"
+                f"{source.where}: pass split_by={name!r} if each value is another system, "
+                f"pool={name!r} if such rows are trials, or trial={name!r}"
             )
 
 
 def other_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> Columns:
-    """Return the columns of a table whose names are not known, but for lists and objects."""
+    """Return the columns of a table without a known name, except for lists and objects."""
     import pandas as pd
 
     asked = asked_columns(chosen)
@@ -214,7 +215,7 @@ def other_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> Co
 
 
 def is_of_answers(column: Hashable) -> bool:
-    """Return whether the name of a column says that it is about an answer or a run.
+    """Return whether the name of a column is that of a property of an answer or a run.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def is_of_answers(column: Hashable) -> bool:
 
 
 def _codes(values: "pd.Categorical") -> NDArray[np.int64]:
-    """Return codes from 0, of which the last one is for blanks."""
+    """Return codes from 0; the last one is for blanks."""
     codes = values.codes.astype(np.int64)
     return np.where(codes < 0, len(values.categories), codes)
 
@@ -256,10 +257,10 @@ def _varying(
     unclear = varying & (share < _LIKELY)
     if unclear.any():
         raise DataError(
-            f"{name} must be one value for the rows of a system and question, or differ alike for "
-            f"most questions; got others for {systems.categories[int(unclear.argmax())]!r}"
-            f"{source.where}: pass pool={name!r} where such rows are trials of one system, or "
-            f"split_by={name!r} where every value makes another system"
+            f"{name} must have one value for the rows of a system and question, or differ alike on "
+            f"most questions; got other values for {systems.categories[int(unclear.argmax())]!r}"
+            f"{source.where}: pass pool={name!r} if such rows are trials of one system, or "
+            f"split_by={name!r} if every value is another system"
         )
     return np.flatnonzero(varying).tolist()
 
@@ -267,16 +268,17 @@ def _varying(
 def _designed(
     systems: "pd.Categorical", cells: NDArray[np.int64], values: "pd.Categorical"
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return how far a column differs by design, and its number of values, for every system.
+    """Return the share of a column that differs by design, and its number of values, by system.
 
-    A value that is a setting stands in equally many rows of every question. The share of questions
-    for which that is so, of the value with the smallest one, is 1 for a complete design.
+    The value of a setting occurs in equally many rows of every question. The share is that of the
+    questions for which this holds, for the value with the smallest share; it is 1 for a complete
+    design.
     """
     n_systems, codes = len(systems.categories), _codes(values)
     size = int(codes.max()) + 1
     _, first, times = np.unique(cells * size + codes, return_index=True, return_counts=True)
     of_value = systems.codes[first].astype(np.int64) * size + codes[first]
-    # How many cells have a value how often, and how many have it as often as most of them do.
+    # For each value: the number of cells by frequency, and that of the most common frequency.
     cases, n_cases = np.unique(of_value * (times.max() + 1) + times, return_counts=True)
     of_value, case = np.unique(cases // (times.max() + 1), return_inverse=True)
     usual = np.zeros(len(of_value))
@@ -296,10 +298,10 @@ def _say_mixed(
     name: str,
     told_apart: Sequence[int],
 ) -> list[str]:
-    """Say which systems have a setting on some questions, and another one on others.
+    """Return notes on systems with different values of a setting on different questions.
 
-    What is the same for all systems at each question, such as its prompt, belongs to the question;
-    of one system, what is another value at most questions.
+    A value that all systems share on each question, such as its prompt, belongs to the question; if
+    there is one system, so does a value that differs between most questions.
     """
     import pandas as pd
 
@@ -319,7 +321,7 @@ def _say_mixed(
     subject = f"{_listed(mixed)} {'has' if len(mixed) == 1 else 'have'}"
     return [
         f"{subject} several values of {name}, each on other questions: split_by={name!r} makes "
-        "each a system of its own"
+        "each value a separate system"
     ]
 
 
@@ -336,7 +338,7 @@ def _names(
     split: Sequence[str],
     of_system: Mapping[int, Sequence[str]],
 ) -> "tuple[pd.Categorical, list[str]]":
-    """Return the names of systems with the settings that tell them apart, and what to say."""
+    """Return the names of systems with the settings that distinguish them, and notes on these."""
     import pandas as pd
 
     varying = {name for names in of_system.values() for name in names}
@@ -364,7 +366,7 @@ def _names(
 def _telling(
     own: "pd.DataFrame", chosen: Sequence[str], names: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the settings that tell the rows of a system apart, and those that differ with them."""
+    """Return the settings that distinguish the rows of a system, and those that vary with them."""
     split: list[str] = []
     for name in names:
         so_far = [*chosen, *split]
@@ -375,6 +377,6 @@ def _telling(
 
 
 def _counts(labels: Iterable[object]) -> bool:
-    """Return whether labels are 0, 1, 2, ... or 1, 2, 3, ..., which number repeats."""
+    """Return whether labels number repeats: 0, 1, 2, ... or 1, 2, 3, ..."""
     texts = sorted(map(str, labels), key=lambda text: (len(text), text))
     return any(texts == [str(number + start) for number in range(len(texts))] for start in (0, 1))

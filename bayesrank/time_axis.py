@@ -1,4 +1,4 @@
-"""What the dynamic item response models ask of their options, without importing PyMC."""
+"""Checks of the options of dynamic item response models, without importing PyMC."""
 
 from typing import Literal, get_args
 
@@ -31,13 +31,13 @@ def check_time_axis(
     Returns
     -------
     numpy.ndarray of shape (trial,)
-        Times, from 0 to 1; 0 alone for a single trial.
+        Times from 0 to 1; a single trial has the time 0.
 
     Raises
     ------
     ValueError
-        If an option has an unknown value, the time axis is not assumed, the times do not increase,
-        or the score is a gain of abilities that do not change.
+        If an option has an unknown value, if the time axis is not assumed, if the times do not
+        increase, or if the score is the gain of abilities that do not change.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def check_time_axis(
             raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
     if score_target == "gain" and (variant == "linear" or n_trials == 1):
         raise ValueError(
-            "score_target must be 'final', 'initial' or 'mean' where abilities do not change, for "
+            "score_target must be 'final', 'initial' or 'mean' if abilities do not change, for "
             f"variant='linear' or one trial; got 'gain' for {variant=} and {n_trials} trials"
         )
     if variant != "linear" and not assume_time_axis:

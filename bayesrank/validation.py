@@ -1,4 +1,4 @@
-"""Checks that data pass once, on their way in; what comes out is a private, read-only array."""
+"""Checks of arguments and data at the entry; the results are private, read-only arrays."""
 
 import math
 import reprlib
@@ -15,7 +15,7 @@ from bayesrank.errors import DataError
 
 MISSING = -1
 
-# NumPy would drop the imaginary part of a complex number, and count the days of a date.
+# NumPy drops the imaginary part of complex numbers, and turns dates into numbers of days.
 _NO_NUMBERS = "cmM"
 
 
@@ -26,14 +26,14 @@ def frozen[ArrayT: np.ndarray](array: ArrayT) -> ArrayT:
 
 
 def without_mask(values: Any) -> NDArray[Any]:
-    """Return an array, with NaN for what a masked one hides."""
+    """Return an array, with NaN for masked entries."""
     if not np.ma.is_masked(values):
         return np.asarray(values)
     return values.astype(np.float64).filled(np.nan)
 
 
 def numeric(values: Any, name: str) -> NDArray[np.float64]:
-    """Return numbers as float64, or say which argument holds something else."""
+    """Return numbers as float64; DataError names the argument that contains something else."""
     try:
         array = without_mask(values)
         if array.dtype.kind in _NO_NUMBERS:
@@ -45,9 +45,9 @@ def numeric(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def power_of_two(values: ArrayLike) -> float:
-    """Return the power of two at the largest magnitude, 1 for zeros.
+    """Return the largest power of two up to the largest magnitude, 1 for zeros.
 
-    Division by it is exact, and squares of what is left neither overflow nor vanish.
+    Division by it is exact, and squares of the quotients neither overflow nor underflow.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def power_of_two(values: ArrayLike) -> float:
 
 
 def check_between_0_and_1(value: Any, name: str) -> None:
-    """Raise unless an argument is a number between 0 and 1, neither of them."""
+    """Raise unless an argument is a number strictly between 0 and 1."""
     if not (isinstance(value, int | float | np.floating) and 0 < value < 1):
         raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
 
@@ -82,23 +82,23 @@ def check_number(
 
 
 def check_integer(value: Any, name: str, *, least: int = 1) -> int:
-    """Return an argument that is an integer and not too small, or raise."""
+    """Return an argument that is an integer of at least `least`, or raise."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
     return int(value)
 
 
 def checked_seed(random_seed: int | None) -> int | None:
-    """Return a seed that NumPy takes, or None."""
+    """Return a valid seed of NumPy or None, or raise."""
     if random_seed is not None and (not isinstance(random_seed, Integral) or random_seed < 0):
         raise ValueError(f"random_seed must be None or an integer >= 0; got {random_seed!r}")
     return random_seed
 
 
 def seed_sequence(random_seed: int | None, fingerprint: str) -> np.random.SeedSequence:
-    """Return the sequence of a seed; by default of one that the data determine.
+    """Return the sequence of a seed, by default of a seed computed from the data.
 
-    So everything that is computed from the same data without a seed has the same draws.
+    Computations on the same data without a seed therefore have the same draws.
     """
     checked = checked_seed(random_seed)
     return np.random.SeedSequence(int(fingerprint[:8], 16) if checked is None else checked)
@@ -129,7 +129,7 @@ def unique_labels(
     Raises
     ------
     DataError
-        If `labels` has the wrong length, repeats a label, or is no sequence of labels.
+        If `labels` has the wrong length, repeats a label, or is not a sequence of labels.
     """
     if labels is None:
         return _numbered(word, size)
@@ -150,14 +150,14 @@ def _numbered(word: str, size: int) -> tuple[str, ...]:
 
 
 def label_texts(labels: Iterable[Hashable], argument: str) -> tuple[str, ...]:
-    """Return labels as text, or say which argument holds something else."""
+    """Return labels as text; DataError names the argument that contains something else."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise DataError(f"{argument} must be a sequence of labels; got {labels!r}")
     return tuple(_as_text(label, argument) for label in labels)
 
 
 def _as_text(label: Hashable, argument: str) -> str:
-    """Return a label as text that a file can hold."""
+    """Return a label as text that can be stored in a file."""
     if _is_absent(label):
         raise DataError(f"{argument} must hold a label in every place; got {label!r}")
     try:
@@ -176,7 +176,7 @@ def _is_absent(label: Any) -> bool:
     """Return whether a label is None, or NaN, NaT or pandas.NA, which do not equal themselves."""
     try:
         return label is None or bool(label != label)
-    except (TypeError, ValueError):  # whether pandas.NA or an array does is not known
+    except (TypeError, ValueError):  # comparisons of pandas.NA and of arrays have no truth value
         return True
 
 
@@ -188,7 +188,7 @@ def check_choice(name: str, value: str, known: object) -> None:
 
 
 def say_lookalikes(names: Iterable[str]) -> Iterator[str]:
-    """Say which systems have names that differ in case, spaces or the code of a letter only."""
+    """Yield notes on systems whose names differ only in case, spaces or the code of a letter."""
     alike: dict[str, list[str]] = {}
     for name in names:
         plain = unicodedata.normalize("NFKC", name).casefold()
@@ -196,6 +196,6 @@ def say_lookalikes(names: Iterable[str]) -> Iterator[str]:
     for same in alike.values():
         if len(same) > 1:
             yield (
-                f"{' and '.join(map(repr, same[:2]))} are read as different systems: write them "
-                "alike where they are one."
+                f"{' and '.join(map(repr, same[:2]))} are read as different systems: spell them "
+                "alike if they are one system."
             )

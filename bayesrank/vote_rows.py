@@ -129,7 +129,7 @@ class VoteRows:
 
     @cached_property
     def scale(self) -> tuple[int, ...]:
-        """The outcomes that models of grades tell apart, from the worst for the first system.
+        """The outcomes that models of grades distinguish, from the worst for the first system.
 
         Those that were given, and with each grade the same one the other way round.
         """
@@ -151,7 +151,7 @@ class VoteRows:
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """The results that models of votes for neither tell apart: ties and both bad if seen."""
+        """The results that models of votes for neither distinguish: ties and both bad if seen."""
         found = np.bincount(self.results, self.seen, len(RESULTS)) > 0.0
         return tuple(name for name, seen in zip(RESULTS, found, strict=True) if seen or name in WON)
 
@@ -163,7 +163,7 @@ class VoteRows:
 
 
 def raters_of(data: object, kind: str) -> Labels:
-    """Return the judges or the prompts of battles, of which there must be two at least.
+    """Return the judges or the prompts of battles; there must be at least two.
 
     Raises
     ------

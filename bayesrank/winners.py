@@ -1,7 +1,7 @@
-"""Who won a battle, in the words of published logs: names of systems, sides, grades and numbers.
+"""The winners of battles as in published logs: names of systems, sides, grades and numbers.
 
-All words of a log are looked at together, since one of them may mean several things: a system may
-be called "A", and 1 is the first of two sides as well as a point for it.
+The words of a log are interpreted together, because a single word is ambiguous: a system may be
+called "A", and 1 may be the number of the first side or a point for it.
 """
 
 from collections.abc import Hashable, Sequence
@@ -14,10 +14,10 @@ from bayesrank.errors import DataError
 from bayesrank.outcomes import with_points
 from bayesrank.validation import label_systems, label_texts, numeric
 
-# Outcomes of a battle: how far ahead its first system is.
+# Outcomes of a battle for its first system; they are negative if the second one is better.
 MUCH_BETTER, BETTER, TIE = 2, 1, 0
 
-# What the two sides are called, where a winner is named by its side.
+# Names of the two sides, in logs that name the side of the winner.
 SIDES = (
     ("first", "second"),
     ("model_a", "model_b"),
@@ -30,6 +30,9 @@ SIDES = (
     ("assistant_a", "assistant_b"),
     ("response_a", "response_b"),
     ("output_1", "output_2"),
+    ("white", "black"),
+    ("home", "away"),
+    ("1-0", "0-1"),
     ("a", "b"),
     ("x", "y"),
     ("1", "2"),
@@ -48,8 +51,9 @@ _MUCH = (
     ("first_much_better", "second_much_better"),
 )
 _TIES = (
-    *("tie", "tie (inconsistent)", "draw", "equal", "both"),
+    *("tie", "tie (inconsistent)", "draw", "drawn", "equal", "both"),
     *("a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]"),
+    *("1/2-1/2", "\u00bd-\u00bd", "0.5-0.5"),
 )
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad", "both bad", "tie (both bad)", "neither")
 
@@ -63,18 +67,18 @@ _WORDS: dict[str, int] = {
 
 
 class Votes(NamedTuple):
-    """Outcomes of battles, one row each; a battle won in part has a row for each of its results.
+    """Outcomes of battles, one row each; a battle with shared points has a row for each result.
 
     Attributes
     ----------
     row : numpy.ndarray of int and shape (vote,), or None
-        The battle of each row, where they are not the battles in order.
+        The battle of each row; None if there is one row per battle, in order.
     outcome : numpy.ndarray of int8 and shape (vote,)
-        2 and 1 where the first system was much better and better, 0 for a tie, else -1 and -2.
+        2 if the first system was much better, 1 if it was better, 0 for a tie, else -1 and -2.
     both_bad : numpy.ndarray of bool and shape (vote,), or None
-        Ties in which neither system was good enough, where the log tells.
+        Ties in which neither system was good enough, if the log records them.
     share : numpy.ndarray of shape (vote,), or None
-        Share of the battle that a row stands for, where one was won in part.
+        Share of the battle of each row; None if all shares are 1.
     """
 
     row: NDArray[np.intp] | None
@@ -89,9 +93,9 @@ def encode(labels: Any, argument: str) -> tuple[NDArray[np.int32], tuple[str, ..
     Parameters
     ----------
     labels : sequence of hashable
-        A pandas.Series too, which is fastest where it is categorical.
+        Labels; a categorical pandas.Series is fastest.
     argument : str
-        What it was passed as, for the message.
+        Name of the argument, for the message.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def encode(labels: Any, argument: str) -> tuple[NDArray[np.int32], tuple[str, ..
     Raises
     ------
     DataError
-        If it is no sequence of labels, or one is missing.
+        If it is not a sequence of labels, or a label is missing.
     """
     import pandas as pd  # 0.3 s, which importing this module should not take
 
@@ -121,12 +125,12 @@ def encode(labels: Any, argument: str) -> tuple[NDArray[np.int32], tuple[str, ..
 def encode_sides(
     first: Any, second: Any, systems: Sequence[Hashable] | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[str, ...]]:
-    """Replace systems by numbers: as ordered by hand, else as they first appear.
+    """Replace systems by numbers, in the order of `systems` or of first appearance.
 
     Raises
     ------
     DataError
-        If a system meets itself, or is not among `systems`.
+        If a battle is of a system with itself, or a system is not among `systems`.
     """
     (left, here), (right, there) = encode(first, "first"), encode(second, "second")
     if len(left) != len(right) or not len(left):
@@ -154,7 +158,7 @@ def encode_sides(
 def in_order_of_appearance(
     left: NDArray[np.int32], right: NDArray[np.int32], names: tuple[str, ...]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[str, ...]]:
-    """Give systems new numbers, in the order in which they first appear in the rows."""
+    """Renumber systems in the order in which they first appear in the rows."""
     firsts = np.full((2, len(names)), 2 * len(left), dtype=np.int64)
     for side, (codes, first) in enumerate(zip((left, right), firsts, strict=True)):
         first[codes[::-1]] = 2 * np.arange(len(codes))[::-1] + side
@@ -174,8 +178,8 @@ def read_winners(
     winner : sequence of hashable
         The name of the winner, its side (model_a, left, A, 1, ...), how much better it was
         (``A>>B``, ``B>A``), or a tie (tie, draw, both_bad). Numbers are the share of the first
-        system where one of them is 0 or a fraction (1, 0.5, 0), or where one is -1 (1, 0, -1); else
-        the number of the side (1, 2). Case does not matter, but for names.
+        system if one of them is 0 or a fraction (1, 0.5, 0), its lead if one is -1 (1, 0, -1), or
+        else the number of the side (1, 2). Only names are case-sensitive.
     first, second : numpy.ndarray of int and shape (battle,)
         The systems of each battle.
     systems : tuple of str
@@ -188,7 +192,7 @@ def read_winners(
     Raises
     ------
     DataError
-        If a word is unknown, or may be a name as well as a side.
+        If a word is unknown, or may be a name or a side.
     """
     codes, labels = encode(winner, "winner")
     if len(codes) != len(first):
@@ -223,7 +227,7 @@ def _refuse_unknown(
     named: NDArray[np.intp],
     systems: tuple[str, ...],
 ) -> None:
-    """Raise for words that are no sides, and for those that may be names as well."""
+    """Raise for words that are not sides, and for sides that may also be names."""
     unknown = next((code for code, word in enumerate(words) if word not in _WORDS), None)
     if unknown is not None:
         raise DataError(
@@ -241,14 +245,14 @@ def _refuse_unknown(
 
 
 def _numbers(words: Sequence[str], systems: tuple[str, ...]) -> NDArray[np.float64] | None:
-    """Return the share of the first system by word, None where the words are no numbers."""
+    """Return the share of the first system by word; None if the words are not numbers."""
     try:
         values = np.array([float(str(word)) for word in with_points(words)])
     except ValueError:
         return None
     found = set(values.tolist())
     if set(words) & set(systems):
-        return None  # names, of which one is out of place
+        return None  # names, one of them not of its battle
     if -1.0 in found and found <= {-1.0, 0.0, 1.0}:
         return (values + 1.0) / 2.0
     if 2.0 in found and found <= {1.0, 2.0}:
@@ -262,14 +266,14 @@ def _numbers(words: Sequence[str], systems: tuple[str, ...]) -> NDArray[np.float
 
 
 def _in_part(share: NDArray[np.float64], codes: NDArray[np.int32]) -> Votes:
-    """Return battles whose first system won a share of each."""
+    """Return votes from the shares that the first systems won."""
     if set(share.tolist()) <= {0.0, 0.5, 1.0}:
         return Votes(None, (2.0 * share - 1.0).astype(np.int8)[codes], None, None)
     return won_in_part(share[codes])
 
 
 def won_in_part(share: ArrayLike) -> Votes:
-    """Return a row for each side that won a share of a battle, a tie for one half.
+    """Return a row for each side that won a share of a battle; a half is a tie.
 
     Parameters
     ----------
@@ -298,7 +302,7 @@ def _where_any(flags: NDArray[np.bool_], codes: NDArray[np.int32]) -> NDArray[np
 def vote_weights(
     weight: ArrayLike | None, n_battles: int, votes: Votes
 ) -> NDArray[np.float64] | None:
-    """Return how much each row of votes counts, None where all count 1.
+    """Return the weight of each row of votes; None if all weights are 1.
 
     Raises
     ------
@@ -334,7 +338,7 @@ def count_outcomes(
     Returns
     -------
     first_wins, second_wins, first_ties : numpy.ndarray of shape (system, opponent)
-        Wins of those named first and of those named second, and ties by who was named first.
+        Wins of the first systems and of the second systems, and ties, by the order of naming.
     """
     # Cells of (result, winner or first, loser or second).
     cell = first.astype(np.int64) * size + second

@@ -62,7 +62,7 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that tell rows apart."""
+        """The columns that distinguish rows."""
         method, options, *rest = self
         shown = ", ".join(f"{name}={value}" for name, value in options.items())
         return (method, shown, *map(str, rest))

@@ -254,7 +254,7 @@ def rao_kupper(
     tie_strength : float, optional
         The threshold :math:`\kappa`, at least 1; estimated by default.
     threshold_prior : prior or float, default "normal(0, 2)"
-        Prior on :math:`\log\kappa`, of which the positive half is taken; its location must be 0.
+        Prior on :math:`\log\kappa`, restricted to positive values; its location must be 0.
     formula : str, optional
         Covariates of single battles, as in :func:`bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"

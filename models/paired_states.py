@@ -64,7 +64,7 @@ def hierarchical_comparisons(
         :math:`\tau`, the standard deviation of abilities between groups, in logits; estimated by
         default.
     group_prior : prior or float, default "normal(0, 0.5)"
-        Prior on :math:`\tau`, of which the positive half is taken; its location must be 0.
+        Prior on :math:`\tau`, restricted to positive values; its location must be 0.
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of the tie strength, of Rao-Kupper on its positive half.
     formula : str, optional
@@ -163,7 +163,7 @@ def dynamic_comparisons(
         :math:`\tau`, the standard deviation of changes in one period, in logits; estimated by
         default.
     walk_prior : prior or float, default "normal(0, 0.5)"
-        Prior on :math:`\tau`, of which the positive half is taken; its location must be 0.
+        Prior on :math:`\tau`, restricted to positive values; its location must be 0.
     tie_prior : prior or float, default "normal(0, 2)"
         Prior on the logarithm of the tie strength, of Rao-Kupper on its positive half.
     formula : str, optional

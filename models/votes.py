@@ -55,8 +55,7 @@ def cumulative_logit(
     prior : prior or float, default Normal(0, 1)
         Prior on the scores, which sum to zero, in logits.
     threshold_prior : prior or float, default "normal(0, 2)"
-        Prior on the gaps between thresholds, of which the positive half is taken; its location must
-        be 0.
+        Prior on the gaps between thresholds, restricted to positive values; its location must be 0.
     formula : str, optional
         Covariates of single battles, as in :func:`bayesrank.models.bradley_terry`.
     covariate_prior : prior or float, default "normal(0, 1)"
@@ -72,9 +71,9 @@ def cumulative_logit(
     Returns
     -------
     pymc.Model
-        Free ``score`` with dims ``("system",)`` and ``gap`` with dims ``("grade",)``, of which
-        ``threshold`` holds the sums; ``strength``, the exponential of the score, and, with ties,
-        ``tie_strength``, that of :math:`t_1`; with raters ``log_reliability`` and
+        Free ``score`` with dims ``("system",)`` and ``gap`` with dims ``("grade",)``;
+        ``threshold``, the cumulative sums of the gaps; ``strength``, the exponential of the score,
+        and, with ties, ``tie_strength``, that of :math:`t_1`; with raters ``log_reliability`` and
         ``position_bias`` with dims ``("rater",)``; observed ``results`` with dims
         ``("pair", "result")``.
 

@@ -121,6 +121,16 @@ def test_options_choose_the_model_that_has_them(run, tmp_path):
     assert "Method:" not in plain.stderr + run("rank", path, "--method", "elo", "--K", "8").stderr
 
 
+def test_votes_for_neither_have_a_model(run, ties):
+    path = ties.with_name("bad.csv")
+    path.write_text(ties.read_text().replace("B,base,tie", "B,base,both_bad", 5))
+    said = "Votes for neither count as ties; --method davidson_outside models them."
+    assert said in run("rank", path, "--draws", 0).stderr
+    assert said not in run("rank", ties, "--draws", 0).stderr
+    for flags in (["--method", "davidson"], ["--bar-prior", "normal(0,1)"]):
+        assert said not in run("rank", path, *flags, "--draws", 0).stderr
+
+
 def test_options_of_several_other_methods_are_named(run, ties):
     said = run("rank", ties, "--tie-policy", "half", code=2).stderr
     assert "got --tie-policy: it is an option of --method" in said

@@ -24,6 +24,8 @@ def outcomes(first, second, winner):
         ([1, 0, -1], [1, 0, -1]),
         ([1, 2, 2], [1, -1, -1]),
         (["player_1", "player_2", "draw"], [1, -1, 0]),
+        (["1-0", "0-1", "1/2-1/2"], [1, -1, 0]),
+        (["White", "Black", "drawn"], [1, -1, 0]),
         (["p", "q", "tie"], [1, -1, 0]),
     ],
 )
@@ -173,6 +175,8 @@ def test_frames_in_any_layout():
     data = Battles.from_frame(frame)
     assert data.wins.tolist() == [[0, 4, 0], [1, 0, 0], [0, 2, 0]]
     assert data.n_battles == 7
+    games = pd.DataFrame({"White": ["x", "z"], "Black": ["y", "x"], "Result": ["1-0", "1/2-1/2"]})
+    assert Battles.from_frame(games).outcome.tolist() == [1, 0]
     with pytest.raises(
         DataError, match=r"columns for two systems, .* got model, score in the table"
     ):

@@ -190,6 +190,9 @@ def test_data_may_be_a_long_table():
     ranking = ranked(frame.assign(outcome=OUTCOMES.ravel()), "avg")
     np.testing.assert_allclose(ranking["score"], ACCURACY, rtol=1e-15)
     np.testing.assert_array_equal(ranking["system"], ["0", "1", "2"])
+    # `rank` has no argument for the names of columns.
+    with pytest.raises(DataError, match=r"name it by system=\.\.\., .*, to Responses\.from_long"):
+        rank(frame.rename(columns={"model": "who"}))
 
 
 def test_comparisons_rank_with_methods_on_pairs(battles):

@@ -174,7 +174,7 @@ def test_copies_and_pickles_are_equal(graded):
     [
         ([[1]], "Responses(1 system, 1 question, 1 trial)"),
         (BINARY_RAGGED, "Responses(2 systems, 2 questions, 3 trials, 4 outcomes missing)"),
-        ([[0.5, np.nan]], "Responses(1 system, 2 questions, 1 trial, 1 outcomes missing)"),
+        ([[0.5, np.nan]], "Responses(1 system, 2 questions, 1 trial, 1 outcome missing)"),
     ],
 )
 def test_repr_gives_the_sizes(outcomes, text):

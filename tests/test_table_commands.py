@@ -92,3 +92,11 @@ def test_columns_are_flags(run, tmp_path):
     wide.write_text("id,a,b\np,1,0\nq,1,1\n")
     result = run("rank", wide, "--wide", "--method", "avg", "--draws", 0)
     assert "2 systems, 2 questions, 1 trial" in result.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("--system", "name")])
+def test_a_wide_table_has_systems_in_rows_if_a_column_names_them(run, tmp_path, flags):
+    path = tmp_path / "wide.csv"
+    path.write_text(f"{flags[1] if flags else 'model'},law,art,tax\na,1,0,1\nb,1,1,1\n")
+    result = run("rank", path, "--wide", *flags, "--method", "avg", "--draws", 0)
+    assert "2 systems, 3 questions, 1 trial" in result.stderr

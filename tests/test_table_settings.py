@@ -57,9 +57,7 @@ def test_a_setting_is_part_of_the_name_unless_it_is_pooled(read, name, caplog):
         data = read(frame)
     assert data.systems == tuple(f"{m} ({name}={v})" for m in "ab" for v in "xy")
     assert data.shape == (4, 6, 1)
-    said = (
-        f"a and b are several systems each, told apart by {name}: pool='{name}' makes them trials"
-    )
+    said = f"a and b are several systems each, distinguished by {name}: pool='{name}' makes them"
     assert said in caplog.text
     pooled = read(frame, pool=name)
     assert pooled.systems == ("a", "b")
@@ -133,7 +131,7 @@ def test_what_differs_from_answer_to_answer_is_an_error_with_both_remedies(read)
     frame = rows(model=["a", "b"], k=[0, 1], question=range(20))
     frame = frame.drop(columns="k").assign(provider=rng.choice(["x", "y", "z"], len(frame)))
     with pytest.raises(
-        DataError, match=r"provider must be one value .* pool='provider' .* split_by="
+        DataError, match=r"provider must have one value .* pool='provider' .* split_by="
     ):
         read(frame)
     assert read(frame, pool="provider").shape == (2, 20, 2)

@@ -168,11 +168,14 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
     modelled = method is not None and method.spread is not None  # not estimated from the trials
     if result.attrs["target"] == "benchmark" and "trials" in constant and not modelled:
         trials = constant["trials"].values
-        if trials[trials > 0].min(initial=3) < 3 and result.attrs["calibration"] == "sandwich":
+        n_cells, n_few = int((trials > 0).sum()), int(((trials > 0) & (trials < 3)).sum())
+        if n_few and result.attrs["calibration"] == "sandwich":
             return Finding(
                 "calibration",
                 "doubtful",
-                "Two trials per question are too few to estimate the noise of trials. Gather more.",
-                name="few trials",
+                f"{n_few:,} of {n_cells:,} cells of a system and a question have fewer than three "
+                "trials, too few to estimate how trials vary. Run more trials.",
+                {"cells": n_few, "limit": 0},
+                "few trials",
             )
     return None

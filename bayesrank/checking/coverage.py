@@ -200,7 +200,9 @@ def judge_coverage(
     if smallest:
         places = "; ".join(smallest)
         reasons.insert(
-            0, f"no simulated design has as few systems, questions and trials (smallest: {places})"
+            0,
+            "each simulated design of this kind has more systems, questions or trials (smallest: "
+            f"{places})",
         )
     failed = [cell for cell in used if not cell.passes]
     if failed:

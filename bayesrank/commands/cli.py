@@ -158,6 +158,9 @@ def rank(
         settings["method"] = default_method(data, by_group=by_group, options=wanted)
         if wanted:
             note(f"Method: {settings['method']} (chosen from the data and the given options).")
+        outside = settings["method"] == "davidson_outside"
+        if getattr(data, "both_bad", None) is not None and not outside:
+            note("Votes for neither count as ties; --method davidson_outside models them.")
     if by_group:
         group_names(data)  # before the long computation
     say_weights(data, group_weights)

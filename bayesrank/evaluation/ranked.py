@@ -23,7 +23,7 @@ def ranked_result(
     Parameters
     ----------
     metric : Metric
-        One of which ``ranked`` is true.
+        A metric with a true attribute ``ranked``.
     data : Responses
         The data to be evaluated.
     ci_prob, draws, random_seed

@@ -27,7 +27,7 @@ def bayes(
     prior_weight: NonNegative | None = None,
     quantile: Probability | None = None,
 ) -> FloatArray:
-    r"""Score systems by Bayes@N, the posterior mean of their expected worth.
+    r"""Score systems by Bayes@N, the posterior mean of the expected grade.
 
     The outcome categories of a question have probabilities with a Dirichlet prior. With
     :math:`\nu_{mk} = n_{mk} + \omega n^0_{mk} + \alpha_k` and :math:`T_m = \sum_k \nu_{mk}` the

@@ -21,8 +21,8 @@ _RESOLUTION = 1e-5
 def all_optima_by_milp(costs: FloatArray, *, deadline: float) -> Optima:
     """Find the pairs common to all orders of least cost by a few integer programmes.
 
-    The first finds one optimum. Each later one, constrained to the same cost, reverses as many as
-    possible of the pairs common to all optima so far. When none can be reversed, these pairs are
+    The first finds one optimum. Each later one, constrained to the same cost, reverses the largest
+    possible number of pairs common to all optima so far. When none can be reversed, these pairs are
     common to all optima.
 
     Parameters

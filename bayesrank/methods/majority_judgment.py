@@ -94,7 +94,7 @@ def _distribution(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
 
 
 def _regroup(group: NDArray[np.int64], *keys: FloatArray) -> NDArray[np.int64]:
-    """Split groups, 0 for the best, by keys of which higher is better, the first one leading."""
+    """Split groups, 0 for the best, by keys (higher is better), the first key first."""
     order = np.lexsort([-key for key in reversed(keys)] + [group], axis=-1)
     new = np.zeros(group.shape, dtype=bool)
     for key in (group, *keys):

@@ -132,7 +132,7 @@ def elo_sums(
 @njit(cache=True, nogil=True, fastmath=True, forceinline=True)
 def _series_of_glicko(expansions, moment, typical, terms, learned, known):
     """Fill in the series of scores and of information that opponents of one group give."""
-    # Weights of opponents are g = G (1 + e), of which the moments hold the first two powers of e.
+    # Weights of opponents are g = G (1 + e); the moments have the first two powers of e.
     one, unlike, square = moment[0], moment[1], typical * typical
     learned[:], known[:] = 0.0, 0.0
     _add_product(expansions[0], one + unlike, typical, terms, learned)
@@ -225,7 +225,7 @@ def trueskill_sums(
     outcomes, order, draw_right, draw_wrong, twice_beta, margin, drift, per_trial, first, means,
     variances, widths, sizes, expansions,
 ):  # fmt: skip
-    """Run TrueSkill over streams, of which none has draws or a margin."""
+    """Run TrueSkill over streams without draws and without a margin."""
     size, most = outcomes.shape[1], expansions.shape[-1]
     columns = -(-size // _COLUMNS) * _COLUMNS
     place, share = np.zeros(columns), np.zeros(columns)

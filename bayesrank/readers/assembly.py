@@ -37,7 +37,7 @@ def table_of_logs(
     source : str
         Name of the format.
     selection : Selection
-        Tasks, what tells systems apart, and what counts as wrong.
+        Tasks, what distinguishes systems, and what counts as wrong.
     paired : bool, default False
         Whether trials have the same number in all logs, and are the same run for all systems.
     details : sequence of str, optional
@@ -101,7 +101,7 @@ def _split_questions(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
     _, _, example = next(iter(several))
     names = f"{len(several)} name{'s' * (len(several) != 1)}"
     note = (
-        f"{names} of questions, such as {example!r}, stand for different inputs and are told apart"
+        f"{names} of questions, such as {example!r}, stand for several inputs: each is a question"
     )
     return renamed, [note]
 

@@ -48,7 +48,7 @@ def read_every_eval_ever(paths: Sequence[Path], selection: Selection) -> LogTabl
 
     The system is the model_id, the task the evaluation_name, the question the sample_id, the scorer
     the evaluation_result_id where there are several. What the file beside the samples says of the
-    model and of the generation tells systems apart. Several lines of a sample, and further
+    model and of the generation distinguishes systems. Several lines of a sample, and further
     evaluations, are trials in order of appearance, and not paired. The outcome is the score of the
     evaluation, or its is_correct by ``metric="is_correct"``; samples with an error are missing, and
     the column error has its text. Where the hash of a sample differs between models, so that its

@@ -18,7 +18,7 @@ from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES
 
-_NAME_IT = "pass format=..."
+_NAME_IT = f"pass format=..., one of {', '.join(READERS)}"
 # Remedies for files that are not logs, by their endings.
 _REMEDIES = {
     **dict.fromkeys(
@@ -388,10 +388,7 @@ def _recognise(
             # An archive may be compressed as well, as .tar.gz.
             endings = (plain_suffix(path), path.suffix.lower())
             remedy = next((_REMEDIES[each] for each in endings if each in _REMEDIES), _NAME_IT)
-            raise DataError(
-                f"paths must be logs in a known format ({', '.join(READERS)}); got {path.name!r} "
-                f"({remedy})"
-            )
+            raise DataError(f"paths must be logs in a known format; got {path.name!r}: {remedy}")
         by_format.setdefault(name, []).append(path)
     for path in inside:
         name, reason = _format_of(path, READERS.values())

@@ -66,7 +66,7 @@ def read_helm(paths: Sequence[Path], selection: Selection) -> LogTable:
     The system is the model that ``run_spec.json`` beside the file names, or else the name of the
     folder; the task is the name of the run without its model. Train trials are trials: they share
     their in-context examples over models, so they are paired. Instances of another split or
-    perturbation are other questions, of which ``filter`` chooses one kind, as in ``test`` or
+    perturbation are other questions; ``filter`` chooses one kind, as in ``test`` or
     ``test+misspellings``.
 
     Parameters

@@ -84,14 +84,14 @@ def read_mt_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read ratings of single answers, from 1 to 10, by the judge of MT-bench.
 
     The turns of a question are questions of their own. Further ratings of a model are trials, and
-    not paired; ratings by another judge are told apart. What a judge did not rate is missing.
+    not paired; ratings by another judge are another system. What a judge did not rate is missing.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
         Judgments, ``<judge>_single.jsonl``.
     selection : Selection
-        May tell systems apart.
+        May distinguish systems.
 
     Returns
     -------

@@ -36,8 +36,8 @@ def is_lighteval(path: Path) -> bool:
 def read_lighteval(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read one metric of details.
 
-    The system is the folder of the model below ``details``, or that of the times of its runs; what
-    the results say of the model, such as its revision, tells systems apart. Several files of a task
+    The system is the folder of the model below ``details``, or that of the times of its runs; facts
+    on the model in the results, such as its revision, distinguish systems. Several files of a task
     are trials in the order of their times, and not paired. A question is the id of its document, or
     its place where ids repeat.
 

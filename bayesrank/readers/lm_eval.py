@@ -20,7 +20,7 @@ SAMPLES_NAME = re.compile(
     r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl"
 )
 
-# The scores of repeats by metric, of which a line has the mean or the like beside them.
+# The scores of repeats by metric; the line also has their mean or another summary.
 REPEATS = "scores_per_repeat"
 
 # Fields of a line that are no metrics, for the versions that do not list their metrics.
@@ -80,10 +80,10 @@ def read_lm_eval(paths: Sequence[Path], selection: Selection) -> LogTable:
     The system is the folder that holds the file, or the model where a folder holds several. The
     results beside the samples say how it was run: what differs between runs of one name, such as a
     revision or the number of shots, becomes part of it; other runs are its trials, in the order of
-    their times. Without results, runs with different prompts are told apart. Repeats within a run
-    are trials, too, where lines have their scores, as those of version 0.5 do. Runs of different
-    systems are not the same run, so trials are not paired. Questions are joined on ``doc_hash``.
-    Where lines do not name their filter, the results do, or it has a number.
+    their times. Without results, runs with different prompts are different systems. Repeats within
+    a run are trials, too, where lines have their scores, as those of version 0.5 do. Runs of
+    different systems are not the same run, so trials are not paired. Questions are joined on
+    ``doc_hash``. Where lines do not name their filter, the results do, or it has a number.
 
     Parameters
     ----------

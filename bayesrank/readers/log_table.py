@@ -43,7 +43,7 @@ class Selection:
     task, scorer, filter, metric : str, optional
         As in :func:`bayesrank.readers.read_responses`.
     split_by, pool : tuple of str
-        Fields of the logs that tell systems of one name apart, and those that do not.
+        Fields of the logs that distinguish systems of one name, and those that do not.
     count_as_wrong : tuple of str, optional
         Statuses that count as wrong; by default those that the harness counts so.
     system, question, trial, outcome, group : str, optional
@@ -380,10 +380,12 @@ def describe(
     --------
     >>> describe((3, 12, 4), 5, {"error": 3, "absent": 2})
     '3 systems, 12 questions, 4 trials; 5 of 144 outcomes missing (3 error, 2 absent)'
+    >>> describe((2, 1200, 1), 0)
+    '2 systems, 1,200 questions, 1 trial; 0 of 2,400 outcomes missing'
     """
     sizes = ", ".join(map(_count, shape, ("system", "question", "trial")))
     reasons = f" ({_listed(by_status)})" if n_missing and by_status else ""
-    return f"{sizes}; {n_missing} of {_count(math.prod(shape), 'outcome')} missing{reasons}"
+    return f"{sizes}; {n_missing:,} of {_count(math.prod(shape), 'outcome')} missing{reasons}"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -459,7 +461,7 @@ def _say_summaries(role: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _distinct(column: Any) -> int:

@@ -26,8 +26,8 @@ def is_mcpmark(path: Path) -> bool:
 def read_mcpmark(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read results of tasks; the services are groups of questions.
 
-    The system is the model, and its reasoning effort tells systems apart; the folder of a run is a
-    trial, and not paired. Tasks that failed are wrong, also by an error or a timeout.
+    The system is the model with its reasoning effort; the folder of a run is a trial, and not
+    paired. Tasks that failed are wrong, also by an error or a timeout.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def name_systems(logs: Sequence[Log], selection: Selection) -> tuple[list[str], 
     logs : sequence of Log
         Runs.
     selection : Selection
-        Its `split_by` are further fields that tell systems apart, its `pool` fields that do not.
+        Its `split_by` are further fields that distinguish systems, its `pool` fields that do not.
         A field is named in full, such as ``model_args.revision``, or by its beginning or end.
 
     Returns
@@ -80,7 +80,7 @@ def name_systems(logs: Sequence[Log], selection: Selection) -> tuple[list[str], 
     names : list of str
         In the order of the logs.
     notes : list of str
-        Which names were told apart, and by what.
+        Which names stand for several systems, and what distinguishes them.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
     Returns
     -------
     list of Log
-        With a setting ``folder`` where it tells them apart.
+        With a setting ``folder`` where it distinguishes them.
     """
     named: dict[tuple[str, str], list[int]] = {}
     for number, log in enumerate(logs):

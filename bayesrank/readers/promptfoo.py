@@ -35,10 +35,10 @@ def is_promptfoo(path: Path) -> bool:
 def read_promptfoo(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read results of tests.
 
-    The system is the provider, by its label where it has one; providers that ran with several
-    prompts are told apart by the prompt. The question is the number of the test. Repeats, which are
-    numbered as further tests of the same variables and assertions, are trials, and not paired. The
-    outcome is whether all assertions passed, or by ``metric`` the score or one of the named scores.
+    The system is the provider, by its label where it has one; a provider with several prompts is
+    one system per prompt. The question is the number of the test. Repeats, which are numbered as
+    further tests of the same variables and assertions, are trials, and not paired. The outcome is
+    whether all assertions passed, or by ``metric`` the score or one of the named scores.
     Errors are wrong, as in its pass rate, unless other statuses are to count as wrong; the column
     error has their messages.
 

@@ -82,7 +82,7 @@ def read_responses(
     split_by, pool : str or iterable of str, optional
         Logs of one name that differ in a setting, such as ``revision`` or ``reasoning_effort``, are
         systems of their own, with the setting in their names; likewise rows of a table that differ
-        in its column. Settings to `pool` do not tell systems apart; `split_by` names further ones
+        in its column. Settings to `pool` do not distinguish systems; `split_by` names further ones
         that do, such as ``seed``.
     count_as_wrong : str or iterable of str, optional
         Which outcomes that are missing count as wrong: some of error, limit, refused, unscored and

@@ -15,8 +15,8 @@ from bayesrank.readers.log import Attempt, Log, name_of
 from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import expects, in_folder, plain_name
 
-# A report of a run is an object of counts (..._instances) and lists (..._ids), that of an instance
-# an object with its name, the results of a submission one of three lists.
+# The report of a run is an object with counts (..._instances) and lists (..._ids), that of an
+# instance is an object with its name, and the results of a submission are one of three lists.
 RUN_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"\w+_(?:instances|ids)"')
 INSTANCE_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"(?:patch_\w+|resolved)"\s*:'
@@ -30,7 +30,7 @@ SUBMISSION_START = re.compile(
 RIGHT = "resolved_ids"
 UNRESOLVED = "unresolved_ids"
 WRONG = (UNRESOLVED, "empty_patch_ids")
-# No outcome, by what happened. The harness counts errors as not resolved.
+# Instances without an outcome, by reason. The harness counts errors as not resolved.
 STATUS = {
     "error_ids": "error",
     "infra_failure_ids": "unscored",
@@ -39,21 +39,21 @@ STATUS = {
 }
 COUNTED = ("error",)
 
-# Lists of a submission; the first submissions also list everything that was generated.
+# Lists of a submission; the earliest submissions also list everything that was generated.
 SUBMISSION = ("no_generation", "no_logs", "resolved")
 GENERATED = "generated"
 
-# Why the evaluation of an instance may have failed.
+# Field with the reason of a failed evaluation of an instance.
 FAILED = "infra_failure_reason"
 
-# What the harness writes for every instance that it tries to evaluate.
+# File that the harness writes for each instance that it tries to evaluate.
 TRIED = "run_instance.log"
 
-# sb-cli calls a report <subset>__<split>__<run>.json, and a run is what was submitted.
+# sb-cli names a report <subset>__<split>__<run>.json, and the run is the submission.
 SUBMITTED = re.compile(r"swe-bench\w*?(?:-\w+)?__[a-z]+__(?P<system>.+)", re.IGNORECASE)
-# The harness calls it <model>.<run>.json. These are runs that say that they repeat another.
+# The harness names it <model>.<run>.json. These names of runs mark repeats.
 REPEAT = re.compile(r"(?:run|trial|seed|attempt|repeat|rep|round|iter)[-_]?\d+", re.IGNORECASE)
-# The dot of a version, as in gpt-4.1, ends no name.
+# The dot of a version number, as in gpt-4.1, does not separate model and run.
 VERSION = re.compile(r"\d\.\d")
 
 
@@ -65,24 +65,24 @@ def is_swebench(path: Path) -> bool:
 def read_swebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read reports of runs, reports of instances, and results of submissions.
 
-    A report of a run is one trial of its system. Its file is called ``<model>.<run>.json``: what
-    follows the last dot is taken for the run if it says so (``run2``), if all reports share it, or
-    if the logs beside it are of such a run; otherwise reports of one model are told apart by it.
-    ``<subset>__<split>__<name>.json`` of sb-cli is the system that was submitted. Reports of
-    instances are read by the folders ``<run>/<model>/<instance>`` that they lie in, where there is
-    no report of the run. Of a submission (``results.json`` of SWE-bench/experiments) the system is
-    its folder, and every instance that another submission names was asked.
+    The report of a run is one trial of its system. Its file is named ``<model>.<run>.json``. The
+    part after the last dot is the run if it is the name of a repeat (``run2``), if all reports
+    share it, or if the folder has logs of such a run; otherwise it distinguishes systems of one
+    model. With ``<subset>__<split>__<name>.json`` of sb-cli, the system is the submission. Reports
+    of instances are read by their folders, ``<run>/<model>/<instance>``, if there is no report of
+    the run. The system of a submission (``results.json`` of SWE-bench/experiments) is its folder;
+    it was asked every instance that any submission names.
 
     Resolved instances are right; unresolved ones and empty patches are wrong, and so are errors,
-    unless other statuses are to count as wrong. Infrastructure failures, ambiguous failures and
-    instances that were not submitted, or not evaluated, are missing.
+    unless other statuses count as wrong. Infrastructure failures, ambiguous failures and instances
+    that were not submitted, or not evaluated, are missing.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
         Reports in the order of their trials.
     selection : Selection
-        May name the task of submissions, tell systems apart and say what counts as wrong.
+        May name the task of submissions, distinguish systems and define what counts as wrong.
 
     Returns
     -------
@@ -111,8 +111,8 @@ def read_swebench(paths: Sequence[Path], selection: Selection) -> LogTable:
     if any(GENERATED in read_json(path) for path in submissions):
         return table
     caution = (
-        "Results of submissions do not name the instances that nobody resolved: scores are shares "
-        f"of the {table.frame['question'].nunique()} instances that they name."
+        "Results of submissions do not name the instances that no system resolved: scores are "
+        f"shares of the {table.frame['question'].nunique()} instances that they name."
     )
     return replace(table, cautions=(*table.cautions, caution))
 
@@ -125,7 +125,7 @@ def _runs(paths: Sequence[Path]) -> Iterator[Log]:
         system, settings = head, {"run": run}
         common = len(runs) == 1 and len(paths) > 1
         if run and not common and not _is_run(path, head, run):
-            # Runs that do not say that they repeat each other, or the end of a name.
+            # Runs that are not marked as repeats, or the end of a name.
             system = head if heads[head] > 1 else f"{head}.{run}"
             settings = {"suffix": run} if heads[head] > 1 else {}
         attempts = [Attempt(*each) for each in _outcomes(path)]
@@ -133,7 +133,7 @@ def _runs(paths: Sequence[Path]) -> Iterator[Log]:
 
 
 def _split_name(path: Path) -> tuple[str, str]:
-    """Return the system and the run that a name may be made of."""
+    """Return the system and the run in the name of a file."""
     stem = Path(plain_name(path)).stem
     submitted = SUBMITTED.fullmatch(stem)
     if submitted:
@@ -160,7 +160,7 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
     tells = UNRESOLVED in report
     submitted = set(_ids(report, "submitted_ids", path, optional=tells))
     wrong = {name for key in WRONG for name in _ids(report, key, path, optional=True)}
-    # An infrastructure failure may also be listed as an error, and is none.
+    # An infrastructure failure may also be listed as an error, but is not one.
     unknown = {
         name: status for key, status in STATUS.items() for name in _ids(report, key, path, True)
     }
@@ -171,7 +171,7 @@ def _outcomes(path: Path) -> Iterator[tuple[str, float, int, str]]:
             f"{in_folder(path)}: evaluate the run again"
         )
     if tells:
-        # What was submitted and is in no list was not to be evaluated, or still is.
+        # Submitted instances in no list were excluded from the evaluation, or are still pending.
         unknown |= dict.fromkeys(submitted - right - wrong - unknown.keys(), "absent")
     for name in sorted(right | wrong | submitted | unknown.keys()):  # the reports hold sets
         status = unknown.get(name, "")
@@ -184,14 +184,14 @@ def _ids(report: dict[str, Any], key: str, path: Path, optional: bool = False) -
         raise DamagedFileError(
             f"paths must hold SWE-bench run reports with a list {key}; got {ids!r} in "
             f"{in_folder(path)}: write the report again with a current SWE-bench (a report of "
-            "counts only does not say which instances were resolved)"
+            "counts only does not name the resolved instances)"
         )
     with expects(path, f"SWE-bench run reports with the names of instances in {key}"):
         return [name_of(name) for name in ids]
 
 
 def _instances(folder: Path, paths: Sequence[Path]) -> Log:
-    """Read the reports of the instances of one run, which lie in a folder each."""
+    """Read the reports of the instances of one run, each in its own folder."""
     attempts = []
     for path in paths:
         report = read_json(path)
@@ -203,10 +203,10 @@ def _instances(folder: Path, paths: Sequence[Path]) -> Log:
             resolved = told.get("resolved") if isinstance(told, dict) else None
             if not isinstance(resolved, bool):
                 raise DamagedFileError(
-                    f"paths must hold SWE-bench reports that say whether {name} is resolved; got "
+                    f"paths must hold SWE-bench reports with a truth value for {name}; got "
                     f"{resolved!r} in {in_folder(path)}: evaluate it again"
                 )
-            # As in the report of the run, infrastructure and ambiguous failures have a reason.
+            # As in reports of runs, infrastructure and ambiguous failures have a reason.
             unknown = told.get(FAILED) is not None and not resolved
             outcome = nan if unknown else float(resolved)
             attempts.append(Attempt(name, outcome, status="unscored" if unknown else ""))
@@ -241,7 +241,7 @@ def _submissions(paths: Sequence[Path]) -> Iterator[Log]:
 
 
 def _named(told: dict[str, Any], path: Path) -> dict[str, str]:
-    """Return the list of every instance; the first ones also list all patches, and the logs."""
+    """Return the list of each instance; early submissions also list all patches, and the logs."""
     others = [key for key in told if key not in SUBMISSION]
     return {
         name: key

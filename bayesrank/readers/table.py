@@ -64,28 +64,29 @@ class Reader:
     Attributes
     ----------
     name : str
-        What `format` calls it.
+        Its name in the argument `format`.
     title : str
-        What it is, in a few words.
+        A short description.
     recognises : callable
         Whether a file is in this format, from its name and first bytes.
     read : callable, optional
-        Files and selection to a :class:`LogTable`; none for battles, which have no questions.
+        Converts files and a selection to a :class:`LogTable`; None for battles, which have no
+        questions.
     selectors : tuple of str
-        Which of task, scorer, filter and metric the format can honour.
+        The arguments among task, scorer, filter and metric that the format supports.
     choices : tuple of str
-        Which of split_by, pool, count_as_wrong and the columns of a table it can honour.
+        The arguments among split_by, pool, count_as_wrong and the columns that it supports.
     read_arrays : callable, optional
-        Files, selection, category weights and scale straight to responses, for formats that hold
-        arrays.
+        Converts files, a selection, category weights and a scale directly to responses, for formats
+        with arrays.
     read_battles : callable, optional
-        Files to :class:`~bayesrank.battles.Battles`.
+        Converts files to :class:`~bayesrank.battles.Battles`.
     plain : bool
-        Whether anything may be stored so, such as a summary of the logs of a tool beside them.
+        Whether the format is general, so that a file may also be a summary beside logs of a tool.
     beside : str
-        Pattern of the names of files that tools write beside the logs, which are no logs.
+        Pattern of the names of files that tools write beside the logs, and that are not logs.
     endings : tuple of str
-        How the names of its files end, before that of a compression; others are not looked into.
+        Endings of the names of its files, before that of a compression; other files are not opened.
     """
 
     name: str
@@ -101,12 +102,12 @@ class Reader:
     endings: tuple[str, ...] = (".json",)
 
     def has_beside(self, path: Path, folders: Collection[Path]) -> bool:
-        """Return whether a tool writes such a file into the folders of its logs."""
+        """Return whether a tool writes a file of this name into the folders of its logs."""
         return path.parent in folders and bool(re.fullmatch(self.beside, plain_name(path)))
 
 
 def _named(role: str) -> list[tuple[str]]:
-    """Return the names of a column of tables, one of which must be there."""
+    """Return the alternative names of a column of tables."""
     return [(name,) for name in (*NAMES[role], *(QUESTIONS if role == "question" else ()))]
 
 
@@ -144,7 +145,7 @@ _ROWS = (
         "SWE-bench reports of runs, instances and submissions, .json",
         is_swebench,
         read_swebench,
-        # No reports, which may be damaged.
+        # Files that are not reports; damaged reports must not match.
         beside=r".*\.(?:log|txt|sh|diff|md|yaml)|(?:all_)?preds\.jsonl?",
     ),
     Reader(
@@ -274,7 +275,7 @@ _ROWS = (
     ),
     Reader(
         "py_irt",
-        "responses of subjects as py-irt takes them, .jsonl",
+        "responses of subjects in the format of py-irt, .jsonl",
         is_py_irt,
         read_py_irt,
         endings=LINES,
@@ -297,7 +298,7 @@ _ROWS = (
         plain=True,
         endings=FORMATS,
     ),
-    # Last, since the samples and battles are .csv and .jsonl files too.
+    # Last, because samples and battles are .csv and .jsonl files, too.
     Reader(
         "table",
         "tables, .csv, .tsv, .json, .jsonl, .parquet and .feather",

@@ -50,13 +50,13 @@ LINES = (".jsonl", ".jsonlines", ".ndjson")
 BINARY = (".parquet", ".feather", ".arrow")
 SUFFIXES = (*TEXT, ".json", *LINES, *BINARY)
 
-# What separates columns where spreadsheets of some languages write them.
+# Separators of columns in the output of spreadsheet programs, by language.
 SEPARATORS = (";", "\t", "|", ",")
 
-# Rows that are text at a time.
+# Number of rows that are read as text at once.
 PIECE = 1_000_000
 
-# Excel reads such a first line, and so it is written for Excel.
+# A first line for Excel that names the separator.
 _HINT = re.compile(r"sep=(?P<separator>[;,|\t])\s*", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
@@ -70,14 +70,14 @@ class HasColumns:
     Attributes
     ----------
     layouts : tuple
-        Of one of them a table has every part; a part is there if all columns of one of its
-        alternatives are, where ``*`` ends a name of which only the beginning is known.
+        A table fits if it has every part of one layout. It has a part if it has all columns of one
+        of the alternatives of the part; a name that ends in ``*`` is a prefix.
     spelled : callable, default str
-        Spells the names of a table as the layouts do.
+        Converts the names of a table to the spelling of the layouts.
     endings : tuple of str
-        How the names of files end.
+        Endings of the names of files.
     records : callable, optional
-        Recognises JSON in place of its columns.
+        Recognises JSON files, instead of their columns.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class HasColumns:
         return self.fits(column_names(path))
 
     def fits(self, columns: Iterable[str]) -> bool:
-        """Return whether a table with such columns is one."""
+        """Return whether a table with such columns fits one of the layouts."""
         names = {self.spelled(name) for name in columns}
 
         def is_there(column: str) -> bool:
@@ -124,14 +124,14 @@ def column_names(path: Path) -> list[str]:
     Returns
     -------
     list of str
-        Of JSON all names that its first bytes have.
+        For JSON all names in its first bytes.
     """
     suffix = plain_suffix(path)
     if suffix in BINARY:
         try:
             return read_arrow(path, lambda field: False)[1].names
         except DataError:
-            return []  # said when it is read
+            return []  # the error is raised when it is read
     if suffix in TEXT:
         return text_layout(path).names
     with open_log(path) as file:
@@ -149,8 +149,8 @@ def read_frame(
     path : pathlib.Path
         A file with one of `SUFFIXES`, compressed or not.
     needed : callable, optional
-        Whether the values of a column are needed, by its name; those of others, such as the texts
-        of answers, may be left out. By default those are needed that `NAMES` knows.
+        Whether the values of a column are needed, by its name; values of other columns, such as the
+        texts of answers, may be left out. By default the columns in `NAMES` are needed.
     every_column : bool, default False
         Whether the values of all columns are needed.
 
@@ -213,9 +213,9 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
 
 
 class TextLayout(NamedTuple):
-    """What a text says of its columns before its rows begin.
+    """The names of the columns of a text file, and their separator.
 
-    `hinted` is whether its first line only says what separates them.
+    `hinted` is whether the first line only names the separator.
     """
 
     names: list[str]
@@ -224,7 +224,7 @@ class TextLayout(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Keywords of pandas.read_csv, by which fields stay text: 007, 1e5 and NA are labels."""
+        """Keywords of pandas.read_csv that keep fields as text: 007, 1e5 and NA are labels."""
         return {
             "sep": self.separator,
             "skiprows": int(self.hinted),
@@ -235,7 +235,7 @@ class TextLayout(NamedTuple):
 
 
 def text_layout(path: Path) -> TextLayout:
-    """Return the names of the columns of a text, and what separates them."""
+    """Return the names of the columns of a text file, and their separator."""
     with open_log(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     first, second, *_ = [*head.splitlines()[:2], "", ""]
@@ -247,7 +247,7 @@ def text_layout(path: Path) -> TextLayout:
 
 
 def separator(line: str, suffix: str) -> str:
-    """Return what separates the columns of a text by its first line.
+    """Return the separator of the columns of a text file, from its first line.
 
     Examples
     --------
@@ -257,21 +257,21 @@ def separator(line: str, suffix: str) -> str:
     ';'
     """
     usual, unquoted = TEXT[suffix], _QUOTED.sub("", line)
-    # The first of equally frequent ones is taken.
+    # Of equally frequent separators the first is used.
     return max((usual, *SEPARATORS), key=unquoted.count)
 
 
 def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
-    """Read a table in pieces, so that only different labels take memory.
+    """Read a table in pieces, so that memory is needed only for different labels.
 
     Parameters
     ----------
     path : pathlib.Path
         File.
     needed : callable
-        Whether the values of a column are needed, by its name; those of others are None.
+        Whether the values of a column are needed, by its name; values of other columns are None.
     text : bool
-        Whether all columns are texts, and not categories of them.
+        Whether all columns are text instead of categories.
 
     Returns
     -------
@@ -280,22 +280,22 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     Raises
     ------
     DamagedFileError
-        If a row has more fields than the first line, the last one is cut off, or a column that is
-        needed has the name of another one.
+        If a row has more fields than the first line, if the last row is cut off, or if two columns
+        have the same name and are needed.
     """
     import pandas as pd
 
     layout, pieces = text_layout(path), []
-    # pandas would number them, and the first one would be read without a word.
+    # pandas renames repeated columns, and only the first one would be read, without a message.
     refuse_repeats((name for name in layout.names if name and needed(name)), path)
     with (
         open_log(path) as file,
         cast("TextFileReader", pd.read_csv(file, **layout.settings, chunksize=PIECE)) as reader,
     ):
         for piece in reader:
-            if not isinstance(piece.index, pd.RangeIndex):  # extra fields are taken for labels
+            if not isinstance(piece.index, pd.RangeIndex):  # pandas takes extra fields for labels
                 raise DamagedFileError(
-                    f"paths must have as many fields in every row as names; got more in {path.name}"
+                    f"paths must have one field per column in every row; got more in {path.name}"
                 )
             if not text:
                 piece = piece.assign(
@@ -317,13 +317,13 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
                 for name in pieces[0].columns
             }
         )
-    # Where commas do not separate columns, they are decimal.
+    # Commas are decimal if they do not separate columns.
     whole.attrs[DECIMAL_COMMA] = layout.separator == ";"
     return whole
 
 
 def refuse_cut_off(path: Path, layout: TextLayout) -> None:
-    """Raise if the last row of a text lacks fields and the end of its line, and no other one does.
+    """Raise if only the last row of a text file lacks fields, and its line has no end.
 
     Raises
     ------
@@ -340,21 +340,20 @@ def refuse_cut_off(path: Path, layout: TextLayout) -> None:
         return
     if not any(0 < _n_fields(line, layout.separator) < n_fields for line in others):
         raise DamagedFileError(
-            f"paths must hold whole rows; got a last one with fewer fields than names, and without "
-            f"an end of line, in {path.name}: the file may be cut off, copy it again or end the "
-            "line"
+            "paths must hold complete rows; got a last row with fewer fields than columns and no "
+            f"end of line in {path.name}: copy the file again if it is cut off, or end the line"
         )
 
 
 def _n_fields(line: str, separator: str) -> int:
-    """Return how many fields a line has; 0 if it is blank or ends a field of several lines."""
+    """Return the number of fields of a line; 0 if it is blank or ends a field of several lines."""
     if not line.strip() or line.count('"') % 2:
         return 0
     return _QUOTED.sub("", line).count(separator) + 1
 
 
 def free_columns() -> None:
-    """Give back the memory of columns that were read and are no longer used."""
+    """Release the memory of columns that are no longer used."""
     if "pyarrow" in sys.modules:
         import pyarrow as pa
 
@@ -362,17 +361,17 @@ def free_columns() -> None:
 
 
 def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
-    """Read tables and put them below one another.
+    """Read tables and concatenate them.
 
-    Columns, in any case: those that :data:`bayesrank.columns.NAMES` knows for the system, the
-    question, the trial, the outcome and the group, or those that the selection names. Of several
-    for the question, one that numbers the rows is none. Where ids start anew in each group of
-    questions, the group is part of the question. Rows are chosen by the columns ``task``,
-    ``scorer``, ``filter`` and ``metric``; without a choice, the task is a group.
+    The columns for the system, the question, the trial, the outcome and the group have names of
+    :data:`bayesrank.columns.NAMES`, in upper or lower case, or those of the selection. If there are
+    several columns for the question, a column that numbers the rows is ignored. If ids start again
+    in each group of questions, the group is part of the question. The columns ``task``, ``scorer``,
+    ``filter`` and ``metric`` select rows; without a selection, the task is a group.
 
     Without a trial column, the rows of a system and question are its trials in order of
-    appearance. Trials are paired if their column is called run or seed: then a value is the same
-    run for all systems. If not, files that repeat each other's trial numbers add trials.
+    appearance. Trials are paired if their column is named run or seed: a value is then the same run
+    for all systems. Otherwise, files with the same trial numbers add trials.
 
     Parameters
     ----------
@@ -388,8 +387,8 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     Raises
     ------
     DataError
-        If a table is damaged, lacks a column or has several for one purpose, if a label is blank,
-        or if a choice is left open.
+        If a table is damaged, lacks a column or has several columns for one purpose, if a label is
+        blank, or if a selection is missing.
     """
     chosen = {name: getattr(selection, name) for name in COLUMNS}
     chosen |= {name: ",".join(getattr(selection, name)) or None for name in ("split_by", "pool")}
@@ -452,7 +451,7 @@ def _others(
     chosen: Mapping[str, str | None],
     asked: Collection[str],
 ) -> "dict[str, pd.Categorical]":
-    """Read the columns that all tables have under names that are not known."""
+    """Read the columns without a known name that all tables have."""
     import pandas as pd
 
     found = [
@@ -466,7 +465,7 @@ def _others(
 
 
 def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArray[np.intp] | None]:
-    """Return the rows of the chosen task, scorer, filter and metric, None for all of them."""
+    """Return the rows of the selected task, scorer, filter and metric; None for all rows."""
     rows: list[NDArray[np.intp] | None] = [None] * len(frames)
     for name in SELECTORS:
         wanted = getattr(selection, name)

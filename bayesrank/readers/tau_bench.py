@@ -13,20 +13,20 @@ from bayesrank.readers.log import Attempt, Log, digest, label, name_of
 from bayesrank.readers.log_table import LogTable, Selection
 from bayesrank.readers.opening import check_announced, expects, plain_name
 
-# Tables may start with a task_id, too.
+# The start has more fields, since tables may begin with a task_id, too.
 TAU_START = re.compile(
     BYTE_ORDER_MARK
     + rb'\s*\[\s*\{\s*"task_id"\s*:[^,{}\[\]]+,\s*"reward"\s*:[^,{}\[\]]+,\s*"info"\s*:'
 )
 TAU2_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"timestamp"\s*:(?s:.*?)"user_info"\s*:')
 
-# tau-bench calls its files <strategy>-<model>-<temperature>_range_<from>-<to>_user-<...>.json.
+# tau-bench names its files <strategy>-<model>-<temperature>_range_<from>-<to>_user-<...>.json.
 TAU_NAME = re.compile(r"(?P<system>.+)_range_-?\d+-+\d+_user-(?P<user>.+?)(?:_\d{6,})?")
 
-# What both tools take for success.
+# Both tools accept a reward as a success within this tolerance.
 TOLERANCE = 1e-6
 
-# A simulation that the infrastructure ended says nothing of the agent.
+# A simulation that the infrastructure ended has no information about the agent.
 UNKNOWN = "infrastructure_error"
 ENDS = {
     **dict.fromkeys((UNKNOWN, "agent_error", "user_error", "unexpected_error"), "error"),
@@ -34,7 +34,7 @@ ENDS = {
         ("max_steps", "too_many_errors", "timeout", "context_window_exceeded"), "limit"
     ),
 }
-# What else a file says of how it was measured.
+# Further conditions of the measurement in a file.
 CONDITIONS = ("max_steps", "max_errors", "retrieval_config", "speech_complexity")
 
 
@@ -51,10 +51,10 @@ def is_tau2_results(path: Path) -> bool:
 def read_tau_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     """Read tau-bench results, lists of runs.
 
-    The system is what the name of the file says before ``_range_``, or the whole name; runs with
-    another user are another system, and further files of a system add trials. A reward of 1 is
-    right, any other wrong. Runs that raised an error are wrong, as in tau-bench itself, unless
-    other statuses are to count as wrong; the column error has their messages.
+    The system is the name of the file up to ``_range_``, or the whole name; runs with another user
+    are another system, and further files of a system add trials. A reward of 1 is right, any other
+    wrong. Runs that raised an error are wrong, as in tau-bench itself, unless other statuses count
+    as wrong; the column error has their messages.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _attempts(path: Path) -> Iterator[Attempt]:
             error = str((run.get("info") or {}).get("error") or "")
             outcome = math.nan if error else _success(run["reward"])
             status, trial = "error" if error else "", int(run.get("trial", 0))
-            # Domains number their tasks alike, and no file names its domain.
+            # All domains number their tasks from 0, and files do not name their domain.
             content = digest((run.get("info") or {}).get("task"))
             question = label(run["task_id"])
             yield Attempt(question, outcome, trial, status, details=(error,), content=content)
@@ -111,13 +111,13 @@ class Results:
 
     @property
     def system(self) -> str:
-        """Language model of the agent, or the agent itself where it has none."""
+        """Language model of the agent, or the agent itself if it has none."""
         agent = self.info.get("agent_info") or {}
         return name_of(agent.get("llm") or agent.get("implementation"))
 
     @property
     def log(self) -> Log:
-        """What was simulated, and what was announced and was not."""
+        """The simulations, and those that were announced but not run."""
         agent, user = (self.info.get(key) or {} for key in ("agent_info", "user_info"))
         return Log(
             self.path,
@@ -127,7 +127,7 @@ class Results:
             settings={
                 "agent": agent.get("implementation"),
                 "llm_args": agent.get("llm_args"),
-                # Models that speak are named here.
+                # The settings of speech models.
                 "audio": self.info.get("audio_native_config"),
             },
             conditions={
@@ -172,8 +172,8 @@ def read_tau2_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
     Raises
     ------
     DataError
-        If the task is left open, two files of one system were run with different settings, or a
-        file is damaged.
+        If the task is ambiguous, two files of one system have different settings, or a file is
+        damaged.
     """
     logs = [_log(path) for path in paths]
     details = ("termination_reason",)
@@ -181,7 +181,7 @@ def read_tau2_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 
 def _log(path: Path) -> Log:
-    """Read a file, and the simulations beside it where it holds only their index."""
+    """Read a file, and the simulations in its folder if it has only their index."""
     results, has_index = Results(path), False
     with expects(path, "tau2-bench simulations with a task_id, a trial and a reward"):
         for key, value in stream_json(path, {"tasks", "simulations", "simulation_index"}):

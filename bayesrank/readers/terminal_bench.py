@@ -18,7 +18,7 @@ RUN_START = re.compile(
 )
 TRIAL_START = re.compile(BYTE_ORDER_MARK + rb"\s*\{\s*" + _TRIAL)
 
-# Its accuracy is the share of resolved trials among all.
+# The accuracy of Terminal-Bench is the share of resolved trials among all trials.
 WRONG = ("error", "limit", "unscored")
 FINE = frozenset({"unset", "none"})
 LIMITS = frozenset({
@@ -35,12 +35,12 @@ def is_terminal_bench(path: Path) -> bool:
 
 
 def read_terminal_bench(paths: Sequence[Path], selection: Selection) -> LogTable:
-    """Read results of runs, or of trials whose run has none.
+    """Read results of runs, or of trials if their run has no results.
 
     The system is ``<agent>__<model>`` of the ``run_metadata.json`` beside the results, or else the
-    folder; the attempts at a task are trials, and not paired. Trials that are not resolved are
-    wrong, also those that were never tested, as in its accuracy, unless other statuses are to
-    count as wrong; the column failure_mode says how a trial ended.
+    folder; the attempts at a task are trials, and not paired. Unresolved trials are wrong,
+    including those that were never tested, as in the accuracy of Terminal-Bench, unless other
+    statuses count as wrong; the column failure_mode has the end of a trial.
 
     Parameters
     ----------

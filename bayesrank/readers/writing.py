@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("bayesrank")
 
-# Winners by outcome, and what neither of two was good enough for, in words that are no systems.
+# Words for winners by outcome, and for votes for neither, that are not names of systems.
 _WINNERS = (
     {
         MUCH_BETTER: "first_much_better",
@@ -43,7 +43,7 @@ _OPENED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zs
 
 
 def check_table_ending(path: Path) -> None:
-    """Raise unless the ending of a path says how to write a table there."""
+    """Raise unless the ending of a path is that of a format in which tables are written."""
     suffix, last = plain_suffix(path), path.suffix.lower()
     if suffix not in WRITTEN or (suffix != last and (suffix in BINARY or last not in _OPENED)):
         raise DataError(f"path must end in {', '.join(WRITTEN)}; got {str(path)!r}")
@@ -57,11 +57,11 @@ def write_table(data: Responses | Battles, path: str | os.PathLike[str]) -> Path
     data : Responses or Battles
         Outcomes, or votes.
     path : path-like
-        Ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet`` or ``.feather``, and for text perhaps
-        in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; replaced if it exists. Trials that are the same
-        run for all systems stand in a column run; a scale, weights or the number of categories in
-        columns outcome_scale, outcome_weights and outcome_categories. Prior outcomes are left out,
-        and the message says so. Battles have a row for each result.
+        Ends in ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet`` or ``.feather``; text may be
+        compressed, with the ending ``.gz``, ``.bz2``, ``.xz`` or ``.zst``. The file is replaced if
+        it exists. Paired trials are in a column run; a scale, weights or the number of categories
+        are in columns outcome_scale, outcome_weights and outcome_categories. Prior outcomes are
+        left out, with a message. Battles have a row for each result.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def write_table(data: Responses | Battles, path: str | os.PathLike[str]) -> Path
     Raises
     ------
     DataError
-        If the ending is another one, or a name is half a character.
+        If the path has another ending, or a name is not valid in UTF-8.
     OSError
-        If the disk is full, or the folder may not be written to; what was there stays.
+        If the disk is full, or the folder is not writable; an existing file is kept.
 
     Examples
     --------
@@ -101,15 +101,15 @@ def write_table(data: Responses | Battles, path: str | os.PathLike[str]) -> Path
     except UnicodeEncodeError as error:
         shown = ascii(error.object[error.start : error.end])
         raise DataError(
-            f"data must have names that UTF-8 can hold; got {shown}: rename it"
+            f"data must have names that are valid in UTF-8; got {shown}: rename it"
         ) from error
-    except OSError as error:  # which names the draft
+    except OSError as error:  # whose message has the path of the draft
         raise type(error)(error.errno, error.strerror or str(error), str(target)) from error
     return target
 
 
 def _write_lines(table: "pd.DataFrame", path: Path) -> None:
-    """Write objects, one a line, with all digits of numbers and null for NaN."""
+    """Write one object per line, with all digits of numbers and null for NaN."""
     names = table.columns.tolist()
     columns = [table[name].astype(object).where(table[name].notna(), None) for name in names]
     with _OPENED.get(path.suffix.lower(), open)(path, "wt", encoding="utf-8") as file:
@@ -128,7 +128,7 @@ def _response_rows(data: Responses) -> "pd.DataFrame":
 
 
 def _battle_rows(data: Battles) -> "pd.DataFrame":
-    """Lay battles out as a table, a row for each result."""
+    """Return battles as a table with a row for each result."""
     import pandas as pd
 
     names = np.array(data.systems, dtype=object)
@@ -152,7 +152,7 @@ def _battle_rows(data: Battles) -> "pd.DataFrame":
 
 
 def _values(column: Labels | np.ndarray) -> np.ndarray:
-    """Return a column of numbers as it is, and one of labels as text."""
+    """Return a column of numbers unchanged, and labels as text."""
     if isinstance(column, Labels):
         return np.array(column.names, dtype=object)[column.codes]
     return column

@@ -23,7 +23,7 @@ _LEGEND = {
     "rank_lower": "interval of the rank",
     "joint_rank_lower": "intervals that hold the ranks of all systems at once",
     "prob_best": "probability that no system is better",
-    "group": "systems that share a letter are not told apart",
+    "group": "systems that share a letter are not distinguished",
 }
 
 # Units that the target implies.
@@ -179,7 +179,7 @@ def effect_notes(result: "xr.DataTree") -> list[str]:
             drawn = np.asarray(result["posterior"]["effect"].sel(covariate=name))
             low, high = np.quantile(drawn, (0.5 - prob / 2, 0.5 + prob / 2))
             text = f"{text} [{low:+.3f}, {high:+.3f}]"
-        what = "of the answer shown first" if name == "position" else "per standard deviation"
+        what = "for the system named first" if name == "position" else "per standard deviation"
         said.append(f"effect of {text} {what}")
     return said
 

@@ -178,12 +178,11 @@ def summarize_resolution(
 def letter_groups(score: ArrayLike, resolved: ArrayLike) -> tuple[str, ...]:
     """Give each system the letters of its groups.
 
-    Two systems share a letter if and only if their order is not resolved [1]_. A group is a set of
-    systems none of which are resolved from each other, as large as possible, so the groups are a
-    cover of the graph of unresolved pairs by cliques. The algorithm grows cliques [2]_ and leaves
-    out redundant groups. Their number may not be minimal, since finding the minimum is
-    NP-hard. Letters follow the order of the systems: the best has an "a". After "z" come
-    "a2" to "z2", "a3" and so on.
+    Two systems share a letter if and only if their order is not resolved [1]_. A group is a maximal
+    set of systems without a resolved pair, so the groups are a cover of the graph of unresolved
+    pairs by cliques. The algorithm grows cliques [2]_ and leaves out redundant groups. Their number
+    may not be minimal, since finding the minimum is NP-hard. Letters follow the order of the
+    systems: the best has an "a". After "z" come "a2" to "z2", "a3" and so on.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ class _Followed:
         self._worst: list[tuple[int, int, Redrawn]] = []
 
     def add(self, chosen: Redrawn, start: int, trajectories: int, worst: int) -> None:
-        """Rank a block of replicates, of which the first has the number `start`."""
+        """Rank a block of replicates; the first one has the number `start`."""
         converged, moved = self._procedure.converge(chosen)
         # Equality with the full ranking only at the last step is not convergence.
         converged[converged == self._n_trials] = 0

@@ -2,7 +2,7 @@
 Groups
 ======
 
-Systems that share a line are not told apart, all pairs decided at once.
+Systems that share a line are not distinguished, with a joint decision for all pairs.
 """
 
 import bayesrank as br

@@ -149,6 +149,13 @@ def test_few_questions_say_little_of_a_population():
         assert report.verdict("calibration") == verdict
 
 
+def test_cells_with_few_trials_are_counted():
+    outcomes = simulate((3, 12, 4)).outcomes.copy()
+    outcomes[0, :5, 2:] = -1
+    report = check(rank(Responses(outcomes), "bradley_terry_map", random_seed=0))
+    assert "5 of 36 cells of a system and a question" in sentences(report, "calibration")
+
+
 def test_few_groups_say_little_of_other_groups():
     data = Responses(simulate((3, 12, 8)).outcomes, groups=list("aaaabbbbcccc"))
     with pytest.warns(CalibrationWarning):

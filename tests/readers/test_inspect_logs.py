@@ -182,7 +182,7 @@ def test_different_settings_under_one_model_name_tell_systems_apart(write_eval, 
     write_eval("c.eval", inspect_log("m", ROWS, **settings(temperature=1.0)))
     assert read_responses(path.parent).systems == ("m (temperature=0.5)", "m (temperature=1.0)")
     field = "model_generate_config.temperature"
-    assert f"m is several systems, told apart by {field}: pool='{field}'" in (
+    assert f"m is several systems, distinguished by {field}: pool='{field}'" in (
         read_table(path.parent).message
     )
     assert read_responses(path.parent, pool="temperature").shape == (1, 2, 6)

@@ -224,7 +224,7 @@ def test_selector_without_a_column_is_refused(tmp_path, selector):
         ("model,item,score\na,q,0.5\na,q,2\n", r"got 2 for system 'a', question 'q'"),
         ("model,item,score\na,q,good\n", r"got 'good' for the outcome column of log\.csv"),
         ('model,item,score\n"a,q,1\n', r"paths must be readable tables; got .* in .*/log\.csv"),
-        ("model,item,score\na,q,1,1\n", r"as many fields in every row as names"),
+        ("model,item,score\na,q,1,1\n", r"one field per column in every row"),
     ],
 )
 def test_bad_table(tmp_path, text, message):

@@ -65,7 +65,7 @@ def test_one_name_in_two_folders_is_two_systems(tmp_path, name):
         f"{system} (folder=gpt-4.1)",
         f"{system} (folder=gpt-4.1-mini)",
     }
-    assert "told apart by folder: pool='folder' makes them trials of one" in table.message
+    assert "distinguished by folder: pool='folder' makes them trials of one" in table.message
     pooled = read_responses(tmp_path, pool="folder")
     assert pooled.systems == (system,)
 

@@ -70,8 +70,11 @@ def test_folder_without_logs(tmp_path):
 def test_file_of_no_known_format(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("no log")
-    with pytest.raises(DataError, match=r"known format .* got 'notes\.txt' \(pass format=\.\.\.\)"):
+    with pytest.raises(DataError, match=r"got 'notes\.txt': pass format=\.\.\., one of npz, insp"):
         read_responses(path)
+    sheet = path.rename(tmp_path / "scores.xlsx")
+    with pytest.raises(DataError, match=r"got 'scores\.xlsx': save the sheet as \.csv$"):
+        read_responses(sheet)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_file_of_no_known_format(tmp_path):
 def test_an_archive_is_to_be_unpacked(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"no log")
-    with pytest.raises(DataError, match=rf"got '{re.escape(name)}' \(unpack it\)"):
+    with pytest.raises(DataError, match=rf"got '{re.escape(name)}': unpack it"):
         read_responses(path)
 
 

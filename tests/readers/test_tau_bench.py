@@ -188,6 +188,6 @@ def test_domains_that_number_their_tasks_alike_are_different_questions(tmp_path)
     outcomes = dict(zip(data.questions, data.outcomes[0].tolist(), strict=True))
     assert outcomes["0"] == [0, -1]
     assert outcomes["0#2"] == [-1, 1]
-    assert "2 names of questions, such as '0', stand for different inputs" in (
+    assert "2 names of questions, such as '0', stand for several inputs" in (
         read_table(tmp_path).message
     )

@@ -16,7 +16,7 @@ DATA = Responses([[[1, 1], [1, 0]], [[1, 0], [0, -1]]], systems=["good", "<bad>"
 
 def test_data_are_shown_with_what_is_missing() -> None:
     html = responses_html(DATA)
-    assert "<caption>Responses(2 systems, 2 questions, 2 trials, 1 outcomes missing)" in html
+    assert "<caption>Responses(2 systems, 2 questions, 2 trials, 1 outcome missing)" in html
     assert "<td>7 of 8 possible</td>" in html
 
 

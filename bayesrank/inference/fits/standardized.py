@@ -1,12 +1,13 @@
-r"""Standardised accuracy: means over all questions of fitted chances.
+r"""Standardized accuracy: the mean over all questions of fitted chances.
 
 .. math:: s_l = \frac{1}{M} \sum_m \hat p_{lm}
           = \frac{1}{M} \sum_m (c_{lm} \bar y_{lm} + g_{lm} \hat p_{lm}),
           \qquad c_{lm} = n_{lm} / \max_m n_{lm} = 1 - g_{lm},
 
-where the second form holds because fitted and observed grades of every system have the same sum.
+where the second form holds because the fitted and the observed grades of every system have the
+same sum.
 
-The chances are those of abilities by marginal likelihood, with difficulties integrated out. With
+Abilities are estimated by marginal likelihood, with the difficulties integrated out. With
 :math:`p_{lm} = \sigma(\theta_l - b_m)` and :math:`b_m \sim N(\gamma z_m, \tau^2)` the
 objective is
 
@@ -16,19 +17,20 @@ objective is
     \prod_l \sigma(\theta_l - b)^{k_{lm}} (1 - \sigma(\theta_l - b))^{n_{lm} - k_{lm}} \, db
     + \log \pi(\tau) + \log \pi(\gamma)
 
-with flat abilities, sums of grades k in [0, n] (a quasi-likelihood where they are fractions), and
-:math:`z_m` the share of the systems that were asked question m, less its mean. Its derivative with
-respect to an ability is observed less fitted grades, so that at the maximum the fitted chances of
-every system add up to its observed grades. The covariate z lets questions that few systems were
-asked be harder, or easier, than the others (Mundlak's device for effects that are correlated with
-the design); without it, difficulties of what a system skipped would be drawn to the mean.
+with a flat prior on abilities, sums of grades k in [0, n] (a quasi-likelihood if grades are
+fractions), and :math:`z_m` the share of the systems that were asked question m, minus its mean. Its
+derivative with respect to an ability is the observed minus the fitted grades, so at the maximum the
+fitted chances of every system sum to its observed grades. The covariate z allows questions that few
+systems were asked to be harder, or easier, than the others (Mundlak's device for effects that are
+correlated with the design); without it, the difficulties of skipped questions would be shrunk
+towards the mean.
 
 The priors of :math:`\tau` and :math:`\gamma` are those of :mod:`bayesrank.models.standardized`:
 they keep the estimate of :math:`\tau` away from 0 and from infinity.
 
-Systems are the items here, and difficulties what is integrated out
-(:mod:`bayesrank.inference.fits.ability_posterior`), by the trapezoidal rule; derivatives are
-posterior moments of the complete-data score (Fisher's and Louis' identities).
+Here the systems are the items, and the difficulties are integrated out by the trapezoidal rule
+(:mod:`bayesrank.inference.fits.ability_posterior`). Derivatives are posterior moments of the
+complete-data score (Fisher's and Louis' identities).
 
 References
 ----------
@@ -56,16 +58,16 @@ from bayesrank.priors import POOLED_DF, Prior
 from bayesrank.responses import Responses
 
 # The trapezoidal rule converges exponentially: the integrand is analytic up to a distance of pi
-# from the line. Steps of 1/2, and of half a standard deviation, between the points where the
-# density has fallen by so many nats leave an error of 1e-10 in the log-likelihood.
+# from the real line. Steps of 1/2, or of half a standard deviation if that is smaller, between the
+# points where the density has fallen by `_TAIL` nats give an error of 1e-10 in the log-likelihood.
 _TAIL = 30.0
 _STEP = 0.5
-# Doubles of one array of nodes: 16 MB.
+# Number of doubles in one array of nodes: 16 MB.
 _BLOCK_SIZE = 1 << 21
 
 
 class _Block(NamedTuple):
-    """Some questions at a point: nodes of their difficulties and what is known there.
+    """Some questions at a point: nodes of their difficulties, with weights and chances there.
 
     Weights and deviations are of shape (question, node), chances (system, question, node).
     """
@@ -81,19 +83,19 @@ class _Block(NamedTuple):
 class MarginalDifficulties(MarginalLikelihood):
     """The objective of the module docstring.
 
-    Free coordinates: abilities, then gamma where the share varies, then log tau. `totals` and
+    Free coordinates: abilities, then gamma if the share varies, then log tau. `totals` and
     `trials`, (system, question), are sums of grades in [0, 1] and numbers of trials. No system has
-    all of its grades at 0, or all at 1, and no question is without a trial.
+    only grades of 0 or only grades of 1, and every question has a trial.
     """
 
     totals: Array
     trials: Array
-    # Modes of the difficulties at the last point: the next are near.
+    # Modes of the difficulties at the last point, from which the search at the next one starts.
     _modes: list[Array] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @cached_property
     def share(self) -> Array:
-        """Share of the systems that were asked each question, less its mean."""
+        """Share of the systems that were asked each question, minus its mean."""
         share = (self.trials > 0).mean(axis=0)
         return share - share.mean()
 
@@ -104,7 +106,7 @@ class MarginalDifficulties(MarginalLikelihood):
 
     @property
     def cells(self) -> int:
-        """Cells of its table of counts."""
+        """Number of cells of its table of counts."""
         return self.trials.size
 
     def scale(self, point: Array) -> Array:
@@ -181,7 +183,7 @@ class MarginalDifficulties(MarginalLikelihood):
         return scores
 
     def blocks(self, point: Array) -> Iterator[_Block]:
-        """Yield nodes, weights and chances of the questions, some at a time."""
+        """Yield nodes, weights and chances of the questions, in blocks."""
         n_systems, n_questions = self.trials.shape
         ability, sd = point[:n_systems], np.exp(point[-1])
         level = point[-2] * self.share if self.has_slope else np.zeros(n_questions)
@@ -216,15 +218,15 @@ class MarginalDifficulties(MarginalLikelihood):
 
 @dataclass(frozen=True)
 class FittedChances:
-    """Posterior moments of the chances at the optimum, and how they follow the parameters.
+    """Posterior moments of the chances at the optimum, and their derivatives by the parameters.
 
     `chance`, `variance` and `noise`, (system, question), are the posterior mean of each chance p,
-    its variance with the abilities known, and the mean of :math:`p (1 - p)`, the variance of an
-    answer. `information` and `likelihood_information`, (p, p), are the negative Hessians of the
-    objective and of its likelihood. `slopes`, (system, p), are the derivatives of the sums of
-    chances over questions, weighted by what is missing of them, and `shared`, (system, system), the
-    posterior covariance of these sums, the abilities known. `difficulty`, (question,), are
-    posterior means, less their mean.
+    its variance given the abilities, and the mean of :math:`p (1 - p)`, the variance of an answer.
+    `information` and `likelihood_information`, (p, p), are the negative Hessians of the objective
+    and of its likelihood. `slopes`, (system, p), are the derivatives of the sums of chances over
+    questions, weighted by their missing shares, and `shared`, (system, system), is the posterior
+    covariance of these sums given the abilities. `difficulty`, (question,), are posterior means,
+    minus their mean.
     """
 
     problem: MarginalDifficulties
@@ -240,7 +242,7 @@ class FittedChances:
 
 
 def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
-    """Fit abilities with difficulties integrated out; `missing` is the share of each cell that is.
+    """Fit abilities, difficulties integrated out; `missing` is the missing share of each cell.
 
     Examples
     --------
@@ -285,10 +287,10 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
 class StandardizedFit(Fit):
     """A fit of abilities whose scores are means of fitted chances.
 
-    Its draws are those of :mod:`bayesrank.inference.backends.standardized`. `grades` are those
-    of the questions that somebody was asked; in `chances`, systems with grades all at an end have
-    half a grade less, or more, there; `share`, of shape (system,), is the score as a share of the
-    range.
+    Its draws are those of :mod:`bayesrank.inference.backends.standardized`. `grades` are those of
+    the questions that at least one system was asked. In `chances`, the total of a system whose
+    grades are all at one end of the range is moved by half a grade. `share`, of shape (system,), is
+    the score as a share of the range.
     """
 
     data: Responses
@@ -298,12 +300,12 @@ class StandardizedFit(Fit):
 
 
 def standardized_accuracy(data: Responses, prior: Prior | None = None) -> StandardizedFit | None:
-    """Fit standardised accuracy by marginal likelihood, where abilities have no prior."""
+    """Fit standardized accuracy by marginal likelihood; None if abilities have a prior."""
     return fit_standardized(data) if prior is None else None
 
 
 def fit_standardized(data: Responses) -> StandardizedFit:
-    """Fit standardised accuracy to grades; DataError if a system has no outcome.
+    """Fit standardized accuracy to grades; DataError if a system has no outcome.
 
     Examples
     --------
@@ -323,7 +325,7 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     totals = np.where(at_end[:, np.newaxis], trials * inside[:, np.newaxis], observed)
     most = trials.max(axis=1, keepdims=True)
     chances = fit_chances(totals, trials, 1.0 - trials / most)
-    # Sums of fitted and observed grades are equal, which holds to the last digit here.
+    # The sums of fitted and observed grades are equal; this form makes it exact in floating point.
     n_questions = trials.shape[1]
     filled = ((1.0 - trials / most) * chances.chance).sum(axis=1) / n_questions
     share = n_right / (most[:, 0] * n_questions) + filled

@@ -1,9 +1,9 @@
-"""Exact ties of systems that the data cannot tell apart, and maxima of objectives with saddles.
+"""Exact ties of systems that the data cannot distinguish, and maxima past saddle points.
 
-Systems that could change places without a change of the data have equal scores where the objective
-is concave, up to what a fit resolves. Where it is not, a point of symmetry may be a saddle point:
-it is left along directions of negative curvature [1]_, and of several maxima the highest is kept,
-whatever the order of the systems.
+If two systems can be swapped without changing the data, their scores are equal under a concave
+objective. If the objective is not concave, a symmetric point may be a saddle point: the search
+leaves it along directions of negative curvature [1]_ and keeps the highest maximum, independently
+of the order of the systems.
 
 References
 ----------
@@ -33,33 +33,33 @@ from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
 Classes = NDArray[np.intp]
-# Sums of the same counts in another order differ by rounding alone.
+# Sums of the same counts in another order differ only by rounding.
 _ROUNDING = 1e-12
-# Scores that differ by less differ by what their fits left, each at most `ERROR_TOLERANCE`.
+# Scores that differ by less are equal within the error of their fits, at most `ERROR_TOLERANCE`.
 _RESOLUTION = 10.0 * ERROR_TOLERANCE
-# Counts that differ in further decimals are sums of the same in another order.
+# Counts that differ only in further decimals are sums of the same numbers in another order.
 _DECIMALS = 9
-# Saddle points that a fit may come by; each is higher than the one before it.
+# Largest number of saddle points that a fit may leave; each is higher than the previous one.
 _MOST_SADDLES = 10
-# Share of the largest curvature below which a negative one is rounding.
+# A negative curvature below this share of the largest one is rounding.
 _FLAT = 1e-9
-# Share of the largest curvature by which two differ if the data tell their directions apart.
+# Two curvatures that differ by less than this share of the largest one are equal.
 _ALIKE = 1e-6
-# Longest coordinate of the way off a saddle point, halved until the objective rises.
+# Largest coordinate of the step off a saddle point, halved until the objective increases.
 _AWAY = 0.5
 _MOST_HALVINGS = 12
-# Share of the objective by which a maximum is higher than another, or than a saddle point.
+# A maximum is higher than another, or than a saddle point, by at least this share of its value.
 SAME_LEVEL = 1e-9
-# Longest coordinate between the ends of two ways to the same maximum.
+# Largest distance per coordinate between two results that are the same maximum.
 _SAME_PLACE = 1e-4
 
 
 def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> Array:
     """Give exchangeable systems the mean of their scores, of shape (system,).
 
-    For estimates by simulation, whose expectations are equal. Two systems are exchangeable if the
-    data stay the same when they trade names: the same answers, or the same results against all
-    others and each other.
+    For simulation estimates, whose expectations are equal. Two systems are exchangeable if the
+    data stay the same when their names are swapped: the same answers, or the same results against
+    all others and each other.
 
     Examples
     --------
@@ -79,15 +79,15 @@ def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> A
 
 
 def _rows(values: NDArray[Any]) -> Array:
-    """Return what each system answered, of shape (system, answer), missing ones as infinity."""
+    """Return the answers of each system, of shape (system, answer), with infinity if missing."""
     return np.nan_to_num(values.reshape(len(values), -1).astype(float), nan=np.inf)
 
 
 def exchange_alike(draws: Array, data: Responses, rng: np.random.Generator) -> Array:
-    """Let systems with the same answers change places at random in every draw.
+    """Permute systems with the same answers at random in every draw.
 
-    For draws, of shape (chain, draw, system), of resamples that favour one of them by accident, as
-    questions do whose systems are shuffled.
+    For draws, of shape (chain, draw, system), of resamples that favour one of them by chance, for
+    example because each question shuffles the systems.
     """
     groups = np.unique(_rows(data.values), axis=0, return_inverse=True)[1].ravel()
     if groups.max() + 1 == len(groups):
@@ -97,11 +97,12 @@ def exchange_alike(draws: Array, data: Responses, rng: np.random.Generator) -> A
 
 
 def merge_noise(scores: Array) -> Array:
-    """Make scores in logits, (resample, system), equal that differ by no more than a fit resolves.
+    """Make scores in logits, (resample, system), equal if they differ by less than the resolution.
 
-    So systems tie that the data cannot tell apart, whether two could change places or three in a
-    cycle: where the objective is concave its maximum has their scores equal. A tolerance relative
-    to the largest score would rank the rounding of a cycle, in which all are 0.
+    Systems that the data cannot distinguish tie: where the objective is concave, its maximum has
+    their scores equal, whether two can be swapped or three rotated. The tolerance is absolute:
+    relative to the largest score it would rank the rounding errors of a cycle, in which all scores
+    are 0.
 
     Examples
     --------
@@ -121,11 +122,12 @@ def merge_noise(scores: Array) -> Array:
 
 @dataclass(frozen=True)
 class Exchangeable:
-    """Classes of systems, and of questions, that could change places.
+    """Classes of exchangeable systems, and of exchangeable questions.
 
-    An objective with several maxima may have them apart; which of several equally high maxima is
-    found then depends on the order of the systems. By resample: classes of systems, of shape
-    (system,), and of questions, (question,); without resamples in which all differ.
+    An objective with several maxima may give the members of a class different values; which of the
+    equally high maxima the fit finds then depends on the order of the systems. By resample: classes
+    of systems, of shape (system,), and of questions, (question,). Resamples in which all systems
+    differ are left out.
     """
 
     classes: dict[int, tuple[Classes, Classes]]
@@ -134,7 +136,7 @@ class Exchangeable:
     def of(cls, right: Array, trials: Array, mean: Array) -> Self:
         """Find them by colour refinement in counts of shape (resample, system, question).
 
-        Systems of other prior means, of shape (system,), are not alike.
+        Systems with different prior means, of shape (system,), are not exchangeable.
 
         Examples
         --------
@@ -154,8 +156,8 @@ class Exchangeable:
     def mean(self, point: Array) -> Array:
         """Give all members of a class its mean, in points of shape (resample, p).
 
-        Points hold coordinates of the systems, then some of all questions, one kind after the
-        other.
+        Points contain the coordinates of the systems, then the coordinates of all questions, one
+        kind after the other.
         """
         point = point.copy()
         for row, (systems, questions) in self.classes.items():
@@ -166,7 +168,7 @@ class Exchangeable:
         return point
 
     def exchange(self, drawn: dict[str, Array], rng: np.random.Generator) -> dict[str, Array]:
-        """Let the members of each class change places at random in every draw.
+        """Permute the members of each class at random in every draw.
 
         `drawn` has ``score`` of shape (draw, ..., system) and parameters of shape (draw, ...,
         question).
@@ -202,17 +204,17 @@ def maximise_past_saddles(
 ) -> Optimum:
     """Find a local maximum of every objective in a batch.
 
-    Saddle points are left both ways along the direction of most negative curvature, of which the
-    higher end is kept. Where both ends are equally high, or several directions rise alike, the data
-    do not say which way, as when two systems could change places: `only_asymmetric` stays there.
-    Which of the ends is kept then does not depend on the order of coordinates, unless they have the
-    same coordinates in another order.
+    From a saddle point the search goes both ways along the direction of most negative curvature and
+    keeps the higher maximum. If both are equally high, or if several directions have the same
+    curvature, the data do not determine the direction, for example if two systems are exchangeable:
+    `only_asymmetric` then stays at the saddle point. Otherwise the choice does not depend on the
+    order of the coordinates, unless the maxima have the same coordinates in another order.
     """
     optimum = maximise_nonconcave(problem, start, max_iterations=max_iterations)
     suspects = optimum.converged.copy()
     if suspects.any():
         suspects &= ~problem.definite(optimum.point)
-        optimum = optimum.at(optimum.point.copy())  # problems know points they saw
+        optimum = optimum.at(optimum.point.copy())  # problems cache the points they have seen
     for row in np.flatnonzero(suspects).tolist():
         index = np.array([row])
         one = problem.take(index)
@@ -237,7 +239,7 @@ def maximise_from_several(
 ) -> Optimum:
     """Maximise from points of shape (resample, p), and return the highest of the maxima found.
 
-    `others` gives changes of the point of a resample, (start, p), from which it is begun, too.
+    `others` has further starts of a resample, (start, p), as differences from its point.
     """
     optimum = maximise_past_saddles(problem, start, max_iterations=max_iterations)
     if not others:
@@ -259,12 +261,12 @@ def maximise_from_several(
 
 
 def is_higher(level: float, other: float) -> bool:
-    """Say whether one objective is above another, infinite where nothing was found, for certain."""
+    """Return whether one maximum is above another beyond rounding; -inf means none was found."""
     return bool(level > (other + SAME_LEVEL * abs(other) if np.isfinite(other) else other))
 
 
 def _replace(optimum: Optimum, row: int, found: Optimum, best: int) -> None:
-    """Put what was found for another row in the place of a row."""
+    """Replace the result of a row by that of a row of another optimum."""
     for name in ("point", "converged", "iterations", "gradient_norm"):
         getattr(optimum, name)[row] = getattr(found, name)[best]
 
@@ -272,7 +274,7 @@ def _replace(optimum: Optimum, row: int, found: Optimum, best: int) -> None:
 def _higher_end(
     problem: SmoothProblem, point: Array, max_iterations: int, only_asymmetric: bool
 ) -> tuple[Optimum, int] | None:
-    """Maximise from a saddle point along all directions that rise most; None where it is none."""
+    """Maximise from a saddle point along all directions of steepest rise; None if it is none."""
     ways = _ways_up(problem, point, only_asymmetric)
     if ways is None:
         return None
@@ -280,7 +282,7 @@ def _higher_end(
     ways, saddle = np.concatenate([ways, -ways]), problem.value(point)[0]
     many = problem.take(np.zeros(len(ways), dtype=np.intp))
     start = many.restore(point + ways)
-    # Near enough the curvature decides, and all ways rise.
+    # Close to the saddle point the quadratic term dominates, and all directions rise.
     for _ in range(_MOST_HALVINGS):
         low = ~(many.value(start) > saddle)
         if not low.any():
@@ -300,18 +302,18 @@ def _higher_end(
 
 
 def choose_alike(points: Array, rows: Rows) -> int:
-    """Return one of several points, whatever the order of the rows and of the coordinates."""
+    """Choose a point independently of the order of the rows and of the coordinates."""
     return int(max(rows, key=lambda row: tuple(np.sort(points[row]).round(6))))
 
 
 def _ways_up(problem: SmoothProblem, point: Array, only_asymmetric: bool) -> Array | None:
-    """Return directions in which a saddle point rises most, (way, p); None if it is none."""
+    """Return the directions of steepest rise at a saddle point, (way, p); None if it is none."""
     if point.shape[1] > MOST_DENSE:
         lowest, direction = problem.lowest_direction(point)
         return direction if lowest < 0.0 else None
     information = problem.information(point)[0]
     held = np.linalg.qr(problem.held_rows(point)[0])[0]
-    # As it is along what is not held, and steep across it.
+    # The information along the constraints, with a large curvature across them.
     information = information - held @ (held.T @ information)
     information = information - (information @ held) @ held.T
     information += np.abs(np.diag(information)).max() * held @ held.T
@@ -325,10 +327,11 @@ def _ways_up(problem: SmoothProblem, point: Array, only_asymmetric: bool) -> Arr
 
 
 def axes_of(space: Array) -> Array:
-    """Return directions of a space, (direction, p), whatever the basis that it is given by.
+    """Return directions of a space, (direction, p), independently of the basis of the space.
 
-    The space is given by orthonormal columns, (p, k). Where there is one it is the direction, else
-    the projections of the coordinate axes are, those that differ in more than sign and length.
+    The space is given by orthonormal columns, (p, k). A single column is the direction. Otherwise
+    the directions are the projections of the coordinate axes, without those that differ only in
+    sign and length.
 
     Examples
     --------
@@ -345,9 +348,9 @@ def axes_of(space: Array) -> Array:
 
 
 def strongest_axes(shares: Array, directions: Array, least: int) -> Array:
-    """Return the strongest dimensions, at least so many, and all of those that are equally strong.
+    """Return at least `least` of the strongest dimensions, and all that tie with the last one.
 
-    `shares`, (k,), fall, and `directions`, (p, k), are orthonormal.
+    `shares`, (k,), are in descending order, and `directions`, (p, k), are orthonormal.
     """
     found: list[Array] = []
     first = 0

@@ -1,9 +1,9 @@
 """Point estimates of the methods of comparisons, events and votes, without importing PyMC.
 
-One function per row of the catalog, all called alike with the options of the row's factory:
-``fit(data, prior, **options)``, where None means that the kernel does not cover the case, which
-then goes to the compiled graph of the factory. Where no maximum-likelihood estimate exists,
-the functions ``require_*`` of :mod:`bayesrank.inference.fits.existence` raise.
+There is one function per row of the catalog, with the options of the row's factory:
+``fit(data, prior, **options)``. It returns None if the kernel does not cover the case; the compiled
+graph of the factory is then used. If no maximum-likelihood estimate exists, the functions
+``require_*`` of :mod:`bayesrank.inference.fits.existence` raise an error.
 """
 
 from collections.abc import Callable
@@ -50,14 +50,14 @@ def bradley_terry(
     **formula: Any,
 ) -> Fit | None:
     """Fit Bradley-Terry with a normal or flat prior on centred scores."""
-    # Without a prior nothing places the scores, so they are centred all the same.
+    # Without a prior the data do not identify the mean of the scores, so they are centred anyway.
     if not (centred or isinstance(prior, Flat)):
         return None
     likelihood = pairs.bradley_terry(ties=ties)
     if not order_effect:
         return fit_comparisons(likelihood, data, prior, **formula)
-    # The factory says what is wrong with a formula beside it; its prior on the effect is no part
-    # of a likelihood, which a flat prior on the scores may ask for.
+    # The factory raises the error for a formula together with an order effect. Its prior on the
+    # effect is not part of the likelihood that a flat prior on the scores asks for.
     others = formula.get("formula") is not None or isinstance(prior, Flat)
     if others or not isinstance(data, Battles):
         return None
@@ -66,7 +66,7 @@ def bradley_terry(
 
 
 def _with_order_effect(fit: Fit) -> Fit:
-    """Call the coefficient of the position as the factory does."""
+    """Rename the coefficient of the position as in the factory."""
 
     def unpack(free: Array) -> dict[str, Array]:
         named = fit.unpack(free)
@@ -104,9 +104,9 @@ def fit_comparisons(
     formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
-    """Fit a likelihood of comparisons, perhaps with a tie parameter, and normal or flat priors."""
+    """Fit a likelihood of comparisons, with or without ties, under normal or flat priors."""
     if likelihood.ties == "outcome" and not data.totals.any():
-        return None  # the factory says what is wrong
+        return None  # the factory raises the error
     scores, ties = prior.quadratic(), as_prior(tie_prior).quadratic()
     if scores is None or ties is None or (likelihood.lowest_tie == 0.0 and ties.mean != 0.0):
         return None
@@ -123,7 +123,8 @@ def normal_priors(
 ) -> dict[str, NormalPrior] | None:
     """Return the priors of :func:`~bayesrank.inference.fits.pair_rows.pair_rows`.
 
-    Those on scores, coefficients and shared parameters; None unless all are normal or flat.
+    These are the priors on scores, coefficients and shared parameters; None unless all of them are
+    normal or flat.
     """
     scores, effects = prior.quadratic(), as_prior(covariate_prior, "covariate_prior").quadratic()
     others = [as_prior(each, name).quadratic() for name, each in shared.items()]
@@ -142,7 +143,7 @@ def thurstone_mosteller(
 
 
 def plackett_luce(data: Comparisons | Ballots, prior: Prior) -> Fit | None:
-    """Fit Plackett-Luce to comparisons, which is Bradley-Terry; rankings have no kernel."""
+    """Fit Plackett-Luce to comparisons, where it is Bradley-Terry; rankings have no kernel."""
     return None if isinstance(data, Ballots) else bradley_terry(data, prior)
 
 
@@ -152,7 +153,7 @@ def bradley_terry_luce(
     """Fit Bradley-Terry-Luce with a normal or flat prior."""
     events, scores = _events(data), prior.quadratic()
     if scores is None or (isinstance(prior, Flat) and not len(events.right)):
-        return None  # the factory says what is wrong
+        return None  # the factory raises the error
     return fit_bradley_terry_luce(events.right, events.wrong, events.multiplicity, scores)
 
 
@@ -163,14 +164,14 @@ def davidson_luce(
     max_tie_order: Count | None = None,
     rows: Rows = "merged",
 ) -> Fit | None:
-    """Fit Davidson-Luce with a normal or flat prior where all systems take part in all events."""
+    """Fit Davidson-Luce with a normal or flat prior if all systems take part in all events."""
     events, scores = _events(data), prior.quadratic()
     common = len(events.right) > 0 and bool((events.right | events.wrong).all())
     if scores is None or not common:
         return None
     shares, n_sets = set_statistics(events.right, events.multiplicity)
     if max_tie_order is not None and not np.flatnonzero(n_sets)[-1] < max_tie_order <= len(n_sets):
-        return None  # the factory says what is wrong
+        return None  # the factory raises the error
     fit = fit_davidson_luce(shares, n_sets, scores)
     if isinstance(data, Responses):
         fit = replace(fit, without=partial(_davidson_luce_without, data, scores))
@@ -180,12 +181,12 @@ def davidson_luce(
 def _davidson_luce_without(
     data: Responses, prior: NormalPrior, left_out: NDArray[np.bool_]
 ) -> Array:
-    """Return scores without some questions, for many such sets; see :class:`Fit`."""
+    """Return the scores without each of several sets of questions; see :class:`Fit`."""
     right = (data.outcomes == 1).transpose(1, 2, 0)
     told = data.observed.all(axis=0) & right.any(axis=-1) & ~right.all(axis=-1)
     shares, n_sets = set_statistics(right, told.astype(np.float64))
     kept = 1.0 - left_out
-    # A prior that weighed as much against fewer questions would pull harder.
+    # With the whole prior the scores would shrink more, because there are fewer questions.
     kept /= np.maximum(kept[:, data.trials.any(axis=0)].mean(axis=1, keepdims=True), _TINY)
     fit = fit_davidson_luce(kept @ shares, kept @ n_sets, prior)
     found = fit.converged & kept.any(axis=1)
@@ -216,7 +217,7 @@ def cumulative_logit(
             "use backend='nuts'"
         )
     if not data.totals.any():
-        return None  # the factory says what is wrong
+        return None  # the factory raises the error
     likelihood = vote_likelihoods.cumulative_logit()
     if raters is not None:
         judges, battles = raters_of(data, raters), with_covariates(data)
@@ -248,7 +249,7 @@ def davidson_outside(
 
 
 def _design(data: Comparisons, formula: str | None) -> Design:
-    """Return the covariates of the battles; none where none are asked for."""
+    """Return the covariates of the battles; no covariates without a formula."""
     return Design.empty(0) if formula is None else with_covariates(data).design(formula)
 
 
@@ -292,7 +293,7 @@ def dynamic_comparisons(
         return fit_comparisons(bound, data, prior, **others)
     states = periods_of(data, period)
     tree = StateTree.chain(len(states.names))
-    # Nothing steps in one period.
+    # A single period has no steps.
     step = "walk_sd", walk_sd or (1.0 if len(states.names) == 1 else None), walk_prior
     return _fit_in_states(data, prior, states.codes, tree, _over_time, bound, step, **others)
 
@@ -310,10 +311,10 @@ def _fit_in_states(
     formula: str | None = None,
     covariate_prior: PriorLike = "normal(0, 1)",
 ) -> Fit | None:
-    """Fit a likelihood of battles whose priors are all normal, None for others."""
+    """Fit a likelihood of battles under normal priors; None if a prior is not normal."""
     told = data.wins if bound.ties == "ignore" else data.totals
     if not told.any():
-        return None  # the factory says what is wrong
+        return None  # the factory raises the error
     priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
     name, step_sd, step_prior = step
     steps = as_prior(step_prior).quadratic()
@@ -336,11 +337,11 @@ def _fit_in_states(
 
 
 def _by_group(scores: Array) -> dict[str, Array]:
-    """Name scores of shape (..., group, system), first those of all: their mean over groups too."""
+    """Name scores of shape (..., group, system); the first group is the root, which is left out."""
     by_group = scores[..., 1:, :]
     return {"score": by_group.mean(axis=-2), "group_score": by_group.swapaxes(-1, -2)}
 
 
 def _over_time(scores: Array) -> dict[str, Array]:
-    """Name scores of shape (..., period, system): those of the last period and of all."""
+    """Name scores of shape (..., period, system): the last period, and the history of all."""
     return {"score": scores[..., -1, :], "history": scores.swapaxes(-1, -2)}

@@ -1,11 +1,11 @@
-r"""The objective of systems against questions: its blocks, its priors and its Newton steps.
+r"""The objective of systems and questions: its blocks, its priors and its Newton steps.
 
 The log-likelihood is a sum over cells, each a function of the coordinates :math:`u_l` of a system
-and :math:`v_m` of a question alone. The negative Hessian then has small blocks on both sides and a
-full border between them. Priors add the same quadratic to all blocks of a side; the hierarchical
-prior of the questions adds a diagonal, and two columns that couple them; and linear functions of
-either side are held. The longer side is eliminated from a Newton step, block by block, and the
-Schur complement of the shorter one is solved.
+and :math:`v_m` of a question only. The negative Hessian then has small blocks on both sides and a
+full border between them. Priors add the same quadratic form to all blocks of a side; the
+hierarchical prior of the questions adds a diagonal and two columns that couple the questions.
+Linear functions of either side may be constrained. A Newton step eliminates the longer side, block
+by block, and solves the Schur complement of the shorter one.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from bayesrank.inference.fits.newton import (
 from bayesrank.priors import LEVEL_SD, POOLED_DF, NormalPrior
 
 Exact = NDArray[np.bool_] | None
-# Which abilities, (resample, system), and which first coordinates of questions are at the floor.
+# Which abilities, (resample, system), and first coordinates of questions are at the floor.
 Floor = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
@@ -37,7 +37,7 @@ class Quadratic:
     """A normal prior on the coordinates of one side, the same for all its rows.
 
     The precision, of shape (k, k), may be singular; the mean broadcasts to (row, k). `counts`, of
-    shape (row,), say how many like rows each stands for.
+    shape (row,), are the numbers of equal rows that each row represents.
     """
 
     precision: Array
@@ -48,7 +48,7 @@ class Quadratic:
     def of_abilities(
         cls, prior: NormalPrior, n_systems: int, width: int = 1, *, centred: bool = False
     ) -> Self:
-        """Return a prior on abilities in each of so many dimensions, its means perhaps centred."""
+        """Return a prior on abilities in `width` dimensions, with centred means if `centred`."""
         mean = np.zeros((n_systems, width)) + np.asarray(prior.mean).reshape(-1, 1)
         if centred:
             mean -= mean.sum(axis=0) / n_systems
@@ -78,9 +78,9 @@ class Quadratic:
 class PooledSlopes(NamedTuple):
     """The log-density of :class:`Pooled` near a point, up to a constant, and its derivatives.
 
-    Its precision is diag(t) - along c c' - s s' 2 / freedom, for t that broadcasts to (resample,
-    question), c how many questions each stands for, `along` of shape (resample, 1) and s, the
-    gradient by the spread, of (resample, question).
+    Its precision is diag(t) - along c c' - s s' 2 / freedom, where t broadcasts to (resample,
+    question), c are the numbers of questions that each row represents, `along` is of shape
+    (resample, 1), and s is the gradient by the spread, of shape (resample, question).
     """
 
     value: Array
@@ -104,7 +104,7 @@ class Pooled:
     level, level_sd : float
         Prior mean and standard deviation of the mean.
     counts : numpy.ndarray of shape (question,), optional
-        How many like questions each stands for.
+        Numbers of equal questions that each question represents.
     """
 
     column: int = 0
@@ -113,7 +113,7 @@ class Pooled:
     counts: Array | None = None
 
     def freedom(self, n_rows: int) -> float:
-        """Return the degrees of freedom of the spread and its prior, for so many rows."""
+        """Return the degrees of freedom of the spread and its prior, for a number of rows."""
         return POOLED_DF - 1.0 + (n_rows if self.counts is None else self.counts.sum())
 
     def at(self, v: Array) -> PooledSlopes:
@@ -128,7 +128,7 @@ class Pooled:
         squares = POOLED_DF + np.vecdot(far, deviation)[:, np.newaxis]
         precision, pull = freedom / squares, above * of_mean
         value = (-0.5 * n) * above * pull - (0.5 * freedom) * np.log(squares)
-        # What the spread takes away from the precision along the mean, and its prior adds.
+        # The spread reduces the precision along the mean, and the prior of the mean adds to it.
         along = (precision - of_mean) / n
         by_spread = far * -precision
         if each is not None:
@@ -138,12 +138,12 @@ class Pooled:
 
 @dataclass
 class Expansion:
-    """Gradient and negative Hessian in blocks, and the objective, (resample,), where asked for.
+    """Gradient and negative Hessian in blocks, and the objective, (resample,), if requested.
 
     The gradient is of shape (resample, system, a) and (resample, question, b), blocks of (resample,
     system, a, a) and (resample, question, b, b), the border of (resample, system, a, question, b).
-    `pooled` is the prior that couples the questions; `floor` says what is held at the floor of
-    guessing, None where nothing is.
+    `pooled` is the prior that couples the questions; `floor` marks what is fixed at the floor of
+    guessing, and is None if nothing is.
     """
 
     gu: Array
@@ -159,7 +159,7 @@ class Expansion:
 class Cells(Protocol):
     """A log-likelihood of cells, batched over resamples."""
 
-    # Whether it is concave in both sides together, with :meth:`reach`.
+    # Whether it is jointly concave in both sides, with :meth:`reach`.
     concave: ClassVar[bool] = False
     # Whether blocks of questions may be indefinite.
     curved: ClassVar[bool] = False
@@ -175,16 +175,16 @@ class Cells(Protocol):
         ...
 
     def reach(self, u: Array, v: Array) -> Array:
-        """Return how far steps move any log-odds at most, (resample,): by default without limit."""
+        """Return the largest change of any log-odds by steps, (resample,); infinite by default."""
         return np.full(len(u), np.inf)
 
     def expand(
         self, u: Array, v: Array, exact: Exact = None, *, with_value: bool = False
     ) -> Expansion:
-        """Return the gradient and the negative Hessian, and where it is asked for the value.
+        """Return the gradient and the negative Hessian, and the value if requested.
 
-        `exact`, of shape (resample, question), says for which questions the observed answers
-        enter the Hessian; those of the others are their expectations.
+        `exact`, of shape (resample, question), marks the questions with the observed information;
+        the others have the expected information.
         """
         ...
 
@@ -198,23 +198,24 @@ class Cells(Protocol):
 
     @property
     def answers(self) -> Array | None:
-        """What tells kinds of questions apart, (row, question); None where all stay apart."""
+        """What distinguishes kinds of questions, (row, question); None if none are merged."""
         ...
 
     def merged(self, first: NDArray[np.intp], counts: Array) -> Self:
-        """Return the cells of the first question of each kind, counted so many times."""
+        """Return the cells of the first question of each kind, with its multiplicity `counts`."""
         ...
 
 
 @dataclass(frozen=True)
 class TwoSided[Likelihood: Cells](SmoothProblem):
-    """A penalised log-likelihood of systems against questions.
+    """A penalised log-likelihood of systems and questions.
 
-    Points hold the first coordinate of all systems, their second, ..., and those of the questions
-    likewise. `size` is the number of resamples.
+    Points contain the first coordinate of all systems, then the second, and so on, and then the
+    coordinates of the questions in the same order. `size` is the number of resamples.
 
-    `pooled` is a hierarchical prior on one coordinate of the questions. What is held are orthogonal
-    rows `hold_u`, of shape (held, system, a), and `hold_v`, (1 or resample, held, question, b).
+    `pooled` is a hierarchical prior on one coordinate of the questions. The constraints are
+    orthogonal rows `hold_u`, of shape (held, system, a), and `hold_v`, of shape (1 or resample,
+    held, question, b).
     """
 
     likelihood: Likelihood
@@ -245,7 +246,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return replace(self, likelihood=likelihood, hold_v=hold_v, size=len(index))
 
     def maximise(self, start: Array) -> Optimum:
-        """Find the maximum above a point, with the safeguard that the objective needs."""
+        """Maximise from a starting point, with damping if the objective is not concave."""
         return maximise(self, start) if self.concave else maximise_nonconcave(self, start)
 
     def split(self, point: Array) -> tuple[Array, Array]:
@@ -264,13 +265,13 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
     def value(self, point: Array) -> Array:
         """Return the objective, of shape (resample,)."""
         value = self._at(point).value
-        if value is None:  # the steps of concave ones do without
+        if value is None:  # Newton steps of concave objectives do not need it
             u, v = self.split(point)
             value = self.loglik(point) + self.systems.at(u)[0] + self.questions.at(v)[0]
         return value
 
     def gradient(self, point: Array) -> Array:
-        """Return the gradient along what is not held, of shape (resample, p)."""
+        """Return the gradient projected on the constraints, of shape (resample, p)."""
         found = self._at(point)
         gradient, held = joined(found.gu, found.gv), self.held_rows(point)
         lengths = np.maximum((held * held).sum(axis=1), 1e-300)
@@ -282,24 +283,24 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return self._bordered(point, self._at(point)).dense()
 
     def definite(self, point: Array) -> NDArray[np.bool_]:
-        """Say where the negative Hessian is positive definite, of shape (resample,)."""
+        """Return where the negative Hessian is positive definite, of shape (resample,)."""
         return self._bordered(point, self._at(point)).definite()
 
     def lowest_direction(self, point: Array) -> tuple[float, Array]:
         """Return a direction of low curvature at one point, of shape (1, p), and its curvature.
 
-        That of the block, or of the Schur complement, with the lowest eigenvalue. The direction is
-        not kept to what is held.
+        It is the direction of the block, or of the Schur complement, with the lowest eigenvalue. It
+        is not projected on the constraints.
         """
         curvature, u, v = self._bordered(point, self._at(point)).lowest_direction()
         return curvature, joined(u, v)
 
     def blocks(self, point: Array) -> Bordered:
-        """Return the negative Hessian in blocks, bordered by what is held."""
+        """Return the negative Hessian in blocks, bordered by the constraints."""
         return self._bordered(point, self._at(point))
 
     def held_rows(self, point: Array) -> Array:
-        """Return what is held, of shape (1 or resample, p, held)."""
+        """Return the constraints, of shape (1 or resample, p, held)."""
         return self.constraints
 
     def newton(self, point: Array) -> Array:
@@ -308,20 +309,20 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return joined(*self._bordered(point, found).solve(found.gu, found.gv))
 
     def reach(self, point: Array, step: Array) -> Array:
-        """Return how far a step moves any log-odds at most, of shape (resample,)."""
+        """Return the largest change of any log-odds by a step, of shape (resample,)."""
         return self.likelihood.reach(*self.split(step))
 
     def system(
         self, point: Array
     ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from damping, if any, of some resamples to steps.
+        """Return the gradient, and a function from the damping of some resamples to their steps.
 
-        Questions whose own block is not positive definite get the expected one, and shares of the
-        expected diagonal are what damps.
+        Questions whose own block is not positive definite get the expected block. Damping adds
+        shares of the expected diagonal.
         """
         found = self._at(point)
         whole, curved = self._bordered(point, found), self.likelihood.curved
-        if curved:  # the blocks themselves, without what is held
+        if curved:  # the blocks themselves, without the constraints
             blocks = whole if whole.vv is found.vv else replace(whole, vv=found.vv)
             if not (definite := blocks.definite_questions).all():
                 found = self._expand(point, definite)
@@ -343,12 +344,12 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
 
     @cached_property
     def constraints(self) -> Array:
-        """What is held, of shape (resample, p, held)."""
+        """The constraints, of shape (resample, p, held)."""
         first = 2 * (self.pooled is not None)
         return joined(*(rows[:, first:] for rows in self._borders[:2])).swapaxes(1, 2)
 
     def _at(self, point: Array) -> Expansion:
-        """Return what :meth:`_expand` does, once for the last point."""
+        """Return the result of :meth:`_expand`, cached for the last point."""
         return self._last.at(point, self._expand)
 
     def _expand(self, point: Array, exact: Exact = None) -> Expansion:
@@ -371,7 +372,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
             found.vv[..., k, k] += pooled.precision
             if found.value is not None:
                 found.value += pooled.value
-        # Without answers and prior a coordinate has no gradient either, and stays where it is.
+        # A coordinate without answers and prior has a zero gradient, and keeps its value.
         for blocks in (found.uu, found.vv):
             if np.count_nonzero(blocks) < blocks.size:
                 diagonal = np.einsum("bnkk->bnk", blocks)
@@ -379,7 +380,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         return found
 
     def _bordered(self, point: Array, found: Expansion) -> Bordered:
-        """Return the matrix of a Newton step, bordered by what is held."""
+        """Return the matrix of a Newton step, bordered by the constraints."""
         on_u, on_v, corner = self._borders
         if self.pooled is not None and found.pooled is not None:
             along, each = found.pooled.along, self.pooled.counts
@@ -391,7 +392,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
 
     @cached_property
     def _borders(self) -> tuple[Array, Array, Array]:
-        """What borders all matrices, after room for what couples questions; and their corner."""
+        """The borders of all matrices, with room to couple questions, and their corner."""
         n_systems, a, n_questions, b = self.likelihood.shape
         n_low, n_u = 2 * (self.pooled is not None), len(self.hold_u)
         extra = n_low + n_u + self.hold_v.shape[1]

@@ -1,7 +1,8 @@
-r"""Likelihoods of votes, pointwise in predictors of a vote and parameters that all votes share.
+r"""Likelihoods of votes, pointwise in the predictors of a vote and in shared parameters.
 
-A vote on i and j sees how far the first is ahead, :math:`d`, perhaps the mean level of both,
-:math:`m = (\theta_i + \theta_j) / 2`, and shared parameters :math:`c`. The fit vote by vote
+The likelihood of a vote on i and j depends on the lead of the first system :math:`d`, in some
+models on the mean level of both, :math:`m = (\theta_i + \theta_j) / 2`, and on parameters
+:math:`c` that all votes share. The fit vote by vote
 (:mod:`bayesrank.inference.fits.pair_rows`) and the sandwich follow from a :class:`VoteLikelihood`.
 """
 
@@ -18,16 +19,17 @@ from bayesrank.inference.fits.pairs import PairLikelihood, bradley_terry, davids
 from bayesrank.log_odds import finite_exp, logistic, softplus
 from bayesrank.vote_rows import BOTH_BAD, TIE, VoteRows
 
-# Which votes: a block of them, or their numbers.
+# A selection of votes: a block, or their numbers.
 type Rows = slice | NDArray[np.integer[Any]]
-# Log-odds beyond which a chance is 0 or 1 in double precision.
+# Beyond these log-odds a probability is 0 or 1 in double precision.
 _FAR = 600.0
 
 
 class Terms(NamedTuple):
-    """Derivatives of the log-likelihood of votes in d, then m where it matters, then each of c.
+    """Derivatives of the log-likelihood of votes by d, by m if it depends on m, and by each of c.
 
-    The first ones, of shape (predictor, vote), and minus the second, (predictor, predictor, vote).
+    `slope` has the first derivatives, of shape (predictor, vote), and `bend` the negative second
+    derivatives, of shape (predictor, predictor, vote).
     """
 
     slope: Array
@@ -37,9 +39,10 @@ class Terms(NamedTuple):
 class VoteLikelihood(ABC):
     """A log-likelihood bound to votes.
 
-    `positive`, of shape (k,), says which shared parameters must be positive, `has_level` whether
-    the level of both systems matters. Functions are of some of the votes, of how far the first
-    systems are ahead there and of the levels, of shape (vote,), and of shared parameters, (k,).
+    `positive`, of shape (k,), marks the shared parameters that must be positive; `has_level` is
+    whether the likelihood depends on the level of both systems. The arguments of the functions are
+    a selection of votes, the leads of the first systems and the levels, of shape (vote,), and the
+    shared parameters, of shape (k,).
     """
 
     votes: VoteRows
@@ -60,14 +63,14 @@ class VoteLikelihood(ABC):
 
     @abstractmethod
     def start(self, *, proper: bool) -> Array:
-        """Return shared parameters, (k,), if all systems were alike; finite ones if `proper`."""
+        """Return shared parameters, (k,), for equal systems; finite ones if `proper`."""
 
     @abstractmethod
     def names(self, score: Array, shared: Array) -> dict[str, Array]:
-        """Name what shared parameters, of shape (..., k), stand for."""
+        """Return named parameters from the shared ones, of shape (..., k)."""
 
     def held(self, shared: Array) -> NDArray[np.bool_]:
-        """Say which shared parameters are at an end of their range, of shape (k,)."""
+        """Return which shared parameters are at an end of their range, of shape (k,)."""
         return np.zeros(len(shared), dtype=bool)
 
 
@@ -93,15 +96,15 @@ class PairedResults(VoteLikelihood):
         return Terms(np.stack([slope, tie_slope]), np.array([[bend, mixed], [mixed, corner]]))
 
     def held(self, shared: Array) -> NDArray[np.bool_]:
-        """Say whether the tie parameter is at an end of its range."""
+        """Return whether the tie parameter is at an end of its range."""
         return self.likelihood.at_end(shared)
 
     def names(self, score: Array, shared: Array) -> dict[str, Array]:
-        """Name the tie strength, where the model has one."""
+        """Return the tie strength by name, if the model has one."""
         return self.likelihood.names(score, shared)
 
     def start(self, *, proper: bool) -> Array:
-        """Return the tie parameter of the share of ties."""
+        """Return the tie parameter that the share of ties gives for equal systems."""
         weight = self.votes.weight
         share = weight[self.votes.outcome == 0].sum(keepdims=True) / (weight.sum() or 1.0)
         return self.likelihood.begin(share, proper=proper)[1][0]
@@ -114,9 +117,9 @@ class PairedResults(VoteLikelihood):
         ahead: Array,
         shared: Array,
     ) -> list[Array]:
-        """Add up a function of the winner's side of votes and both of ties, and turn the results.
+        """Sum a function over the side of the winner, or over both sides of a tie.
 
-        `signs` say which of them change theirs when the sides change.
+        Results with a negative entry in `signs` change their sign if the sides are swapped.
         """
         outcome, weight = self.votes.outcome[some], self.votes.weight[some]
         tie = shared if len(shared) else self.likelihood.log_tie or 0.0
@@ -140,23 +143,23 @@ class CumulativeLogit(VoteLikelihood):
     r"""Agresti's cumulative logits with symmetric thresholds, bound to votes.
 
     The k-th grade or a better one has the log-odds :math:`d - t_k`. The shared parameters are the
-    gaps between thresholds, which are positive: :math:`t_1` above 0, where there are ties, then
-    :math:`t_2 - t_1` and so on. Results are numbered on the scale of the votes, which is the number
-    of the cut below each. `cuts`, of shape (cut, k), is what multiplies the gaps to give the cuts;
-    NaN for the infinite ones below and above all.
+    gaps between thresholds, which are positive: :math:`t_1` above 0, if there are ties, then
+    :math:`t_2 - t_1` and so on. Results are numbered on the scale of the votes; the number of a
+    result is that of the cut below it. `cuts`, of shape (cut, k), are the coefficients of the gaps
+    that give the cuts; they are NaN for the infinite lowest and highest cut.
     """
 
     def __init__(self, votes: VoteRows) -> None:
         n_grades, self.has_ties = len(votes.scale) // 2, 0 in votes.scale
         up = np.tri(n_grades) if self.has_ties else np.tri(n_grades, max(n_grades - 1, 0), -1)
-        # Without ties there is one cut in the middle, at 0.
+        # Without ties the middle cut is at 0.
         low = -up[::-1] if self.has_ties else -up[:0:-1]
         outside = np.full((1, up.shape[1]), np.nan)
         self.votes, self.cuts = votes, np.concatenate([outside, low, up, outside])
         self.positive = np.ones(up.shape[1], dtype=bool)
 
     def _distances(self, some: Rows, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
-        """Return the log-odds of being above the lower cut and below the upper, and their gap."""
+        """Return the log-odds of being above the lower and below the upper cut, and their gap."""
         cut = self.cuts @ shared
         cut[0], cut[-1] = -np.inf, np.inf
         place = self.votes.places[some]
@@ -185,14 +188,14 @@ class CumulativeLogit(VoteLikelihood):
     def _parts(
         self, some: Rows, ahead: Array, shared: Array
     ) -> tuple[tuple[Array, Array, Array], ...]:
-        """Return how three distances move with d and the gaps; what each tells, how that falls."""
+        """Return derivatives of three distances by d and the gaps, with their slopes and bends."""
         above, below, gap = self._distances(some, ahead, shared)
         weight, cuts = self.votes.weight[some], np.nan_to_num(self.cuts).T
         place = self.votes.places[some]
         low, high = cuts[:, place], cuts[:, place + 1]
         one, wide = np.ones((1, len(ahead))), (high - low) * np.isfinite(gap)
         short, over = logistic(-above), logistic(-below)
-        with np.errstate(over="ignore"):  # gaps of votes without an estimate grow for ever
+        with np.errstate(over="ignore"):  # without a finite estimate the gaps diverge
             odds = 1.0 / np.expm1(gap)
         return (
             (np.concatenate([one, -low]), weight * short, weight * short * (1.0 - short)),
@@ -201,7 +204,7 @@ class CumulativeLogit(VoteLikelihood):
         )
 
     def start(self, *, proper: bool) -> Array:
-        """Return gaps to begin with: those of the shares of results, all systems alike."""
+        """Return starting values of the gaps: from the shares of results, for equal systems."""
         n_cuts = len(self.cuts) - 2
         shares = np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
         shares = 0.5 * (shares + shares[::-1]) / shares.sum()
@@ -210,7 +213,7 @@ class CumulativeLogit(VoteLikelihood):
         return np.linalg.lstsq(self.cuts[1:-1], levels, rcond=None)[0]
 
     def names(self, score: Array, shared: Array) -> dict[str, Array]:
-        """Name the gaps between thresholds and the thresholds above 0, where there are some."""
+        """Return the gaps between thresholds and the thresholds above 0 by name, if any."""
         if not shared.shape[-1]:
             return {}
         named = {"gap": shared, "threshold": np.cumsum(shared, axis=-1)}
@@ -221,8 +224,8 @@ class OutsideOption(VoteLikelihood):
     r"""Davidson's model with an outside option, both bad, bound to votes.
 
     Win, loss, tie and both bad have log-weights :math:`d / 2, -d / 2, \log\nu` and
-    :math:`u = b - \gamma m`. The shared parameters are :math:`\log\nu`, where there are ties, and
-    :math:`b` and :math:`\gamma`, where both were bad.
+    :math:`u = b - \gamma m`. The shared parameters are :math:`\log\nu`, if there are ties, and
+    :math:`b` and :math:`\gamma`, if there are votes for neither.
     """
 
     def __init__(self, votes: VoteRows) -> None:
@@ -231,7 +234,7 @@ class OutsideOption(VoteLikelihood):
         self.positive = np.zeros(self.has_ties + 2 * self.has_level, dtype=bool)
 
     def _log_chances(self, ahead: Array, level: Array, shared: Array) -> Array:
-        """Return the log-chances of the four results, of shape (4, vote)."""
+        """Return the log-probabilities of the four results, of shape (4, vote)."""
         weights = np.full((4, len(ahead)), -np.inf)
         weights[0], weights[1] = 0.5 * ahead, -0.5 * ahead
         if self.has_ties:
@@ -252,32 +255,32 @@ class OutsideOption(VoteLikelihood):
         """Return the derivatives of a block of votes."""
         result, weight = self.votes.results[some], self.votes.weight[some]
         win, loss, tie, bad = np.exp(self._log_chances(ahead, level, shared))
-        # Of d, log nu and u: what the results say, their means, squares and covariances.
+        # Sufficient statistics of d, log nu and u: values, means, squares and covariances.
         said = np.stack([0.5 * (result == 0) - 0.5 * (result == 1), result == 2, result == 3])
         mean, squares = np.stack([0.5 * (win - loss), tie, bad]), (0.25 * (win + loss), tie, bad)
         gain, spread = weight * (said - mean), -weight * mean[:, np.newaxis] * mean
         np.einsum("iin->in", spread)[...] += weight * squares
-        # Which of these d, m, log nu, b and gamma move, and by how much.
+        # Which statistic each of d, m, log nu, b and gamma enters, and its derivative there.
         moves: list[tuple[int, Any]] = [(0, 1.0)]
         moves += [(2, -shared[-1])] if self.has_level else []
         moves += [(1, 1.0)] if self.has_ties else []
         moves += [(2, 1.0), (2, -level)] if self.has_level else []
         slope = np.array([by * gain[at] for at, by in moves])
         bend = np.array([[by * to * spread[at, of] for of, to in moves] for at, by in moves])
-        if self.has_level:  # gamma and the level multiply each other
+        if self.has_level:  # the predictor has the product of gamma and the level
             bend[1, -1] += gain[2]
             bend[-1, 1] += gain[2]
         return Terms(slope, bend)
 
     def start(self, *, proper: bool) -> Array:
-        """Return parameters to begin with: those of the shares of results, all systems alike."""
+        """Return starting values: from the shares of results, for equal systems."""
         shares = np.bincount(self.votes.results, self.votes.weight, 4)
         decided = 0.5 * max(shares[0] + shares[1], 1.0)
         found = [np.log(shares[2] / decided)] if self.has_ties else []
         return np.array(found + ([np.log(shares[3] / decided), 1.0] if self.has_level else []))
 
     def names(self, score: Array, shared: Array) -> dict[str, Array]:
-        """Name the tie strength and the bar, where there are ties and votes for neither."""
+        """Return the tie strength and the bar by name, if there are ties and votes for neither."""
         named = {"tie_strength": finite_exp(shared[..., 0])} if self.has_ties else {}
         if self.has_level:
             bar, slope = shared[..., -2], shared[..., -1]
@@ -288,16 +291,17 @@ class OutsideOption(VoteLikelihood):
 
 @dataclass(frozen=True)
 class VoteModel:
-    """A model of votes: what binds its likelihood to votes, and what is left of it without grades.
+    """A model of votes: `bound_to` binds its likelihood to votes.
 
-    `of_ties` is that of wins, losses and ties, in the same coordinates.
+    `of_ties` is the likelihood of wins, losses and ties that it reduces to without grades and votes
+    for neither, in the same coordinates.
     """
 
     bound_to: Callable[[VoteRows], VoteLikelihood]
     of_ties: PairLikelihood
 
     def of_pairs(self, has_tie_strength: bool) -> PairLikelihood:
-        """Return what is left of it without grades and votes for neither."""
+        """Return the likelihood of pairs without grades and votes for neither."""
         return self.of_ties if has_tie_strength else bradley_terry()
 
 

@@ -1,11 +1,11 @@
 """Scores that sum to zero: their priors, their objectives, and their Newton systems.
 
-Scores have one state, with a normal prior, or several along a tree: the scores of a state are those
-of its parent plus independent normal steps, and those of the root have a normal prior. Groups are
-the children of one root, periods a chain. The information is block by block: a matrix for each
-state, multiples of the identity between a state and its parent, and a border of parameters that all
-states share. Elimination from the leaves to the root, then of the border, solves it in the time of
-one dense matrix for each state [1]_. Judges are roots by themselves.
+Scores have one state, with a normal prior, or several states in a tree: the scores of a state are
+those of its parent plus independent normal steps, and the scores of the root have a normal prior.
+Groups are the children of one root, and periods are a chain. The information matrix has a block for
+each state, multiples of the identity between a state and its parent, and a border of parameters
+that all states share. Elimination from the leaves to the root, and then of the border, takes the
+time of one dense solve per state [1]_. Each judge is a root of its own.
 
 References
 ----------
@@ -29,9 +29,9 @@ from bayesrank.inference.fits.symmetry import merge_noise
 from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.priors import NormalPrior
 
-# Share of the count scale below which a curvature is none.
+# A curvature below this share of the count scale is zero.
 _FLAT = 1e-12
-# Share of the largest entry below which a pivot is rounding.
+# A pivot below this share of the largest entry is rounding.
 _LEAST_PIVOT = 1e-14
 
 
@@ -43,9 +43,8 @@ class NormalScores:
     precision: float
 
     @classmethod
-    def of(cls, prior: NormalPrior, size: int) -> Self:
         """Centre the means of a prior on so many scores."""
-        if np.ndim(prior.mean) == 0:  # one mean of all is none
+        if np.ndim(prior.mean) == 0:  # a common mean has no effect
             return cls(np.zeros(size), prior.precision)
         return cls(centred(np.asarray(prior.mean, dtype=np.float64)), prior.precision)
 
@@ -56,7 +55,7 @@ class NormalScores:
 
 @dataclass(frozen=True)
 class ZeroSumScores(ConcaveProblem, ABC):
-    """A penalised log-likelihood, as :func:`maximise` takes it: concave, of differences of scores.
+    """A concave penalised log-likelihood of score differences, for :func:`maximise`.
 
     Attributes
     ----------
@@ -75,7 +74,7 @@ class ZeroSumScores(ConcaveProblem, ABC):
 
     @property
     def states(self) -> list[slice]:
-        """Where scores are that sum to zero."""
+        """Coordinates of the scores that sum to zero, for each state."""
         return [slice(0, self.size)]
 
     @abstractmethod
@@ -101,22 +100,22 @@ class ZeroSumScores(ConcaveProblem, ABC):
         return solve_zero_sum(information(), gradient, self.size, flat=not self.prior.precision)
 
     def reach(self, point: Array, step: Array) -> Array:
-        """Return how far a step moves the log-odds of two outcomes at most."""
+        """Return the largest change of the log-odds of two outcomes by a step."""
         scores = step[:, : self.size]
         reach = np.maximum.reduce(scores, axis=-1) - np.minimum.reduce(scores, axis=-1)
         return reach if step.shape[-1] == self.size else reach + np.abs(step[:, -1])
 
     def held_rows(self, point: Array) -> Array:
-        """Return that the scores of each state have a sum, of shape (1, p, state)."""
+        """Return the zero-sum constraint of each state, of shape (1, p, state)."""
         held = np.zeros((1, point.shape[-1], len(self.states)))
         for column, state in enumerate(self.states):
             held[0, state, column] = 1.0
         return held
 
     def is_flat(self, point: Array) -> NDArray[np.bool_]:
-        """Say where nothing falls in some direction: on a ridge that rises to infinity."""
+        """Return where the curvature vanishes in some direction: a ridge that rises to infinity."""
         matrix = anchored(self.information(point), self.held_rows(point))
-        matrix[~np.isfinite(matrix).all(axis=(1, 2))] = 0.0  # where a fit ran away
+        matrix[~np.isfinite(matrix).all(axis=(1, 2))] = 0.0  # where a fit diverged
         return np.linalg.eigvalsh(matrix)[:, 0] <= _FLAT * self.scale(point)
 
 
@@ -131,7 +130,7 @@ def fit_scores(
 ) -> Fit:
     """Maximise an objective of zero-sum scores from points of shape (resample, p), and settle ties.
 
-    `exists` says of the points reached where they are finite maxima without the prior. `unpack` and
+    `exists` returns which of the points found are finite maxima without the prior. `unpack` and
     others are as in :class:`Fit`; free coordinates are those of the objective.
     """
     optimum = maximise(problem, start)
@@ -142,33 +141,34 @@ def fit_scores(
 
 
 def first_scores(points: Array, played: Array) -> Array:
-    """Return zero-sum scores to begin with: smoothed log-odds of a point, of all comparisons."""
+    """Return starting values: smoothed log-odds of the points won in all comparisons."""
     return centred(smoothed_log_odds(points, played))
 
 
 def centred(scores: Array) -> Array:
-    """Return scores less their mean."""
+    """Return scores minus their mean."""
     return scores - np.add.reduce(scores, axis=-1, keepdims=True) / scores.shape[-1]
 
 
 def diagonals(matrices: Array) -> Array:
-    """Return a view of the diagonals of contiguous matrices; np.einsum takes ten times as long."""
+    """Return a view of the diagonals of contiguous matrices, ten times faster than np.einsum."""
     return matrices.reshape(len(matrices), -1)[:, :: matrices.shape[-1] + 1]
 
 
 def solve_zero_sum(matrix: Array, gradient: Array, size: int, *, flat: bool) -> Array:
     """Solve for Newton steps, (resample, p), whose first `size` coordinates may shift together.
 
-    The negative Hessians are overwritten; gradients have no part along the shift, and only where
-    the prior is `flat` something needs fixing. Steps are NaN where the matrix is singular.
+    The negative Hessians are overwritten. Gradients have no component along the shift; the matrix
+    is singular along it only where the prior is `flat`, and is made regular there. Steps are NaN
+    where the matrix is singular otherwise.
     """
     if flat:
         diagonal = diagonals(matrix)
-        # A parameter without data has a zero row, which must not stop the whole batch.
+        # A parameter without data has a zero row, which would make the whole batch fail.
         if diagonal.min() <= 0.0:
             diagonal += diagonal <= 0.0
-        # Any rank-one term along the diagonal makes the shift regular. Weighting it by the
-        # diagonal keeps parameters of little information from drowning in the others.
+        # Any rank-one term along the diagonal removes the singularity. Weights by the diagonal
+        # keep the precision of parameters with little information.
         weights = diagonal[:, :size].copy()
         shares = weights / np.add.reduce(weights, axis=-1, keepdims=True)
         scores = matrix[:, :size, :size]
@@ -178,21 +178,22 @@ def solve_zero_sum(matrix: Array, gradient: Array, size: int, *, flat: bool) -> 
 
 @dataclass(frozen=True)
 class StateTree:
-    """How scores step from state to state.
+    """The tree of states along which scores take steps.
 
-    `parent`, of int and shape (state,), is the state before each, a lower number; -1 for a root.
+    `parent`, of int and shape (state,), is the parent of each state, with a lower number; -1 for a
+    root.
     """
 
     parent: NDArray[np.intp]
 
     @classmethod
     def star(cls, n_leaves: int) -> Self:
-        """Return a root with equal children."""
+        """Return a tree of one root and its children."""
         return cls(np.append(-1, np.zeros(n_leaves, dtype=np.intp)))
 
     @classmethod
     def chain(cls, n_states: int) -> Self:
-        """Return a walk."""
+        """Return a chain, each state the child of the previous one."""
         return cls(np.arange(-1, n_states - 1))
 
     @classmethod
@@ -207,7 +208,7 @@ class StateTree:
 
     @cached_property
     def levels(self) -> list[NDArray[np.intp]]:
-        """The states of which none steps to another of its level: first the roots."""
+        """The states by their depth in the tree, the roots first."""
         found, level = list[NDArray[np.intp]](), np.flatnonzero(self.parent < 0)
         while len(level):
             found.append(level)
@@ -215,7 +216,7 @@ class StateTree:
         return found
 
     def precisions(self, scale: float, root: float) -> Array:
-        """Return the precision of each step, for a scale of steps; first that of the root."""
+        """Return the precision of each step for the scale of steps, after that of the root."""
         return np.append(root, np.full(self.n_states - 1, 1.0 / scale**2))
 
     def matrix(self, precisions: Array) -> Array:
@@ -230,12 +231,12 @@ class StateTree:
 
 @dataclass(frozen=True)
 class BlockTree:
-    """A positive definite matrix of blocks along a tree with a border, its blocks eliminated.
+    """A positive definite block matrix along a tree with a border, after block elimination.
 
-    Neighbours are coupled by minus the precision of their `steps`, (state,). As states are
-    eliminated, blocks have the Cholesky factors `root` and the inverses `inverse`, of shape (state,
-    k, k), and the border is `border`, (state, k, shared). `schur` is what is left of the corner,
-    (shared, shared), of which `held`, (shared, held), is held.
+    The coupling of a state and its parent is minus the precision of its step, `steps`, (state,).
+    The eliminated blocks have the Cholesky factors `root` and the inverses `inverse`, of shape
+    (state, k, k), and the border is `border`, (state, k, shared). `schur` is the Schur complement
+    of the corner, (shared, shared), and `held`, (shared, held), are its constraints.
     """
 
     tree: StateTree
@@ -250,7 +251,7 @@ class BlockTree:
     def factor(
         cls, tree: StateTree, steps: Array, blocks: Array, border: Array, corner: Array, held: Array
     ) -> Self:
-        """Eliminate the blocks of a matrix; LinAlgError where one is not positive definite."""
+        """Eliminate the blocks of a matrix; LinAlgError if one is not positive definite."""
         blocks, border = blocks.copy(), border.copy()
         inverse, root = np.empty_like(blocks), np.empty_like(blocks)
         for level in reversed(tree.levels):
@@ -265,17 +266,17 @@ class BlockTree:
 
     @cached_property
     def solved(self) -> Array:
-        """What blocks make of the border, of shape (state, k, shared)."""
+        """The inverses of the blocks times the border, of shape (state, k, shared)."""
         return self.inverse @ self.border
 
     @cached_property
     def corner(self) -> Array:
-        """What is left of the corner, regular along what is held."""
+        """The Schur complement of the corner, made regular along the constraints."""
         return anchored(self.schur, self.held)
 
     @cached_property
     def corner_root(self) -> Array:
-        """The Cholesky factor of that; LinAlgError where it is not positive definite."""
+        """The Cholesky factor of :attr:`corner`; LinAlgError if it is not positive definite."""
         taken = np.einsum("skm,skm->m", self.border, self.solved)
         return _root(self.corner, np.diag(self.schur) + taken)
 
@@ -292,13 +293,13 @@ class BlockTree:
         return self._from_root(own, np.linalg.solve(self.corner_root, shared))
 
     def _from_root(self, own: Array, normals: Array) -> Array:
-        """Join blocks, given shared parameters."""
+        """Back-substitute from the shared parameters to the blocks, and join both."""
         shared = np.linalg.solve(self.corner_root.T, normals)
         own = self.given(own, shared)
         return np.concatenate([own.reshape(-1, own.shape[-1]), shared]).T
 
     def given(self, own: Array, shared: Array) -> Array:
-        """Add to blocks, (state, k, step), what shared ones and their parents make of them."""
+        """Add to blocks, (state, k, step), the terms of shared parameters and of their parents."""
         found = own - self.solved @ shared
         for level in self.tree.levels[1:]:
             before = self.steps[level, np.newaxis, np.newaxis] * found[self.tree.parent[level]]
@@ -319,7 +320,7 @@ class BlockTree:
 
 
 def _root(matrix: Array, diagonal: Array) -> Array:
-    """Return the Cholesky factor; LinAlgError where a pivot is rounding of the diagonal."""
+    """Return the Cholesky factor; LinAlgError if a pivot is a rounding error of the diagonal."""
     root = np.linalg.cholesky(matrix)
     least = _LEAST_PIVOT * diagonal.max(axis=-1, keepdims=True, initial=0.0)
     if (np.einsum("...ii->...i", root) ** 2 <= least).any():

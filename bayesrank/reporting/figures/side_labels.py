@@ -33,7 +33,7 @@ def line_colours(best_first: Sequence[int], picked: Sequence[int] | None = None)
     best_first : sequence of int
         The lines in the order of their ends, so that neighbours differ in colour.
     picked : sequence of int, optional
-        Those in colour; by default the best, as many as there are colours.
+        Those in colour; by default the best ones, up to the number of colours.
 
     Returns
     -------
