@@ -43,6 +43,7 @@ class NormalScores:
     precision: float
 
     @classmethod
+    def of(cls, prior: NormalPrior, size: int) -> Self:
         """Centre the means of a prior on so many scores."""
         if np.ndim(prior.mean) == 0:  # a common mean has no effect
             return cls(np.zeros(size), prior.precision)

@@ -167,7 +167,7 @@ def widening_for_single_answers(data: Responses, *, events: bool = False) -> Arr
     return _root_of_ratio(data.trials.sum(axis=1), seen.sum(axis=1))
 
 
-def _root_of_ratio(wanted: NDArray[Any], seen: NDArray[Any]) -> Array:
+def _root_of_ratio(wanted: Array, seen: Array) -> Array:
     """Return roots of ratios (system,), of that of all systems where a system shows nothing."""
     ratio = wanted / np.where(seen > 0, seen, 1)
     return np.sqrt(np.where(seen > 0, ratio, wanted.sum() / (seen.sum() or 1)))
