@@ -10,7 +10,7 @@ shuffled, which is half a question won and half a question lost for every pair.
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,7 +167,7 @@ def widening_for_single_answers(data: Responses, *, events: bool = False) -> Arr
     return _root_of_ratio(data.trials.sum(axis=1), seen.sum(axis=1))
 
 
-def _root_of_ratio(wanted: Array, seen: Array) -> Array:
+def _root_of_ratio(wanted: NDArray[Any], seen: NDArray[Any]) -> Array:
     """Return roots of ratios (system,), of that of all systems where a system shows nothing."""
     ratio = wanted / np.where(seen > 0, seen, 1)
     return np.sqrt(np.where(seen > 0, ratio, wanted.sum() / (seen.sum() or 1)))
