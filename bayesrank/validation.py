@@ -171,11 +171,11 @@ def check_choice(name: str, value: str, known: object) -> None:
 
 
 def say_lookalikes(names: Iterable[str]) -> Iterator[str]:
-    """Say which systems have names that differ in case, spaces or the code of a letter only."""
+    """Say which systems have names that differ in case, spaces, codes of letters or .0 only."""
     alike: dict[str, list[str]] = {}
     for name in names:
         plain = unicodedata.normalize("NFKC", name).casefold()
-        alike.setdefault(" ".join(plain.split()), []).append(name)
+        alike.setdefault(" ".join(plain.split()).removesuffix(".0"), []).append(name)
     for same in alike.values():
         if len(same) > 1:
             yield (
