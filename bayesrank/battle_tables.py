@@ -40,7 +40,7 @@ SIDES = (
     ("generator_1", "generator_2"),
     ("model_a_name", "model_b_name"),
 )
-WINNERS = ("winner", "result", "outcome", "verdict", "chosen_model_name")
+WINNERS = ("winner", "result", "outcome", "verdict", "chosen_model_name", "vote")
 # Columns of zeros and ones in place of a winner, and the winner that they mark.
 _MARKS = {"winner_model_a": "first", "winner_model_b": "second", "winner_tie": "tie"}
 # Numbers of wins of the two sides.
@@ -66,7 +66,7 @@ _ROLES = {
         "evaluation_session_id",
         "session_hash",
     ),
-    "vote": ("vote",),
+    "vote": ("vote_id",),
 }
 KNOWN = frozenset(
     {

@@ -97,7 +97,8 @@ def outcome_number(value: object, where: str) -> float:
         A bool, a number, None, or a string: ``C``, ``P``, ``I`` and ``N`` are worth 1, 0.5, 0 and
         0; yes, true, pass, passed, correct, right, success, resolved and solved 1, and their
         opposites 0, in any case; blanks and ``nan`` are missing; numbers are read, ``85%`` as 0.85.
-        Commas are read by :func:`with_points`, of a whole column.
+        Commas are read by :func:`with_points`, of a whole column; in one without ``C`` and ``I``,
+        ``P`` is a pass.
     where : str
         What holds the value, for the message.
 
@@ -210,6 +211,9 @@ def outcome_numbers(
         ) from error
     # Code -1, a missing value, takes the last one.
     values = with_points(found.tolist(), decimal=decimal)
+    texts = [str(value).strip() for value in values]
+    if not {"C", "I"}.intersection(texts):  # P is not partly correct, but a pass
+        values = ["pass" if text == "P" else each for each, text in zip(values, texts, strict=True)]
     numbers = [_number_of(value) for value in values]
     if None in numbers:
         place = numbers.index(None)

@@ -188,11 +188,11 @@ def check_choice(name: str, value: str, known: object) -> None:
 
 
 def say_lookalikes(names: Iterable[str]) -> Iterator[str]:
-    """Yield notes on systems whose names differ only in case, spaces or the code of a letter."""
+    """Yield notes on systems whose names differ only in case, spaces, codes of letters or .0."""
     alike: dict[str, list[str]] = {}
     for name in names:
         plain = unicodedata.normalize("NFKC", name).casefold()
-        alike.setdefault(" ".join(plain.split()), []).append(name)
+        alike.setdefault(" ".join(plain.split()).removesuffix(".0"), []).append(name)
     for same in alike.values():
         if len(same) > 1:
             yield (

@@ -25,8 +25,7 @@ _UNNAMED_INDEX = re.compile(r"__index_level_(\d+)__")
 def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -> "pd.DataFrame":
     """Read a Parquet or Feather file as a frame; columns that are not needed are blank.
 
-    An index without a name is left out if it numbers the rows, and called as in a text if it names
-    them.
+    An index without a name that numbers the rows is left out.
     """
     import pandas as pd
 
@@ -42,12 +41,9 @@ def read_arrow_frame(path: Path, needed: Callable[[str], bool], *, text: bool) -
     del table
     blank = pd.Categorical.from_codes(np.full(len(frame), -1, dtype=np.int8), categories=[])
     frame = frame.assign(**{name: blank for name in schema.names if name not in frame})
-    numbers = [
-        each.name
-        for each in schema
-        if _UNNAMED_INDEX.fullmatch(each.name) and not is_text(each.type)
-    ]
-    return frame.drop(columns=numbers).rename(columns=_as_in_text)
+    numbers = [each.name for each in schema if not is_text(each.type)]
+    index = list(filter(_UNNAMED_INDEX.fullmatch, numbers))
+    return frame.drop(columns=index).rename(columns=_as_in_text)
 
 
 def _as_in_text(name: str) -> str:

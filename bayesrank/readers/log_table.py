@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Names of rows and columns that sum up the others.
 _SUMMARY = re.compile(
     r"\W*(?:(?:grand|overall|macro|micro|weighted)[\s_-])?"
-    r"(?:average|avg|mean|median|overall|total|sum|rank)"
+    r"(?:average|avg|mean|overall|total|rank)"
     r"(?:[\s_-](?:score|acc|accuracy|win[\s_-]rate))?[\W\d]*",
     re.IGNORECASE,
 )

@@ -143,18 +143,7 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
 
 
 def name_files(paths: Sequence[Path]) -> list[str]:
-    """Name systems by files, and by the folders that tell files of one name apart.
-
-    Parameters
-    ----------
-    paths : sequence of pathlib.Path
-        Tables.
-
-    Returns
-    -------
-    list of str
-        Names without endings, such as ``runs`` or ``runs (folder=a)``.
-    """
+    """Return names without endings, and the folders that tell apart files of one name."""
     alike: dict[str, list[Path]] = {}
     for path in paths:
         alike.setdefault(Path(plain_name(path)).stem, []).append(path)

@@ -142,7 +142,7 @@ def _battle_rows(data: Battles) -> "pd.DataFrame":
         winner[data.both_bad] = _BOTH_BAD[place]
     columns = {"first": names[data.first], "second": names[data.second], "winner": winner}
     columns |= {
-        name: _values(column)
+        "vote_id" if name == "vote" else name: _values(column)
         for name in ("weight", "time", "group", "prompt", "judge", "vote")
         if (column := getattr(data, name)) is not None
     }

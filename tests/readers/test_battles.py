@@ -49,6 +49,16 @@ def test_json_by_columns_is_read(tmp_path, orient):
     assert read_data(tmp_path).fingerprint == Battles.from_frame(frame).fingerprint
 
 
+def test_a_column_of_verdicts_does_not_number_votes(tmp_path):
+    rows = [row | {"vote": "left"} for row in ROWS]
+    data = read_battles(write(tmp_path / "a.csv", rows))
+    assert (data.n_battles, data.vote) == (3, None)
+    path = write(tmp_path / "b.csv", [row | {"vote": row.pop("winner")} for row in rows])
+    assert read_battles(path).fingerprint == data.fingerprint
+    numbered = [row | {"vote_id": number // 2} for number, row in enumerate(rows)]
+    assert read_battles(write(tmp_path / "c.csv", numbered)).n_battles == 2
+
+
 def test_marked_winners_and_weights(tmp_path):
     rows = [
         {"model_a": "a", "model_b": "b", "winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0},

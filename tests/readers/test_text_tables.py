@@ -184,6 +184,16 @@ def test_wide_tables_may_have_a_column_for_each_trial(tmp_path: Path) -> None:
     assert read_responses(path, wide=True).systems == ("agent", "human")
 
 
+@pytest.mark.parametrize(("letters", "worth"), [("PF", [1, 0]), ("PP", [1, 1]), ("PI", [0.5, 0])])
+def test_p_is_a_pass_but_beside_correct_and_incorrect(
+    tmp_path: Path, letters: str, worth: list[float]
+) -> None:
+    frame = pd.DataFrame({"model": "a", "item": [1, 2], "score": list(letters)})
+    assert Responses.from_long(frame).values.ravel().tolist() == worth
+    path = _write(tmp_path / "log.csv", frame.to_csv(index=False))
+    assert read_responses(path).values.ravel().tolist() == worth
+
+
 def test_decimals_of_databases_are_numbers() -> None:
     scores = [Decimal("0.5"), Decimal("1")]
     frame = pd.DataFrame({"model": ["a", "b"], "question": ["1", "1"], "score": scores})
@@ -191,7 +201,8 @@ def test_decimals_of_databases_are_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [("GPT-4", "gpt-4"), ("caf\u00e9", "cafe\u0301"), ("Llama 3", "Llama  3")]
+    "names",
+    [("GPT-4", "gpt-4"), ("caf\u00e9", "cafe\u0301"), ("Llama 3", "Llama  3"), ("7", "7.0")],
 )
 def test_names_that_look_alike_are_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, names: tuple[str, str]
