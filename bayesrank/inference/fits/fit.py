@@ -319,17 +319,3 @@ def along(information: Array, constraints: Array) -> Array:
 
 def _unit(constraints: Array) -> Array:
     return constraints / np.sqrt((constraints**2).sum(axis=-2, keepdims=True))
-
-
-def zero_sum(p: int, *blocks: slice) -> Array:
-    """Return the constraints that disjoint blocks of p coordinates sum to zero, (p, block).
-
-    Examples
-    --------
-    >>> zero_sum(3, slice(0, 2)).ravel()
-    array([1., 1., 0.])
-    """
-    constraints = np.zeros((p, len(blocks)))
-    for column, block in enumerate(blocks):
-        constraints[block, column] = 1.0
-    return constraints

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bayesrank.formula import Design
 from bayesrank.inference.fits.existence import no_estimate_of_votes
-from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
+from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.newton import Array, Optimum, Remembered
 from bayesrank.inference.fits.pairs import PairLikelihood, displace
 from bayesrank.inference.fits.symmetry import merge_noise
@@ -271,7 +271,7 @@ class PairRows(ZeroSumScores):
         size = np.concatenate([each.ravel() for each in diagonals]).mean()
         for each in diagonals:
             each += damping * size
-        blocks = anchored(blocks, zero_sum(self.width, slice(None)))
+        blocks = anchored(blocks, np.ones((self.width, 1)))
         free = np.zeros((len(corner), 0))
         return BlockTree.factor(self.tree, self.step_precision, blocks, border, corner, free)
 

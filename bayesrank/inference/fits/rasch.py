@@ -34,7 +34,7 @@ from bayesrank.inference.fits.item_counts import (
 )
 from bayesrank.inference.fits.item_likelihoods import Rasch
 from bayesrank.inference.fits.item_models import Named
-from bayesrank.inference.fits.newton import Array, Optimum
+from bayesrank.inference.fits.newton import Array
 from bayesrank.inference.fits.symmetry import merge_noise
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.log_odds import smoothed_log_odds
@@ -110,12 +110,20 @@ def fit_difficulties(
     unpack: Callable[[Array], Named],
     order: NDArray[np.intp] | None = None,
 ) -> Fit:
-    """Fit an objective of :func:`of_difficulties`.
+    """Fit an objective of :func:`of_difficulties`, from about the Rasch model of the counts.
 
     `order` says where the free coordinates, those of systems and difficulties, are in a point; by
     default in the same order.
     """
-    optimum = _maximum(problem, data)
+    ability, difficulty = stretched(
+        smoothed_log_odds(data.by_system, data.played),
+        -smoothed_log_odds(data.by_question, data.asked),
+        problem.hold_v[:, 0, :, 0],
+    )
+    u = np.repeat(ability[..., np.newaxis], problem.likelihood.shape[1], axis=-1)
+    if problem.likelihood.design is not None:
+        u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
+    optimum = merged_questions(problem).maximise(joined(u, -difficulty[..., np.newaxis]))
     exists = np.ones(problem.size, dtype=bool)
     if problem.pooled is None and not problem.systems.precision.any(axis=-1).all():
         exists = linked_both_ways(data.right > 0.0, data.right < data.trials)
@@ -136,19 +144,6 @@ def fit_difficulties(
     flat = fit.score.reshape(problem.size, -1)
     merged = merge_noise(flat)
     return fit if merged is flat else replace(fit, score=merged.reshape(fit.score.shape))
-
-
-def _maximum(problem: TwoSided[Rasch], data: ItemCounts) -> Optimum:
-    """Maximise from about the Rasch model of the counts, with like questions merged."""
-    ability, difficulty = stretched(
-        smoothed_log_odds(data.by_system, data.played),
-        -smoothed_log_odds(data.by_question, data.asked),
-        problem.hold_v[:, 0, :, 0],
-    )
-    u = np.repeat(ability[..., np.newaxis], problem.likelihood.shape[1], axis=-1)
-    if problem.likelihood.design is not None:
-        u[..., 1] = np.asarray(problem.systems.mean)[:, 1]  # slopes
-    return merged_questions(problem).maximise(joined(u, -difficulty[..., np.newaxis]))
 
 
 def growth(

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.fit import Fit, anchored, zero_sum
+from bayesrank.inference.fits.fit import Fit, anchored
 from bayesrank.inference.fits.newton import Array, ConcaveProblem, maximise
 from bayesrank.inference.fits.symmetry import merge_noise
 from bayesrank.log_odds import smoothed_log_odds
@@ -108,7 +108,10 @@ class ZeroSumScores(ConcaveProblem, ABC):
 
     def held_rows(self, point: Array) -> Array:
         """Return that the scores of each state have a sum, of shape (1, p, state)."""
-        return zero_sum(point.shape[-1], *self.states)[np.newaxis]
+        held = np.zeros((1, point.shape[-1], len(self.states)))
+        for column, state in enumerate(self.states):
+            held[0, state, column] = 1.0
+        return held
 
     def is_flat(self, point: Array) -> NDArray[np.bool_]:
         """Say where nothing falls in some direction: on a ridge that rises to infinity."""
