@@ -8,7 +8,6 @@ either side are held. The longer side is eliminated from a Newton step, block by
 Schur complement of the shorter one is solved.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
@@ -22,6 +21,7 @@ from bayesrank.inference.fits.newton import (
     Optimum,
     Remembered,
     SmoothProblem,
+    Solve,
     maximise,
     maximise_nonconcave,
 )
@@ -311,9 +311,7 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         """Return how far a step moves any log-odds at most, of shape (resample,)."""
         return self.likelihood.reach(*self.split(step))
 
-    def system(
-        self, point: Array
-    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
+    def system(self, point: Array) -> tuple[Array, Solve]:
         """Return the gradient, and a function from damping, if any, of some resamples to steps.
 
         Questions whose own block is not positive definite get the expected one, and shares of the
