@@ -14,7 +14,6 @@ the nodes, so densities are matrix products.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Self
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from bayesrank.inference.fits.bordered import solve_or_nan
-from bayesrank.inference.fits.newton import Array, Remembered, SmoothProblem
+from bayesrank.inference.fits.newton import Array, Remembered, SmoothProblem, Solve
 from bayesrank.log_odds import logistic, softplus
 
 _STEPS_PER_SD = 2.0
@@ -353,9 +352,7 @@ class MarginalLikelihood(SmoothProblem, ABC):
         value, vector = eigh(self.information(point)[0], subset_by_index=(0, 0))
         return float(value[0]), vector.T
 
-    def system(
-        self, point: Array
-    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
+    def system(self, point: Array) -> tuple[Array, Solve]:
         """Return the gradient, and a function from damping, if any, of some points to steps."""
         parts = zip(*(self.expand(one) for one in point), strict=True)
         gradient, matrix, expected = (np.stack(part) for part in parts)

@@ -37,6 +37,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+# From damping, if any, of some resamples to steps.
+Solve = Callable[[Array | None, Rows], Array]
 ERROR_TOLERANCE = 1e-10
 # Longer steps have no information on the rate of convergence.
 _NEAR = 0.1
@@ -117,7 +119,7 @@ class SmoothProblem(Objective, Protocol):
         """Return the objective, of shape (resample,)."""
         ...
 
-    def system(self, point: Array) -> tuple[Array, Callable[[Array | None, Rows], Array]]:
+    def system(self, point: Array) -> tuple[Array, Solve]:
         """Return the gradient, and a function from damping, if any, of some resamples to steps."""
         ...
 
@@ -187,6 +189,9 @@ class _Step(NamedTuple):
     gained: NDArray[np.bool_] | None = None
 
 
+type _Safeguard = type[_TrustRegion | _LevenbergMarquardt]
+
+
 def maximise(problem: ConcaveProblem, start: Array) -> Optimum:
     """Maximise a batch of concave objectives from points of shape (resample, p).
 
@@ -207,11 +212,7 @@ def maximise_nonconcave(
 
 
 def _in_pieces(
-    problem: Any,
-    start: Array,
-    safeguard: Callable[[Any, Array], "_TrustRegion | _LevenbergMarquardt"],
-    max_iterations: int,
-    error_tolerance: float,
+    problem: Any, start: Array, safeguard: _Safeguard, max_iterations: int, error_tolerance: float
 ) -> Optimum:
     """Maximise as many objectives at a time as fit into the cache."""
     size = max(1, CACHE_CELLS // problem.cells)
@@ -244,11 +245,7 @@ def _in_pieces(
 
 
 def _iterate(
-    problem: Any,
-    start: Array,
-    safeguard: Callable[[Any, Array], "_TrustRegion | _LevenbergMarquardt"],
-    max_iterations: int,
-    error_tolerance: float,
+    problem: Any, start: Array, safeguard: _Safeguard, max_iterations: int, error_tolerance: float
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
     """Step until all resamples are done, leaving out those that are."""
     point, size = np.array(start, dtype=np.float64), len(start)

@@ -8,7 +8,6 @@ Linear functions of either side may be constrained. A Newton step eliminates the
 by block, and solves the Schur complement of the shorter one.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
@@ -22,6 +21,7 @@ from bayesrank.inference.fits.newton import (
     Optimum,
     Remembered,
     SmoothProblem,
+    Solve,
     maximise,
     maximise_nonconcave,
 )
@@ -312,10 +312,8 @@ class TwoSided[Likelihood: Cells](SmoothProblem):
         """Return the largest change of any log-odds by a step, of shape (resample,)."""
         return self.likelihood.reach(*self.split(step))
 
-    def system(
-        self, point: Array
-    ) -> tuple[Array, Callable[[Array | None, NDArray[np.intp]], Array]]:
-        """Return the gradient, and a function from the damping of some resamples to their steps.
+    def system(self, point: Array) -> tuple[Array, Solve]:
+        """Return the gradient, and a function from damping, if any, of some resamples to steps.
 
         Questions whose own block is not positive definite get the expected block. Damping adds
         shares of the expected diagonal.
