@@ -98,6 +98,25 @@ def test_each_pair_has_as_many_weighted_trials_as_it_shares(levels, seed):
     np.testing.assert_allclose([wins, ties], expected, rtol=1e-10, atol=1e-10)
 
 
+@given(LEVELS, st.tuples(st.booleans(), st.booleans()), st.integers(0, 2**32 - 1))
+def test_questions_and_trials_are_weighted_as_all_they_have(levels, shared, seed):
+    shape = np.where(shared, 1, levels.shape[1:])
+    weights = np.random.default_rng(seed).exponential(size=(2, *shape))
+    whole = np.broadcast_to(weights, (2, *levels.shape[1:]))
+    found, expected = compare_trials(levels, weights), compare_trials(levels, whole)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("least", [-1, 0])
+def test_blocks_of_pairs_are_all_pairs(least, monkeypatch):
+    rng = np.random.default_rng(0)
+    levels = rng.integers(least, 2, (6, 4, 3)).astype(np.int8)
+    weights = rng.exponential(size=(2, 4, 1))
+    together = compare_trials(levels, weights)
+    monkeypatch.setattr(counting, "_LARGEST_PAIR_TABLE", 30)
+    np.testing.assert_allclose(compare_trials(levels, weights), together, rtol=1e-12)
+
+
 @given(LEVELS)
 def test_weights_of_one_change_nothing(levels):
     weighted = compare_trials(levels, np.ones((2, *levels.shape[1:])))

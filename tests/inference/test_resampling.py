@@ -163,20 +163,6 @@ def test_unobserved_cells_stay_unobserved(paired):
     np.testing.assert_array_equal(correct[:, 0, 1], 0)
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_counts_are_shares_times_trials(paired):
-    data = simulate(5, categories=3, paired=paired)
-    rng = np.random.default_rng(1)
-    ((counts, worth),) = resample(
-        data, "counts", target="benchmark", smooth=True, size=2_000, rng=rng
-    )
-    assert counts.shape == (2_000, 3, 3, 3)
-    assert counts.min() >= -1e-12
-    np.testing.assert_allclose(counts.sum(axis=-1), 5, rtol=1e-12)
-    np.testing.assert_allclose(counts.mean(axis=0), data.counts, atol=0.2)
-    np.testing.assert_array_equal(worth, data.category_weights)
-
-
 def test_binary_counts_are_the_grades_times_trials():
     data = simulate(5)
     (grades,) = draw(data, "grades", size=20)

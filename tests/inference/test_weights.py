@@ -1,9 +1,12 @@
 """Clusters of questions in resamples, and counts that hardly vary."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from bayesrank import Responses, rank
+from bayesrank import Responses, counting, rank
+from bayesrank.inference.resample import arguments
 from bayesrank.inference.resample.weights import clusters_of, question_weights, resample
 
 GROUPS = list("aaabbcddee")
@@ -114,3 +117,25 @@ def test_scores_of_few_values_have_intervals(method, shape, unit):
         ranking = rank(data, method, target="benchmark", unit=unit, random_seed=seed)["ranking"]
         width = ranking["score_upper"].values - ranking["score_lower"].values
         assert width.min() > 1e-9
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("paired", [True, False])
+def test_pairs_over_questions_need_no_table_of_all_pairs(paired, missing, monkeypatch):
+    monkeypatch.setattr(counting, "_LARGEST_PAIR_TABLE", 2**17)
+    monkeypatch.setattr(arguments, "BATCH_SIZE", 2**17)
+    rng = np.random.default_rng(0)
+    outcomes = (rng.random((40, 600, 2)) < 0.6).astype(int)
+    outcomes[rng.random(outcomes.shape) < missing] = -1
+    data = Responses(outcomes, paired=paired)
+    assert data.levels.shape == data.shape
+    assert data.level_counts.shape == (40, 600, 2)
+    options = {"target": "population", "smooth": True}
+    tracemalloc.start()
+    (batch,) = resample(data, "pairs", size=4, rng=np.random.default_rng(1), **options)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 9 << 20  # a table of wins and ties by question has 15 MB
+    weights = question_weights(data, 4, np.random.default_rng(1))
+    expected = [np.einsum("bq,qij->bij", weights, one) for one in data.compare_by_question()]
+    np.testing.assert_allclose(batch, expected, rtol=1e-12, atol=1e-12)

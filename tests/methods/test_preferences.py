@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from bayesrank.methods.preferences import (
     observed_together,
     pairwise_votes,
     preference_counts,
+    won_and_lost,
 )
 
 GRADES = np.array([[1.0, 0.5, np.nan, 0.0], [0.5, 0.5, 1.0, np.nan], [0.0, 1.0, 0.5, 0.0]])
@@ -54,6 +57,38 @@ def test_every_combination_of_batches_equals_a_loop(
     all_weights = np.broadcast_to(one_each, (*batch, 11)).reshape(-1, 11)
     expected = [counted(g, w) for g, w in zip(all_grades, all_weights, strict=True)]
     assert (got == np.reshape(expected, (*batch, 5, 5))).all()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("grades_batch", [(), (6,)])
+@pytest.mark.parametrize("weights_batch", [None, (), (6,)])
+def test_comparisons_won_and_lost_are_sums_of_counts(
+    missing: float, grades_batch: tuple, weights_batch: tuple | None
+):
+    rng = np.random.default_rng(0)
+    grades = rng.integers(0, 4, (*grades_batch, 5, 11)) / 3
+    grades[rng.random(grades.shape) < missing] = np.nan
+    weights = None if weights_batch is None else rng.random((*weights_batch, 11)) + 0.1
+    counts = preference_counts(grades, weights)
+    won, lost = won_and_lost(grades, weights)
+    assert (won == counts.sum(axis=-1)).all()
+    assert (lost == counts.sum(axis=-2)).all()
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1])
+def test_grades_that_resamples_share_are_compared_in_blocks(
+    weight: float, monkeypatch: pytest.MonkeyPatch
+):
+    grades = np.random.default_rng(1).integers(0, 2, (60, 500)).astype(float)
+    weights = np.full((2, 500), weight)
+    whole = preference_counts(grades, weights)
+    monkeypatch.setattr(preferences, "_BLOCK_SIZE", 2**19)
+    tracemalloc.start()
+    blocks = preference_counts(grades, weights)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (blocks == whole).all()
+    assert most < 5 << 20  # a table of all pairs by question has 14 MB
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch):

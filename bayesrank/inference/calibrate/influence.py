@@ -233,7 +233,7 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     starts = np.arange(n_votes + 1) * slopes.shape[1]
     votes = csr_array((slopes.ravel(), places.ravel(), starts), shape=(n_votes, p))
     held = csr_array((np.ones(n_votes), (codes, np.arange(n_votes))), shape=(n, n_votes))
-    share = held @ problem.votes.weight
+    share = np.bincount(codes, problem.votes.weight, n)
     share /= share.sum()
     scale = left_out_scale(share, n)
     weights = np.stack([scale, scale**2 * share, np.ones(n)])
@@ -241,7 +241,7 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     for some in batches(n, 8 * slopes.shape[1]):
         gradients = held[some] @ votes
         sums += weights[:, some] @ gradients
-        gradients = gradients.multiply(scale[some, np.newaxis]).tocsr()
+        gradients.data *= np.repeat(scale[some], np.diff(gradients.indptr))
         squares += (gradients.T @ gradients).toarray()
         fourth += (gradients**4).sum(axis=0)
     total, shared, pull = sums

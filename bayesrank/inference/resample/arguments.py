@@ -17,7 +17,8 @@ log            battles in the order of play, a :class:`bayesrank.methods.battle_
 
 Functions of grades, grouped grades, binary, counts and evidence also take weights of the questions
 (question,). Functions of a stream take the order of its events, functions of a log the number of
-times each battle is played. Arguments of resampled data have a leading axis of resamples.
+times each battle is played. Arguments of resampled data have a leading axis of resamples; counts
+and evidence are resampled only by weights of the questions.
 """
 
 from collections.abc import Callable, Iterator
@@ -180,16 +181,13 @@ def trial_arguments(data: Responses, kind: str, gammas: Array) -> Arguments:
     """
     if kind == "pairs" and gammas.ndim == 3:
         return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
-    if data.scores is not None:
-        total = _weighted_sum(gammas, np.nan_to_num(data.scores))
-        with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-            grades = total / _weighted_sum(gammas, data.observed)
-        return grades, *point_arguments(data, kind)[1:]
-    codes, size = data.outcomes, data.n_categories
     if kind == "pairs":
-        codes, size = data.levels, data.level_counts.shape[-1]
-    each = [_weighted_sum(gammas, codes == one) for one in range(size)]
-    return count_arguments(data, kind, np.stack(each, axis=-1))
+        size = data.level_counts.shape[-1]
+        each = [_weighted_sum(gammas, data.levels == one) for one in range(size)]
+        return count_arguments(data, kind, np.stack(each, axis=-1))
+    worths = data.category_weights[data.outcomes] if data.scores is None else data.scores
+    total = _weighted_sum(gammas, np.where(data.observed, worths, 0.0))
+    return _grade_arguments(data, kind, total, _weighted_sum(gammas, data.observed))
 
 
 def _weighted_sum(weights: Array, values: NDArray[Any]) -> Array:
@@ -208,15 +206,7 @@ def count_arguments(data: Responses, kind: str, counts: NDArray[Any]) -> Argumen
     """
     if kind == "pairs":
         return compare_cells(counts, None if counts.dtype.kind in "iu" else data.trials)
-    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-        shares = counts / counts.sum(axis=-1, keepdims=True)
-    if kind in ("grades", "grouped grades"):
-        return shares @ data.category_weights, *point_arguments(data, kind)[1:]
-    counts = np.nan_to_num(shares) * data.trials[..., np.newaxis]
-    if kind == "binary":
-        point_arguments(data, kind)  # raises unless outcomes are right or wrong
-        return counts[..., 1], np.broadcast_to(data.trials, counts.shape[:-1])
-    return counts, *point_arguments(data, kind)[1:]
+    return _grade_arguments(data, kind, counts @ data.category_weights, counts.sum(axis=-1))
 
 
 def cell_arguments(data: Responses, kind: str, cells: NDArray[Any]) -> Arguments:
@@ -226,10 +216,19 @@ def cell_arguments(data: Responses, kind: str, cells: NDArray[Any]) -> Arguments
     """
     if data.scores is not None:
         drawn = np.arange(cells.shape[-1]) < data.trials[..., np.newaxis]
-        with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
-            grades = np.where(drawn, cells, 0.0).sum(axis=-1) / data.trials
-        return grades, *point_arguments(data, kind)[1:]
+        total = np.where(drawn, cells, 0.0).sum(axis=-1)
+        return _grade_arguments(data, kind, total, data.trials)
     level = data.category_levels
     if kind == "pairs" and (level != np.arange(len(level))).any():
         cells = cells @ (level[:, np.newaxis] == np.arange(level.max() + 1))
     return count_arguments(data, kind, cells)
+
+
+def _grade_arguments(data: Responses, kind: str, total: Array, weights: NDArray[Any]) -> Arguments:
+    """Return the arguments for cells with a total worth of weighted trials."""
+    _, *others = point_arguments(data, kind)  # raises if the data lack them
+    with np.errstate(invalid="ignore"):  # an unobserved cell is 0 / 0
+        grades = total / weights
+    if kind == "binary":
+        return np.nan_to_num(grades) * data.trials, np.broadcast_to(data.trials, grades.shape)
+    return grades, *others
