@@ -55,6 +55,14 @@ def hierarchical_binomial(responses: Responses, *, prior: PriorLike = Normal(0.0
     DataError
         If outcomes are not binary.
 
+    Notes
+    -----
+    At the mode of the posterior density, ``backend="map"``, the unknown scales are too small and
+    the intervals too narrow; use ``backend="nuts"`` for intervals. In simulations of 6 systems, 1
+    to 7 trials and benchmarks of 2, 10 and 60 questions, of which two lack a system, 95 % intervals
+    for ``target="benchmark"`` held 89 % of the abilities, 80 % of ``benchmark_ability`` and none of
+    the scales under map; 95 %, 96 % and at least 88 % under NUTS (24 data sets each).
+
     References
     ----------
     .. [1] A. Gelman. Analysis of variance: why it is more important than ever. The Annals of
