@@ -141,9 +141,10 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
     constant = result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset()
     if result.attrs["target"] == "population" and "trials" in constant:
         n_units = int((constant["trials"] > 0).any("system").sum())
-        what = "questions"
+        what, few = "questions", "1 question is" if n_units == 1 else f"{n_units} questions are"
         if "question_group" in constant:
-            n_groups = len(np.unique(constant["question_group"].values))
+            sizes = np.unique(constant["question_group"].values, return_counts=True)[1]
+            n_groups, share = len(sizes), sizes / sizes.sum()
             if 1 < n_groups < FEW_UNITS:
                 return Finding(
                     "calibration",
@@ -154,8 +155,11 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
                     "few groups",
                 )
             if n_groups >= FEW_UNITS:
-                n_units, what = n_groups, "groups of questions"
-        few = f"1 {what[:-1]} is" if n_units == 1 else f"{n_units} {what} are"
+                # The mean of so many groups of equal size has the same variance.
+                n_units, what = int(np.rint(1.0 / (share @ share))), "groups of questions"
+                few = f"{n_groups} {what} are"
+                if n_units < n_groups:
+                    few = f"{n_groups} groups of unequal size count as {n_units} and are"
         if n_units < SOME_UNITS:
             return Finding(
                 "calibration",
@@ -168,6 +172,15 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
     modelled = method is not None and method.spread is not None  # not estimated from the trials
     if result.attrs["target"] == "benchmark" and "trials" in constant and not modelled:
         trials = constant["trials"].values
+        n_runs = int(trials.max(initial=0))
+        if result.attrs["unit"] == "run" and n_runs < FEW_UNITS:
+            return Finding(
+                "calibration",
+                "doubtful",
+                f"{n_runs} runs are too few to estimate how scores vary over runs. Gather more.",
+                {"units": n_runs, "limit": FEW_UNITS},
+                "few units",
+            )
         n_cells, n_few = int((trials > 0).sum()), int(((trials > 0) & (trials < 3)).sum())
         if n_few and result.attrs["calibration"] == "sandwich":
             return Finding(

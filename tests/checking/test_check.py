@@ -156,6 +156,26 @@ def test_cells_with_few_trials_are_counted():
     assert "5 of 36 cells of a system and a question" in sentences(report, "calibration")
 
 
+def test_groups_of_unequal_size_count_as_fewer():
+    outcomes = simulate((3, 60, 1)).outcomes
+    sizes = {"equal": [5] * 12, "unequal": [1] * 11 + [49]}
+    said = {}
+    for name, each in sizes.items():
+        data = Responses(outcomes, groups=np.repeat([f"g{one}" for one in range(12)], each))
+        result = rank(data, "avg", target="population", draws=50, random_seed=1)
+        said[name] = sentences(check(result), "calibration")
+    assert "too few" not in said["equal"]
+    assert "12 groups of unequal size count as 1 and are too few" in said["unequal"]
+
+
+@pytest.mark.parametrize(("n_runs", "is_told"), [(3, True), (5, False)])
+def test_few_runs_say_little_of_other_runs(n_runs, is_told):
+    data = simulate((3, 12, n_runs))
+    result = rank(data, "rasch_map", target="benchmark", unit="run", draws=50, random_seed=1)
+    said = sentences(check(result), "calibration")
+    assert ("3 runs are too few to estimate how scores vary over runs" in said) == is_told
+
+
 def test_few_groups_say_little_of_other_groups():
     data = Responses(simulate((3, 12, 8)).outcomes, groups=list("aaaabbbbcccc"))
     with pytest.warns(CalibrationWarning):

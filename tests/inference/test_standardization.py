@@ -163,6 +163,22 @@ def test_a_group_of_many_questions_varies_as_the_jackknife_says():
     np.testing.assert_allclose((len(found) - 1) * np.cov(found, rowvar=False), expected)
 
 
+def test_questions_with_more_trials_move_what_is_fitted_on_the_others():
+    # A quarter of the questions has 40 trials, on which systems deviate from the item model. The
+    # others have one, and 39 of 40 parts of their grades are fitted.
+    rng = np.random.default_rng(11)
+    logit = rng.normal(size=(3, 1)) + rng.normal(size=48) + rng.normal(scale=0.7, size=(3, 48))
+    outcomes = (rng.random((3, 48, 40)) < 1.0 / (1.0 + np.exp(-logit[..., np.newaxis]))).astype(int)
+    outcomes[:, np.arange(48) % 4 > 0, 1:] = -1
+    data = Responses(outcomes)
+    each = [np.delete(outcomes, one, axis=1) for one in range(48)]
+    left_out = np.stack([point_estimate(Responses(one), "standardized_accuracy") for one in each])
+    expected = 47**2 / 48 * np.cov(left_out, rowvar=False)
+    found = Spread(fit_standardized(data), "population").covariance
+    for contrast in ([1, 0, 0], [1, -1, 0], [0, 1, -1], [1, 0, -1]):
+        assert contrast @ found @ contrast == pytest.approx(contrast @ expected @ contrast, rel=0.2)
+
+
 @pytest.mark.filterwarnings("ignore:2 questions")
 def test_two_questions_on_which_systems_differ_alike_leave_their_difference_open():
     # Half a grade apart on both questions, of two trials each.

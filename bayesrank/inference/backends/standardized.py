@@ -148,7 +148,7 @@ class Spread:
         total = self._by_parameters(noise) + chances.shared + np.diag(filled.sum(axis=1))
         of_trials = (kept**2 * in_cells).sum(axis=1)
         if self.target == "population":
-            total += self._over_questions(of_trials)
+            total = self._over_questions(of_trials, total)
         else:
             total += np.diag(of_trials) + self._shared_trials(of_trials)
         if self.unit == "run":
@@ -172,15 +172,18 @@ class Spread:
         shared = response[:, : len(trials)] * (self.kept * left * noise).sum(axis=1)
         return response @ variability @ response.T + shared + shared.T
 
-    def _over_questions(self, of_trials: Array) -> Array:
-        """Return the covariance of the sums of grades and fitted chances over questions."""
+    def _over_questions(self, of_trials: Array, of_missing: Array) -> Array:
+        """Return the covariance of the sums of grades and fitted chances over questions.
+
+        `of_missing` is the part of missing cells in it if the item model holds.
+        """
         chances, by_cluster = self.fit.chances, self._by_cluster
         n = len(by_cluster)
         found = by_cluster.T @ by_cluster
         # The same under the item model: one more unit, or the only one at an end of the range.
         around = chances.chance - chances.chance.mean(axis=1, keepdims=True)
         noise = of_trials + (chances.variance + self.misfit * chances.noise).sum(axis=1)
-        expected = around @ around.T + np.diag(noise)
+        expected = around @ around.T + np.diag(noise) + of_missing
         trusted = self.inside & (n > 1)
         mixed = np.diag(np.diag(expected))
         inner = np.ix_(trusted, trusted)
@@ -196,16 +199,23 @@ class Spread:
 
     @cached_property
     def _by_cluster(self) -> Array:
-        """Sums of deviations from the mean over clusters of questions, (cluster, system).
+        """Contributions of clusters of questions to the sums over questions, (cluster, system).
 
-        Their products add up to the covariance of the sums of all questions.
+        Their products add up to the covariance of the sums. A question contributes its deviation
+        from the mean, and moves the parameters, with these the fitted chances of missing cells.
         """
-        clusters = asked_clusters(self.fit.data)
+        clusters, chances = asked_clusters(self.fit.data), self.fit.chances
         clusters = clusters[clusters >= 0]  # of questions in the fit
+        trials = self.fit.grades.trials.sum(axis=0)
         deviations = self._filled.T - self._filled.mean(axis=1)
-        n_questions = np.bincount(clusters)
-        scale = left_out_scale(n_questions / n_questions.sum(), len(n_questions))
-        return scale[:, np.newaxis] * sums_over_clusters(deviations, clusters)
+        moved = chances.gradients @ np.linalg.solve(chances.information, chances.slopes.T)
+        moved -= np.outer(trials / trials.sum(), moved.sum(axis=0))  # the shift by the prior
+        rows = np.zeros((int(clusters.max()) + 1, deviations.shape[1]))
+        for each, weight in ((deviations, np.ones_like(trials)), (moved, trials)):
+            share = np.bincount(clusters, weight) / weight.sum()
+            scale = left_out_scale(share, len(share))
+            rows += scale[:, np.newaxis] * sums_over_clusters(each, clusters)
+        return rows
 
     def _shared_trials(self, of_trials: Array) -> Array:
         """Return the covariance of trials that are the same runs for all systems."""

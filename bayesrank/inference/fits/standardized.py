@@ -226,7 +226,8 @@ class FittedChances:
     and of its likelihood. `slopes`, (system, p), are the derivatives of the sums of chances over
     questions, weighted by their missing shares, and `shared`, (system, system), is the posterior
     covariance of these sums given the abilities. `difficulty`, (question,), are posterior means,
-    minus their mean.
+    minus their mean. `gradients`, (question, p), are those of the log-likelihoods of questions,
+    0 where nothing is missing.
     """
 
     problem: MarginalDifficulties
@@ -239,6 +240,7 @@ class FittedChances:
     slopes: Array
     shared: Array
     difficulty: Array
+    gradients: Array
 
 
 def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
@@ -259,7 +261,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
     chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
     slopes, shared = np.zeros((n_systems, len(point))), np.zeros((n_systems, n_systems))
-    difficulty = np.zeros(trials.shape[1])
+    difficulty, gradients = np.zeros(trials.shape[1]), np.zeros((trials.shape[1], len(point)))
     abilities = np.arange(n_systems)
     for block in problem.blocks(point):
         part, weights = block.questions, block.weights
@@ -272,6 +274,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
             gap = missing[:, part]
             rows = (gap[..., np.newaxis] * centred * np.sqrt(weights)).reshape(n_systems, -1)
             scores = problem.complete_scores(block, precision)
+            gradients[part] = np.einsum("pmq,mq->mp", scores, weights)
             scores *= np.sqrt(weights)
             shared += rows @ rows.T
             slopes += rows @ scores.reshape(len(point), -1).T
@@ -280,7 +283,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
         difficulty = difficulty + point[-2] * problem.share
     difficulty -= difficulty.mean()
     moments = (chance, variance, noise, information, likelihood, slopes, shared, difficulty)
-    return FittedChances(problem, optimum, *moments)
+    return FittedChances(problem, optimum, *moments, gradients)
 
 
 @dataclass(frozen=True, kw_only=True)
