@@ -177,7 +177,7 @@ def win_matrix(log_odds: Array, data: Responses, rng: np.random.Generator) -> Di
     Discrepancy
     """
     kept = np.isfinite(log_odds).reshape(*log_odds.shape[:3], -1).all(axis=(0, 1, 3))
-    observed = data.observed * kept[:, np.newaxis].astype(float)
+    observed = data.observed.astype(float) * kept[:, np.newaxis]
     chance = np.nan_to_num(logistic(log_odds), nan=0.5)
     if chance.ndim == 3:
         chance = chance[..., np.newaxis]
