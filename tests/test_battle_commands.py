@@ -320,3 +320,19 @@ def test_functions_of_battles_name_other_data(function):
 def test_metrics_of_battles_are_named(metrics, message):
     with pytest.raises(ValueError, match=message):
         evaluate_battles(Comparisons([[0, 3], [1, 0]]), metrics)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "-o", "x.nc"], "--output, --prior-weight and --interval go with outcomes"),
+        (["evaluate", "--interval", "normal"], "--interval go with outcomes of questions"),
+        (["evaluate", "--prior-weight", "1"], "--interval go with outcomes of questions"),
+        (["evaluate", "--pairs", "--metrics", "foo"], "Error: --metrics must be the name of a"),
+        (["study", "--by", "benchmark"], "--by, --checkpoint and --workers go with outcomes of"),
+        (["study", "--workers", "2"], "--by, --checkpoint and --workers go with outcomes of"),
+    ],
+)
+def test_flags_of_questions_are_refused_for_battles(run, ties, arguments, message):
+    command, *flags = arguments
+    assert message in run(command, ties, *flags, code=2).stderr

@@ -314,3 +314,12 @@ def test_names_of_methods_are_completed() -> None:
     assert complete("cite", "bord") == ["borda"]
     assert "bayes,borda" in complete("report", "--methods", "bayes,bor")
     assert complete("rep") == ["report"]
+
+
+def test_flags_of_logs_are_refused_for_saved_results(run: Run, log: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "result.nc"
+    assert "Error: INPUT must exist" in run("check", saved, code=2).stderr
+    run("rank", log, "--method", "avg", "-o", saved)
+    for flags in (("--method", "borda"), ("--seed", "1")):
+        message = run("check", saved, *flags, code=2).stderr
+        assert "--method and --seed go with logs, not with saved results" in message

@@ -162,3 +162,8 @@ def test_a_table_without_signals_is_refused(run: Run, tmp_path: Path):
     path.write_text("system,question,outcome\na,q,1\n")
     result = run("rubric", path, code=2)
     assert "ATTEMPTS must have the columns of a scheme with weights" in result.stderr
+
+
+def test_a_file_that_is_no_toml_is_named(run: Run, attempts: Path):
+    message = run("rubric", attempts, "--file", attempts, code=2).stderr
+    assert f"Error: --file must hold schemes in TOML; got '{attempts}': " in message

@@ -87,7 +87,7 @@ def check_fit(
         yield Finding("fit", "not measured", "The model left out every question.", name="fit")
         return
     yield _judge(accuracy_by_difficulty(log_odds, ranked, rng), "accuracy by difficulty")
-    if isinstance(data, Responses) and data.paired:
+    if isinstance(data, Responses) and data.paired and data.shape[2] > 1:
         yield _judge(win_matrix(log_odds, ranked, rng), "wins and losses in the same trials")
 
 

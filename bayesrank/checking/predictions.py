@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 _N_BINS = 5
 
 _TINY = 1e-12
+_ROUNDING = 1e-9
 
 
 class Discrepancy(NamedTuple):
@@ -125,24 +126,46 @@ def accuracy_by_difficulty(
     kept = np.isfinite(log_odds).all(axis=(0, *range(3, log_odds.ndim))).all(axis=0)
     chance, spread = chance[..., kept], spread[..., kept]
     correct, trials = correct[:, kept], trials[:, kept]
-    # Bins of difficulties in the model; bins of observed rates would select on noise.
-    order = np.argsort(chance.mean(axis=(0, 1)), kind="stable")
-    bins = np.zeros((len(order), min(_N_BINS, len(order))))
-    bins[order, np.arange(len(order)) * bins.shape[1] // len(order)] = 1.0
-    expected, variance = (trials * chance) @ bins, spread @ bins
-    replicated = rng.binomial(trials, chance) @ bins
-    worse = _share_worse(correct @ bins, replicated, expected, variance)
-    gaps = np.abs(correct @ bins - expected.mean(axis=0)) / np.sqrt(variance.mean(axis=0) + _TINY)
+    # Bins of difficulties in each draw; bins of observed rates, or of estimates from them, would
+    # select on noise.
+    places = chance.mean(axis=1).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+    n_questions, n_bins = chance.shape[2], min(_N_BINS, chance.shape[2])
+    bins = (places * n_bins // n_questions)[..., np.newaxis] == np.arange(n_bins)
+    bins = bins.astype(np.float64)
+    drawn, variance = rng.binomial(trials, chance), spread @ bins
+    gaps, replicated = (
+        _interaction((each - trials * chance) @ bins, variance) for each in (correct, drawn)
+    )
+    worse = float(((replicated**2).sum(axis=(1, 2)) >= (gaps**2).sum(axis=(1, 2))).mean())
+    gaps = np.abs(gaps.mean(axis=0))
     system, part = np.unravel_index(int(gaps.argmax()), gaps.shape)
-    level = ("hardest", "hard", "middling", "easy", "easiest")[part * 4 // max(len(bins.T) - 1, 1)]
+    level = ("hardest", "hard", "middling", "easy", "easiest")[part * 4 // max(n_bins - 1, 1)]
     return Discrepancy(worse, f"{data.systems[system]} on the {level} questions")
+
+
+def _interaction(deviation: Array, variance: Array) -> Array:
+    """Return deviations in standard deviations, without common effects of rows and of columns.
+
+    Errors of abilities and of difficulties, which priors pull towards their means, have such
+    effects. Both arrays are (draw, row, column).
+    """
+    scale = variance + _TINY
+    by_system, by_bin = scale.sum(axis=2, keepdims=True), scale.sum(axis=1)
+    share = scale / by_system
+    information = by_bin[:, np.newaxis] * np.eye(scale.shape[2]) - share.mT @ scale
+    left = deviation - share * deviation.sum(axis=2, keepdims=True)
+    effect = np.linalg.pinv(information, hermitian=True) @ left.sum(axis=1)[..., np.newaxis]
+    left -= scale * (effect.mT - share @ effect)
+    # What is left of tables with common effects only is rounding.
+    return np.where(np.abs(left) > _ROUNDING * np.abs(deviation).max(), left, 0.0) / np.sqrt(scale)
 
 
 def win_matrix(log_odds: Array, data: Responses, rng: np.random.Generator) -> Discrepancy:
     """Compare how often each system was right and another one wrong in the same trial.
 
     This detects systems whose right answers fall on the same trials more often than the model
-    predicts.
+    predicts. What trials in another order would give is subtracted, which does not depend on the
+    chances.
 
     Parameters
     ----------
@@ -153,25 +176,22 @@ def win_matrix(log_odds: Array, data: Responses, rng: np.random.Generator) -> Di
     -------
     Discrepancy
     """
-    observed = data.observed.astype(float)
+    kept = np.isfinite(log_odds).reshape(*log_odds.shape[:3], -1).all(axis=(0, 1, 3))
+    observed = data.observed.astype(float) * kept[:, np.newaxis]
     chance = np.nan_to_num(logistic(log_odds), nan=0.5)
     if chance.ndim == 3:
         chance = chance[..., np.newaxis]
-    kept = np.isfinite(log_odds).reshape(*log_odds.shape[:3], -1).all(axis=(0, 1, 3))
-    observed = observed * kept[:, np.newaxis]
-    worse, wins = [], _wins(observed * (data.outcomes == 1), observed)
-    gaps = np.zeros_like(wins)
-    for p in chance:
-        share = np.broadcast_to(p, observed.shape) * observed
-        expected = _wins(share, observed)
-        replicated = _wins(observed * (rng.random(observed.shape) < share), observed)
-        size = np.maximum(expected, 1.0)
-        distance = [((one - expected) ** 2 / size).sum() for one in (wins, replicated)]
-        worse.append(distance[1] >= distance[0])
-        gaps += (wins - expected) / np.sqrt(size)
+
+    def beyond(right: Array) -> Array:
+        mean = right.sum(axis=-1, keepdims=True) / np.maximum(data.trials, 1)[..., np.newaxis]
+        expected = _wins(mean * observed, observed)
+        return (_wins(right, observed) - expected) / np.sqrt(np.maximum(expected, 1.0))
+
+    gaps = beyond(observed * (data.outcomes == 1))
+    replicated = (beyond(observed * (rng.random(observed.shape) < p)) for p in chance)
+    worse = np.mean([(each**2).sum() >= (gaps**2).sum() for each in replicated])
     first, second = np.unravel_index(int(np.abs(gaps).argmax()), gaps.shape)
-    where = f"{data.systems[first]} against {data.systems[second]}"
-    return Discrepancy(float(np.mean(worse)), where)
+    return Discrepancy(float(worse), f"{data.systems[first]} against {data.systems[second]}")
 
 
 def pair_misfit(result: xr.DataTree) -> PairMisfit | None:
@@ -228,11 +248,3 @@ def _wins(right: Array, observed: Array) -> Array:
     """Sum right against wrong over questions and trials, of shape (system, opponent)."""
     flat = right.reshape(len(right), -1)
     return flat @ (observed.reshape(len(observed), -1) - flat).T * (1.0 - np.eye(len(right)))
-
-
-def _share_worse(data: Array, replicated: Array, expected: Array, variance: Array) -> float:
-    scale = variance + _TINY
-    axes = (1, 2)
-    distance = ((data - expected) ** 2 / scale).sum(axis=axes)
-    of_replicated = ((replicated - expected) ** 2 / scale).sum(axis=axes)
-    return float((of_replicated >= distance).mean())

@@ -106,6 +106,10 @@ def evaluate(
 
     data = _read(paths, settings)
     if isinstance(data, Comparisons):
+        if output is not None or settings["prior_weight"] or interval != "exact":
+            raise click.UsageError(
+                "--output, --prior-weight and --interval go with outcomes of questions"
+            )
         _evaluate_battles(data, metrics, pairs, output_format, random_seed, settings)
         return
     names = [name for text in metrics or (DEFAULT_METHOD,) for name in split_calls(text)]
@@ -143,6 +147,7 @@ def _evaluate_battles(
 
     ci_prob = settings["ci_prob"]
     if pairs:
+        rename(method="metrics")
         method = metrics[0] if metrics else None
         table = compare_battles(data, method, ci_prob=ci_prob, random_seed=random_seed)
     else:

@@ -81,6 +81,9 @@ def check(
     from bayesrank.results.storage import load
 
     if all(Path(path).suffix in (".nc", ".zarr") for path in paths):
+        if methods is not None or random_seed is not None:
+            raise click.UsageError("--method and --seed go with logs, not with saved results")
+        rename(path="paths")
         _print_reports({path: check_result(load(path)) for path in paths}, output_format)
         return
     rename(method="methods")

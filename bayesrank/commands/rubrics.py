@@ -106,6 +106,7 @@ def rubric(
     from bayesrank.datasets import load_attempts
     from bayesrank.rubrics import SCHEMES, rank_rubrics, read_attempts, read_schemes
 
+    rename(path="file")
     own = {} if file is None else read_schemes(file)
     names = list({**SCHEMES, **own}) if schemes == _ALL else _split(schemes)
     if listed:

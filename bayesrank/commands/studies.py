@@ -123,6 +123,8 @@ def study(
     reading = {name: settings.pop(name) for name in READING}
     data = leave_out_empty(_read(paths, reading), "study")
     if isinstance(data, Battles):
+        if settings["by"] is not None or settings["checkpoint"] is not None or workers != 1:
+            raise click.UsageError("--by, --checkpoint and --workers go with outcomes of questions")
         _study_battles(data, methods, counts, settings, output)
         return
     if settings["by"] is not None and data.groups is None:

@@ -256,7 +256,8 @@ def rank_with_intervals(
 
 
 def _one_metric(metric: str) -> Metric:
-    if not isinstance(metric, str) or len(parsed := parse_metrics(metric)) > 1:
+    parsed = parse_metrics(metric) if isinstance(metric, str) else ()
+    if len(parsed) != 1:
         raise ValueError(f"metric must be one name; got {metric!r}")
     return parsed[0]
 

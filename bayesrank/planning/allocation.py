@@ -12,8 +12,7 @@ from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_wort
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
 from bayesrank.results.arguments import require_responses
-from bayesrank.results.ranks import pair_gaps
-from bayesrank.results.summary import ranking_of, result_draws
+from bayesrank.results.summary import gaps_of, ranking_of
 from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
@@ -236,7 +235,7 @@ def _present_pairs(data: Responses, n_top: int, random_seed: int | None) -> Pair
     _, width = worth_scale(data)
     # Resolved pairs do not matter here, so any value of error works.
     result = present_state(data, error=0.05, random_seed=random_seed)
-    pairs = pair_gaps(result_draws(result), ci_prob=0.95)
+    pairs = gaps_of(result)
     first, second = critical_pairs(ranking_of(result)["score"].values, n_top)
     spread = pairs.spread[first, second]
     ahead = forecast(data, first, second, spread, target=result.attrs["target"])

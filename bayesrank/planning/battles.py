@@ -15,8 +15,7 @@ from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.planning.stopping import present_state
 from bayesrank.results.arguments import require_comparisons
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.ranks import pair_gaps
-from bayesrank.results.summary import ranking_of, result_draws
+from bayesrank.results.summary import gaps_of, ranking_of, result_draws
 from bayesrank.results.win_rates import pair_likelihood, point_tie, win_chances
 from bayesrank.validation import check_integer
 from bayesrank.views import Comparisons
@@ -78,9 +77,9 @@ def plan_battles(
     require_comparisons(data, "to plan battles")
     n_top = check_goal(goal, k, len(data.systems))
     result = present_state(data, error=error, random_seed=random_seed)
-    ranking, draws = ranking_of(result), result_draws(result)
+    ranking = ranking_of(result)
     first, second = critical_pairs(ranking["score"].values, n_top)
-    pairs = pair_gaps(draws, ci_prob=float(ranking.attrs["ci_prob"]))
+    pairs = gaps_of(result)
     gap, variance = pairs.gap[first, second], pairs.spread[first, second] ** 2
     told = _information(result)[first, second]
     with np.errstate(divide="ignore"):

@@ -17,8 +17,8 @@ from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
 from bayesrank.results.arguments import require_responses
 from bayesrank.results.decisions import pairwise_decisions
-from bayesrank.results.ranks import TIE_TOLERANCE, better_scores, pair_gaps
-from bayesrank.results.summary import ranking_of, result_draws
+from bayesrank.results.ranks import TIE_TOLERANCE, better_scores
+from bayesrank.results.summary import gaps_of, ranking_of, result_draws
 from bayesrank.validation import check_integer, check_number
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _forecast_columns(
     """Return the effect of further trials on pairs."""
     ranking = ranking_of(result)
     draws = result_draws(result)
-    pairs = pair_gaps(draws, ci_prob=float(ranking.attrs["ci_prob"]))
+    pairs = gaps_of(result)
     gap, spread = pairs.gap[first, second], pairs.spread[first, second]
     # Pairs with equal scores, or with different orders by draws and by scores, are never resolved.
     gap = np.where(better_scores(ranking["score"].values)[first, second], gap, 0.0)

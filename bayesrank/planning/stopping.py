@@ -12,8 +12,8 @@ from bayesrank.catalog import default_method
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.ranking import as_data, rank_all
 from bayesrank.responses import Responses
-from bayesrank.results.ranks import better_scores, joint_error, pair_gaps, tie_groups
-from bayesrank.results.summary import ranking_of, result_draws
+from bayesrank.results.ranks import better_scores, joint_error, tie_groups
+from bayesrank.results.summary import gaps_of, ranking_of, result_draws
 from bayesrank.validation import check_between_0_and_1
 from bayesrank.views import Comparisons
 
@@ -135,7 +135,7 @@ def decide(result: xr.DataTree, n_top: int) -> StopDecision:
     order = np.argsort(-score, kind="stable")
     first, second = critical_pairs(score, n_top)
     draws = result_draws(result)
-    pairs = pair_gaps(draws, ci_prob=float(ranking.attrs["ci_prob"]))
+    pairs = gaps_of(result)
     in_order = better_scores(score)[first, second].all()
     places = tie_groups(draws[:, order])
     right = _share_in_order(places) if n_top == 0 else _share_on_top(places, n_top)

@@ -81,7 +81,8 @@ def pairwise_decisions(result: xr.DataTree, *, ci_prob: float | None = None) -> 
     if prob == own:
         resolved = ranking["resolved"].values[np.ix_(order, order)]
     else:
-        resolved = resolved_pairs(score, draws.T, ci_prob=prob)
+        freedom = ranking.attrs.get("freedom", np.inf)
+        resolved = resolved_pairs(score, draws.T, ci_prob=prob, freedom=freedom)
     first, second = np.triu_indices(len(order), 1)
     gaps = draws[first] - draws[second]
     tails = (0.5 - prob / 2, 0.5 + prob / 2)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.inference.resample.jackknife import student_variance
 from bayesrank.validation import check_number, power_of_two
 
 FloatArray = NDArray[np.float64]
@@ -218,7 +219,8 @@ class PairGaps(NamedTuple):
     gap, spread : numpy.ndarray of shape (system, opponent)
         Posterior mean and standard deviation of the difference.
     largest : numpy.ndarray of shape (draw,)
-        Largest absolute deviation of a difference from its mean, in its standard deviations.
+        Largest absolute deviation of a difference from its mean, in its standard deviations; as
+        large for Student's t as its own tail probability.
     critical : float
         A pair is resolved if its difference exceeds this many standard deviations.
     """
@@ -229,12 +231,14 @@ class PairGaps(NamedTuple):
     critical: float
 
 
-def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
+def pair_gaps(draws: FloatArray, *, ci_prob: float, freedom: float = np.inf) -> PairGaps:
     """Compare every pair by its standardised difference, with one critical value for all pairs.
 
     The critical value is the quantile of the largest absolute deviation of any pair, in its
     standard deviations (max-t): with probability `ci_prob` all true differences lie together
-    within that many standard deviations of their posterior means.
+    within that many standard deviations of their posterior means. Draws are Gaussian with the
+    variance of Student's t, but many pairs need its tails: the critical value has the tail
+    probability of the Gaussian one.
 
     Parameters
     ----------
@@ -242,6 +246,8 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
         Draws of the scores.
     ci_prob : float
         Joint probability.
+    freedom : float, default inf
+        Degrees of freedom of the variances of the draws.
 
     Returns
     -------
@@ -259,6 +265,12 @@ def pair_gaps(draws: FloatArray, *, ci_prob: float) -> PairGaps:
     floor = 1e-10 * np.maximum(np.abs(draws).max(initial=0.0), np.finfo(float).tiny)
     spread = np.maximum(spread, floor)
     largest = _largest_gaps(deviations, spread)
+    if np.isfinite(freedom):
+        from scipy.special import ndtr, stdtrit  # slow to import
+
+        largest = np.maximum(
+            largest, -stdtrit(freedom, ndtr(-largest)) / np.sqrt(student_variance(freedom))
+        )
     critical = float(np.quantile(largest, ci_prob, method="higher"))
     return PairGaps(unit * (mean[:, None] - mean), unit * spread, largest, critical)
 
@@ -294,7 +306,9 @@ def _largest_gaps(deviations: FloatArray, spread: FloatArray) -> FloatArray:
     return largest
 
 
-def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> BoolArray:
+def resolved_pairs(
+    score: ArrayLike, draws: FloatArray, *, ci_prob: float, freedom: float = np.inf
+) -> BoolArray:
     r"""Return which systems are resolved as better than which others, jointly for all pairs.
 
     A pair is resolved if 0 lies outside the simultaneous interval of its difference, which holds
@@ -311,6 +325,8 @@ def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> Bo
         Draws of the scores.
     ci_prob : float
         Joint probability with which all resolved orders hold.
+    freedom : float, default inf
+        As in :func:`pair_gaps`.
 
     Returns
     -------
@@ -332,7 +348,7 @@ def resolved_pairs(score: ArrayLike, draws: FloatArray, *, ci_prob: float) -> Bo
            [False, False, False],
            [False, False, False]])
     """
-    pairs = pair_gaps(draws, ci_prob=ci_prob)
+    pairs = pair_gaps(draws, ci_prob=ci_prob, freedom=freedom)
     return (pairs.gap > pairs.critical * pairs.spread) & better_scores(score)
 
 

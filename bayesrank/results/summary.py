@@ -21,7 +21,9 @@ from bayesrank.results.arguments import require_result
 from bayesrank.results.ranks import (
     BoolArray,
     FloatArray,
+    PairGaps,
     joint_rank_sets,
+    pair_gaps,
     rank_probability,
     rank_range,
     rank_scores,
@@ -134,7 +136,12 @@ def summarize_draws(
 
 
 def summarize_resolution(
-    score: FloatArray, draws: FloatArray, systems: tuple[str, ...], *, ci_prob: float
+    score: FloatArray,
+    draws: FloatArray,
+    systems: tuple[str, ...],
+    *,
+    ci_prob: float,
+    freedom: float = np.inf,
 ) -> xr.Dataset:
     """Summarise the resolved part of the order, by joint decisions for all pairs.
 
@@ -148,6 +155,8 @@ def summarize_resolution(
         Labels.
     ci_prob : float
         Joint probability with which resolved orders hold.
+    freedom : float, default inf
+        Degrees of freedom of the variances of the draws; kept as an attribute if there are few.
 
     Returns
     -------
@@ -158,7 +167,7 @@ def summarize_resolution(
         jointly), ``group`` (two systems share a letter if and only if they are not resolved) and
         ``separated_from_next``.
     """
-    resolved = resolved_pairs(score, draws, ci_prob=ci_prob)
+    resolved = resolved_pairs(score, draws, ci_prob=ci_prob, freedom=freedom)
     lower, upper = joint_rank_sets(resolved)
     return xr.Dataset(
         {
@@ -172,6 +181,7 @@ def summarize_resolution(
             "system": label_index("system", systems),
             "opponent": label_index("opponent", systems),
         },
+        attrs={"freedom": freedom} if np.isfinite(freedom) else {},
     )
 
 
@@ -372,6 +382,13 @@ def result_draws(result: xr.DataTree) -> NDArray[np.float64]:
     """
     score = result["posterior"]["score"].transpose("chain", "draw", "system").values
     return score.reshape(-1, score.shape[-1])
+
+
+def gaps_of(result: xr.DataTree) -> PairGaps:
+    """Compare every pair of a result, as its resolved pairs are."""
+    attrs = ranking_of(result).attrs
+    prob, freedom = float(attrs["ci_prob"]), attrs.get("freedom", np.inf)
+    return pair_gaps(result_draws(result), ci_prob=prob, freedom=freedom)
 
 
 def summarize_evidence(data: Data, *, ci_prob: float) -> xr.Dataset:

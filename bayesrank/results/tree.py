@@ -31,10 +31,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.battles import Battles
 from bayesrank.counting import prior_counts
 from bayesrank.design import asked_questions, with_outcomes
-from bayesrank.inference.resample.weights import clusters_of
+from bayesrank.inference.resample.weights import asked_clusters, clusters_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
+from bayesrank.method import LIKELIHOOD_BACKENDS
 from bayesrank.responses import Responses
 from bayesrank.results.rating_scale import arena_rank
 from bayesrank.results.storage import SCHEMA_VERSION
@@ -83,7 +85,9 @@ def build_tree(
     xarray.DataTree
     """
     systems, draws = run.data.systems, estimate.draws
-    ranking = summarize_scores(estimate.score, draws, run.data, ci_prob=ci_prob, lcb=lcb)
+    ranking = summarize_scores(
+        estimate.score, draws, run.data, ci_prob=ci_prob, lcb=lcb, freedom=_freedom(run, estimate)
+    )
     evidence = summarize_evidence(run.data, ci_prob=ci_prob)
     if draws is None:
         draws = estimate.score[np.newaxis, np.newaxis]
@@ -127,6 +131,7 @@ def summarize_scores(
     *,
     ci_prob: float,
     lcb: float,
+    freedom: float = np.inf,
 ) -> xr.Dataset:
     """Rank systems by their scores, with the uncertainty of the ranks from draws.
 
@@ -140,6 +145,8 @@ def summarize_scores(
         What was ranked.
     ci_prob, lcb
         As in :func:`build_tree`.
+    freedom : float, default inf
+        Degrees of freedom of the variances of the draws.
 
     Returns
     -------
@@ -152,12 +159,31 @@ def summarize_scores(
         return ranking
     flat = draws.reshape(-1, len(systems))
     summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=score)
-    resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob)
+    resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob, freedom=freedom)
     ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
     if isinstance(data, Comparisons):
         ends = ranking["score_lower"].values, ranking["score_upper"].values
         ranking["arena_rank"] = ("system", arena_rank(*ends))
     return ranking
+
+
+def _freedom(run: Run, estimate: Estimate) -> float:
+    """Return the degrees of freedom of variances over units: of the kind with the fewest, less one.
+
+    They are infinite for a posterior, and count as such for trials, which vary within many cells.
+    """
+    data = run.data
+    if estimate.calibration == "none" and run.backend in LIKELIHOOD_BACKENDS:
+        return np.inf
+    numbers: list[int] = []
+    if isinstance(data, Battles):
+        numbers = [data.units[kind] for kind in run.unit.split(",")]
+    elif isinstance(data, Responses):
+        if run.target == "population":
+            numbers.append(int(asked_clusters(data).max()) + 1)
+        if run.unit == "run":
+            numbers.append(int(data.observed.any(axis=1).sum(axis=1).min()))
+    return float(max(min(numbers) - 1, 1)) if numbers else np.inf
 
 
 def _mark_dropped(parameters: xr.Dataset) -> xr.Dataset:

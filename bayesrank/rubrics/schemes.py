@@ -196,7 +196,10 @@ def read_schemes(path: str | Path) -> dict[str, Scheme]:
     ValueError
         If the file does not have this form.
     """
-    content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"path must hold schemes in TOML; got {str(path)!r}: {error}") from error
     return parse_schemes(content)
 
 

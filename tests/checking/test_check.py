@@ -192,6 +192,30 @@ def test_questions_that_discriminate_differently_do_not_fit_rasch():
     assert richer.verdict("fit") == "good", str(richer)
 
 
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [((8, 30, 1), "accuracy by difficulty"), ((3, 100, 2), "wins and losses in the same trials")],
+)
+def test_few_answers_to_a_question_fit_their_own_model(shape, name):
+    """Estimates of difficulties are pulled together; the answers are not."""
+    doubted = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        logit = rng.normal(0, 1, (shape[0], 1)) - rng.normal(0, 1.5, shape[1])
+        chances = 1 / (1 + np.exp(-logit))
+        data = Responses((rng.random(shape) < chances[..., np.newaxis]).astype(int))
+        result = rank(data, "rasch", backend="map", draws=100, random_seed=0)
+        (found,) = check(result, data).about(name)
+        doubted += found.verdict != "good"
+    assert doubted <= 4  # with 5 %, more happens once in 400
+
+
+def test_single_trials_show_no_shared_luck():
+    data = Responses(simulate((6, 30, 8)).outcomes[..., :1])
+    report = check(rank(data, "rasch_map", random_seed=0), data)
+    assert not report.about("wins and losses in the same trials")
+
+
 def test_shared_luck_shows_in_the_win_matrix_alone():
     data = simulate((6, 30, 40), shared=1.5)
     result = rank(data, "rasch_map", random_seed=0)

@@ -108,7 +108,9 @@ def _at_probability(ranking: "xr.Dataset", result: "xr.DataTree", ci_prob: float
     draws, score = result_draws(result), ranking["score"].values
     names = tuple(map(str, ranking["system"].values))
     anew = summarize_draws(draws, names, ci_prob=ci_prob, lcb=ranking.attrs["lcb"], score=score)
-    anew = anew.assign(summarize_resolution(score, draws, names, ci_prob=ci_prob).data_vars)
+    freedom = ranking.attrs.get("freedom", float("inf"))
+    resolution = summarize_resolution(score, draws, names, ci_prob=ci_prob, freedom=freedom)
+    anew = anew.assign(resolution.data_vars)
     return ranking.assign(anew.data_vars).assign_attrs(ci_prob=ci_prob)
 
 
