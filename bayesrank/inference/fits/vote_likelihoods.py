@@ -201,9 +201,9 @@ class CumulativeLogit(VoteLikelihood):
         )
 
     def start(self, *, proper: bool) -> Array:
-        """Return gaps to begin with: those of the shares of results, all systems alike."""
+        """Return gaps to begin with: those of the smoothed shares of results, all systems alike."""
         n_cuts = len(self.cuts) - 2
-        shares = np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
+        shares = 0.5 + np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
         shares = 0.5 * (shares + shares[::-1]) / shares.sum()
         inner = np.cumsum(shares)[:-1]
         levels = np.log(inner) - np.log1p(-inner)
