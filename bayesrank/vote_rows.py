@@ -131,9 +131,11 @@ class VoteRows:
     def scale(self) -> tuple[int, ...]:
         """The outcomes that models of grades distinguish, from the worst for the first system.
 
-        Those that were given, and with each grade the same one the other way round.
+        Those that were given, and with each grade the same one the other way round; ties alone are
+        told apart from wins, of which there are none.
         """
         grades = np.unique(np.abs(self.outcome[self.seen]).astype(int))
+        grades = grades if grades.any() else np.arange(2)
         return tuple(sorted({*grades.tolist(), *(-grades).tolist()}))
 
     @property

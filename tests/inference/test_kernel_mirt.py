@@ -56,8 +56,12 @@ def test_systems_that_could_change_places_with_others_tie():
 
 
 def test_a_norm_needs_factors():
-    with pytest.raises(DataError, match="must tell systems apart by n_factors=2 abilities"):
-        rank(Responses(np.ones((4, 5, 2), int)), "mirt", score="norm")
+    # None, and one, whose other abilities are rounding errors: scores would be of any size.
+    one = np.zeros((3, 7, 2), int)
+    one[[0, 2], :2, 1] = one[[0, 2], 2:4, 0] = one[[0, 2], 6, 0] = one[1, 5, 0] = 1
+    for outcomes in (np.ones((4, 5, 2), int), one):
+        with pytest.raises(DataError, match="must tell systems apart by n_factors=2 abilities"):
+            rank(Responses(outcomes), "mirt", score="norm", draws=0)
 
 
 def test_refits_are_fits_of_what_is_left():

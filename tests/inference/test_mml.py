@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from bayesrank import Responses, rank
-from bayesrank.errors import DataError
+from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits.marginal import fit_rasch_mml
 
 
@@ -122,3 +122,24 @@ def test_marginal_methods_need_right_and_wrong():
     data = Responses([[[0, 2]], [[1, 1]]], weights=[0, 0.5, 1])
     with pytest.raises(DataError, match="outcomes must be right or wrong"):
         rank(data, "rasch_mml")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "is_finite"),
+    [
+        ([[1, 1], [1, 1]], False),
+        ([[1, 1], [0, 0]], False),
+        ([[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]], False),
+        ([[1, 1, -1], [-1, 0, 1], [0, -1, 0]], False),
+        ([[1, 0], [0, 1]], True),
+        ([[1, 0, -1], [-1, 1, 0], [0, -1, 1]], True),  # a circle of three
+    ],
+)
+def test_answers_that_an_order_explains_have_no_finite_sd(outcomes, is_finite):
+    options = {"ability_mean": None, "ability_sd": None, "draws": 0}
+    if is_finite:
+        score = rank(outcomes, "rasch_mml", **options)["ranking"]["score"]
+        assert (abs(score) < 10.0).all()
+        return
+    with pytest.raises(NoFiniteEstimate, match="no finite estimate of ability_sd"):
+        rank(outcomes, "rasch_mml", **options)

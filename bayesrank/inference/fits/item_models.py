@@ -325,10 +325,8 @@ def _triangular(ability: Array, loading: Array, anchors: NDArray[np.intp]) -> tu
 
 
 def _cholesky(matrices: Array) -> Array:
-    """Return triangular roots, NaN where abilities or loadings are all alike."""
-    try:
-        return np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        if matrices.ndim == 2:
-            return np.full_like(matrices, np.nan)
-        return np.stack([_cholesky(matrix) for matrix in matrices])
+    """Return triangular roots, NaN where abilities or loadings are of lower rank."""
+    has_root = np.linalg.matrix_rank(matrices, hermitian=True) == matrices.shape[-1]
+    roots = np.full_like(matrices, np.nan)
+    roots[has_root] = np.linalg.cholesky(matrices[has_root])
+    return roots

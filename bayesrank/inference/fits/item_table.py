@@ -225,7 +225,18 @@ def rasch_mml(
     ability_sd: Positive | None = None,
     quantile: Probability | None = None,
 ) -> MarginalFit:
-    """Fit the Rasch model with normal abilities by marginal likelihood."""
+    """Fit the Rasch model with normal abilities by marginal likelihood.
+
+    Raises
+    ------
+    NoFiniteEstimate
+        If the likelihood rises with the standard deviation of the abilities for ever.
+    """
+    if ability_sd is None and _is_scalogram(*data.binary_counts):
+        raise NoFiniteEstimate(
+            "rasch_mml has no finite estimate of ability_sd: an order of systems and questions "
+            "explains every answer; set it, as in ability_sd=1"
+        )
     return fit_rasch_mml(*data.binary_counts, ability_mean=ability_mean, ability_sd=ability_sd)
 
 
@@ -234,6 +245,20 @@ def irt_2pl_mml(
 ) -> MarginalFit:
     """Fit the 2PL model with normal abilities by marginal likelihood."""
     return fit_irt_2pl_mml(*data.binary_counts, reg_discrimination=reg_discrimination)
+
+
+def _is_scalogram(right: NDArray[np.int64], trials: NDArray[np.int64]) -> bool:
+    """Return whether some order of systems and questions (Guttman's) explains every answer.
+
+    That is, no chain of systems above questions (right) above systems (wrong) is a circle. Those
+    that nothing is above are taken away until nothing is left, or a circle.
+    """
+    won, lost = right > 0, right < trials
+    n_left = -1
+    while n_left != (n_left := np.count_nonzero(won) + np.count_nonzero(lost)):
+        won = won & lost.any(axis=1, keepdims=True)
+        lost = lost & won.any(axis=0)
+    return n_left == 0
 
 
 def _require_no_guess(data: Responses, fit: Fit) -> None:

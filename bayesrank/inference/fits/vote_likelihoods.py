@@ -204,9 +204,9 @@ class CumulativeLogit(VoteLikelihood):
         )
 
     def start(self, *, proper: bool) -> Array:
-        """Return starting values of the gaps: from the shares of results, for equal systems."""
+        """Return starting values of the gaps: from smoothed shares of results, for equal systems."""
         n_cuts = len(self.cuts) - 2
-        shares = np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
+        shares = 0.5 + np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
         shares = 0.5 * (shares + shares[::-1]) / shares.sum()
         inner = np.cumsum(shares)[:-1]
         levels = np.log(inner) - np.log1p(-inner)
