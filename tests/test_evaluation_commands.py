@@ -91,7 +91,7 @@ def test_plan_says_where_deciding_all_pairs_at_once_asks_for_more(run: Run, tmp_
     assert decision.error < 0.003 < decision.joint_error
     verdict = run("plan", path, "--error", 0.003).stderr.splitlines()[-1]
     assert verdict.startswith("first: more trials are needed (probability of error ")
-    assert verdict.endswith(" with all pairs decided at once, above 0.003)")
+    assert verdict.endswith(" in a joint decision for all pairs, above 0.003)")
 
 
 def test_plan_forecasts_further_trials(run: Run, log: Path):

@@ -149,6 +149,8 @@ def _evaluate_battles(
         names = metrics or BATTLE_METRICS
         table = evaluate_battles(data, names, ci_prob=ci_prob, random_seed=random_seed)
     note(f"Intervals take each {table.attrs['unit']} as independent")
+    if not pairs and not metrics:
+        note("win_rate: ties count as losses, or as half a win; average_win_rate: under a model")
     for_people = output_format in ("table", "markdown")
     print_frame(_best_first(table) if for_people and not pairs else table, output_format)
 
@@ -295,7 +297,7 @@ def _say_whether_to_stop(decision: "StopDecision", allowed: float, noun: str) ->
     if decision.stop:
         return f"no more {noun} are needed (probability of error {wrong}, below {allowed:g})"
     if decision.error <= allowed:
-        wrong = f"{wrong}, but {joint} with all pairs decided at once"
+        wrong = f"{wrong}, but {joint} in a joint decision for all pairs"
     return f"more {noun} are needed (probability of error {wrong}, above {allowed:g})"
 
 

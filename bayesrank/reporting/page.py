@@ -227,7 +227,7 @@ def _render(*, title: str, lead: str, main: "xr.DataTree", sections: list[Sectio
     )
     return environment.get_template("report.html").render(
         title=title,
-        lead=lead,
+        lead=lead.replace(" %", "\N{NO-BREAK SPACE}%"),  # a number stays with its sign
         versions=", ".join(f"{name} {each}" for name, each in versions(main).items()),
         fingerprint=main.attrs["fingerprint"],
         sections=sections,
