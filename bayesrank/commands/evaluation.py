@@ -242,6 +242,8 @@ def plan(
             table = plan_battles(data, error=error, **aim)
         else:
             table = plan_pairs(data, error=error, further=further, **aim)
+            if (table["further_trials_needed"] == float("inf")).any():
+                note("inf: more trials on these questions do not help; more questions may")
         print_frame(table, output_format)
     else:
         with progress("Choosing where to run further trials"):
