@@ -242,7 +242,7 @@ def plan(
             table = plan_battles(data, error=error, **aim)
         else:
             table = plan_pairs(data, error=error, further=further, **aim)
-            if (table["further_trials_needed"] == float("inf")).any():
+            if float("inf") in table["further_trials_needed"].tolist():
                 note("inf: more trials on these questions do not help; more questions may")
         print_frame(table, output_format)
     else:
