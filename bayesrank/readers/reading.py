@@ -93,8 +93,8 @@ def read_responses(
         the name of the file; ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
-        the group, or those that `system` lists; or every question, where there is a column for the
-        system and none for the question.
+        the group, or those that `system` lists; or every question, if there is a column for the
+        system, such as the only one of `system`, and none for the question.
     weights : array_like of shape (category,), optional
         Outcomes are categories 0, 1, ..., worth so much each.
     scale : (float, float), optional
