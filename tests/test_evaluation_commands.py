@@ -91,7 +91,14 @@ def test_plan_says_where_deciding_all_pairs_at_once_asks_for_more(run: Run, tmp_
     assert decision.error < 0.003 < decision.joint_error
     verdict = run("plan", path, "--error", 0.003).stderr.splitlines()[-1]
     assert verdict.startswith("first: more trials are needed (probability of error ")
-    assert verdict.endswith(" with all pairs decided at once, above 0.003)")
+    assert verdict.endswith(" in a joint decision for all pairs, above 0.003)")
+
+
+def test_plan_says_where_only_more_questions_help(run: Run, tmp_path: Path):
+    path = tmp_path / "benchmarks.csv"
+    path.write_text("model,a,b,c,d,e,f,g\nx,91,80,70,66,52,83,90\ny,90,82,69,67,51,80,92\n")
+    said = "inf: more trials on these questions do not help; more questions may"
+    assert said in run("plan", path, "--wide", "--scale", "0,100").stderr
 
 
 def test_plan_forecasts_further_trials(run: Run, log: Path):

@@ -108,6 +108,8 @@ def _naive(result: xr.DataTree) -> Finding | None:
     likelihood = attrs["backend"] in LIKELIHOOD_BACKENDS
     if method is None or not likelihood or attrs["calibration"] != "none":
         return None
+    if attrs["target"] == "population" and result["constant_data"].sizes.get("question") == 1:
+        return None  # draws over a single question cannot be calibrated: it is too few
     if method.composite and attrs["target"] != "battles":
         return Finding(
             "calibration",

@@ -256,7 +256,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--wide",
         is_flag=True,
         help="Tables have one column per system (all other columns, or those of --system), or, if "
-        "there is a column for the system, one per question, or with both, one per trial (run1).",
+        "there is a column for the system (such as the only one of --system), one per question, or "
+        "with a column for the question, too, one per trial (run1).",
     )(command)
     for name in reversed(_COLUMNS):
         text = f"Column of a table that holds the {name}{_COLUMNS[name]}."

@@ -154,6 +154,8 @@ def _evaluate_battles(
         names = metrics or BATTLE_METRICS
         table = evaluate_battles(data, names, ci_prob=ci_prob, random_seed=random_seed)
     note(f"Intervals take each {table.attrs['unit']} as independent")
+    if not pairs and not metrics:
+        note("win_rate: ties count as losses, or as half a win; average_win_rate: under a model")
     for_people = output_format in ("table", "markdown")
     print_frame(_best_first(table) if for_people and not pairs else table, output_format)
 
@@ -245,6 +247,8 @@ def plan(
             table = plan_battles(data, error=error, **aim)
         else:
             table = plan_pairs(data, error=error, further=further, **aim)
+            if float("inf") in table["further_trials_needed"].tolist():
+                note("inf: more trials on these questions do not help; more questions may")
         print_frame(table, output_format)
     else:
         with progress("Choosing where to run further trials"):
@@ -300,7 +304,7 @@ def _say_whether_to_stop(decision: "StopDecision", allowed: float, noun: str) ->
     if decision.stop:
         return f"no more {noun} are needed (probability of error {wrong}, below {allowed:g})"
     if decision.error <= allowed:
-        wrong = f"{wrong}, but {joint} with all pairs decided at once"
+        wrong = f"{wrong}, but {joint} in a joint decision for all pairs"
     return f"more {noun} are needed (probability of error {wrong}, above {allowed:g})"
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bayesrank.responses import Responses
 
 _TITLES = {
-    "accuracy": "Mean worth of a trial, its spread over the trials, and that of greedy runs",
+    "accuracy": "Mean grade of a trial and its spread over trials; greedy: mean of greedy runs",
     "summary": "Methods with the order of the gold standard, and the best from few trials",
     "agreement": "Agreement with the gold standard and with other methods, from all trials",
     "stability": "Agreement from few trials with the gold standard (tau) and with itself (self)",

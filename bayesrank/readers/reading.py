@@ -93,8 +93,9 @@ def read_responses(
         ``folder`` are the names of the file and its folder; ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
-        the group, or those that `system` lists; or every question, where there is a column for the
-        system and none for the question; or every trial, such as run1, where there are both.
+        the group, or those that `system` lists; or every question, if there is a column for the
+        system, such as the only one of `system`, and none for the question; or every trial, such as
+        run1, if there are both.
     weights : array_like of shape (category,), optional
         Outcomes are categories 0, 1, ..., worth so much each.
     scale : (float, float), optional

@@ -5,6 +5,7 @@ columns; the page is also readable without it.
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -225,10 +226,11 @@ def _render(*, title: str, lead: str, main: "xr.DataTree", sections: list[Sectio
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html").render(
+    page = environment.get_template("report.html").render(
         title=title,
         lead=lead,
         versions=", ".join(f"{name} {each}" for name, each in versions(main).items()),
         fingerprint=main.attrs["fingerprint"],
         sections=sections,
     )
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", page)  # a number stays with its sign

@@ -65,7 +65,7 @@ def headline(result: "xr.DataTree") -> str:
         return f"{lead} with equal scores: no winner should be declared; Pr(best) {best}."
     others = ranking["system"].values != names[0]
     open_ones = ranking["system"].values[others & ~ranking["resolved"].values[first[0]]].tolist()
-    prob = f"{100 * ranking.attrs['ci_prob']:g} %, all pairs decided at once"
+    prob = f"{100 * ranking.attrs['ci_prob']:g} % in a joint decision for all pairs"
     if not open_ones:
         return f"{lead} and is resolved from every other system at {prob}; Pr(best) {best}."
     named = listing(open_ones) if len(open_ones) <= _MOST_NAMED else f"{len(open_ones)} systems"

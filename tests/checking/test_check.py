@@ -149,6 +149,14 @@ def test_few_questions_say_little_of_a_population():
         assert report.verdict("calibration") == verdict
 
 
+@pytest.mark.filterwarnings("ignore:1 question is too few")
+@pytest.mark.parametrize("method", ["standardized_accuracy", "rasch_map", "bradley_terry_map"])
+def test_a_single_question_is_too_few_and_no_option_helps(method):
+    report = check(rank(Responses([[[1]], [[0]]]), method, random_seed=0))
+    assert report.verdict("calibration") == "bad"
+    assert "1 question is too few" in sentences(report, "calibration")
+
+
 def test_cells_with_few_trials_are_counted():
     outcomes = simulate((3, 12, 4)).outcomes.copy()
     outcomes[0, :5, 2:] = -1

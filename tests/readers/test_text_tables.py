@@ -93,7 +93,7 @@ def test_decimal_commas_of_battles_are_read(tmp_path: Path) -> None:
 )
 def test_a_last_row_that_is_cut_is_damage(tmp_path: Path, text: str) -> None:
     path = _write(tmp_path / "cut.csv", text)
-    with pytest.raises(DataError, match=r"the file may be cut off"):
+    with pytest.raises(DataError, match=r"copy the file again if it is cut off"):
         read_data(path)
 
 

@@ -116,8 +116,14 @@ def test_everything_is_there(text: str, section: str) -> None:
     assert f'<li><a href="#{section}">' in text
 
 
+def test_numbers_stay_with_their_percent_sign(text: str) -> None:
+    (lead,) = re.findall(r'<p class="lead">(.*)</p>', text)
+    assert "95\N{NO-BREAK SPACE}%" in lead
+    assert not re.search(r"\d %", text)
+
+
 def test_it_says_what_the_data_lack(text: str) -> None:
-    assert "1 of 2 (50.0 %; the same outcome of every system)" in text
+    assert "1 of 2 (50.0\N{NO-BREAK SPACE}%; the same outcome of every system)" in text
     assert "17 of 18 possible" in text
 
 

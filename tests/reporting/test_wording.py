@@ -12,15 +12,15 @@ from bayesrank.reporting.wording import headline, listing, settings
 
 def test_a_resolved_leader_is_named(three: xr.DataTree) -> None:
     assert headline(three) == (
-        "high leads and is resolved from every other system at 95 %, all pairs decided at once; "
-        "Pr(best) = 0.87."
+        "high leads and is resolved from every other system at 95 % in a joint decision for all "
+        "pairs; Pr(best) = 0.87."
     )
 
 
 def test_no_winner_is_declared_where_the_order_is_open(make_result) -> None:
     assert headline(make_result([0.5, 0.45, 0.1], ["a", "b", "c"])) == (
-        "a leads, but no winner should be declared: it is not resolved from b at 95 %, all pairs "
-        "decided at once; Pr(best) = 0.87."
+        "a leads, but no winner should be declared: it is not resolved from b at 95 % in a joint "
+        "decision for all pairs; Pr(best) = 0.87."
     )
     many = headline(make_result([0.5, 0.45, 0.44, 0.43, 0.42], list("abcde")))
     assert "it is not resolved from 4 systems at 95 %" in many

@@ -24,7 +24,7 @@ COMMANDS = {
     "study": (
         ("--methods", "avg, bayes_greedy, bradley_terry_map", "--draws", "2", "--pools", "2"),
         (
-            "Mean worth of a trial",
+            "Mean grade of a trial",
             "Methods with the order of the gold standard",
             "Agreement with the gold standard and with other methods, from all trials",
             "Agreement from few trials",
