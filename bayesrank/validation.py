@@ -75,10 +75,11 @@ def check_number(
     2.0
     """
     known = isinstance(value, Real) and not isinstance(value, bool)
-    if not (known and least <= value < math.inf and above < value):
+    number = float(value) if known else math.nan
+    if not (least <= number < math.inf and above < number):
         bound = f"above {above:g}" if above > least else f"of at least {least:g}"
         raise ValueError(f"{name} must be a number {bound}; got {value!r}")
-    return float(value)
+    return number
 
 
 def check_integer(value: Any, name: str, *, least: int = 1) -> int:

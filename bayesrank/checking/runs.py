@@ -221,11 +221,11 @@ def run_effects(data: Responses, *, random_seed: int | None = 0) -> list[RunSpre
         p_values[i] = runs.permutation_p(max(min(wanted, affordable), 1), rng)
     adjusted = _holm(p_values)
     unit = _unit(data)
-    found = [
-        RunSpread(system, group, *(unit * sd for sd in runs.spread()), float(adjusted[i]))
-        for i, (system, group, runs) in enumerate(tests)
-        if adjusted[i] <= LEVEL
-    ]
+    found = []
+    for i in np.flatnonzero(adjusted <= LEVEL):
+        system, group, runs = tests[i]
+        observed, expected = runs.spread()
+        found.append(RunSpread(system, group, unit * observed, unit * expected, float(adjusted[i])))
     return sorted(found, key=lambda one: one.expected / one.observed)
 
 

@@ -204,7 +204,7 @@ class CumulativeLogit(VoteLikelihood):
         )
 
     def start(self, *, proper: bool) -> Array:
-        """Return starting values of the gaps: from smoothed shares of results, for equal systems."""
+        """Return starting values of the gaps, from smoothed shares of results of equal systems."""
         n_cuts = len(self.cuts) - 2
         shares = 0.5 + np.bincount(self.votes.places, self.votes.weight, n_cuts + 1)
         shares = 0.5 * (shares + shares[::-1]) / shares.sum()
