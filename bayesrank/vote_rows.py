@@ -132,7 +132,7 @@ class VoteRows:
         """The outcomes that models of grades distinguish, from the worst for the first system.
 
         Those that were given, and with each grade the same one the other way round; ties alone are
-        told apart from wins, of which there are none.
+        distinguished from wins, of which there are none.
         """
         grades = np.unique(np.abs(self.outcome[self.seen]).astype(int))
         grades = grades if grades.any() else np.arange(2)

@@ -27,7 +27,7 @@ SHOWN = {
     "03_conservative_rankings": [
         r"naive +none +benchmark +0\.4",
         r"calibrated +sandwich +benchmark +1\.0",
-        r"naive +81%\s+calibrated +52%\s+population +43%",
+        r"naive +81%\s+calibrated +52%\s+population +38%",
         r"image/png",
     ],
     "04_prior_sensitivity": [

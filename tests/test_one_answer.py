@@ -137,7 +137,7 @@ def test_commands_give_one_answer(run: Run, file: Path, tmp_path: Path, seed: tu
 
     run("report", file, *seed, "-o", page)
     text = page.read_text(encoding="utf-8")
-    assert headline(result) in html.unescape(text)
+    assert headline(result) in html.unescape(text).replace("\N{NO-BREAK SPACE}", " ")
     better = superiority(result)
     cells = next(
         found

@@ -77,7 +77,7 @@ def plan_widths(
     >>> data = Responses([[[1, 0, 1, 1]] * 10, [[1, 1, 1, 1]] * 10], systems=["a", "b"])
     >>> plan_widths(data, 0.2, method="bayes")[["system", "reached", "further_trials_needed"]]
       system  reached  further_trials_needed
-    0      a    False                    1.0
+    0      a    False                    2.0
     1      b     True                    0.0
     """
     require_responses(data, "to plan trials of questions")

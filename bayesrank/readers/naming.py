@@ -143,7 +143,7 @@ def name_folders(logs: Sequence[Log]) -> list[Log]:
 
 
 def name_files(paths: Sequence[Path]) -> list[str]:
-    """Return names without endings, and the folders that tell apart files of one name."""
+    """Return names without endings, and the folders that distinguish files of one name."""
     alike: dict[str, list[Path]] = {}
     for path in paths:
         alike.setdefault(Path(plain_name(path)).stem, []).append(path)

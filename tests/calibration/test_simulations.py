@@ -190,7 +190,7 @@ def test_a_posterior_is_timed_on_three_tensors_that_can_be_ranked(monkeypatch, t
     [
         ("bayes", [{}, {"quantile": 0.1}], 4),
         ("avg", [{}, {}], 4 + 4),
-        ("win_rate", [{}, {}], 4 + 4 + 5 + 1 + 1 + 2),
+        ("win_rate", [{}, {}], 4 + 4 + 4 + 1 + 1 + 2),
         ("ranked_pairs", [{"strength": "margin"}, {"strength": "winning_votes"}], 4 + 4 + 5 + 5),
         ("pagerank", [{"target": "population"}, {"target": "population"}], 4),
         ("inverse_difficulty", [{}, {}], 4 + 4),

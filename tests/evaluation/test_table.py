@@ -151,9 +151,10 @@ def test_rows_are_by_system_then_metric():
 
 
 def test_unobserved_question_has_its_prior_or_is_left_out():
-    data = Responses([[[1, 1], [-1, -1]]])
+    data = Responses([[[1, 1], [-1, -1]], [[0, 1], [0, 1]]])
     label = "pass_at_k(k=2, estimator='posterior_mean')"
-    table = evaluate(data, ["bayes", "avg", label]).set_index("metric")
+    table = evaluate(data, ["bayes", "avg", label])
+    table = table[table["system"] == "system 1"].set_index("metric")
     assert table.loc["bayes", "mean"] == pytest.approx((3 / 4 + 1 / 2) / 2)
     assert table.loc["avg", "estimate"] == pytest.approx(1.0)
     assert table.loc[label, "mean"] == pytest.approx(1 - 1 / 4 * 2 / 5)

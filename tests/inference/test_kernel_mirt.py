@@ -60,7 +60,7 @@ def test_a_norm_needs_factors():
     one = np.zeros((3, 7, 2), int)
     one[[0, 2], :2, 1] = one[[0, 2], 2:4, 0] = one[[0, 2], 6, 0] = one[1, 5, 0] = 1
     for outcomes in (np.ones((4, 5, 2), int), one):
-        with pytest.raises(DataError, match="must tell systems apart by n_factors=2 abilities"):
+        with pytest.raises(DataError, match="must distinguish systems by n_factors=2 abilities"):
             rank(Responses(outcomes), "mirt", score="norm", draws=0)
 
 

@@ -52,7 +52,7 @@ def tensors(draw: st.DrawFn) -> tuple[np.ndarray, int]:
     level = draw(st.sampled_from([0.02, 0.3, 1.0, 20.0]))
     outcomes = (rng.random(shape) < rng.beta(level, level, (*shape[:2], 1))).astype(int)
     outcomes[rng.random(shape) < draw(st.sampled_from([0.0, 0.3]))] = -1
-    outcomes[:, 0, :2] = np.abs(outcomes[:, 0, :2])  # two trials of the first question
+    outcomes[:, :2, :2] = np.abs(outcomes[:, :2, :2])  # two trials of the first two questions
     trials = (outcomes >= 0).sum(axis=-1)
     return outcomes, draw(st.integers(1, int(trials[trials > 0].min())))
 

@@ -28,7 +28,7 @@ from bayesrank.design import has_repeated_trials
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.jackknife import ROUNDING, left_out_scale
-from bayesrank.inference.resample.weights import asked_clusters, sums_over_clusters
+from bayesrank.inference.resample.weights import SOME_UNITS, asked_clusters, sums_over_clusters
 from bayesrank.inference.run import Estimate, Run
 
 Array = NDArray[np.float64]
@@ -188,8 +188,13 @@ class Spread:
         mixed = np.diag(np.diag(expected))
         inner = np.ix_(trusted, trusted)
         mixed[inner] = (n * found[inner] + expected[inner]) / (n + 1.0)
-        # The variance over questions is at least the noise of the trials.
-        np.fill_diagonal(mixed, np.maximum(np.diag(mixed), of_trials))
+        # The variance over questions is at least the noise of the trials and, if few questions
+        # decide it, that of the missing cells.
+        squares = by_cluster**2
+        seen, fourth = squares.sum(axis=0), (squares**2).sum(axis=0)
+        units = np.divide(seen**2, fourth, out=np.ones_like(seen), where=fourth > 0.0)
+        least = of_trials + np.minimum(SOME_UNITS / units, 1.0) * np.diag(of_missing)
+        np.fill_diagonal(mixed, np.maximum(np.diag(mixed), least))
         return mixed
 
     @cached_property

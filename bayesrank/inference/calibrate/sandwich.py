@@ -201,6 +201,8 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     fit = find_mode()
     if not fit.converged:
         return None
+    if not fit.x.size:  # a single system
+        return np.zeros((len(run.data.systems),) * 2)
     part, over = _at_mode(run, graph_mode(fit, run.responses))
     return part.covariance(over_units(run, over))
 

@@ -67,7 +67,7 @@ class Fit:
         estimate. For likelihoods whose influences of questions tell too little.
     exchange : callable, optional
         Given draws by name and a generator, lets systems and questions change places at random that
-        the data cannot tell apart, of whose equally high maxima the fit ended at one.
+        the data cannot distinguish, of whose equally high maxima the fit ended at one.
     refit : callable, optional
         Given other numbers right and numbers of trials, both of shape (part, system, question),
         returns the scores fitted to them as to these, of shape (part, system). For what no

@@ -204,7 +204,7 @@ def mirt(
     fit = fit_counts(*data.binary_counts)
     if np.isnan(fit.score).any():
         raise DataError(
-            f"outcomes must tell systems apart by n_factors={n_factors} abilities for "
+            f"outcomes must distinguish systems by n_factors={n_factors} abilities for "
             "score='norm'; got outcomes that do not; use score='mean_slope'"
         )
     return replace(fit, refit=refit)

@@ -299,7 +299,7 @@ def fit_published_items(
 
     The objective is not concave: the fit is the highest maximum found from the Rasch model's
     abilities and, where those are not clear, from other dimensions of the answers too. Systems, and
-    questions, that the data cannot tell apart, because they could change places with others, tie,
+    questions, that the data cannot distinguish, because they could change places with others, tie,
     though the likelihood may be higher with them apart: then it has several equally high maxima, of
     which the estimates are the mean. Without a prior, systems that guessing alone explains have
     abilities at minus infinity: they are reported, all equal, at the ability where the chance of

@@ -78,7 +78,7 @@ def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Argum
     if not isinstance(data, Responses):
         hint = ", which only methods on pairs can rank" if isinstance(data, Comparisons) else ""
         got = f"{type(data).__name__.lower()}{hint}"
-        raise DataError(f"data must be responses for a method that reads {kind}; got {got}")
+        raise DataError(f"data must be responses for this method; got {got}")
     if kind == "grades":
         return (data.grades,)
     if kind == "grouped grades":
