@@ -45,8 +45,8 @@ this unit.
 The coverage of no method should be below {least:.0f} %. Bold cells are significantly below
 (one-sided test at 1 %). Cells in brackets have no target: posteriors that shrink, at a fixed truth.
 
-The data sets are of 27 November 2026, before the cluster jackknife for units of unequal size
-([uncertainty.md](uncertainty.md)), which changes intervals of likelihoods over questions with
+The data sets are of 27 November 2026, before the rules for units of unequal size
+([uncertainty.md](uncertainty.md)), which change intervals of likelihoods over questions with
 missing outcomes by less than 1 %. Those of `borda`, `win_rate` and `serial_rank_prob_diff` are
 later.
 """

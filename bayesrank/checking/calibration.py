@@ -11,7 +11,7 @@ from bayesrank.catalog import METHODS
 from bayesrank.checking.coverage import judge_coverage
 from bayesrank.checking.design import Design, list_some
 from bayesrank.checking.verdicts import Finding
-from bayesrank.inference.resample.weights import FEW_UNITS, SOME_UNITS
+from bayesrank.inference.resample.weights import FEW_UNITS, SOME_UNITS, effective_number
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 
 # Smaller differences, relative to the largest score, are rounding errors.
@@ -146,7 +146,7 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
         what, few = "questions", "1 question is" if n_units == 1 else f"{n_units} questions are"
         if "question_group" in constant:
             sizes = np.unique(constant["question_group"].values, return_counts=True)[1]
-            n_groups, share = len(sizes), sizes / sizes.sum()
+            n_groups = len(sizes)
             if 1 < n_groups < FEW_UNITS:
                 return Finding(
                     "calibration",
@@ -157,8 +157,7 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
                     "few groups",
                 )
             if n_groups >= FEW_UNITS:
-                # The mean of so many groups of equal size has the same variance.
-                n_units, what = int(np.rint(1.0 / (share @ share))), "groups of questions"
+                n_units, what = round(effective_number(sizes)), "groups of questions"
                 few = f"{n_groups} {what} are"
                 if n_units < n_groups:
                     few = f"{n_groups} groups of unequal size count as {n_units} and are"

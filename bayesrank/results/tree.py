@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from bayesrank.battles import Battles
 from bayesrank.counting import prior_counts
 from bayesrank.design import asked_questions, with_outcomes
+from bayesrank.inference.resample.jackknife import freedom_of
 from bayesrank.inference.resample.weights import asked_clusters, clusters_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.method import LIKELIHOOD_BACKENDS
@@ -168,22 +169,24 @@ def summarize_scores(
 
 
 def _freedom(run: Run, estimate: Estimate) -> float:
-    """Return the degrees of freedom of variances over units: of the kind with the fewest, less one.
+    """Return the degrees of freedom of variances over units, of the kind with the fewest.
 
     They are infinite for a posterior, and count as such for trials, which vary within many cells.
     """
     data = run.data
     if estimate.calibration == "none" and run.backend in LIKELIHOOD_BACKENDS:
         return np.inf
-    numbers: list[int] = []
+    found: list[float] = []
     if isinstance(data, Battles):
-        numbers = [data.units[kind] for kind in run.unit.split(",")]
+        codes = map(data.unit_codes, run.unit.split(","))
+        found = [freedom_of(np.bincount(each, data.weight)) for each in codes]
     elif isinstance(data, Responses):
         if run.target == "population":
-            numbers.append(int(asked_clusters(data).max()) + 1)
+            clusters = asked_clusters(data)
+            found.append(freedom_of(np.bincount(clusters[clusters >= 0])))
         if run.unit == "run":
-            numbers.append(int(data.observed.any(axis=1).sum(axis=1).min()))
-    return float(max(min(numbers) - 1, 1)) if numbers else np.inf
+            found.append(float(data.observed.any(axis=1).sum(axis=1).min()) - 1.0)
+    return max(min(found), 1.0) if found else np.inf
 
 
 def _mark_dropped(parameters: xr.Dataset) -> xr.Dataset:

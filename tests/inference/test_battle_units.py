@@ -44,9 +44,9 @@ def test_the_variance_is_that_of_the_gradients_of_units(likelihood, point, unit)
     wins, ties = (np.stack([getattr(part, name) for part in parts]) for name in ("wins", "ties"))
     gradients = likelihood.gradient(point, wins, ties)
     n = len(parts)
-    widening = 1 + 2 / (n - 3)
-    # Without a unit of share w a sum moves by 1 / (1 - w) of what the unit adds: the jackknife.
     share = np.bincount(codes, weight) / weight.sum()
+    widening = 1 + 2 / (1 / (share**2).sum() - 3)
+    # Without a unit of share w a sum moves by 1 / (1 - w) of what the unit adds: the jackknife.
     own = gradients - share[:, np.newaxis] * gradients.sum(axis=0)
     moves = own / (1 - share)[:, np.newaxis]
     expected = widening * (n - 1) ** 2 / n * np.cov(moves, rowvar=False)
@@ -235,7 +235,7 @@ def test_a_judge_of_half_of_the_votes_has_leverage(method):
     parts = [data.take(np.flatnonzero(judge != one)) for one in range(20)]
     left_out = np.stack([point_estimate(part, method) for part in parts])
     jackknife = np.sqrt(19 * left_out.var(axis=0))
-    assert (draws.std(axis=(0, 1)) > 0.95 * jackknife).all()
+    assert (draws.std(axis=(0, 1)) > 0.9 * jackknife).all()
 
 
 @pytest.mark.parametrize("method", ["win_rate", "colley", "alpharank"])

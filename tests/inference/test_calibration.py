@@ -195,11 +195,13 @@ def test_gradients_of_trials_are_those_of_their_pairs(method, ties):
     by_trial = expected.reshape(6, 3, -1)
     found = gradient_variation(data, likelihood, point, "question", np.random.SeedSequence(0))
     by_question = by_trial.sum(axis=1)
-    assert found.freedom == 5.0
     share = (outcomes >= 0).sum(axis=(0, 2)) / (outcomes >= 0).sum()
+    freedom = 1 / (share**2).sum() - 1
+    assert found.freedom == pytest.approx(freedom)
+    widening = freedom / (freedom - 2)
     own = by_question.T - share * by_question.sum(axis=0)[:, np.newaxis]
     moves = own / (1 - share)
-    np.testing.assert_allclose(found.covariance, 5 / 3 * 25 / 6 * np.cov(moves), atol=1e-12)
+    np.testing.assert_allclose(found.covariance, widening * 25 / 6 * np.cov(moves), atol=1e-12)
     found = gradient_variation(data, likelihood, point, "trial", np.random.SeedSequence(0))
     seen = (outcomes >= 0).any(axis=0)
     pooled = sum(n.sum() * np.cov(rows[n].T) for rows, n in zip(by_trial, seen, strict=True))

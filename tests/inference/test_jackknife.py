@@ -9,9 +9,11 @@ from bayesrank.inference.resample.jackknife import (
     accelerate,
     battle_jackknife,
     correct_bias,
+    freedom_of,
     ranker_jackknife,
     with_jackknife_variance,
 )
+from bayesrank.inference.resample.weights import unit_weights
 from bayesrank.methods.graph import win_rates
 from bayesrank.ranking import draw_scores, point_estimate
 
@@ -133,8 +135,29 @@ def test_contributions_of_units_of_unequal_size_are_those_of_the_jackknife():
     sums = np.stack(
         [(values - values.mean(axis=0))[clusters == one].sum(axis=0) for one in range(4)]
     )
-    found = Contributions.of(sums / 15, shares=np.bincount(clusters) / 15).deviations
+    found = Contributions.of(sums / 15, sizes=np.bincount(clusters)).deviations
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+UNEQUAL = np.array([2, 4, 6, 10, 15, 20, 30, 50, 100, 200])
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_units_of_unequal_size_count_as_fewer_in_the_degrees_of_freedom(left_out):
+    rows = np.random.default_rng(0).normal(size=(10, 3))
+    equal = Contributions.of(rows, sizes=np.full(10, 7), left_out=left_out)
+    assert equal.freedom == 9.0
+    unequal = Contributions.of(rows, sizes=UNEQUAL, left_out=left_out)
+    assert unequal.freedom == pytest.approx(437**2 / (UNEQUAL**2).sum() - 1)
+    # One of two is left even if nearly all data are of one unit.
+    assert freedom_of(np.array([1, 1, 98])) == 1.0
+
+
+def test_weights_of_units_of_unequal_size_vary_more():
+    rng = np.random.default_rng(0)
+    equal, unequal = (unit_weights(each, 4000, rng).var() for each in (np.full(10, 9), UNEQUAL))
+    # A normalised weight of n units has the variance (n - 1) / (n c + 1): c is 0.6, and 0.2.
+    assert (equal, unequal) == pytest.approx((9 / 7, 9 / 3), rel=0.05)
 
 
 def test_scores_of_any_size_have_the_same_shape():

@@ -326,5 +326,7 @@ def test_results_have_the_degrees_of_freedom_of_their_units(options, freedom):
 def test_judges_are_the_units_of_battles():
     rng = np.random.default_rng(0)
     first, second = rng.permuted(np.tile(list("abc"), (60, 1)), axis=1).T[:2]
-    log = Battles(first, second, first, judge=[f"judge {i % 8}" for i in range(60)])
-    assert rank(log, random_seed=0)["ranking"].attrs["freedom"] == 7.0
+    for sizes, freedom in (([7] * 8, 7.0), ([4] * 7 + [28], 56**2 / (7 * 4**2 + 28**2) - 1)):
+        judge = np.repeat([f"judge {i}" for i in range(8)], sizes)
+        log = Battles(first[:56], second[:56], first[:56], judge=judge)
+        assert rank(log, random_seed=0)["ranking"].attrs["freedom"] == freedom

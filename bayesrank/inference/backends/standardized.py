@@ -28,7 +28,12 @@ from bayesrank.design import has_repeated_trials
 from bayesrank.inference.fits.bordered import symmetric_root
 from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardized
 from bayesrank.inference.resample.jackknife import ROUNDING, left_out_scale
-from bayesrank.inference.resample.weights import SOME_UNITS, asked_clusters, sums_over_clusters
+from bayesrank.inference.resample.weights import (
+    SOME_UNITS,
+    asked_clusters,
+    effective_number,
+    sums_over_clusters,
+)
 from bayesrank.inference.run import Estimate, Run
 
 Array = NDArray[np.float64]
@@ -257,7 +262,8 @@ class Spread:
             return np.maximum(self._n_runs - 1.0, 1.0)
         if self.target == "benchmark" or self.model_based:
             return self.dispersion[1]
-        return _freedom_of_variance(self._by_cluster)
+        clusters = asked_clusters(self.fit.data)
+        return _freedom_of_variance(self._by_cluster, np.bincount(clusters[clusters >= 0]))
 
     @cached_property
     def effective_trials(self) -> Array:
@@ -342,13 +348,13 @@ def _pooled_ratios(
     return shrunk, common, left
 
 
-def _freedom_of_variance(by_cluster: Array) -> Array:
-    """Return degrees of freedom of variances over units, for a given mean.
+def _freedom_of_variance(by_cluster: Array, sizes: NDArray[np.intp]) -> Array:
+    """Return degrees of freedom of variances over units of such sizes, for a given mean.
 
     Squared deviations are regressed on deviations, and only the residuals are noise of the
     variance: the variance of shares of right answers follows from their mean.
     """
-    n = len(by_cluster)
+    n = effective_number(sizes)
     squares = by_cluster**2
     mean = squares.mean(axis=0)
     centred = squares - mean

@@ -18,6 +18,7 @@ from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments
 from bayesrank.inference.resample.jackknife import (
     Contributions,
+    freedom_of,
     left_out_scale,
     own_runs_widening,
     student_variance,
@@ -52,7 +53,7 @@ def question_variation(added: Array, data: Responses) -> Variation:
     """Return the variation over clusters of contributions of questions (question, coordinate)."""
     clusters = asked_clusters(data)
     trials = sums_over_clusters(data.trials.sum(axis=0, dtype=float), clusters)
-    table = Contributions.of(sums_over_clusters(added, clusters), shares=trials / trials.sum())
+    table = Contributions.of(sums_over_clusters(added, clusters), sizes=trials)
     return Variation.of(table)
 
 
@@ -233,8 +234,8 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     starts = np.arange(n_votes + 1) * slopes.shape[1]
     votes = csr_array((slopes.ravel(), places.ravel(), starts), shape=(n_votes, p))
     held = csr_array((np.ones(n_votes), (codes, np.arange(n_votes))), shape=(n, n_votes))
-    share = np.bincount(codes, problem.votes.weight, n)
-    share /= share.sum()
+    sizes = np.bincount(codes, problem.votes.weight, n)
+    share = sizes / sizes.sum()
     scale = left_out_scale(share, n)
     weights = np.stack([scale, scale**2 * share, np.ones(n)])
     sums, squares, fourth = np.zeros((3, p)), np.zeros((p, p)), np.zeros(p)
@@ -249,7 +250,7 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     total -= (scale * share).sum() * pull
     shared -= 0.5 * (scale**2 * share**2).sum() * pull
     squares -= np.outer(shared, pull) + np.outer(pull, shared)
-    freedom = n - 1.0
+    freedom = freedom_of(sizes)
     widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)

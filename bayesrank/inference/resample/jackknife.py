@@ -31,6 +31,7 @@ from bayesrank.inference.resample.weights import (
     asked_clusters,
     clusters_of,
     counts_by_unit,
+    effective_number,
     sums_over_clusters,
     widening_for_single_answers,
 )
@@ -69,7 +70,7 @@ class Contributions:
         added: Array,
         strata: NDArray[np.integer] | None = None,
         *,
-        shares: Array | None = None,
+        sizes: NDArray[Any] | None = None,
         left_out: bool = False,
     ) -> Self:
         """Build the table from contributions, or from scores without each unit.
@@ -77,7 +78,7 @@ class Contributions:
         Rows of shape (unit, system) are contributions, for example influences; or, if `left_out`,
         scores without the unit, whose deviations are those of the contributions over 1 - n. The
         units of a stratum vary around its mean. By default there is one stratum, whose units have
-        equal `shares` of the data, (unit,).
+        equal `sizes`, (unit,). Unequal ones count as fewer units.
         """
         stratum = np.zeros(len(added), dtype=np.intp)
         if strata is not None:
@@ -86,14 +87,15 @@ class Contributions:
         if left_out:
             scaled = -np.sqrt((n - 1.0) / n)[stratum, np.newaxis] * added
         else:
-            shares = 1.0 / n[stratum] if shares is None else shares
+            shares = 1.0 / n[stratum] if sizes is None else sizes / sizes.sum()
             # Contributions add up to the shift by the prior; subtract the share of each unit in it.
             own = added - shares[:, np.newaxis] * sums_over_clusters(added, stratum)[stratum]
             scaled = left_out_scale(shares, n[stratum])[:, np.newaxis] * own
         deviations = scaled - (sums_over_clusters(scaled, stratum) / n[:, np.newaxis])[stratum]
         size = np.abs(deviations).max(axis=0) / np.maximum(np.abs(added).max(axis=0), _TINY)
         deviations[:, size <= ROUNDING] = 0.0
-        return cls(deviations, float((n - 1.0).sum()))
+        freedom = float((n - 1.0).sum()) if sizes is None else freedom_of(sizes)
+        return cls(deviations, freedom)
 
     @property
     def covariance(self) -> Array:
@@ -144,6 +146,11 @@ def left_out_scale(shares: Array, n: NDArray[np.integer] | int) -> Array:
     return np.divide(root, left, out=np.zeros_like(left), where=left > ROUNDING)
 
 
+def freedom_of(sizes: NDArray[Any]) -> float:
+    """Return the degrees of freedom of a variance over units of such sizes, at least 1 of two."""
+    return min(max(effective_number(sizes) - 1.0, 1.0), len(sizes) - 1.0)
+
+
 def student_variance(freedom: float) -> float:
     """Return the variance of Student's t, for at least three degrees of freedom; 0 for none."""
     return min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
@@ -167,12 +174,15 @@ def question_jackknife(scores_without: ScoresWithout, data: Responses) -> Contri
     without them, (part, system). None if there is no estimate without some part.
     """
     parts = _parts(data)
-    return _left_out(scores_without(parts == np.arange(int(parts.max()) + 1)[:, np.newaxis]))
+    sizes = sums_over_clusters(data.trials.sum(axis=0, dtype=float), parts)
+    return _left_out(scores_without(parts == np.arange(len(sizes))[:, np.newaxis]), sizes)
 
 
-def _left_out(scores: Array) -> Contributions | None:
+def _left_out(scores: Array, sizes: NDArray[Any]) -> Contributions | None:
     """Return the table of scores without each unit, None if some of these do not exist."""
-    return Contributions.of(scores, left_out=True) if np.isfinite(scores).all() else None
+    if not np.isfinite(scores).all():
+        return None
+    return Contributions.of(scores, sizes=sizes, left_out=True)
 
 
 def delete_many_jackknife(
@@ -272,7 +282,8 @@ def ranker_jackknife(
     weights = np.where(codes == np.arange(codes.max() + 1)[:, np.newaxis], LEAST_WEIGHT, 1.0)
     weights /= weights.mean(axis=1, keepdims=True)
     blocks = batches(len(weights), per_sample_of_questions(data))
-    return _left_out(np.concatenate([score_of(arguments(weights[block])) for block in blocks]))
+    scores = np.concatenate([score_of(arguments(weights[block])) for block in blocks])
+    return _left_out(scores, np.bincount(codes[codes >= 0]))
 
 
 def battle_jackknife(

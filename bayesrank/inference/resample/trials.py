@@ -37,7 +37,7 @@ _QUANTILES = 2**16
 _MOST_KINDS = 2**10
 
 
-def concentration(n: Array | NDArray[np.integer] | int, lost: int) -> Array:
+def concentration(n: Array | NDArray[np.integer] | float, lost: int) -> Array:
     """Return the concentration of Dirichlet weights of n units (docs/uncertainty.md).
 
     The concentration is (n - lost) / n: `lost` is 2 for the unbiased variance, and 4 for the

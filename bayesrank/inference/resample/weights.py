@@ -71,6 +71,18 @@ def asked_clusters(data: Responses) -> NDArray[np.intp]:
     return clusters
 
 
+def effective_number(sizes: NDArray[Any]) -> float:
+    """Return how many units of one size have a mean with the same variance (Carter et al. 2017).
+
+    Examples
+    --------
+    >>> effective_number([2, 2, 2]), effective_number([1, 1, 8])
+    (3.0, 1.5151515151515151)
+    """
+    each = np.asarray(sizes, dtype=np.float64)
+    return float(each.sum() ** 2 / (each @ each))
+
+
 def sums_over_clusters(by_question: Array, clusters: NDArray[np.intp]) -> Array:
     """Sum rows (question, ...) over the questions of each cluster, (cluster, ...), -1 for none."""
     sums = np.zeros((int(clusters.max()) + 1, *by_question.shape[1:]))
@@ -173,16 +185,18 @@ def _root_of_ratio(wanted: NDArray[Any], seen: NDArray[Any]) -> Array:
     return np.sqrt(np.where(seen > 0, ratio, wanted.sum() / (seen.sum() or 1)))
 
 
-def unit_weights(n_units: int, size: int, rng: np.random.Generator) -> Array:
-    """Draw Dirichlet weights of units with mean 1, of shape (size, unit)."""
-    gammas = rng.standard_gamma(concentration(n_units, 4), (size, n_units))
+def unit_weights(sizes: NDArray[Any], size: int, rng: np.random.Generator) -> Array:
+    """Draw Dirichlet weights of units of such sizes with mean 1, of shape (size, unit)."""
+    # With the variance of t for fewer than the fewest units for a spread, one unit has all weight.
+    n = max(effective_number(sizes), min(len(sizes), FEW_UNITS))
+    gammas = rng.standard_gamma(concentration(n, 4), (size, len(sizes)))
     return gammas / gammas.mean(axis=1, keepdims=True)
 
 
 def question_weights(data: Responses, size: int, rng: np.random.Generator) -> Array:
     """Draw Dirichlet weights of questions with mean 1, equal within a cluster."""
     clusters = question_clusters(data)
-    weights = unit_weights(int(clusters.max()) + 1, size, rng)[:, clusters]
+    weights = unit_weights(np.bincount(clusters), size, rng)[:, clusters]
     weights = np.maximum(weights, LEAST_WEIGHT * weights.mean(axis=1, keepdims=True))
     return weights / weights.mean(axis=1, keepdims=True)
 
@@ -230,7 +244,8 @@ def _over_questions(
         arguments = question_arguments(data, kind, rng)
         return lambda n: arguments(question_weights(data, n, rng)), doubles
     clusters, asked = question_clusters(data), data
-    n_clusters = int(clusters.max()) + 1
+    sizes = np.bincount(clusters)
+    n_clusters = len(sizes)
     chances = np.ones(n_clusters)
     if shuffled:
         # Questions of a cluster have the same shuffle. The copies are clusters of their own; all of
@@ -246,7 +261,7 @@ def _over_questions(
     def draw(n: int) -> Arguments:
         likely = np.tile(chances, (n, 1))
         if of_each:
-            likely[:, :n_clusters] = unit_weights(n_clusters, n, rng)
+            likely[:, :n_clusters] = unit_weights(sizes, n, rng)
             likely = np.repeat(likely, of_each, axis=0)
         return arguments(_question_draws(clusters, likely, data.shape[1], rng))
 
@@ -351,9 +366,10 @@ def draw_units(
         log, codes = log_of(data), codes[played_rows(data)]
         return lambda n: (log, _whole_draws(n_units, n, rng)[:, codes]), len(codes)
     table = counts_by_unit(data, unit, n_units)
+    sizes = table.sum(axis=1)
 
     def draw(n: int) -> Arguments:
-        weights = (unit_weights if smooth else _whole_draws)(n_units, n, rng)
+        weights = unit_weights(sizes, n, rng) if smooth else _whole_draws(n_units, n, rng)
         return as_wins_and_ties(weights.astype(np.float64) @ table, len(data.systems))
 
     return draw, max(n_units, 3 * data.wins.size)
