@@ -307,7 +307,7 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     }
     used = {column for columns in found.values() for column in columns}
     free = {name: column for name, column in free.items() if column not in used}
-    # What else may name a system, as a model its agent, tells systems apart as settings do.
+    # What else may name a system, as a model its agent, distinguishes systems as settings do.
     telling = SETTINGS.union(NAMES["system"])
     settings = (*split_by, *(free[name] for name in free if name in telling))
     groups = tuple(column for column in present["group"] if column not in used)

@@ -63,12 +63,16 @@ def data(outcomes) -> Responses:
     return Responses(outcomes, systems=SYSTEMS)
 
 
-@pytest.mark.parametrize(("name", "backend"), FAST)
-def test_the_others_are_ranked_as_if_it_were_not_there(name, backend, data):
+def settings_of(name, backend):
     options = dict(METHODS[name].example)
     if name == "dynamic_irt":
         options["assume_time_axis"] = True
-    settings = {"backend": backend, "draws": 20, "random_seed": 1, **options}
+    return {"backend": backend, "draws": 20, "random_seed": 1, **options}
+
+
+@pytest.mark.parametrize(("name", "backend"), FAST)
+def test_the_others_are_ranked_as_if_it_were_not_there(name, backend, data):
+    settings = settings_of(name, backend)
     result = rank(data, name, **settings)
     alone = rank(data.select(systems=KEPT), name, **settings)
     for group in ("posterior", "ranking"):
@@ -85,10 +89,7 @@ def test_the_others_are_ranked_as_if_it_were_not_there(name, backend, data):
 @pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
 @pytest.mark.parametrize(("name", "backend"), [*FAST, ("irt_2pl", "nuts"), ("bayes", "nuts")])
 def test_questions_that_nobody_was_asked_bear_on_nothing(name, backend, asked):
-    options = dict(METHODS[name].example)
-    if name == "dynamic_irt":
-        options["assume_time_axis"] = True
-    settings = {"backend": backend, "draws": 20, "random_seed": 1, **options}
+    settings = settings_of(name, backend)
     result = rank(asked, name, **settings)
     alone = rank(
         asked.select(questions=[q for q in asked.questions if q not in UNASKED]), name, **settings

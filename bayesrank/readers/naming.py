@@ -157,7 +157,7 @@ def name_files(paths: Sequence[Path]) -> list[str]:
 
 
 def _told_folders(places: Iterable[Path]) -> dict[Path, str]:
-    """Return what tells folders apart beside the names of repeats; empty if nothing does."""
+    """Return what distinguishes folders beside the names of repeats; empty if nothing does."""
     folders = {
         place: "/".join(part for part in parts if not _REPEAT.fullmatch(part))
         for place, parts in _differing(places).items()

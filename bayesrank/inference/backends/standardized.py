@@ -195,10 +195,8 @@ class Spread:
         mixed[inner] = (n * found[inner] + expected[inner]) / (n + 1.0)
         # The variance over questions is at least the noise of the trials and, if few questions
         # decide it, that of the missing cells.
-        squares = by_cluster**2
-        seen, fourth = squares.sum(axis=0), (squares**2).sum(axis=0)
-        units = np.divide(seen**2, fourth, out=np.ones_like(seen), where=fourth > 0.0)
-        least = of_trials + np.minimum(SOME_UNITS / units, 1.0) * np.diag(of_missing)
+        share = np.minimum(SOME_UNITS / effective_number(by_cluster**2), 1.0)
+        least = of_trials + share * np.diag(of_missing)
         np.fill_diagonal(mixed, np.maximum(np.diag(mixed), least))
         return mixed
 

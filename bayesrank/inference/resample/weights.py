@@ -71,16 +71,18 @@ def asked_clusters(data: Responses) -> NDArray[np.intp]:
     return clusters
 
 
-def effective_number(sizes: NDArray[Any]) -> float:
+def effective_number(sizes: NDArray[Any]) -> Any:
     """Return how many units of one size have a mean with the same variance (Carter et al. 2017).
+
+    Of each column of sizes (unit, ...); 1 if all are zero.
 
     Examples
     --------
-    >>> effective_number([2, 2, 2]), effective_number([1, 1, 8])
-    (3.0, 1.5151515151515151)
+    >>> effective_number(np.array([[2, 1], [2, 1], [2, 8]]))
+    array([3.        , 1.51515152])
     """
-    each = np.asarray(sizes, dtype=np.float64)
-    return float(each.sum() ** 2 / (each @ each))
+    total, squares = sizes.sum(axis=0, dtype=float), (sizes * sizes).sum(axis=0, dtype=float)
+    return np.divide(total**2, squares, out=np.ones_like(squares), where=squares > 0.0)[()]
 
 
 def sums_over_clusters(by_question: Array, clusters: NDArray[np.intp]) -> Array:
