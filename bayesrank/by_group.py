@@ -13,15 +13,17 @@ from bayesrank.battle_states import groups_of
 from bayesrank.battles import Battles
 from bayesrank.catalog import default_method, find_method
 from bayesrank.design import asked_questions
+from bayesrank.entrance import as_data, as_responses
 from bayesrank.errors import DataError
 from bayesrank.inference.run import Data
 from bayesrank.method import Method
-from bayesrank.ranking import as_data, rank
+from bayesrank.ranking import rank
 from bayesrank.responses import Responses
 from bayesrank.validation import checked_seed
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import ArrayLike
 
 type GroupWeights = str | Mapping[str, float]
 
@@ -102,7 +104,7 @@ def _part(data: Responses | Battles, name: str) -> Responses | Battles:
 
 
 def rank_weighted(
-    data: Responses,
+    data: "Responses | ArrayLike",
     method: str | Method | None = None,
     *,
     group_weights: GroupWeights,
@@ -117,7 +119,7 @@ def rank_weighted(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes, whose questions have groups; every system has outcomes in all groups that have a
         weight.
     group_weights : "equal", "size" or mapping of str to float
@@ -145,7 +147,7 @@ def rank_weighted(
     >>> tree["ranking"]["score"].values.tolist()
     [0.75, 0.5]
     """
-    data = cast("Responses", as_data(data))
+    data = as_responses(data, "for weights of groups")
     shares = group_shares(data, group_weights)
     kept = data.select(groups=list(shares))
     trees = rank_by_group(kept, method, ci_prob=ci_prob, lcb=lcb, **settings)

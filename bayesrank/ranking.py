@@ -4,15 +4,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from numbers import Integral
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import numpy as np
 
-from bayesrank.battle_tables import is_battle_table
 from bayesrank.battles import Battles
 from bayesrank.catalog import METHODS, default_method, find_method
-from bayesrank.columns import as_frame
 from bayesrank.design import (
     UnitLike,
     announce_change,
@@ -21,6 +18,7 @@ from bayesrank.design import (
     part_with_outcomes,
     with_outcomes,
 )
+from bayesrank.entrance import as_data
 from bayesrank.errors import DataError
 from bayesrank.inference.backends.bootstrap import bootstrap
 from bayesrank.inference.backends.exact import exact
@@ -407,27 +405,6 @@ def _plan(
         backend_options=given,
     )
     return run, preset
-
-
-def as_data(data: Any) -> Data:
-    """Return data for ranking: arrays, labelled arrays and tables become responses or battles.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
-    if isinstance(data, str | PathLike):
-        raise DataError(f"data must be outcomes; got {str(data)!r}: read files with read_data")
-    if isinstance(data, Responses | Comparisons | Ballots):
-        return data
-    if hasattr(data, "dims") and hasattr(data, "coords"):
-        return Responses.from_dataarray(data)
-    if hasattr(data, "to_pandas") or (hasattr(data, "columns") and hasattr(data, "iloc")):
-        frame = as_frame(data)
-        battles = is_battle_table(frame.columns)
-        return Battles.from_frame(frame) if battles else Responses.from_long(frame)
-    return Responses(data)
 
 
 def _check_data(row: Method, data: Data) -> None:

@@ -306,6 +306,18 @@ def test_intervals_of_metrics_follow_the_unit():
 def test_functions_of_battles_name_other_data(function):
     with pytest.raises(DataError, match=r"data must be battles .*; got responses"):
         function(Responses([[1, 0], [0, 0]]))
+    table = pd.DataFrame({"model_a": list("aab"), "model_b": list("bcc"), "winner": ["tie"] * 3})
+    pd.testing.assert_frame_equal(function(table), function(Battles.from_frame(table)))
+
+
+def test_stability_of_battles_takes_tables_with_a_row_for_each_vote():
+    table = pd.DataFrame({"model_a": list("aab"), "model_b": list("bcc"), "winner": list("acb")})
+    study = battle_stability(table, "elo", n=2, draws=3)
+    pd.testing.assert_frame_equal(
+        study, battle_stability(Battles.from_frame(table), "elo", n=2, draws=3)
+    )
+    with pytest.raises(DataError, match="a row for each vote; got comparisons"):
+        battle_stability(Comparisons([[0, 3], [1, 0]]))
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from bayesrank import Responses
+from bayesrank.entrance import as_data
 from bayesrank.errors import DataError
-from bayesrank.ranking import as_data
 
 
 def long_table(**changes) -> pd.DataFrame:

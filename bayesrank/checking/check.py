@@ -10,7 +10,7 @@ from bayesrank.checking.identification import check_identification
 from bayesrank.checking.sampling import check_sampling
 from bayesrank.checking.verdicts import Finding, Report
 from bayesrank.design import part_with_outcomes
-from bayesrank.ranking import as_data
+from bayesrank.entrance import as_data
 from bayesrank.responses import Responses
 from bayesrank.results.leaderboard import require_counts, require_result
 from bayesrank.results.rating_scale import unscaled

@@ -7,11 +7,11 @@ import pandas as pd
 
 from bayesrank.catalog import default_method, find_method
 from bayesrank.design import part_with_outcomes
+from bayesrank.entrance import as_comparisons
 from bayesrank.evaluation.metrics import metric_labels
 from bayesrank.evaluation.table import Evaluation
 from bayesrank.method import read_call
 from bayesrank.ranking import rank
-from bayesrank.results.arguments import require_comparisons
 from bayesrank.results.leaderboard import result_draws
 from bayesrank.results.summary import summarize_evidence
 from bayesrank.results.win_rates import average_win_rates, expected_win_rates
@@ -19,6 +19,7 @@ from bayesrank.views import Comparisons
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import ArrayLike
 
 AVERAGE = "average_win_rate"
 # The default metrics.
@@ -26,7 +27,7 @@ BATTLE_METRICS = ("win_rate", "win_rate(ties_count='half')", AVERAGE)
 
 
 def evaluate_battles(
-    data: Comparisons,
+    data: "Comparisons | ArrayLike",
     metrics: str | Sequence[str] = BATTLE_METRICS,
     *,
     ci_prob: float = 0.95,
@@ -37,7 +38,7 @@ def evaluate_battles(
 
     Parameters
     ----------
-    data : Battles or Comparisons
+    data : Battles, Comparisons or DataFrame
         The battles.
     metrics : str or sequence of str
         Names of methods, with options in parentheses, and ``average_win_rate``: the expected share
@@ -73,7 +74,7 @@ def evaluate_battles(
     1      b  win_rate      0.50
     2      c  win_rate      0.00
     """
-    require_comparisons(data, "to evaluate battles")
+    data = as_comparisons(data, "to evaluate battles")
     calls = {label: read_call(label, "metrics") for label in metric_labels(metrics)}
     for name, options in calls.values():
         if name != AVERAGE:
@@ -109,13 +110,17 @@ def evaluate_battles(
 
 
 def compare_battles(
-    data: Comparisons, method: str | None = None, *, ci_prob: float = 0.95, **settings: Any
+    data: "Comparisons | ArrayLike",
+    method: str | None = None,
+    *,
+    ci_prob: float = 0.95,
+    **settings: Any,
 ) -> pd.DataFrame:
     """Tabulate the expected win rates of every two systems under a model.
 
     Parameters
     ----------
-    data : Battles or Comparisons
+    data : Battles, Comparisons or DataFrame
         The battles.
     method : str, optional
         A model of paired comparisons; the default of :func:`bayesrank.rank` by default.
@@ -130,7 +135,7 @@ def compare_battles(
         As :func:`bayesrank.results.win_rates.expected_win_rates`, and ``resolved``, a joint
         decision for all pairs.
     """
-    require_comparisons(data, "to compare win rates")
+    data = as_comparisons(data, "to compare win rates")
     result = rank(data, method or default_method(data), ci_prob=ci_prob, **settings)
     table = expected_win_rates(result)
     resolved = result["ranking"]["resolved"].to_pandas()

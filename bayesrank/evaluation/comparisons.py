@@ -15,11 +15,11 @@ from bayesrank.evaluation.posteriors import metric_scores
 from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
 from bayesrank.evaluation.scores import Scores
 from bayesrank.evaluation.table import (
-    as_responses,
     check_prior_weight,
     evaluate,
     prior_evidence,
     require_outcomes,
+    responses_of,
 )
 from bayesrank.evaluation.tree import evaluation_tree
 from bayesrank.responses import Responses
@@ -60,7 +60,7 @@ def compare(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Categories of two systems or more.
     metric : str
         The accuracy by default. As in :func:`evaluate`; not the posterior mean of ``max_at_k`` with
@@ -101,7 +101,7 @@ def compare(
       system opponent  difference  superiority
     0      a        b         0.4        0.929
     """
-    responses = part_with_outcomes(as_responses(data))
+    responses = part_with_outcomes(responses_of(data))
     wanted = _one_metric(metric)
     require_outcomes(wanted, responses)
     if len(responses.systems) < 2:
@@ -187,7 +187,7 @@ def rank_with_intervals(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Categories of two systems or more.
     metric : str
         The accuracy by default. As in :func:`evaluate`.
@@ -235,7 +235,7 @@ def rank_with_intervals(
     if rule not in ("joint", "adjacent_z"):
         raise ValueError(f"rule must be 'joint' or 'adjacent_z'; got {rule!r}")
     check_number(z, "z", above=0)
-    responses = part_with_outcomes(as_responses(data))
+    responses = part_with_outcomes(responses_of(data))
     wanted = _one_metric(metric)
     settings = {"prior_weight": prior_weight, "random_seed": random_seed}
     table = evaluate(responses, wanted.label, ci_prob=ci_prob, **settings)

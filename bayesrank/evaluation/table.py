@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.design import part_with_outcomes
 from bayesrank.display import to_html
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
 from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, metric_names, parse_metrics
@@ -22,7 +23,6 @@ from bayesrank.responses import Responses, prior_counts
 from bayesrank.results.leaderboard import result_draws
 from bayesrank.results.summary import mean_grade
 from bayesrank.validation import check_between_0_and_1, check_number, power_of_two
-from bayesrank.views import Ballots, Comparisons
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,7 +47,7 @@ class Evaluation(pd.DataFrame):
 
 
 def evaluate(
-    data: "Responses | ArrayLike",
+    data: Responses | ArrayLike,
     metrics: str | Sequence[str] = DEFAULT_METHOD,
     *,
     prior_weight: float = 0.0,
@@ -70,7 +70,7 @@ def evaluate(
 
     Parameters
     ----------
-    data : Responses or array_like
+    data : Responses, DataFrame or array_like
         Categories of all systems; or of one system, of shape (question, trial). A question without
         trials has its prior for ``bayes`` and is left out of every other metric; a system without
         any has no estimate (NaN).
@@ -119,7 +119,7 @@ def evaluate(
     0           bayes       0.7  0.425  0.919
     1  pass_at_k(k=2)       1.0  0.370  1.000
     """
-    whole = as_responses(data)
+    whole = responses_of(data)
     responses = part_with_outcomes(whole)
     wanted = parse_metrics(metrics)
     check_between_0_and_1(ci_prob, "ci_prob")
@@ -187,21 +187,12 @@ def _posterior_rows(
         yield value, posterior.mean, posterior.sd, lower, upper
 
 
-def as_responses(data: Any) -> Responses:
-    """Return responses unchanged, or those of one system from a (question, trial) matrix."""
-    if isinstance(data, Responses):
-        responses = data
-    elif hasattr(data, "dims") and hasattr(data, "coords"):
-        responses = Responses.from_dataarray(data)
-    elif isinstance(data, Comparisons | Ballots):
-        raise DataError(
-            f"data must be responses; got {type(data).__name__.lower()}: evaluate battles by "
-            "bayesrank.evaluation.battles.evaluate_battles"
-        )
-    else:
-        outcomes = np.asarray(data)
-        responses = Responses(outcomes[np.newaxis] if outcomes.ndim == 2 else outcomes)
-    return responses
+def responses_of(data: Any) -> Responses:
+    """Return responses; an array or list of two dimensions is the matrix of one system."""
+    responses = as_responses(data, "for evaluate, and battles for evaluate_battles")
+    labelled = any(hasattr(data, name) for name in ("systems", "dims", "columns"))
+    one = not labelled and np.ndim(data) == 2
+    return Responses(np.asarray(data)[np.newaxis]) if one else responses
 
 
 def require_outcomes(metric: Metric, data: Responses) -> None:

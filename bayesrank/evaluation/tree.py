@@ -14,10 +14,10 @@ from bayesrank.evaluation.posteriors import metric_draws
 from bayesrank.evaluation.ranked import metric_weights, ranked_result
 from bayesrank.evaluation.table import (
     COLUMNS,
-    as_responses,
     evaluate,
     prior_evidence,
     require_categories,
+    responses_of,
 )
 from bayesrank.inference.run import N_CHAINS
 from bayesrank.responses import Responses
@@ -78,7 +78,7 @@ def evaluation_tree(
     (4, 10, 1, 1)
     """
     check_integer(draws, "draws")
-    responses = part_with_outcomes(as_responses(data))
+    responses = part_with_outcomes(responses_of(data))
     wanted = parse_metrics(metrics)
     table = evaluate(
         responses, metrics, prior_weight=prior_weight, ci_prob=ci_prob, random_seed=random_seed

@@ -4,14 +4,14 @@ from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.planning.crossed import DEFAULT, Components, CrossedPosterior
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_worths, worth_scale
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.leaderboard import gaps_of, ranking_of
 from bayesrank.validation import check_integer
 
@@ -43,7 +43,7 @@ class PairState(NamedTuple):
 
 
 def suggest(
-    data: Responses,
+    data: Responses | ArrayLike,
     budget: int,
     *,
     goal: Goal = "best",
@@ -69,7 +69,7 @@ def suggest(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes so far; cells may have no trials. If a whole system has none, and so cannot be
         ranked, the present posterior is that of :mod:`bayesrank.planning.crossed`.
     budget : int
@@ -112,7 +112,7 @@ def suggest(
     >>> suggest(data, 4).groupby("system")["trials"].sum().to_dict()
     {'system 1': 2, 'system 2': 2}
     """
-    require_responses(data, "to plan trials of questions")
+    data = as_responses(data, "to plan trials of questions")
     n_top = check_goal(goal, k, len(data.systems))
     totals, trials = unit_worths(data)
     extra = allocate(

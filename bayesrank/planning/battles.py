@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_comparisons
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.planning.stopping import present_state
-from bayesrank.results.arguments import require_comparisons
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
 from bayesrank.results.win_rates import pair_likelihood, point_tie, win_chances
@@ -30,7 +30,7 @@ _PARTS = 100
 
 
 def plan_battles(
-    data: Comparisons,
+    data: Comparisons | ArrayLike,
     *,
     goal: Goal = "best",
     k: int | None = None,
@@ -41,7 +41,7 @@ def plan_battles(
 
     Parameters
     ----------
-    data : Battles or Comparisons
+    data : Battles, Comparisons or DataFrame
         Battles so far.
     goal : {"best", "top_k", "full"}, default "best"
         As in :func:`bayesrank.planning.should_stop`.
@@ -74,7 +74,7 @@ def plan_battles(
     0      a        b     20.0     False
     1      a        c     20.0      True
     """
-    require_comparisons(data, "to plan battles")
+    data = as_comparisons(data, "to plan battles")
     n_top = check_goal(goal, k, len(data.systems))
     result = present_state(data, error=error, random_seed=random_seed)
     ranking = ranking_of(result)
@@ -98,7 +98,7 @@ def plan_battles(
 
 
 def suggest_battles(
-    data: Comparisons,
+    data: Comparisons | ArrayLike,
     n: int,
     *,
     goal: Goal = "best",
@@ -112,7 +112,7 @@ def suggest_battles(
 
     Parameters
     ----------
-    data : Battles or Comparisons
+    data : Battles, Comparisons or DataFrame
         Battles so far.
     n : int
         Number of further battles.
@@ -137,7 +137,7 @@ def suggest_battles(
     >>> suggest_battles(data, 100, random_seed=1)[["system", "opponent"]].iloc[0].tolist()
     ['a', 'b']
     """
-    require_comparisons(data, "to plan battles")
+    data = as_comparisons(data, "to plan battles")
     check_integer(n, "n")
     n_top = check_goal(goal, k, len(data.systems))
     result = present_state(data, error=0.05, random_seed=random_seed)

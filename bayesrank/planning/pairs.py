@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, worth_scale
 from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
 from bayesrank.results.ranks import TIE_TOLERANCE, better_scores
@@ -121,7 +121,7 @@ def trials_needed(difference: ArrayLike, spread: ArrayLike, *, z: float = 1.645)
 
 
 def plan_pairs(
-    data: Responses,
+    data: Responses | ArrayLike,
     *,
     goal: Goal | None = None,
     k: int | None = None,
@@ -139,7 +139,7 @@ def plan_pairs(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes of all systems.
     goal : {"best", "top_k", "full"}, optional
         Only pairs that matter for the goal, as in
@@ -181,7 +181,7 @@ def plan_pairs(
     0      a        b     False                    1.0
     1      b        c      True                    0.0
     """
-    require_responses(data, "to plan trials of questions")
+    data = as_responses(data, "to plan trials of questions")
     if further is not None:
         check_integer(further, "further", least=0)
     if goal is None and k is not None:

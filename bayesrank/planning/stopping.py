@@ -9,8 +9,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.catalog import default_method
+from bayesrank.entrance import as_data
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
-from bayesrank.ranking import as_data, rank_all
+from bayesrank.ranking import rank_all
 from bayesrank.responses import Responses
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
 from bayesrank.results.ranks import better_scores, joint_error, tie_groups

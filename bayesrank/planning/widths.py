@@ -5,22 +5,22 @@ import json
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.catalog import default_method, find_method
 from bayesrank.design import part_with_outcomes
+from bayesrank.entrance import as_responses
 from bayesrank.methods.bayes import dirichlet_shapes
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import worth_scale
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses, prior_counts
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.leaderboard import ranking_of, result_draws
 from bayesrank.validation import check_integer, check_number, power_of_two
 
 
 def plan_widths(
-    data: Responses,
+    data: Responses | ArrayLike,
     width: float,
     *,
     method: str | None = None,
@@ -36,7 +36,7 @@ def plan_widths(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes of all systems.
     width : float
         Required width, from the lower to the upper end, in the units of the scores.
@@ -79,7 +79,7 @@ def plan_widths(
     0      a    False                    2.0
     1      b     True                    0.0
     """
-    require_responses(data, "to plan trials of questions")
+    data = as_responses(data, "to plan trials of questions")
     check_number(width, "width", above=0)
     if further is not None:
         check_integer(further, "further", least=0)

@@ -103,7 +103,7 @@ def report(
     >>> "system 1 leads and is resolved from every other system" in page
     True
     """
-    from bayesrank.ranking import as_data
+    from bayesrank.entrance import as_data
     from bayesrank.results.rating_scale import mark_preliminary, rescale
 
     def show(tree: "xr.DataTree") -> "xr.DataTree":

@@ -1,12 +1,8 @@
-"""Checks of arguments: a study, responses or battles."""
+"""Checks of arguments that are studies."""
 
 from typing import Any
 
 import xarray as xr
-
-from bayesrank.errors import DataError
-from bayesrank.responses import Responses
-from bayesrank.views import Comparisons
 
 
 def study_name(study: Any) -> str:
@@ -35,15 +31,3 @@ def require_study(study: Any, kind: str, *variables: str) -> None:
     """
     if not (isinstance(study, xr.Dataset) and all(name in study for name in variables)):
         raise ValueError(f"study must be what studies.{kind} returned; got {study_name(study)}")
-
-
-def require_responses(data: Any, purpose: str) -> None:
-    """Raise unless data are responses, which a purpose requires."""
-    if not isinstance(data, Responses):
-        raise DataError(f"data must be responses {purpose}; got {type(data).__name__.lower()}")
-
-
-def require_comparisons(data: Any, purpose: str) -> None:
-    """Raise unless data are battles or comparisons, which a purpose requires."""
-    if not isinstance(data, Comparisons):
-        raise DataError(f"data must be battles {purpose}; got {type(data).__name__.lower()}")

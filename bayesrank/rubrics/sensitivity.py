@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.design import part_with_outcomes
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_range, rank_scores
 from bayesrank.validation import check_integer, checked_seed, numeric
 
@@ -22,7 +23,11 @@ Box = tuple[Sequence[float], Sequence[float]]
 
 
 def weight_sensitivity(
-    data: Responses, *, box: Box | None = None, draws: int = 10_000, random_seed: int | None = 0
+    data: Responses | ArrayLike,
+    *,
+    box: Box | None = None,
+    draws: int = 10_000,
+    random_seed: int | None = 0,
 ) -> pd.DataFrame:
     """Tabulate the ranks of systems over a region of category weights.
 
@@ -30,8 +35,8 @@ def weight_sensitivity(
 
     Parameters
     ----------
-    data : Responses
-        Categories of all systems.
+    data : Responses, DataFrame or array_like
+        Categories of all systems; those without an outcome are left out.
     box : pair of sequences of float, optional
         Lowest and highest weight of each category; weights are uniform between them and
         independent. By default weights are uniform on the simplex: positive, with sum 1.
@@ -61,6 +66,7 @@ def weight_sensitivity(
     0     bold          0.5
     1  careful          0.5
     """
+    data = part_with_outcomes(as_responses(data, "to weigh categories"))
     shares = _category_shares(data)
     low, high = _check_box(box, data.n_categories)
     check_integer(draws, "draws")
@@ -86,7 +92,7 @@ def weight_sensitivity(
     return table
 
 
-def order_stability(data: Responses, *, box: Box) -> pd.DataFrame:
+def order_stability(data: Responses | ArrayLike, *, box: Box) -> pd.DataFrame:
     """Report the pairs of systems whose order no weights of a box reverse.
 
     The difference of two scores is linear in the weights, so its extremes over a box are at
@@ -95,8 +101,8 @@ def order_stability(data: Responses, *, box: Box) -> pd.DataFrame:
 
     Parameters
     ----------
-    data : Responses
-        Categories of all systems.
+    data : Responses, DataFrame or array_like
+        Categories of all systems; those without an outcome are left out.
     box : pair of sequences of float
         Lowest and highest weight of each category.
 
@@ -118,6 +124,7 @@ def order_stability(data: Responses, *, box: Box) -> pd.DataFrame:
     >>> order_stability(data, box=([0, 0, 1], [0, 0.5, 1]))["stable"].tolist()
     [True]
     """
+    data = part_with_outcomes(as_responses(data, "to weigh categories"))
     shares = _category_shares(data)
     low, high = _check_box(box, data.n_categories)
     first, second = np.triu_indices(len(shares), 1)
@@ -170,7 +177,6 @@ def plot_weight_sensitivity(table: pd.DataFrame) -> "Figure":
 
 def _category_shares(data: Responses) -> FloatArray:
     """Return posterior mean proportions of the categories, averaged over questions."""
-    require_responses(data, "to weigh categories")
     shapes = data.counts + 1.0
     return (shapes / shapes.sum(axis=-1, keepdims=True)).mean(axis=1)
 

@@ -4,13 +4,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses, count_categories
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.references import nan_mean
 from bayesrank.validation import check_integer
@@ -49,7 +49,7 @@ class Shrinkage(NamedTuple):
     spread_sd: FloatArray
 
 
-def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
+def adaptive_greedy(data: Responses | ArrayLike, *, score: Score = "bayes") -> xr.Dataset:
     r"""Rank by Bayes@N or accuracy with greedy runs, weighted by their agreement with the trials.
 
     The mean worth of system l in sampled trials, :math:`y_l`, has noise of variance v. The mean
@@ -72,7 +72,7 @@ def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes with greedy outcomes (`prior_outcomes`).
     score : {"bayes", "avg"}, default "bayes"
         Posterior mean under the uniform prior plus the shift times the weight of the trials;
@@ -105,7 +105,7 @@ def adaptive_greedy(data: Responses, *, score: Score = "bayes") -> xr.Dataset:
     >>> round(float(study["weight"]), 4)
     0.0052
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     if score not in ("bayes", "avg"):
         raise ValueError(f"score must be 'bayes' or 'avg'; got {score!r}")
     sampled, greedy = condition_worths(data)
@@ -209,7 +209,7 @@ def whole_answers(steps: FloatArray) -> FloatArray:
     return np.floor(np.round(steps + 0.5, 9) + _ROUNDING)
 
 
-def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
+def power_prior(data: Responses | ArrayLike, *, n_weights: int = 101) -> xr.Dataset:
     r"""Rank by Bayes@N with the greedy likelihood to an estimated power.
 
     A greedy outcome counts as :math:`a_0` trials, with a uniform prior on :math:`a_0` in [0, 1] and
@@ -221,7 +221,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes with greedy outcomes (`prior_outcomes`).
     n_weights : int, default 101
         Number of powers between 0 and 1 that the integral uses.
@@ -251,7 +251,7 @@ def power_prior(data: Responses, *, n_weights: int = 101) -> xr.Dataset:
     >>> power_prior(load_olympiad("BrUMO'25"))["score"].shape
     (20,)
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     check_integer(n_weights, "n_weights", least=2)
     from scipy.special import gammaln  # importing this package should not cost SciPy
 

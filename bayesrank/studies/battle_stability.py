@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
 from bayesrank.catalog import default_method
-from bayesrank.errors import NoFiniteEstimate
+from bayesrank.entrance import as_comparisons
+from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.method import read_call
 from bayesrank.ranking import point_estimate
 from bayesrank.results.agreement import kendall_tau_b
@@ -19,7 +21,7 @@ _SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 
 
 def battle_stability(
-    data: Battles,
+    data: Battles | ArrayLike,
     methods: str | Sequence[str] | None = None,
     *,
     n: int | Sequence[int] | None = None,
@@ -33,7 +35,7 @@ def battle_stability(
 
     Parameters
     ----------
-    data : Battles
+    data : Battles or DataFrame
         All votes.
     methods : str or sequence of str, optional
         Names of methods that rank battles, with options in parentheses; the default of
@@ -70,10 +72,13 @@ def battle_stability(
     0  bradley_terry_map       20  1.0
     1  bradley_terry_map      200  1.0
     """
+    log = as_comparisons(data, "to study votes")
+    if not isinstance(log, Battles):
+        raise DataError("data must be battles with a row for each vote; got comparisons")
     if methods is None:
-        methods = default_method(data)
+        methods = default_method(log)
     calls = [methods] if isinstance(methods, str) else list(methods)
-    data = data.single_votes()
+    data = log.single_votes()
     votes = data.unit_codes("battle")
     total = len(np.unique(votes))
     some = dict.fromkeys(max(1, int(total * share)) for share in _SHARES)

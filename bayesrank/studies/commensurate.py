@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.priors import Empirical, Normal, NormalPrior, Prior
 from bayesrank.ranking import point_estimate, rank
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.studies.adaptive import (
     condition_worths,
     greedy_outcomes,
@@ -65,7 +65,7 @@ class Commensurate(Empirical):
 
 
 def commensurate_prior(
-    data: Responses, method: str, *, random_seed: int | None = 0, **options: Any
+    data: Responses | ArrayLike, method: str, *, random_seed: int | None = 0, **options: Any
 ) -> Commensurate:
     r"""Build a commensurate prior from greedy runs.
 
@@ -87,7 +87,7 @@ def commensurate_prior(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes with greedy outcomes (`prior_outcomes`).
     method : str
         The method or published configuration for the prior; it must have a likelihood.
@@ -121,7 +121,7 @@ def commensurate_prior(
     >>> prior.mean.shape
     (20,)
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     row, _, preset_options = find_row(method)
     own = None if row.default_prior is None else row.default_prior.quadratic()
     if "map" not in row.backends or own is None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
+from bayesrank.entrance import as_responses
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import agreement_matrix
-from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import (
@@ -27,7 +28,7 @@ from bayesrank.validation import check_between_0_and_1
 
 
 def consensus(
-    data: Responses,
+    data: Responses | ArrayLike,
     methods: str | Sequence[str] | None = None,
     *,
     ci_prob: float = 0.95,
@@ -40,7 +41,7 @@ def consensus(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials.
     methods : str or sequence of str, optional
         Names, with options in parentheses, as in :func:`bayesrank.studies.stability`; the 72
@@ -72,7 +73,7 @@ def consensus(
     >>> study["tau_gold"].values
     array([1., 1., 1.])
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     check_between_0_and_1(ci_prob, "ci_prob")
     fewest = fewest_trials(data, data.shape[2], "subset")
     names = choose_methods(data, methods, n=fewest, argument="trials")

@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.convergence_procedures import Procedure, Redrawn, choose_procedure
 from bayesrank.studies.references import nan_mean, tau_or_nan
@@ -25,7 +25,7 @@ _BLOCK_SIZE = 2**23
 
 
 def convergence(
-    data: Responses,
+    data: Responses | ArrayLike,
     methods: str | Sequence[str] = "bayes",
     *,
     replicates: int = 100_000,
@@ -48,7 +48,7 @@ def convergence(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Outcomes; no trial may be missing.
     methods : str or sequence of str, default "bayes"
         Names of methods, with options in parentheses, such as ``"pass_at_k(k=4)"``. A sequence adds
@@ -104,7 +104,7 @@ def convergence(
     array([[1., 0., 0., 0.],
            [0., 1., 0., 0.]])
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     _check(data, bootstrap, ties, z)
     for name, number, least in (
         ("replicates", replicates, 1),

@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.methods.bayes import bayes
 from bayesrank.responses import Responses, count_categories
 from bayesrank.results.agreement import kendall_tau_b, spearman
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.adaptive import (
     adaptive_greedy,
@@ -37,12 +37,14 @@ FloatArray = NDArray[np.float64]
 PRIORS = ("uniform", "greedy", "adaptive", "power")
 
 
-def greedy_alignment(data: Responses, prior_outcomes: ArrayLike | None = None) -> xr.Dataset:
+def greedy_alignment(
+    data: Responses | ArrayLike, prior_outcomes: ArrayLike | None = None
+) -> xr.Dataset:
     """Compare the order by greedy runs with the order by sampled trials.
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Sampled trials.
     prior_outcomes : array_like, optional
         Greedy outcomes, of a shape that :class:`bayesrank.Responses` takes; those of the data by
@@ -67,7 +69,7 @@ def greedy_alignment(data: Responses, prior_outcomes: ArrayLike | None = None) -
     >>> round(float(greedy_alignment(load_olympiad("BrUMO'25"))["tau"]), 3)
     0.768
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     if prior_outcomes is not None:
         data = _with_prior(data, prior_outcomes)
     sampled_worths, greedy_worths = condition_worths(data)
@@ -90,7 +92,7 @@ def greedy_alignment(data: Responses, prior_outcomes: ArrayLike | None = None) -
 
 
 def greedy_effect(
-    data: Responses,
+    data: Responses | ArrayLike,
     *,
     n: int = 1,
     draws: int = 50,
@@ -104,7 +106,7 @@ def greedy_effect(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Sampled trials with greedy outcomes of every system.
     n : int, default 1
         Trials per draw.
@@ -136,7 +138,7 @@ def greedy_effect(
     >>> study["prior"].values.tolist()
     ['uniform', 'greedy', 'adaptive', 'power']
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     check_resample(resample)
     count = check_trial_counts(data, n, resample)[0]
     draws = check_integer(draws, "draws", least=2)
@@ -171,7 +173,7 @@ def greedy_effect(
     return dataset
 
 
-def prior_data_conflict(data: Responses) -> xr.Dataset:
+def prior_data_conflict(data: Responses | ArrayLike) -> xr.Dataset:
     r"""Test whether sampled trials agree with the predictions from greedy runs.
 
     The first test is the check of the prior of ``bayes`` with ``use_prior_outcomes=True`` [1]_: is
@@ -182,7 +184,7 @@ def prior_data_conflict(data: Responses) -> xr.Dataset:
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Binary outcomes with greedy outcomes of every system.
 
     Returns
@@ -210,7 +212,7 @@ def prior_data_conflict(data: Responses) -> xr.Dataset:
     >>> bool(study["p_between"] < 0.01)
     True
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     sampled, greedy = condition_worths(data)
     right, trials = data.binary_counts
     earlier = count_categories(greedy_outcomes(data), 2)

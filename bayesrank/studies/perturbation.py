@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.design import asked_questions
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.method import read_call
 from bayesrank.ranking import estimate_point
 from bayesrank.responses import Responses
 from bayesrank.results.agreement import kendall_tau_b, pearson, spearman
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores
 from bayesrank.studies.subsets import select
 from bayesrank.validation import check_integer
@@ -28,7 +28,7 @@ MEASURES = ("spearman", "pearson", "kendall")
 
 
 def perturbation(
-    data: Responses,
+    data: Responses | ArrayLike,
     method: str = "rankllm",
     *,
     remove: Remove = "models",
@@ -41,7 +41,7 @@ def perturbation(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials; with `groups` for ``remove="groups"``.
     method : str, default "rankllm"
         Any method, with its options in parentheses or as keywords.
@@ -92,7 +92,7 @@ def perturbation(
     >>> bool((study["competency_mean"].sel(measure="spearman") > 0.9).all())
     True
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     units = _units(data, remove)
     removals = _removals(len(units), k, draws, random_seed)
     competency, difficulty = competency_and_difficulty(data, method, **options)
@@ -165,13 +165,13 @@ def _summaries(dataset: xr.Dataset) -> dict[str, xr.DataArray]:
 
 
 def difficulty_leave_one_out(
-    data: Responses, method: str = "rankllm", **options: Any
+    data: Responses | ArrayLike, method: str = "rankllm", **options: Any
 ) -> xr.Dataset:
     """Estimate difficulties without each system in turn and predict where it fails.
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials.
     method : str, default "rankllm"
         A method that estimates difficulties, with its options in parentheses or as keywords.
@@ -200,7 +200,7 @@ def difficulty_leave_one_out(
     >>> difficulty_leave_one_out(data)["prediction"].sel(measure="spearman").min().item() > 0
     True
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     n_systems = len(data.systems)
     if n_systems < 3:
         raise ValueError(f"data must have three systems or more to leave one out; got {n_systems}")

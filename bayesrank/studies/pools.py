@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import Reference, groups_of_equals, nan_mean, tau_or_nan
@@ -35,7 +35,7 @@ _ROUNDING = 1e-9
 
 
 def model_pools(
-    data: Responses,
+    data: Responses | ArrayLike,
     methods: str | Sequence[str] | None = None,
     *,
     sizes: Sequence[int] = (5, 10, 15),
@@ -56,7 +56,7 @@ def model_pools(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials of all systems.
     methods : str or sequence of str, optional
         As in :func:`bayesrank.studies.stability`. By default the published configurations
@@ -106,7 +106,7 @@ def model_pools(
     >>> dict(study["tau"].sizes)
     {'method': 2, 'size': 2, 'pool': 4}
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     check_resample(resample)
     if reference not in ("self", "gold"):
         raise ValueError(f"reference must be 'self' or 'gold'; got {reference!r}")

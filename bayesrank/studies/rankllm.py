@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.methods.bipartite import changes_by_round, rankllm
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.studies.perturbation import MEASURES, correlations, estimate_difficulty
 from bayesrank.validation import check_integer
 
@@ -24,13 +24,17 @@ _DAMPINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 1.0)
 
 
 def difficulty_levels(
-    data: Responses, method: str = "rankllm", *, cuts: Bounds | None = None, **options: Any
+    data: Responses | ArrayLike,
+    method: str = "rankllm",
+    *,
+    cuts: Bounds | None = None,
+    **options: Any,
 ) -> xr.Dataset:
     """Count easy, medium and hard questions, with the accuracy of each system on them.
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials; with `groups` to count by benchmark too.
     method : str, default "rankllm"
         A method that estimates difficulties, with its options in parentheses or as keywords.
@@ -66,7 +70,7 @@ def difficulty_levels(
     >>> study["share"].sel(group="all").values
     array([0.7 , 0.21, 0.09])
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     difficulty = estimate_difficulty(data, method, **options)
     if cuts is None:
         cuts = _thirds(difficulty[np.isfinite(difficulty)])
@@ -113,13 +117,13 @@ def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> FloatArray:
 
 
 def damping_sensitivity(
-    data: Responses, damping: Sequence[float] = _DAMPINGS, *, tol: float = 1e-10
+    data: Responses | ArrayLike, damping: Sequence[float] = _DAMPINGS, *, tol: float = 1e-10
 ) -> xr.Dataset:
     """Run the updates of RankLLM with several dampings, and follow how they converge.
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials.
     damping : sequence of float, default 0.1 to 1
         Shares, in [0, 1], that follow the grades.
@@ -151,7 +155,7 @@ def damping_sensitivity(
     >>> study["change"].isel(iteration=0).values.round(3)
     array([0.481, 0.85 ])
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     if not len(damping):
         raise ValueError("damping must be one number or more; got none")
     default = rankllm(data.grades)
@@ -182,7 +186,7 @@ def damping_sensitivity(
 
 
 def bounded_2pl(
-    data: Responses,
+    data: Responses | ArrayLike,
     *,
     ability: Bounds = (-5.0, 5.0),
     difficulty: Bounds = (-5.0, 5.0),
@@ -199,7 +203,7 @@ def bounded_2pl(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         Binary outcomes.
     ability, difficulty, discrimination : tuple of two floats
         Lower and upper bounds of :math:`\theta`, :math:`b` and :math:`a`; by default (-5, 5),
@@ -241,7 +245,7 @@ def bounded_2pl(
     >>> bounded_2pl(load_rankllm_case_study())["score"].values.round()
     array([100.,  84.,  20.,   0.,  20.])
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     from scipy.optimize import minimize  # half a second of start-up
     from scipy.special import expit
 

@@ -8,14 +8,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.design import part_with_outcomes
+from bayesrank.entrance import as_data, as_responses
 from bayesrank.inference.run import Data
 from bayesrank.method import Method
 from bayesrank.methods.bayes import bayes
 from bayesrank.priors import PriorLike, as_prior
-from bayesrank.ranking import as_data, point_estimate, rank
+from bayesrank.ranking import point_estimate, rank
 from bayesrank.responses import Responses, prior_counts
 from bayesrank.results.agreement import kendall_tau_b
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.ranks import rank_scores, tie_groups
 from bayesrank.studies.configurations import find_row
 
@@ -111,7 +111,7 @@ def prior_sensitivity(
         chosen: list[Any] = list(_DEFAULT_WEIGHTS if priors is None else priors)
         labels = [f"weight {float(weight):g}" for weight in chosen]
         _check_labels(labels)
-        require_responses(data, "for bayes")
+        data = as_responses(data, "for bayes")
         scores, sd = _weighted_scores(cast("Responses", data), chosen)
     elif "map" in row.backends:
         chosen = _default_priors(data, row) if priors is None else list(priors)

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.entrance import as_responses
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.studies.configurations import choose_methods
 from bayesrank.studies.execution import Workers, fingerprint, run_tasks
 from bayesrank.studies.references import (
@@ -36,7 +36,7 @@ FloatArray = NDArray[np.float64]
 
 
 def stability(
-    data: Responses,
+    data: Responses | ArrayLike,
     methods: str | Sequence[str] | None = None,
     *,
     n: int | Sequence[int] = 1,
@@ -57,7 +57,7 @@ def stability(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials.
     methods : str or sequence of str, optional
         Names of methods or published configurations, with options in parentheses:
@@ -112,7 +112,7 @@ def stability(
     >>> dict(study["tau"].sizes)
     {'method': 2, 'n_trials': 1, 'draw': 5}
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     check_resample(resample)
     check_between_0_and_1(ci_prob, "ci_prob")
     counts = check_trial_counts(data, n, resample)

@@ -14,10 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import ArrayLike
 
+from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
-from bayesrank.results.arguments import require_responses
 from bayesrank.results.same_rankings import collapse, group_members
 from bayesrank.studies.adaptive import condition_worths, sampled_worths
 from bayesrank.studies.consensus import consensus
@@ -34,7 +35,7 @@ POOLED = "pooled"
 
 
 def published_tables(
-    data: Responses,
+    data: Responses | ArrayLike,
     methods: str | Sequence[str] | None = None,
     *,
     n: int | Sequence[int] = 1,
@@ -53,7 +54,7 @@ def published_tables(
 
     Parameters
     ----------
-    data : Responses
+    data : Responses, DataFrame or array_like
         All trials; with greedy outcomes (`prior_outcomes`) for the table on greedy priors.
     methods : str or sequence of str, optional
         Names with options, as in :func:`bayesrank.studies.stability`; by default the 72 published
@@ -106,7 +107,7 @@ def published_tables(
     >>> list(tables)
     ['accuracy', 'summary', 'agreement', 'stability', 'pools']
     """
-    require_responses(data, "to study trials and questions")
+    data = as_responses(data, "to study trials and questions")
     check_integer(pools, "pools", least=0)
     made: dict[str, list[pd.DataFrame]] = {}
     for name, part in _parts(data, by).items():

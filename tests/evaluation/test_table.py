@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import METHODS, Responses, rank
+from bayesrank import METHODS, Responses, evaluation, rank
 from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.errors import DataError
 from bayesrank.evaluation import evaluate
@@ -262,7 +262,16 @@ def test_arguments_out_of_range_are_refused(options, message: str):
         evaluate([[1, 0]], **options)
 
 
+@pytest.mark.parametrize("name", evaluation.__all__)
+def test_tables_are_evaluated_as_what_they_hold(name):
+    data = Responses([[[1, 1, 0], [1, 1, 1]], [[0, 1, 0], [0, 0, 1]]])
+    function = getattr(evaluation, name)
+    assert str(function(data.to_long(), "bayes")) == str(function(data, "bayes"))
+
+
 def test_data_that_lack_what_is_needed_are_refused():
+    with pytest.raises(DataError, match=r"as many questions and trials .* different lengths"):
+        evaluate([[1, 0], [1]])
     with pytest.raises(DataError, match="prior_outcomes must be given for prior_weight = 1"):
         evaluate([[1, 0]], prior_weight=1)
     with pytest.raises(DataError, match="weights must be given"):

@@ -80,3 +80,10 @@ def test_label_probabilities():
 def test_weight_sensitivity_names_the_argument(arguments, message):
     with pytest.raises(ValueError, match=message):
         weight_sensitivity(Responses([[1, 0], [0, 0]]), **arguments)
+
+
+def test_systems_without_outcomes_have_no_place_in_the_order():
+    counts = np.concatenate([DATA.values, np.full_like(DATA.values[:1], -1)])
+    more = Responses(counts, weights=DATA.weights)
+    assert weight_sensitivity(more, draws=9)["rank_worst"].max() <= len(DATA.systems)
+    assert len(order_stability(more, box=BOX)) == len(order_stability(DATA, box=BOX))

@@ -20,17 +20,28 @@ OF_RESPONSES = {
     and name not in OF_ALL_DATA
 }
 NEEDED = {"method": "rasch", "methods": ["avg"], "budget": 3, "width": 0.1}
+FEW = {"methods": ["avg"], "draws": 2, "pools": 2, "replicates": 4, "sizes": [2], "n": [1]}
+
+
+def _called(name, data):
+    parameters = list(inspect.signature(OF_RESPONSES[name]).parameters.values())
+    needed = [each.name for each in parameters if each.default is each.empty][1:]
+    options = {each.name: FEW[each.name] for each in parameters if each.name in FEW}
+    return OF_RESPONSES[name](data, **options | {n: NEEDED[n] for n in needed if n in NEEDED})
 
 
 @pytest.mark.parametrize("name", OF_RESPONSES)
-@pytest.mark.parametrize("data", [Battles(["a"], ["b"], ["tie"]), np.ones((2, 3, 4))], ids=type)
-def test_other_data_are_refused(name, data):
-    parameters = inspect.signature(OF_RESPONSES[name]).parameters.values()
-    needed = [each.name for each in parameters if each.default is each.empty][1:]
-    options = {each: NEEDED[each] for each in needed if each in NEEDED}
-    kind = type(data).__name__.lower()
-    with pytest.raises(DataError, match=rf"data must be responses to .*; got {kind}"):
-        OF_RESPONSES[name](data, **options)
+def test_battles_are_refused(name):
+    with pytest.raises(DataError, match=r"data must be responses to .*; got battles"):
+        _called(name, Battles(["a"], ["b"], ["tie"]))
+
+
+@pytest.mark.parametrize("name", OF_RESPONSES)
+def test_all_functions_of_responses_take_tables(name):
+    chances = np.linspace(0.2, 0.8, 5)[:, None, None]
+    outcomes = (np.random.default_rng(0).random((5, 8, 5)) < chances).astype(int)
+    data = Responses(outcomes[..., 1:], prior_outcomes=outcomes[..., 0])
+    assert str(_called(name, data.to_long())) == str(_called(name, data))
 
 
 RIGHT = np.array([[[1, 1], [1, 1], [0, 1]], [[1, 0], [0, 1], [0, 0]]])
