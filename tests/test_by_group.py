@@ -126,5 +126,11 @@ def test_the_command_prints_groups_and_weights(run, tmp_path):
     assert "Group b:" in result.stdout
     result = run(*common, "--group-weights", "b=3,e=1")
     assert "Weights of groups: b 0.75, e 0.25." in result.stderr
+    checked = run("rank", path, "--group-weights", "e=1", "--draws", 20)
+    assert "Check: " in checked.stderr
+    battles = tmp_path / "votes.csv"
+    battles.write_text("model_a,model_b,winner\na,b,tie\n")
+    message = run("rank", battles, "--group-weights", "equal", code=2).stderr
+    assert "INPUT must be responses for weights of groups; got battles" in message
     message = run(*common, "--group-weights", "x=1", code=2).stderr
     assert "--group-weights must be of the groups b, e; got 'x'" in message

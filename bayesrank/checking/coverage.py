@@ -207,13 +207,14 @@ def judge_coverage(
     failed = [cell for cell in used if not cell.passes]
     if failed:
         return _failed(max(failed, key=lambda cell: abs(cell.worst - 0.95)))
-    if design.missing > _MOST_MISSING:
-        share = f"{100 * design.missing:.0f} %"
-        reasons.append(f"{share} of the outcomes are missing, more than was simulated")
-    if dependent:
-        reasons.append("runs vary more than the simulated ones")
-    if pulled:
-        reasons.append("scores depend on the prior, which is part of the truth in the simulations")
+    share = f"{100 * design.missing:.0f} % of the outcomes are missing, more than was simulated"
+    more = {
+        share: design.missing > _MOST_MISSING,
+        "groups have weights, as in no simulated design": "group_weights" in result.attrs,
+        "runs vary more than the simulated ones": dependent,
+        "scores depend on the prior, which is part of the truth in the simulations": pulled,
+    }
+    reasons += [reason for reason, holds in more.items() if holds]
     return _not_measured("; ".join(reasons)) if reasons else _held(used)
 
 

@@ -35,7 +35,7 @@ from bayesrank.commands.console import (
 from bayesrank.commands.convert import convert
 from bayesrank.commands.evaluation import evaluate, plan
 from bayesrank.commands.flags import MethodCommand, without_backend_options
-from bayesrank.commands.groups import group_options, print_groups, rank_or_weigh, say_weights
+from bayesrank.commands.groups import group_options, print_groups, rank_or_weigh, weighed_part
 from bayesrank.commands.methods import methods
 from bayesrank.commands.printing import leaderboard_options, print_leaderboard
 from bayesrank.commands.report import report
@@ -163,9 +163,9 @@ def rank(
             note("Votes for neither count as ties; --method davidson_outside models them.")
     if by_group:
         group_names(data)  # before the long computation
-    say_weights(data, group_weights)
+    ranked = weighed_part(data, group_weights)
     with progress(f"Ranking by {settings['method']}"):
-        tree = rank_or_weigh(data, group_weights, settings | options)
+        tree = rank_or_weigh(ranked, group_weights, settings | options)
     # Printed first: a full disk must not take the leaderboard of a long run with it.
     show = partial(print_leaderboard, output_format=output_format, top=top, sort=sort)
     shown = as_arenas_print(tree, scale, anchor, min_votes)
@@ -177,9 +177,9 @@ def rank(
             lambda board: show(as_arenas_print(board, scale, anchor, min_votes), columns=columns),
             settings | options,
         )
-    if settings["draws"] != 0 and group_weights is None:
+    if settings["draws"] != 0:
         with progress("Checking the ranking"):
-            report = check_result(tree, data)
+            report = check_result(tree, ranked)
         note(report.summary)
     if output is not None:
         before = _stored_target(output)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesrank.commands.console import note, say
-from bayesrank.errors import DataError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,17 +33,18 @@ def group_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def say_weights(data: Any, weights: "GroupWeights | None") -> None:
-    """Print the weights of groups, if there are several."""
+def weighed_part(data: Any, weights: "GroupWeights | None") -> Any:
+    """Print the weights of groups, if there are several, and return the data that have weights."""
     from bayesrank.by_group import group_shares
 
     sizes = Counter(getattr(data, "groups", None) or ())
     if weights is None or not sizes:
         if len(sizes) > 1:
             note(f"Groups: {_listed(sizes)}; all questions have equal weights (--group-weights).")
-        return
+        return data
     shares = group_shares(data, weights)
     note(f"Weights of groups: {_listed({name: f'{share:.3g}' for name, share in shares.items()})}.")
+    return data.select(groups=list(shares))
 
 
 def rank_or_weigh(
@@ -56,7 +56,6 @@ def rank_or_weigh(
 
     if weights is None:
         return rank(data, **settings)
-    _refuse_battles(data, "group_weights")
     return rank_weighted(data, group_weights=weights, **settings)
 
 
@@ -70,13 +69,6 @@ def print_groups(
         click.echo()
         say(f"Group {name}:")
         show(board)
-
-
-def _refuse_battles(data: Any, argument: str) -> None:
-    from bayesrank.responses import Responses
-
-    if not isinstance(data, Responses):
-        raise DataError(f"{argument} must be left out for battles, which have no questions")
 
 
 def _listed(values: Any) -> str:

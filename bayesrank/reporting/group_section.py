@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 40
 # With more groups the section has the full width of the page.
 _MOST_ABREAST = 3
-# Draws of each group: ends of intervals are shown to two digits.
-_DRAWS = 500
 
 
 def group_section(
@@ -99,8 +97,6 @@ def _scores(
             DEFAULT_METHOD,
             target=result.attrs["target"],
             ci_prob=prob,
-            draws=_DRAWS,
-            random_seed=int(result.attrs["fingerprint"][:8], 16),  # the same page for a result
         )
     frames = {name: ranked_rows(tree).set_index("system") for name, tree in trees.items()}
     return frames, f", with its interval of {100 * prob:g} %"

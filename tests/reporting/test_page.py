@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 from bayesrank import Ballots, Comparisons, Responses, rank
+from bayesrank.by_group import rank_by_group
 from bayesrank.reporting.details import check_section
 from bayesrank.reporting.page import name_results, report
 
@@ -274,6 +275,17 @@ def test_groups_have_intervals_where_the_data_are_known(tmp_path: Path) -> None:
         low, high = map(float, re.findall(r"[\d.]+", cell)[1:])
         assert low < high
     assert "the intervals of such groups may be too narrow" in text
+
+
+def test_scores_by_group_are_those_of_rankings_by_group(tmp_path):
+    chances = np.array([[[0.3]], [[0.5]], [[0.8]]])
+    outcomes = (np.random.default_rng(0).random((3, 60, 8)) < chances).astype(int)
+    data = Responses(outcomes, groups=["x", "y"] * 30)
+    text = report(rank(data, random_seed=1), tmp_path / "r.html", data=data).read_text("utf-8")
+    table = text.partition('id="groups-table"')[2]
+    for tree in rank_by_group(data).values():
+        ends = (tree["ranking"][f"score_{end}"].values.max() for end in ("lower", "upper"))
+        assert "[{:.3f}, {:.3f}]".format(*ends) in table
 
 
 def test_numbers_of_further_columns_are_rounded(
