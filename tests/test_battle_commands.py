@@ -310,6 +310,15 @@ def test_functions_of_battles_name_other_data(function):
     pd.testing.assert_frame_equal(function(table), function(Battles.from_frame(table)))
 
 
+def test_stability_of_battles_does_not_depend_on_the_order_of_systems():
+    votes = list("abc"), list("bca"), ["tie", "b", "tie"]  # a and c tie in some parts
+    studies = [
+        battle_stability(Battles(*votes, systems=list(order)), "win_rate", n=[1, 2])
+        for order in ("abc", "cba")
+    ]
+    pd.testing.assert_frame_equal(*studies)
+
+
 def test_stability_of_battles_takes_tables_with_a_row_for_each_vote():
     table = pd.DataFrame({"model_a": list("aab"), "model_b": list("bcc"), "winner": list("acb")})
     study = battle_stability(table, "elo", n=2, draws=3)

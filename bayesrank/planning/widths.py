@@ -62,7 +62,7 @@ def plan_widths(
     Raises
     ------
     DataError
-        If the outcomes have no worth, or a system has none.
+        If the outcomes have no worth.
     ValueError
         If an argument is invalid.
 

@@ -51,7 +51,7 @@ def battle_stability(
     -------
     pandas.DataFrame
         One row per method and number of votes: ``method``, ``battles``, ``tau`` (mean over draws),
-        ``sd``, ``min``, ``max``, and ``top``, the share of draws with the same best system. Draws
+        ``sd``, ``min``, ``max``, and ``top``, the share of draws with the same best systems. Draws
         in which an estimate does not exist are left out and counted in ``infinite``.
 
     Raises
@@ -114,7 +114,7 @@ def _agreement(
             continue
         seen = ~np.isnan(score)  # other systems have no battle in this part
         taus.append(float(kendall_tau_b(score[seen], final[seen])))
-        same.append(int(np.nanargmax(score)) == int(np.nanargmax(final)))
+        same.append(np.array_equal(score == np.nanmax(score), final == np.nanmax(final)))
     missing = len(parts) - len(taus)
     top = float(np.mean(same)) if same else float("nan")
     known = np.array(taus)
