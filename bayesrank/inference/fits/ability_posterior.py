@@ -212,19 +212,17 @@ class AbilityPosterior:
         deviations = points - self.mean()[:, None, None]
         return np.sqrt((deviations**2 * weights).sum(axis=(-1, -2)))
 
-    def quantile(self, probability: Array) -> Array:
-        """Return quantiles at probabilities between 0 and 1, both of shape (draw, system)."""
-        wanted = np.asarray(probability, dtype=np.float64)
-        passed = (self.cumulative[None, :, :] <= wanted[:, :, None]).sum(axis=-1)
+    def quantile(self, probability: float) -> Array:
+        """Return quantiles at a probability between 0 and 1, of shape (system,)."""
+        passed = (self.cumulative <= probability).sum(axis=-1)
         panel = np.clip(passed - 1, 0, self.density.shape[1] - 1)
-        system = np.broadcast_to(np.arange(wanted.shape[1]), wanted.shape)
+        system = np.arange(len(panel))
         low, high = self.edges[panel], self.edges[panel + 1]
         half = 0.5 * (high - low)
         # Mass from the left end to position u in [-1, 1] is a polynomial in u.
-        polynomial = (self.density[system, panel] @ _antiderivative()) * half[..., None]
-        mass = wanted - self.cumulative[system, panel]
-        u = _solve_increasing(polynomial.reshape(wanted.size, -1), mass.ravel())
-        return low + half * (1.0 + u.reshape(wanted.shape))
+        polynomial = (self.density[system, panel] @ _antiderivative()) * half[:, None]
+        mass = probability - self.cumulative[system, panel]
+        return low + half * (1.0 + _solve_increasing(polynomial, mass))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Return draws, of shape (draw, system), from a fine table of the distribution function."""

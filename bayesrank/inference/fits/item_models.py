@@ -148,7 +148,7 @@ def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
     """Begin at about the Rasch model, with one step of Fisher scoring for each discrimination."""
     by_system = smoothed_log_odds(data.by_system, data.played)
     by_question = shrunk_log_odds(data.by_question, data.asked)
-    ability, difficulty = stretched(by_system, -by_question, None)
+    ability, difficulty = stretched(by_system, -by_question, np.ones_like(by_question))
     level = ability.sum(axis=-1, keepdims=True) / ability.shape[-1]
     v = np.zeros((len(ability), *problem.likelihood.shape[2:])) + problem.questions.mean
     u, v[..., 0] = (ability - level)[..., np.newaxis], level - difficulty

@@ -219,12 +219,11 @@ class FittedChances:
 
     `chance`, `variance` and `noise`, (system, question), are the posterior mean of each chance p,
     its variance given the abilities, and the mean of :math:`p (1 - p)`, the variance of an answer.
-    `information` and `likelihood_information`, (p, p), are the negative Hessians of the objective
-    and of its likelihood. `slopes`, (system, p), are the derivatives of the sums of chances over
-    questions, weighted by their missing shares, and `shared`, (system, system), is the posterior
-    covariance of these sums given the abilities. `difficulty`, (question,), are centred posterior
-    means. `gradients`, (question, p), are those of the log-likelihoods of questions, 0 where
-    nothing is missing.
+    `information`, (p, p), is the negative Hessian of the objective. `slopes`, (system, p), are the
+    derivatives of the sums of chances over questions, weighted by their missing shares, and
+    `shared`, (system, system), is the posterior covariance of these sums given the abilities.
+    `difficulty`, (question,), are centred posterior means. `gradients`, (question, p), are those of
+    the log-likelihoods of questions, 0 where nothing is missing.
     """
 
     problem: MarginalDifficulties
@@ -233,7 +232,6 @@ class FittedChances:
     variance: Array
     noise: Array
     information: Array
-    likelihood_information: Array
     slopes: Array
     shared: Array
     difficulty: Array
@@ -254,7 +252,6 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     optimum = maximise_nonconcave(problem, problem.start()[np.newaxis])
     point = optimum.point[0]
     _, information, _ = problem.expand(point)
-    likelihood = information - np.diag(problem.prior_derivatives(point)[1])
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
     chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
     slopes, shared = np.zeros((n_systems, len(point))), np.zeros((n_systems, n_systems))
@@ -279,7 +276,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     if problem.has_slope:
         difficulty = difficulty + point[-2] * problem.share
     difficulty -= difficulty.mean()
-    moments = (chance, variance, noise, information, likelihood, slopes, shared, difficulty)
+    moments = (chance, variance, noise, information, slopes, shared, difficulty)
     return FittedChances(problem, optimum, *moments, gradients)
 
 
