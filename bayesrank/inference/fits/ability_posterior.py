@@ -36,6 +36,7 @@ _TAIL_STEPS = 30
 # of slope a, panels begin with a half width of _STEP / a, and each is so much wider than the last.
 _PANELS_PER_SD = 1.0
 _PANEL_NODES = 10
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(_PANEL_NODES)
 _STEP = 1.5
 _WIDER = 3.0
 # Steeper items do not change panels elsewhere.
@@ -265,23 +266,16 @@ def _edges(curves: ItemCurves) -> Array:
 
 def _panel_rule(edges: Array) -> tuple[Array, Array]:
     """Return the nodes between ends of panels and their measure, both of shape (panel, node)."""
-    nodes, weights = _legendre()
     half = 0.5 * np.diff(edges)[:, None]
-    return edges[:-1, None] + half * (1.0 + nodes), half * weights
-
-
-@cache
-def _legendre() -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(_PANEL_NODES)
+    return edges[:-1, None] + half * (1.0 + _NODES), half * _WEIGHTS
 
 
 @cache
 def _antiderivative() -> Array:
     """Return Legendre coefficients of the integral from -1, per value at each node."""
-    nodes, weights = _legendre()
     degree = np.arange(_PANEL_NODES)
-    basis = np.polynomial.legendre.legvander(nodes, _PANEL_NODES - 1)
-    coefficients = (basis * weights[:, None]) * (degree + 0.5)
+    basis = np.polynomial.legendre.legvander(_NODES, _PANEL_NODES - 1)
+    coefficients = (basis * _WEIGHTS[:, None]) * (degree + 0.5)
     integrals = np.polynomial.legendre.legint(coefficients.T, lbnd=-1.0)
     return np.asarray(integrals, dtype=np.float64).T
 

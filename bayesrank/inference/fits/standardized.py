@@ -186,7 +186,8 @@ class MarginalDifficulties(MarginalLikelihood):
         level = point[-2] * self.share if self.has_slope else np.zeros(n_questions)
         near = self._modes[-1] / sd if self._modes else None
         slope = np.full(n_systems, -sd)
-        curves = ItemCurves(*self._transposed, slope, ability, level / sd, near, tail=_TAIL)
+        totals, trials = (np.ascontiguousarray(table.T) for table in (self.totals, self.trials))
+        curves = ItemCurves(totals, trials, slope, ability, level / sd, near, tail=_TAIL)
         (mode, curvature), (first, last) = curves.modes, (sd * end for end in curves.ends)
         self._modes[:] = [sd * mode]
         steps = _STEP * np.minimum(sd / np.sqrt(curvature), 1.0)
@@ -207,10 +208,6 @@ class MarginalDifficulties(MarginalLikelihood):
             unit = np.log(gap[part]) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
             log_integral = float((largest[:, 0] + np.log(sums[:, 0]) + unit).sum())
             yield _Block(part, weights / sums, logistic(logit), deviation, log_integral)
-
-    @cached_property
-    def _transposed(self) -> tuple[Array, Array]:
-        return np.ascontiguousarray(self.totals.T), np.ascontiguousarray(self.trials.T)
 
 
 @dataclass(frozen=True)
