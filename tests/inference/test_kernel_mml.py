@@ -107,7 +107,7 @@ def test_posteriors_match_brute_force_integration():
     np.testing.assert_allclose(posterior.sd(), sd, rtol=1e-8)
     right_ends = z + 0.5 * (z[1] - z[0])
     for probability in (0.001, 0.05, 0.5, 0.975):
-        found = posterior.quantile(np.full((1, 3), probability))[0]
+        found = posterior.quantile(probability)
         below = [
             np.interp(x, right_ends, row.cumsum()) for row, x in zip(density, found, strict=True)
         ]
@@ -128,7 +128,7 @@ def test_posteriors_follow_the_steps_that_steep_items_make(seed):
     mean = density @ z
     np.testing.assert_allclose(posterior.mean(), mean, atol=1e-11)
     np.testing.assert_allclose(posterior.sd(), np.sqrt(density @ z**2 - mean**2), rtol=1e-10)
-    median = posterior.quantile(np.full((1, 6), 0.5))[0]
+    median = posterior.quantile(0.5)
     below = [np.interp(x, z + 5e-5, row.cumsum()) for row, x in zip(density, median, strict=True)]
     np.testing.assert_allclose(below, 0.5, atol=1e-5)
 

@@ -172,7 +172,9 @@ class Spread:
         # The variance under the item model, and the terms of dispersion and misfit.
         more = left * trials * (noise - chances.noise)
         more = more + left**2 * self.misfit * trials**2 * chances.noise
-        variability = chances.likelihood_information.copy()
+        # Of the likelihood, without the priors.
+        priors = chances.problem.prior_derivatives(chances.optimum.point[0])[1]
+        variability = chances.information - np.diag(priors)
         systems = np.arange(len(trials))
         variability[systems, systems] += more.sum(axis=1)
         shared = response[:, : len(trials)] * (self.kept * left * noise).sum(axis=1)

@@ -36,6 +36,7 @@ _TAIL_STEPS = 30
 # of slope a, panels begin with a half width of _STEP / a, and each is so much wider than the last.
 _PANELS_PER_SD = 1.0
 _PANEL_NODES = 10
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(_PANEL_NODES)
 _STEP = 1.5
 _WIDER = 3.0
 # Steeper items do not change panels elsewhere.
@@ -212,19 +213,17 @@ class AbilityPosterior:
         deviations = points - self.mean()[:, None, None]
         return np.sqrt((deviations**2 * weights).sum(axis=(-1, -2)))
 
-    def quantile(self, probability: Array) -> Array:
-        """Return quantiles at probabilities between 0 and 1, both of shape (draw, system)."""
-        wanted = np.asarray(probability, dtype=np.float64)
-        passed = (self.cumulative[None, :, :] <= wanted[:, :, None]).sum(axis=-1)
+    def quantile(self, probability: float) -> Array:
+        """Return quantiles at a probability between 0 and 1, of shape (system,)."""
+        passed = (self.cumulative <= probability).sum(axis=-1)
         panel = np.clip(passed - 1, 0, self.density.shape[1] - 1)
-        system = np.broadcast_to(np.arange(wanted.shape[1]), wanted.shape)
+        system = np.arange(len(panel))
         low, high = self.edges[panel], self.edges[panel + 1]
         half = 0.5 * (high - low)
         # Mass from the left end to position u in [-1, 1] is a polynomial in u.
-        polynomial = (self.density[system, panel] @ _antiderivative()) * half[..., None]
-        mass = wanted - self.cumulative[system, panel]
-        u = _solve_increasing(polynomial.reshape(wanted.size, -1), mass.ravel())
-        return low + half * (1.0 + u.reshape(wanted.shape))
+        polynomial = (self.density[system, panel] @ _antiderivative()) * half[:, None]
+        mass = probability - self.cumulative[system, panel]
+        return low + half * (1.0 + _solve_increasing(polynomial, mass))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Return draws, of shape (draw, system), from a fine table of the distribution function."""
@@ -267,23 +266,16 @@ def _edges(curves: ItemCurves) -> Array:
 
 def _panel_rule(edges: Array) -> tuple[Array, Array]:
     """Return the nodes between ends of panels and their measure, both of shape (panel, node)."""
-    nodes, weights = _legendre()
     half = 0.5 * np.diff(edges)[:, None]
-    return edges[:-1, None] + half * (1.0 + nodes), half * weights
-
-
-@cache
-def _legendre() -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(_PANEL_NODES)
+    return edges[:-1, None] + half * (1.0 + _NODES), half * _WEIGHTS
 
 
 @cache
 def _antiderivative() -> Array:
     """Return Legendre coefficients of the integral from -1, per value at each node."""
-    nodes, weights = _legendre()
     degree = np.arange(_PANEL_NODES)
-    basis = np.polynomial.legendre.legvander(nodes, _PANEL_NODES - 1)
-    coefficients = (basis * weights[:, None]) * (degree + 0.5)
+    basis = np.polynomial.legendre.legvander(_NODES, _PANEL_NODES - 1)
+    coefficients = (basis * _WEIGHTS[:, None]) * (degree + 0.5)
     integrals = np.polynomial.legendre.legint(coefficients.T, lbnd=-1.0)
     return np.asarray(integrals, dtype=np.float64).T
 

@@ -312,10 +312,11 @@ class _Factors:
 
 
 def parted(point: Array, shape: tuple[int, int, int, int]) -> tuple[Array, Array]:
-    """Return u and v at points, (resample, p), for a shape (system, a, question, b)."""
+    """Return views of u and v at points, (..., p), for a shape (system, a, question, b)."""
     n_systems, a, n_questions, b = shape
-    u = point[:, : n_systems * a].reshape(-1, a, n_systems).swapaxes(1, 2)
-    return u, point[:, n_systems * a :].reshape(-1, b, n_questions).swapaxes(1, 2)
+    lead, size = point.shape[:-1], n_systems * a
+    u = point[..., :size].reshape(*lead, a, n_systems).swapaxes(-1, -2)
+    return u, point[..., size:].reshape(*lead, b, n_questions).swapaxes(-1, -2)
 
 
 def joined(u: Array, v: Array) -> Array:

@@ -16,7 +16,6 @@ from bayesrank.inference.fits.two_sided import TwoSided
 from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.priors import POOLED_DF
 
-_TINY = 1e-300
 # Abilities are clear if they explain this multiple of the variance of the strongest other
 # dimension.
 _CLEAR = 4.0
@@ -111,7 +110,7 @@ def shrunk_log_odds(successes: Array, trials: Array) -> Array:
     return mean + deviation * (variance / (variance + noise))
 
 
-def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple[Array, Array]:
+def stretched(ability: Array, difficulty: Array, weights: Array) -> tuple[Array, Array]:
     """Turn marginal log-odds into abilities and difficulties (the PROX approximation).
 
     Both are stretched by how much the other side spreads: log-odds of systems, and minus those of
@@ -123,11 +122,7 @@ def stretched(ability: Array, difficulty: Array, weights: Array | None) -> tuple
        Journal of Mathematical and Statistical Psychology 32 (1979).
        https://doi.org/10.1111/j.2044-8317.1979.tb00756.x
     """
-    if weights is None:
-        centre = difficulty.sum(axis=-1) / difficulty.shape[-1]
-    else:
-        total = np.maximum(weights.sum(axis=-1), _TINY)
-        centre = (difficulty * weights).sum(axis=-1) / total
+    centre = (difficulty * weights).sum(axis=-1) / weights.sum(axis=-1)
     difficulty = difficulty - centre[:, None]
     spread, other = _variance(ability), _variance(difficulty)
     both = np.concatenate([other, spread], axis=-1)

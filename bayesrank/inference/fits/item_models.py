@@ -28,6 +28,7 @@ coordinates of a system.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,8 +130,7 @@ def fit_pooled_items(
        In: F. M. Lord and M. R. Novick. Statistical Theories of Mental Test Scores (1968).
     """
     problem, data = pooled_items(correct, trials, **priors)
-    n_systems, _, _, kinds = problem.likelihood.shape
-    guessing = problem.likelihood.guessing if isinstance(problem.likelihood, Lines) else None
+    n_systems = data.right.shape[1]
     optimum = merged_questions(problem).maximise(_first_point(problem, data))
     u, v = problem.split(optimum.point)
     optimum = optimum.at(joined(merge_noise(u[..., 0])[..., np.newaxis], v))
@@ -138,7 +138,7 @@ def fit_pooled_items(
         problem,
         optimum,
         data.lead,
-        lambda free: derive(_unpack(n_systems, kinds, guessing, free)),
+        lambda free: derive(_unpack(problem, free)),
         blocks=problem.blocks,
         gradients=gradients or (lambda: np.eye(n_systems, optimum.point.shape[1])),
     )
@@ -148,7 +148,7 @@ def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
     """Begin at about the Rasch model, with one step of Fisher scoring for each discrimination."""
     by_system = smoothed_log_odds(data.by_system, data.played)
     by_question = shrunk_log_odds(data.by_question, data.asked)
-    ability, difficulty = stretched(by_system, -by_question, None)
+    ability, difficulty = stretched(by_system, -by_question, np.ones_like(by_question))
     level = ability.sum(axis=-1, keepdims=True) / ability.shape[-1]
     v = np.zeros((len(ability), *problem.likelihood.shape[2:])) + problem.questions.mean
     u, v[..., 0] = (ability - level)[..., np.newaxis], level - difficulty
@@ -159,22 +159,22 @@ def _first_point(problem: TwoSided[Any], data: ItemCounts) -> Array:
     return joined(u, v)
 
 
-def _unpack(n_systems: int, kinds: int, guessing: Guessing | None, free: Array) -> Named:
+def _unpack(problem: TwoSided[Any], free: Array) -> Named:
     """Name the parameters at free coordinates of shape (..., p)."""
-    of_questions = free[..., n_systems:].reshape(*free.shape[:-1], kinds, -1)
-    intercept = of_questions[..., 0, :]
-    named = {"score": free[..., :n_systems], "intercept": intercept}
-    if guessing is None:
-        return named
-    named |= named_lines(guessing, of_questions[..., 1, :], of_questions[..., -1, :])
-    return named | {"difficulty": -intercept / named["discrimination"]}
+    u, v = problem.split(free)
+    named = {"score": u[..., 0], "intercept": v[..., 0]}
+    if isinstance(problem.likelihood, Lines):
+        named |= named_lines(problem.likelihood.guessing, v)
+        named["difficulty"] = -named["intercept"] / named["discrimination"]
+    return named
 
 
-def named_lines(guessing: Guessing, log_slope: Array, logit: Array) -> Named:
-    """Name discriminations, and guessing where it is estimated, by their free coordinates."""
-    named = {"log_discrimination": log_slope, "discrimination": finite_exp(log_slope)}
+def named_lines(guessing: Guessing, v: Array) -> Named:
+    """Name discriminations, and guessing where it is estimated, by coordinates of questions."""
+    named = {"log_discrimination": v[..., 1], "discrimination": finite_exp(v[..., 1])}
     if guessing.fixed is None:
-        named |= {"guessing_logit": logit, "guessing": guessing.upper * logistic(logit)}
+        chance = guessing.upper * logistic(v[..., 2])
+        named |= {"guessing_logit": v[..., 2], "guessing": chance}
     return named
 
 
@@ -219,24 +219,14 @@ def fit_mirt(model: tuple[TwoSided[Factors], FactorReference], score: Score = "m
     """Fit the model that :func:`mirt_problem` builds, with a score of the factory."""
     problem, reference = model
     cells = problem.likelihood
-    n_systems, n_factors, n_questions, _ = cells.shape
-    n_abilities = n_systems * n_factors
-
-    def unpack(free: Array) -> Named:
-        lead = (*free.shape[:-1], n_factors)
-        ability = free[..., :n_abilities].reshape(*lead, n_systems).swapaxes(-1, -2)
-        loading = free[..., n_abilities:-n_questions].reshape(*lead, -1)
-        beside = reference.along(loading - reference.loading.T)
-        loading = loading.swapaxes(-1, -2)
-        return _named(ability, loading, free[..., -n_questions:], beside, reference, score)
-
     optimum = merged_questions(problem).maximise(_first_factors(cells, reference))
     # If all abilities are zero, sums have rounding errors, which are not factors.
-    ability = optimum.point[:, :n_abilities]
+    ability, v = problem.split(optimum.point)
     ability[np.abs(ability) < _NO_ABILITY] = 0.0
+    unpack = partial(_named_factors, problem, reference, score)
     fit = Fit.at(problem, optimum, (), unpack, blocks=problem.blocks)
     if score == "mean_slope":
-        fit = replace(fit, gradients=lambda: _gradients(*problem.split(optimum.point)))
+        fit = replace(fit, gradients=lambda: _gradients(ability, v))
     scores = merge_noise(fit.score[np.newaxis])
     # One of several equally high maxima separates exchangeable systems.
     alike = Exchangeable.of(cells.right, cells.trials, np.asarray(problem.systems.mean)[:, 0])
@@ -270,15 +260,13 @@ def _first_factors(cells: Factors, reference: FactorReference) -> Array:
     return joined((ability - ability.mean(axis=0))[np.newaxis], questions[np.newaxis])
 
 
-def _named(
-    ability: Array,
-    loading: Array,
-    intercept: Array,
-    deviation: Array,
-    reference: FactorReference,
-    score: Score,
+def _named_factors(
+    problem: TwoSided[Factors], reference: FactorReference, score: Score, free: Array
 ) -> Named:
-    """Name parameters as the factory does."""
+    """Name the parameters at free coordinates of shape (..., p) as the factory does."""
+    ability, v = problem.split(free)
+    loading, intercept = v[..., :-1], v[..., -1]
+    deviation = reference.along(np.swapaxes(loading - reference.loading, -1, -2))
     abilities, slopes = _triangular(ability, loading, reference.anchors)
     if score == "mean_slope":
         value = np.einsum("...lk,...k->...l", ability, loading.mean(axis=-2))
@@ -440,8 +428,8 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
     True
     """
     problem, data = model
-    n_systems, width, _, _ = problem.likelihood.shape
-    size, design = n_systems * width, problem.likelihood.design
+    width = problem.likelihood.shape[1]
+    design = problem.likelihood.design
     n_trials = problem.likelihood.by_trial.shape[2]
     first, last = np.eye(n_trials)[[0, -1]]
     mean = np.full(n_trials, 1.0 / n_trials)
@@ -449,14 +437,14 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
     target = targets[score_target] if design is None else targets[score_target] @ design
 
     def unpack(free: Array) -> Named:
-        u = free[..., :size].reshape(*free.shape[:-1], width, n_systems).swapaxes(-1, -2)
+        u, v = problem.split(free)
         if design is not None:
             named = {"ability": u[..., 0], "slope": u[..., 1]}
         elif width > 1:
             named = {"ability": u.mean(axis=-1), "trajectory": u, "increment": np.diff(u, axis=-1)}
         else:
             named = {}
-        named["difficulty"] = limited(-free[..., size:], data.limit)
+        named["difficulty"] = limited(-v[..., 0], data.limit)
         if problem.pooled:
             level = named["ability"].mean(axis=-1, keepdims=True)
             named["contrast"] = named["ability"] - level

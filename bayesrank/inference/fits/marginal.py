@@ -282,8 +282,7 @@ class MarginalFit(Fit):
 
     def quantile(self, probability: float) -> Array:
         """Return a posterior quantile of every ability, of shape (system,)."""
-        found = self.posterior.quantile(np.full((1, len(self.score)), probability))
-        return merge_noise(found)[0]
+        return merge_noise(self.posterior.quantile(probability)[np.newaxis])[0]
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw items from their Gaussian approximation, abilities given the items' estimates."""

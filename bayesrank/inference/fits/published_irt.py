@@ -33,7 +33,7 @@ from bayesrank.inference.fits.item_counts import (
     told_apart,
 )
 from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
-from bayesrank.inference.fits.item_models import fit_rasch, named_lines
+from bayesrank.inference.fits.item_models import Named, fit_rasch, named_lines
 from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Array, Optimum
 from bayesrank.inference.fits.symmetry import Exchangeable, maximise_from_several
 from bayesrank.inference.fits.two_sided import Expansion, Floor, Quadratic, TwoSided
@@ -88,18 +88,16 @@ class PublishedItems(TwoSided[Lines]):
         return self.likelihood.guessing.fixed != 0.0 and not self.has_prior
 
     def parts(self, point: Array) -> tuple[Array, Array, Array]:
-        """Return abilities, offsets and log discriminations."""
-        n_systems, _, n_questions, _ = self.likelihood.shape
-        ends = n_systems + n_questions * np.arange(3)
-        ability, offset, log_slope, _ = np.split(point, ends, axis=-1)
-        return ability, offset, log_slope
+        """Return views of abilities, offsets and log discriminations."""
+        u, v = self.split(point)
+        return u[..., 0], v[..., 0], v[..., 1]
 
     def held_rows(self, point: Array) -> Array:
         """Return the gradient of minus the mean difficulty, of shape (resample, p, 1)."""
         _, offset, log_slope = self.parts(point)
         share, flat, held = self._shares(point), np.exp(-log_slope), np.zeros_like(point)
-        _, v = self.split(held)  # views
-        v[..., 0], v[..., 1] = share * (flat + 1.0), -share * flat * offset
+        _, by_offset, by_slope = self.parts(held)
+        by_offset[:], by_slope[:] = share * (flat + 1.0), -share * flat * offset
         return held[..., np.newaxis]
 
     def held(self, point: Array) -> NDArray[np.bool_]:
@@ -305,7 +303,7 @@ def fit_published_items(
     ``guessing`` where there is any, NaN for those, and their logarithms and logits.
     """
     problem, data = published_items(correct, trials, **priors)
-    guessing, mean = problem.likelihood.guessing, np.asarray(problem.systems.mean)[:, 0]
+    mean = np.asarray(problem.systems.mean)[:, 0]
     exists = problem.has_prior | linked_both_ways(data.right > 0.0, data.right < data.trials)
     if not np.any(exists):  # fits that diverge do not converge
         max_iterations = min(max_iterations, MAX_ITERATIONS)
@@ -321,14 +319,14 @@ def fit_published_items(
         u, v = problem.split(optimum.point)
         optimum = optimum.at(joined(u[:, systems.argsort()], v[:, questions.argsort()]))
     optimum = optimum.at(problem.levelled(problem.floored(optimum.point)))
-    point, shape = optimum.point, data.right.shape[1:]
-    unpack = partial(_unpack, shape, guessing, limit=data.limit)
+    point, n_systems = optimum.point, data.right.shape[1]
+    unpack = partial(_unpack, problem, limit=data.limit)
     alike = Exchangeable.of(data.right, data.trials, mean)
     middle = alike.mean(point)
-    middle[:, : shape[0]] = merge_noise(middle[:, : shape[0]])
+    middle[:, :n_systems] = merge_noise(middle[:, :n_systems])
     named = unpack(middle.reshape(*data.lead, -1))
     held = problem.held(point)
-    low = held[:, : shape[0]].reshape(*data.lead, -1)
+    low = held[:, :n_systems].reshape(*data.lead, -1)
     unit = unit_of(problem, point, data.lead)
     return Fit.at(
         problem,
@@ -341,7 +339,7 @@ def fit_published_items(
         blocks=problem.blocks,
         displace=partial(displace, problem, unit, held),
         at_end=low if low.any() else None,
-        gradients=lambda: np.eye(shape[0], point.shape[1]),
+        gradients=lambda: np.eye(n_systems, point.shape[1]),
         unit=unit,
         exchange=alike.exchange,
     )
@@ -374,14 +372,11 @@ def _first_point(problem: PublishedItems, data: ItemCounts) -> Array:
     return problem.restore(point)
 
 
-def _unpack(
-    shape: tuple[int, int], guessing: Guessing, free: Array, *, limit: Array | None
-) -> dict[str, Array]:
-    n_systems, n_questions = shape
-    ends = n_systems + n_questions * np.arange(3)
-    ability, offset, log_slope, logit = np.split(free, ends, axis=-1)
+def _unpack(problem: PublishedItems, free: Array, *, limit: Array | None) -> Named:
+    ability, offset, log_slope = problem.parts(free)
     difficulty = -offset * (finite_exp(-log_slope) + 1.0)
-    lines = named_lines(guessing, log_slope, logit)
+    guessing = problem.likelihood.guessing
+    lines = named_lines(guessing, problem.split(free)[1])
     named = {"score": ability, "difficulty": limited(difficulty, limit)}
     named |= {name: known(values, limit) for name, values in lines.items()}
     if guessing.fixed:
@@ -396,7 +391,7 @@ def unit_of(problem: "PublishedItems", point: Array, lead: tuple[int, ...]) -> U
     # The intercepts (1 + a) e stay as they are.
     moves = ability, offset * logistic(log_slope), -1.0 * problem.kept
     for part, move in zip(problem.parts(way), moves, strict=True):
-        part[:] = move  # a view
+        part[:] = move
     way[problem.held(point)] = 0.0
     _, bend, least = problem.along_unit(ability, problem.drift(log_slope))
     bend = np.maximum(bend, least)

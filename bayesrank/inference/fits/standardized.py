@@ -186,7 +186,8 @@ class MarginalDifficulties(MarginalLikelihood):
         level = point[-2] * self.share if self.has_slope else np.zeros(n_questions)
         near = self._modes[-1] / sd if self._modes else None
         slope = np.full(n_systems, -sd)
-        curves = ItemCurves(*self._transposed, slope, ability, level / sd, near, tail=_TAIL)
+        totals, trials = (np.ascontiguousarray(table.T) for table in (self.totals, self.trials))
+        curves = ItemCurves(totals, trials, slope, ability, level / sd, near, tail=_TAIL)
         (mode, curvature), (first, last) = curves.modes, (sd * end for end in curves.ends)
         self._modes[:] = [sd * mode]
         steps = _STEP * np.minimum(sd / np.sqrt(curvature), 1.0)
@@ -208,10 +209,6 @@ class MarginalDifficulties(MarginalLikelihood):
             log_integral = float((largest[:, 0] + np.log(sums[:, 0]) + unit).sum())
             yield _Block(part, weights / sums, logistic(logit), deviation, log_integral)
 
-    @cached_property
-    def _transposed(self) -> tuple[Array, Array]:
-        return np.ascontiguousarray(self.totals.T), np.ascontiguousarray(self.trials.T)
-
 
 @dataclass(frozen=True)
 class FittedChances:
@@ -219,12 +216,11 @@ class FittedChances:
 
     `chance`, `variance` and `noise`, (system, question), are the posterior mean of each chance p,
     its variance given the abilities, and the mean of :math:`p (1 - p)`, the variance of an answer.
-    `information` and `likelihood_information`, (p, p), are the negative Hessians of the objective
-    and of its likelihood. `slopes`, (system, p), are the derivatives of the sums of chances over
-    questions, weighted by their missing shares, and `shared`, (system, system), is the posterior
-    covariance of these sums given the abilities. `difficulty`, (question,), are centred posterior
-    means. `gradients`, (question, p), are those of the log-likelihoods of questions, 0 where
-    nothing is missing.
+    `information`, (p, p), is the negative Hessian of the objective. `slopes`, (system, p), are the
+    derivatives of the sums of chances over questions, weighted by their missing shares, and
+    `shared`, (system, system), is the posterior covariance of these sums given the abilities.
+    `difficulty`, (question,), are centred posterior means. `gradients`, (question, p), are those of
+    the log-likelihoods of questions, 0 where nothing is missing.
     """
 
     problem: MarginalDifficulties
@@ -233,7 +229,6 @@ class FittedChances:
     variance: Array
     noise: Array
     information: Array
-    likelihood_information: Array
     slopes: Array
     shared: Array
     difficulty: Array
@@ -254,7 +249,6 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     optimum = maximise_nonconcave(problem, problem.start()[np.newaxis])
     point = optimum.point[0]
     _, information, _ = problem.expand(point)
-    likelihood = information - np.diag(problem.prior_derivatives(point)[1])
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
     chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
     slopes, shared = np.zeros((n_systems, len(point))), np.zeros((n_systems, n_systems))
@@ -279,7 +273,7 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     if problem.has_slope:
         difficulty = difficulty + point[-2] * problem.share
     difficulty -= difficulty.mean()
-    moments = (chance, variance, noise, information, likelihood, slopes, shared, difficulty)
+    moments = (chance, variance, noise, information, slopes, shared, difficulty)
     return FittedChances(problem, optimum, *moments, gradients)
 
 
