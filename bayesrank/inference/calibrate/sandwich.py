@@ -194,8 +194,6 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     fit = find_mode()
     if not fit.converged:
         return None
-    if not fit.x.size:  # a single system
-        return np.zeros((len(run.data.systems),) * 2)
     part, over = _at_mode(run, graph_mode(fit, run.responses))
     return part.covariance(over_units(run, over))
 
@@ -213,11 +211,9 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     if isinstance(fit, MarginalFit):
         part = marginal_prior(fit, data)
         by_slopes = partial(answer_variation, CellSlopes.of_cells(fit.slopes()), data)
-    elif fit.free.size:
+    else:
         mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
         part, by_slopes = _at_mode(run, mode)
-    else:  # a single system
-        return np.zeros((len(data.systems),) * 2)
 
     def over(kind: str) -> Variation:
         table = None
