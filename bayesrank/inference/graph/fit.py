@@ -61,15 +61,16 @@ MOST_HALVINGS = 34
 # Smallest share of a diagonal element after elimination; less is rounding error.
 SMALLEST_PIVOT = 1e-14
 
-# The statistics of ArviZ's schema that all samplers give: their type, and the samplers' own names.
+# The statistics of ArviZ's schema that all samplers give: their type, and all their names; of
+# several in one result the last counts.
 STATISTICS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "acceptance_rate": (float, ("acceptance_rate", "mean_tree_accept")),
+    "acceptance_rate": (float, ("mean_tree_accept", "acceptance_rate")),
     "diverging": (bool, ("diverging",)),
     "energy": (float, ("energy",)),
-    "lp": (float, ("lp", "logp")),
+    "lp": (float, ("logp", "lp")),
     "n_steps": (int, ("n_steps",)),
     "step_size": (float, ("step_size",)),
-    "tree_depth": (int, ("tree_depth", "depth")),
+    "tree_depth": (int, ("depth", "tree_depth")),
 }
 
 # Starting points are tried until the log-probability is finite, as PyMC does.
@@ -379,17 +380,12 @@ def _jittered_start(bound: BoundModel, seed: int) -> Array:
 def _level_statistics(statistics: xr.Dataset) -> xr.Dataset:
     """Keep the statistics that all samplers share, under one name each."""
     found = {
-        name: next((statistics[a] for a in aliases if a in statistics), None)
-        for name, (_, aliases) in STATISTICS.items()
+        name: (("chain", "draw"), statistics[alias].values.astype(kind))
+        for name, (kind, aliases) in STATISTICS.items()
+        for alias in aliases
+        if alias in statistics
     }
-    return xr.Dataset(
-        {
-            name: (("chain", "draw"), array.values.astype(STATISTICS[name][0]))
-            for name, array in found.items()
-            if array is not None
-        },
-        coords={dim: np.arange(statistics.sizes[dim]) for dim in ("chain", "draw")},
-    )
+    return xr.Dataset(found, {dim: np.arange(statistics.sizes[dim]) for dim in ("chain", "draw")})
 
 
 def log_densities(model: pm.Model, posterior: xr.Dataset) -> dict[str, xr.Dataset]:
