@@ -171,7 +171,12 @@ def _recentre(run: Run, score: Array, draws: Array) -> Array:
         return normal_like(draws, np.random.default_rng(run.seed)) if few else draws
     if not _is_mean_of_samples(run):
         draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
-    return _reflect_level(draws) if run.method.kind == "rating" else draws
+    if run.method.kind != "rating":
+        return draws
+    # The mean rating has a skewed distribution: the truth is the estimate minus its error (the
+    # basic bootstrap; Davison and Hinkley 1997, section 5.2, doi:10.1017/CBO9780511802843).
+    level = draws.mean(axis=-1, keepdims=True)
+    return draws - 2.0 * (level - level.mean())
 
 
 def normal_like(draws: Array, rng: np.random.Generator) -> Array:
@@ -184,16 +189,6 @@ def normal_like(draws: Array, rng: np.random.Generator) -> Array:
     size = np.abs(flat - mean).max() or 1.0  # squares of large worths overflow
     root = symmetric_root(np.atleast_2d(np.cov((flat - mean) / size, rowvar=False)))
     return mean + rng.standard_normal(draws.shape) @ root * size
-
-
-def _reflect_level(draws: Array) -> Array:
-    """Reflect the deviations of the mean rating of each draw, whose distribution is skewed.
-
-    The truth is the estimate minus its error (the basic bootstrap; Davison and Hinkley 1997,
-    section 5.2, doi:10.1017/CBO9780511802843).
-    """
-    level = draws.mean(axis=-1, keepdims=True)
-    return draws - 2.0 * (level - level.mean())
 
 
 def _steps(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -252,21 +247,21 @@ def scale_to_largest(score: Array, draws: Array) -> Array:
 
 def _within_range(run: Run, draws: Array) -> Array:
     """Return draws clipped to the range of the score, which widened draws may leave."""
-    n_systems, name = draws.shape[-1], run.method.range
-    if not name:
+    data, n_systems = run.data, draws.shape[-1]
+    if not run.method.range:
         return draws
-    if name == "grades":
-        data = run.responses
+    n_questions, worths = 0, np.array([0.0, 1.0])
+    if isinstance(data, Responses):
+        n_questions = data.shape[1]
         # Scores on a scale are shares of it until the result is built.
-        worths = np.array([0.0, 1.0]) if data.scores is not None else data.category_weights
-        return np.clip(draws, worths.min(), worths.max())
+        worths = worths if data.scores is not None else data.category_weights
     is_margin = run.options.get("score_type") == "advantage_vs_equilibrium"
     longest = math.sqrt(1.0 - 1.0 / n_systems)  # of a vector of norm one and sum zero
     # Across a cut between neighbours in the order the flows are one at most, and so is their gap.
     is_binary = run.options.get("pairwise_stat", "binary") == "binary"
     highest = (n_systems - 1) / 2 if is_binary else math.inf
-    n_questions = run.data.shape[1] if isinstance(run.data, Responses) else 0
     ends = {
+        "grades": (worths.min(), worths.max()),
         "payoffs": (-1 if is_margin else 0, 1),
         "shares": (0, 1),
         "unit vector": (-longest, longest),
@@ -277,4 +272,4 @@ def _within_range(run: Run, draws: Array) -> Array:
         "points": (0, n_questions * (n_systems - 1)),
         "losses": (-n_questions, 0),
     }
-    return np.clip(draws, *ends[name])
+    return np.clip(draws, *ends[run.method.range])

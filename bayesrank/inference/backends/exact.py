@@ -50,7 +50,9 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
     DataError
         If the data do not have what the method needs, or no earlier outcomes to weigh.
     """
-    is_unbiased = _is_unbiased(run)
+    is_unbiased = run.method.functional is not None and not is_posterior_mean(
+        run.options.get("estimator", "unbiased")
+    )
     _check_prior_weight(run, prior_weight, is_unbiased)
     arguments = point_arguments(run.data, run.method.data)
     if prior_weight:
@@ -65,8 +67,14 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
 
         return Estimate(score, draw_around_unbiased(run, score), point=parameters)
 
+    per_draw = arguments[0].size
+    if run.target == "population" and run.responses.trials.all():
+        per_draw = sum(run.responses.shape)  # weights of questions, and scores
+
     def draw_chain(seed: np.random.SeedSequence) -> Array:
-        return _draw_chain(run, arguments, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        sizes = [some.stop - some.start for some in batches(run.draws, per_draw)]
+        return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 
     # In threads, as those of the bootstrap.
     with ThreadPoolExecutor(min(N_CHAINS, os.cpu_count() or 1)) as pool:
@@ -81,13 +89,6 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
             run, draws, lambda given: _draw(run, given[:-1], len(given[-1]), rng, given[-1]), rng
         )
     return Estimate(score, draws, point=parameters)
-
-
-def _is_unbiased(run: Run) -> bool:
-    """Return whether the score is an unbiased estimate of a functional of probabilities."""
-    if run.method.functional is None:
-        return False
-    return not is_posterior_mean(run.options.get("estimator", "unbiased"))
 
 
 def _check_prior_weight(run: Run, prior_weight: float, is_unbiased: bool) -> None:
@@ -124,14 +125,6 @@ def _with_earlier(run: Run, arguments: Arguments, prior_weight: float) -> Argume
     if run.method.data == "binary":
         return counts[..., 1], counts.sum(axis=-1)
     return counts, arguments[1]
-
-
-def _draw_chain(run: Run, arguments: Arguments, rng: np.random.Generator) -> Array:
-    per_draw = arguments[0].size
-    if run.target == "population" and run.responses.trials.all():
-        per_draw = sum(run.responses.shape)  # weights of questions, and scores
-    sizes = [some.stop - some.start for some in batches(run.draws, per_draw)]
-    return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 
 
 def _draw(

@@ -25,8 +25,9 @@ u that keeps the chances away from 0 and 1. The mean is that of the trials with 
 is half right. Correlation and share have uniform priors; results are averaged over their posterior.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -200,15 +201,11 @@ def system_moments(
 
     From counts (system, question, category); `rng` is for more than two categories.
     """
-    binary = _BinaryMoments(metric, ends, counts.sum(axis=-1)) if metric.is_binary else None
-    found = []
-    for cells in counts:
-        rows, times = np.unique(cells[cells.any(axis=-1)], axis=0, return_counts=True)
-        if binary is not None:
-            found.append(binary.of(rows, times))
-        else:
-            found.append(_simulated_moments(metric, ends, rows, times, rng))
-    return found
+    moments_of: Callable[[Counts, Counts], Moments] = partial(_simulated_moments, metric, ends, rng)
+    if metric.is_binary:
+        moments_of = _BinaryMoments(metric, ends, counts.sum(axis=-1)).of
+    kinds = [np.unique(own[own.any(axis=-1)], axis=0, return_counts=True) for own in counts]
+    return [moments_of(*each) for each in kinds]
 
 
 class _BinaryMoments:
@@ -245,9 +242,9 @@ class _BinaryMoments:
 def _simulated_moments(
     metric: CellMetric,
     ends: tuple[float, float],
+    rng: np.random.Generator,
     rows: Counts,
     times: Counts,
-    rng: np.random.Generator,
 ) -> Moments:
     """Return the moments for any number of categories, by simulation.
 

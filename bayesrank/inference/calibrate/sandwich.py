@@ -32,8 +32,8 @@ from bayesrank.inference.calibrate.variation import (
     variation_at,
 )
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored, symmetric_root
-from bayesrank.inference.fits.pair_rows import pair_rows
-from bayesrank.inference.fits.pairs import PairLikelihood, pair_counts
+from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
+from bayesrank.inference.fits.pairs import PairCounts, pair_counts
 from bayesrank.inference.fits.vote_likelihoods import VoteModel
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.jackknife import (
@@ -125,18 +125,15 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     likelihood = load_function(run.method.gradient or "")(**run.options)
     data = cast("Responses | Comparisons", run.data)
     over: Callable[[str], Variation]
+    problem: PairRows | PairCounts
     if isinstance(data, Battles):
         rows = fit.rows() if fit.rows else pair_rows(likelihood, data, data.design(run.formula))
-        over = partial(unit_variation, rows, data, point=fit.free)
+        problem, over = rows, partial(unit_variation, rows, data, point=fit.free)
     else:
-        rows = None
         if isinstance(likelihood, VoteModel):
             likelihood = likelihood.of_pairs(len(fit.free) > len(data.systems))
-        over = partial(gradient_variation, data, likelihood, fit.free, seed=run.seed)
-    if rows is None or (fit.rows is None and isinstance(likelihood, PairLikelihood)):
         problem = pair_counts(likelihood, *point_arguments(data, "pairs"))
-    else:
-        problem = rows
+        over = partial(gradient_variation, data, likelihood, fit.free, seed=run.seed)
     own = problem.information(fit.free[np.newaxis])[0]
     # Neither the likelihood nor this curvature informs the level of scores that sum to zero.
     posterior = along(*fit.geometry)
@@ -194,8 +191,6 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     fit = find_mode()
     if not fit.converged:
         return None
-    if not fit.x.size:  # a single system
-        return np.zeros((len(run.data.systems),) * 2)
     part, over = _at_mode(run, graph_mode(fit, run.responses))
     return part.covariance(over_units(run, over))
 
@@ -213,11 +208,9 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
     if isinstance(fit, MarginalFit):
         part = marginal_prior(fit, data)
         by_slopes = partial(answer_variation, CellSlopes.of_cells(fit.slopes()), data)
-    elif fit.free.size:
+    else:
         mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
         part, by_slopes = _at_mode(run, mode)
-    else:  # a single system
-        return np.zeros((len(data.systems),) * 2)
 
     def over(kind: str) -> Variation:
         table = None

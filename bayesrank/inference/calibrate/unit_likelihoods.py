@@ -62,7 +62,7 @@ class Moves:
     @cached_property
     def rates(self) -> Named:
         """Derivatives of the parameters along the directions, each of shape (direction, ...)."""
-        blocks = []
+        blocks = [{name: values[:0] for name, values in self.at.items()}]  # a single system
         for up, down, step in self.ends(len(self.point)):
             with np.errstate(invalid="ignore"):  # questions that were left out do not move
                 rises = {name: np.nan_to_num(up[name] - down[name]) for name in up}

@@ -317,19 +317,18 @@ def _event_gradients(levels: NDArray[np.int8], likelihood: PairLikelihood, point
     size = len(levels)
     one, none = np.ones((size, size)), np.zeros((size, size))
     arguments = likelihood.arguments(point[np.newaxis], size)
-    won = likelihood.derivatives(*likelihood.sides(one, none), *arguments)
+    won, tied = (
+        likelihood.derivatives(*likelihood.sides(*result), *arguments)
+        for result in ((one, none), (none, one))
+    )
+    tie_slope = tied[0][0] - tied[0][0].T
     rows = np.zeros((levels.shape[1], len(point)))
     for level in range(int(levels.max(initial=0)) + 1):
         at, below = (levels == level).astype(float), (levels >= 0) & (levels < level)
         rows[:, :size] += (at * (won[0][0] @ below) - below * (won[0][0].T @ at)).T
-        tables = [(won, below)]
-        if at.sum(axis=0).max(initial=0.0) > 1.0:
-            tied = likelihood.derivatives(*likelihood.sides(none, one), *arguments)
-            slope = tied[0][0] - tied[0][0].T
-            rows[:, :size] += (at * (slope @ at)).T
-            tables.append((tied, at))
+        rows[:, :size] += (at * (tie_slope @ at)).T
         if likelihood.start is not None and not likelihood.at_end(point[-1]):
-            for table, others in tables:
+            for table, others in ((won, below), (tied, at)):
                 slope = np.where(np.eye(size, dtype=bool), 0.0, table[2][0])
                 rows[:, size] += (at * (slope @ others)).sum(axis=0)
     return rows

@@ -26,6 +26,7 @@ import os
 import time
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -60,15 +61,16 @@ MOST_HALVINGS = 34
 # Smallest share of a diagonal element after elimination; less is rounding error.
 SMALLEST_PIVOT = 1e-14
 
-# The statistics of ArviZ's schema that all samplers give: their type, and the samplers' own names.
+# The statistics of ArviZ's schema that all samplers give: their type, and all their names; of
+# several in one result the last counts.
 STATISTICS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "acceptance_rate": (float, ("acceptance_rate", "mean_tree_accept")),
+    "acceptance_rate": (float, ("mean_tree_accept", "acceptance_rate")),
     "diverging": (bool, ("diverging",)),
     "energy": (float, ("energy",)),
-    "lp": (float, ("lp", "logp")),
+    "lp": (float, ("logp", "lp")),
     "n_steps": (int, ("n_steps",)),
     "step_size": (float, ("step_size",)),
-    "tree_depth": (int, ("tree_depth", "depth")),
+    "tree_depth": (int, ("depth", "tree_depth")),
 }
 
 # Starting points are tried until the log-probability is finite, as PyMC does.
@@ -88,22 +90,23 @@ MANY_PARAMETERS, LONG_TUNING = 500, 1000
 class ModelFit:
     """The optimum of a model's log-probability.
 
-    `point` has free variables and deterministics, constrained, with dims and coords; `x`,
-    (parameter,), is the optimum on the unconstrained scale, and `hessian` has the second
+    `x`, (parameter,), is the optimum on the unconstrained scale, and `hessian` has the second
     derivatives there, those of a density with an absolute value (Laplace) over the density's own
-    scale. `logp` is the log-likelihood, with the log-prior under "map". `converged` says whether
-    the curvature is negative definite and the next Newton step negligible (1e-9), `gradient_norm`
-    is the largest absolute gradient.
+    scale. `converged` says whether the curvature is negative definite and the next Newton step
+    negligible (1e-9), `gradient_norm` is the largest absolute gradient.
     """
 
-    point: xr.Dataset
+    bound: BoundModel = field(repr=False)
     x: Array
     hessian: Array
-    logp: float
+    gradient_norm: float
     converged: bool
     iterations: int
-    gradient_norm: float
-    bound: BoundModel = field(repr=False)
+
+    @cached_property
+    def point(self) -> xr.Dataset:
+        """Free variables and deterministics, constrained, with dims and coords."""
+        return self.bound.labelled(self.x)
 
     def draws(
         self, *, draws: int = 500, chains: int = 4, random_seed: int | None = None
@@ -150,20 +153,11 @@ def fit(model: pm.Model, kind: OptimumKind = "map") -> ModelFit:
     value, _ = bound.logp_and_gradient(bound.start)
     if not np.isfinite(value):
         raise ValueError(f"model must have a finite log-probability at its start; got {value}")
-    found = _maximize(bound, bound.start)
-    # At the kink of an absolute value the curvature is infinite; a difference over its scale is
-    # finite.
-    smooth = bound.smoothed(WIDTHS[0])
-    result = ModelFit(
-        point=bound.labelled(found.x),
-        x=found.x,
-        hessian=smooth.hessian(found.x) if bound.is_smoothed else found.hessian,
-        logp=found.value,
-        converged=found.converged,
-        iterations=found.iterations,
-        gradient_norm=_largest(found.gradient),
-        bound=bound,
-    )
+    result = _maximize(bound, bound.start)
+    if bound.is_smoothed:
+        # At the kink of an absolute value the curvature is infinite; a difference over its scale is
+        # finite.
+        result = replace(result, hessian=bound.smoothed(WIDTHS[0]).hessian(result.x))
     if not result.converged:
         warnings.warn(
             f"the {kind} fit did not converge: largest gradient {result.gradient_norm:.3g} after "
@@ -175,19 +169,7 @@ def fit(model: pm.Model, kind: OptimumKind = "map") -> ModelFit:
     return result
 
 
-@dataclass(frozen=True)
-class _Maximum:
-    """The end point of Newton's method: its value, derivatives, and whether it is a maximum."""
-
-    x: Array
-    value: float
-    gradient: Array
-    hessian: Array
-    converged: bool
-    iterations: int
-
-
-def _maximize(bound: BoundModel, x: Array) -> _Maximum:
+def _maximize(bound: BoundModel, x: Array) -> ModelFit:
     """Maximise the log-probability, through smoother ones where it has an absolute value."""
     spent = 0
     if bound.size > LARGEST_NEWTON:
@@ -215,23 +197,24 @@ def _go_near(bound: BoundModel, x: Array) -> tuple[Array, int]:
     return found.x, int(found.nit)
 
 
-def _newton(bound: BoundModel, x: Array) -> _Maximum:
+def _newton(bound: BoundModel, x: Array) -> ModelFit:
     """Maximise by Newton steps with the exact Hessian, damped where the density is not concave."""
     value, gradient = bound.logp_and_gradient(x)
     hessian, converged = bound.hessian(x), False
-    for iteration in range(MAX_ITERATIONS):
-        if not np.isfinite(hessian).all():
-            return _Maximum(x, value, gradient, hessian, False, iteration)
+    iteration = 0
+    while iteration < MAX_ITERATIONS and np.isfinite(hessian).all():
         step, definite = _newton_step(hessian, gradient)
         converged = definite and _largest(step) <= STEP_TOLERANCE * max(1.0, _largest(x))
         moved = _line_search(bound, x, value, gradient, step)
         # Steps within the tolerance still double the correct digits, until rounding stops them.
         settled = converged and moved and _largest(moved[2]) >= 0.5 * _largest(gradient)
         if moved is None or settled:
-            return _Maximum(x, value, gradient, hessian, converged, iteration)
+            break
         x, value, gradient = moved
         hessian = bound.hessian(x)
-    return _Maximum(x, value, gradient, hessian, converged, MAX_ITERATIONS)
+        iteration += 1
+    converged = converged and bool(np.isfinite(hessian).all())
+    return ModelFit(bound, x, hessian, _largest(gradient), converged, iteration)
 
 
 def _newton_step(hessian: Array, gradient: Array) -> tuple[Array, bool]:
@@ -397,17 +380,12 @@ def _jittered_start(bound: BoundModel, seed: int) -> Array:
 def _level_statistics(statistics: xr.Dataset) -> xr.Dataset:
     """Keep the statistics that all samplers share, under one name each."""
     found = {
-        name: next((statistics[a] for a in aliases if a in statistics), None)
-        for name, (_, aliases) in STATISTICS.items()
+        name: (("chain", "draw"), statistics[alias].values.astype(kind))
+        for name, (kind, aliases) in STATISTICS.items()
+        for alias in aliases
+        if alias in statistics
     }
-    return xr.Dataset(
-        {
-            name: (("chain", "draw"), array.values.astype(STATISTICS[name][0]))
-            for name, array in found.items()
-            if array is not None
-        },
-        coords={dim: np.arange(statistics.sizes[dim]) for dim in ("chain", "draw")},
-    )
+    return xr.Dataset(found, {dim: np.arange(statistics.sizes[dim]) for dim in ("chain", "draw")})
 
 
 def log_densities(model: pm.Model, posterior: xr.Dataset) -> dict[str, xr.Dataset]:

@@ -114,7 +114,7 @@ class FlatInputs:
     """The inputs that stand for a model's parameters and data in compiled code.
 
     `x` holds all free parameters on the unconstrained scale, `shapes` the shape of each array
-    parameter (the only parameter of a model needs none), `data` one input per piece of data.
+    parameter, `data` one input per piece of data.
     `replacements` maps each variable of the graph of the model to its replacement.
     """
 
@@ -131,9 +131,8 @@ class FlatInputs:
         replacements: dict[Variable, Variable] = {}
         offset: Any = 0
         for v in parameters:
-            if len(parameters) == 1 and v.type.ndim == 1:
-                part: Any = x
-            elif v.type.ndim == 0:
+            part: Any
+            if v.type.ndim == 0:
                 part, offset = x[offset], offset + 1
             else:
                 shape: Any = pt.TensorType("int64", (v.type.ndim,))(f"{v.name}_shape")
@@ -154,8 +153,6 @@ class FlatInputs:
 
 def shape_arguments(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
     """Return the values of the inputs `shapes` for parameters of these shapes."""
-    if len(shapes) == 1 and len(shapes[0]) == 1:
-        return []
     return [np.array(s, dtype=np.int64) for s in shapes if s]
 
 
