@@ -1,8 +1,9 @@
-"""The published configurations: the 72 of "Ranking reasoning LLMs under test-time scaling".
+"""The 72 configurations of "Ranking reasoning LLMs under test-time scaling", and three more.
 
 A preset fixes the model, prior, penalties, options and back end that were published; options given
 to :func:`bayesrank.rank` override its own. Every fit is solved to convergence and every integral to
 numerical accuracy, without the limits of the publication. https://doi.org/10.48550/arXiv.2603.10960
+The three are in the library of the same authors; `bayesrank.studies` does not compare them.
 """
 
 from collections.abc import Mapping
@@ -205,7 +206,6 @@ _ROWS = (
     Preset("plackett_luce_map", "plackett_luce", "map", prior="normal(0, 1)"),
     Preset("bradley_terry_luce", "bradley_terry_luce", "mle"),
     Preset("bradley_terry_luce_map", "bradley_terry_luce", "map", prior="normal(0, 1)"),
-    # Not one of the 72, but in the library of the same authors.
     Preset("davidson_luce", "davidson_luce", "mle"),
     Preset("davidson_luce_map", "davidson_luce", "map", prior="normal(0, 1)"),
     Preset(

@@ -1,7 +1,8 @@
-"""Text that does nothing where it is shown: no control of a terminal, no formula of a sheet."""
+"""Text for people: names in a sentence, without controls of a terminal or formulas of a sheet."""
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 # Besides control characters, surrogates and separators of lines: what reorders text.
 _REORDERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -10,6 +11,32 @@ _HARMFUL = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # What makes a spreadsheet take a cell for a formula.
 _FORMULA = re.compile(r"[=+\-@]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
+
+
+def listing(names: Iterable[object], most: int = 3) -> str:
+    """Join names by commas and the word "and"; of more than `most` + 1 the first and their number.
+
+    Parameters
+    ----------
+    names : iterable
+        One or more.
+    most : int, default 3
+        Number of names shown.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> listing(["a", "b"]), listing("abcd"), listing("abcdef")
+    ('a and b', 'a, b, c and d', 'a, b, c and 3 more')
+    """
+    shown = list(map(str, names))
+    if len(shown) > most + 1:
+        shown[most:] = [f"{len(shown) - most} more"]
+    *others, last = shown
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def printable(text: str, *, kept: str = "") -> str:

@@ -18,6 +18,7 @@ from bayesrank.columns import (
     pair_codes,
 )
 from bayesrank.errors import DataError
+from bayesrank.printable import listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +34,6 @@ _DIGEST = 8
 
 # How many equal outcomes a row stands for, in tables of their frequencies.
 _TIMES = frozenset({"count", "n", "freq", "frequency", "times"})
-
-# Largest number of names in a sentence.
-_SHOWN = 3
 
 # In a column that differs by design, a value is equally frequent on all questions, except for
 # missing rows; in a column about answers the frequency varies. A column is a setting from these
@@ -113,7 +111,7 @@ def say_told_apart(systems: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -
         is_many = "is several systems" if len(names) == 1 else "are several systems each"
         also = f" (which differ in {', '.join(others)} as well)" if others else ""
         notes.append(
-            f"{_listed(names)} {is_many}, distinguished by "
+            f"{listing(names)} {is_many}, distinguished by "
             f"{', '.join(split)}{also}: pool='{','.join([*split, *others])}' makes them trials of "
             "one"
         )
@@ -341,18 +339,11 @@ def _say_mixed(
     mixed = [str(systems.categories[system]) for system in np.flatnonzero(counts > 1)]
     if not mixed:
         return []
-    subject = f"{_listed(mixed)} {'has' if len(mixed) == 1 else 'have'}"
+    subject = f"{listing(mixed)} {'has' if len(mixed) == 1 else 'have'}"
     return [
         f"{subject} several values of {name}, each on other questions: split_by={name!r} makes "
         "each value a separate system"
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return a few names as a part of a sentence."""
-    shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
-    first = ", ".join(shown[:-1])
-    return f"{first} and {shown[-1]}" if first else shown[-1]
 
 
 def _names(

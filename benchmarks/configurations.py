@@ -14,35 +14,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 import bayesrank
-from bayesrank import METHODS, PRESETS, Responses, rank
+from bayesrank import PRESETS, Responses, rank
 from bayesrank.method import LIKELIHOOD_BACKENDS, Preset
 
 Outcomes = NDArray[np.int8]
 
 # NUTS has no point estimate without draws; these are per chain.
 NUTS_DRAWS = 1000
-
-# Models of the papers that are not among the published configurations. Rows that the catalog does
-# not have are left out.
-_FURTHER = (
-    Preset("davidson_luce", "davidson_luce", "mle"),
-    Preset("davidson_luce_map", "davidson_luce", "map", prior="normal(0, 1)"),
-    Preset(
-        "dynamic_irt_state_space",
-        "dynamic_irt",
-        "mle",
-        options={"variant": "state_space", "assume_time_axis": True},
-    ),
-)
-
-CONFIGURATIONS: Mapping[str, Preset] = dict(PRESETS) | {
-    preset.name: preset
-    for preset in _FURTHER
-    if preset.method in METHODS and preset.name not in PRESETS
-}
-
-# The 72 published configurations.
-PUBLISHED = frozenset(PRESETS) - {preset.name for preset in _FURTHER}
 
 
 @dataclass(frozen=True)
@@ -176,11 +154,11 @@ def is_likelihood(preset: Preset) -> bool:
 def select(names: str, wanted: Callable[[Preset], bool]) -> list[str]:
     """Return the configurations that names separated by commas ask for, or all that are wanted."""
     if not names:
-        return [name for name, preset in CONFIGURATIONS.items() if wanted(preset)]
+        return [name for name, preset in PRESETS.items() if wanted(preset)]
     chosen = names.split(",")
     for name in chosen:
-        if name not in CONFIGURATIONS:
-            known = ", ".join(CONFIGURATIONS)
+        if name not in PRESETS:
+            known = ", ".join(PRESETS)
             raise SystemExit(f"--presets must be among {known}; got {name!r}")
     return chosen
 
@@ -201,19 +179,7 @@ def point_estimate(
     if preset.backend == "nuts":
         drawn = ranking(preset, outcomes, earlier, draws=NUTS_DRAWS)
         return lambda: drawn()["ranking"].to_dataset()["score"].values
-    name, options = _named(preset)
-
-    def call() -> NDArray[np.float64]:
-        return bayesrank.point_estimate(_responses(preset, outcomes, earlier), name, **options)
-
-    return call
-
-
-def _named(preset: Preset) -> tuple[str, dict[str, Any]]:
-    """Return what a configuration is called, with the options that this does not imply."""
-    if preset.name in PRESETS:
-        return preset.name, {}
-    return preset.method, {**preset.options, "backend": preset.backend, "prior": preset.prior}
+    return lambda: bayesrank.point_estimate(_responses(preset, outcomes, earlier), preset.name)
 
 
 def _responses(preset: Preset, outcomes: Outcomes, earlier: Outcomes) -> Responses:
@@ -229,13 +195,10 @@ def ranking(
 
     `draws` are per chain, of four chains; 0 for the point estimate alone.
     """
-    name, options = _named(preset)
-    if preset.backend == "nuts":
-        draws = draws or NUTS_DRAWS
 
     def call() -> xr.DataTree:
         data = _responses(preset, outcomes, earlier)
-        return rank(data, name, draws=draws, random_seed=1, **options)
+        return rank(data, preset.name, draws=draws, random_seed=1)
 
     return call
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 from configurations import (
-    CONFIGURATIONS,
     NUTS_DRAWS,
     PEER_CALLS,
     has_peer,
@@ -84,7 +83,7 @@ WIDTHS = (28, 24, 24, 24, 8, 8, 8, 9, 6)
 
 OUR_FIRST_CALL = """
 from bayesrank import rank
-rank(outcomes, {method!r}, backend={backend!r}, prior={prior!r}, draws={draws}, **{options!r})
+rank(outcomes, {method!r}, backend={backend!r}, prior={prior!r}, draws={draws})
 """
 PEER_FIRST_CALL = """
 import scorio.rank
@@ -179,7 +178,7 @@ def time_estimates(
     print(f"Warm, (system, question, trial) = {shape}")
     print_row([*COLUMNS, "max diff", "tau-b"], WIDTHS)
     for name in names:
-        preset = CONFIGURATIONS[name]
+        preset = PRESETS[name]
         estimate = Remembered(point_estimate(preset, outcomes, earlier))
         calls: dict[str, Callable[[], object]] = {
             "estimate": estimate,
@@ -231,13 +230,12 @@ def time_first_calls(names: Sequence[str], shape: Shape, *, seed: int, limit: fl
     print(f"First call of a process in s, imports included, caches on disk warm, {shape}")
     print_row(["", "rank(draws=0)", "scorio"], widths)
     for name in names:
-        preset = CONFIGURATIONS[name]
+        preset = PRESETS[name]
         ours = OUR_FIRST_CALL.format(
-            method=name if name in PRESETS else preset.method,
+            method=name,
             backend=preset.backend,
             prior=preset.prior,
             draws=NUTS_DRAWS if preset.backend == "nuts" else 0,
-            options={} if name in PRESETS else dict(preset.options),
         )
         entry = PEER_CALLS.get(name) if has_peer() else None
         theirs = entry and PEER_FIRST_CALL.format(

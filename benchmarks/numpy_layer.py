@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from configurations import (
-    CONFIGURATIONS,
-    PUBLISHED,
     has_peer,
     is_likelihood,
     peer_estimate,
@@ -37,11 +35,12 @@ from measuring import (
 )
 from simulated import CASES, Shape, nearly_transitive, parse_case, rasch, rasch_chances
 
-from bayesrank import Responses, rank
+from bayesrank import PRESETS, Responses, rank
 from bayesrank.inference.run import N_CHAINS
 from bayesrank.methods.bipartite import rankllm
 from bayesrank.methods.kemeny import kemeny_young
 from bayesrank.results.agreement import kendall_tau_b
+from bayesrank.studies.configurations import PUBLISHED
 
 # The peer updates ratings one event at a time in Python, so they are compared apart.
 RATINGS = ("elo", "glicko", "trueskill")
@@ -118,7 +117,7 @@ def time_point_estimates(names: Sequence[str], shape: Shape, options: argparse.N
     print_row(["", "estimate", "rank()", "scorio", "x", "x rank()", "tau-b"], WIDTHS)
     times: dict[str, tuple[float, float]] = {}
     for name in names:
-        preset = CONFIGURATIONS[name]
+        preset = PRESETS[name]
         estimate = Remembered(point_estimate(preset, outcomes, earlier))
         calls: dict[str, Callable[[], object]] = {
             "estimate": estimate,
@@ -147,7 +146,7 @@ def time_point_estimates(names: Sequence[str], shape: Shape, options: argparse.N
             ],
             WIDTHS,
         )
-    ratings = [name for name in times if CONFIGURATIONS[name].method in RATINGS]
+    ratings = [name for name in times if PRESETS[name].method in RATINGS]
     others = [name for name in times if name not in ratings]
     _print_means(f"all (bar {ALL_BAR:g} in the mean)", list(times.values()))
     _print_means(f"ratings (bar {RATING_BAR:g})", [times[name] for name in ratings])
@@ -182,7 +181,7 @@ def time_all(names: Sequence[str], options: argparse.Namespace) -> None:
     broken_off = 0
     for name in names:
         calls: dict[str, Callable[[], object]] = {
-            "posterior": ranking(CONFIGURATIONS[name], outcomes, earlier, draws=draws)
+            "posterior": ranking(PRESETS[name], outcomes, earlier, draws=draws)
         }
         peer = peer_estimate(name, outcomes, earlier)
         if peer is not None:

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from configurations import CONFIGURATIONS, is_likelihood
+from configurations import is_likelihood
 from measuring import ignore_warnings
 from numpy.typing import NDArray
 
-from bayesrank import METHODS, Responses, rank
+from bayesrank import METHODS, PRESETS, Responses, rank
 from bayesrank.inference.run import Run
 from bayesrank.method import LIKELIHOOD_BACKENDS
 from bayesrank.ranking import draw_scores
@@ -38,7 +38,7 @@ TIMES = {"assume_time_axis": True}
 FORMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     **{
         name: (name, {})
-        for name, preset in CONFIGURATIONS.items()
+        for name, preset in PRESETS.items()
         if is_likelihood(preset) and preset.backend != "nuts"
     },
     **{

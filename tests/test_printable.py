@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bayesrank.printable import cell_text, printable
+from bayesrank.printable import cell_text, listing, printable
 
 HARMFUL = [
     "\x1b[31mred",
@@ -15,6 +15,14 @@ HARMFUL = [
     "=cmd|' /C calc'!A1",
     "@SUM(A1)",
 ]
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [("a", "a"), ("ab", "a and b"), ("abcd", "a, b, c and d"), ("abcde", "a, b, c and 2 more")],
+)
+def test_some_names_are_listed(names: str, text: str) -> None:
+    assert listing(names) == text
 
 
 @pytest.mark.parametrize("text", ["gpt-4.1", "模型 ü 😀", "👩‍🔬", "a_b $x$"])

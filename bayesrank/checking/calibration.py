@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from bayesrank.battles import FEW_UNITS
 from bayesrank.catalog import METHODS
 from bayesrank.checking.coverage import judge_coverage
-from bayesrank.checking.design import Design, list_some
+from bayesrank.checking.design import Design
 from bayesrank.checking.verdicts import Finding
 from bayesrank.inference.resample.units import SOME_UNITS, effective_number
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
+from bayesrank.printable import listing
 
 # Smaller differences, relative to the largest score, are rounding errors.
 _ROUNDING = 1e-9
@@ -71,7 +72,7 @@ def _zero_width(result: xr.DataTree, method: Method | None) -> Iterator[Finding]
         yield Finding(
             "calibration",
             "bad",
-            f"The interval of {list_some(names)} has no width, as if its score were known exactly. "
+            f"The interval of {listing(names)} has no width, as if its score were known exactly. "
             "Gather more data, or use another method.",
             {"systems": names},
             "zero width",
@@ -91,7 +92,7 @@ def _outside(result: xr.DataTree) -> Iterator[Finding]:
         yield Finding(
             "calibration",
             "bad",
-            f"The score of {list_some(names)} lies outside its own interval ({names[0]}: "
+            f"The score of {listing(names)} lies outside its own interval ({names[0]}: "
             f"{score[first]:.4g}, interval {lower[first]:.4g} to {upper[first]:.4g}): the two do "
             "not describe the same quantity. Do not report them together.",
             {"systems": names},

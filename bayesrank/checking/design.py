@@ -1,6 +1,5 @@
 """The design of the data: which systems were asked which questions, or met in which battles."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +8,6 @@ from numpy.typing import NDArray
 
 # Grades are means of outcomes: those of equal outcomes are equal up to rounding.
 _ROUNDING = 1e-12
-
-# Systems that a sentence names one by one.
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,29 +134,3 @@ def count_parts(met: NDArray[np.bool_]) -> int:
     for _ in range(max(len(met) - 1, 1).bit_length()):
         reached = reached @ reached
     return len(np.unique(reached, axis=0))
-
-
-def list_some(names: Sequence[str]) -> str:
-    """Join the first few names, and say how many more there are.
-
-    Parameters
-    ----------
-    names : sequence of str
-        One or more.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> list_some(["a", "b"]), list_some(list("abcdef"))
-    ('a and b', 'a, b, c and 3 more')
-    """
-    shown, more = list(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
-    if more == 1:
-        shown, more = list(names), 0
-    if more > 0:
-        return f"{', '.join(shown)} and {more} more"
-    *others, last = shown
-    return f"{', '.join(others)} and {last}" if others else last

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bayesrank.checking.design import Design, list_some
+from bayesrank.checking.design import Design
 from bayesrank.checking.runs import RunSpread, has_runs, run_effects
 from bayesrank.checking.verdicts import Finding
+from bayesrank.printable import listing
 from bayesrank.responses import Responses
 from bayesrank.results.summary import FEW_SHARE, is_little, least_outcomes
 from bayesrank.views import Ballots, Comparisons
@@ -134,7 +135,7 @@ def _few_outcomes(design: Design, ci_prob: float) -> Iterator[Finding]:
         "data",
         "bad" if min(sizes.values()) == 0 else "doubtful",
         f"{len(sizes)} of {len(design.systems)} systems have few {design.unit}s "
-        f"({list_some(named)}; the median is {median:g}). Gather more.",
+        f"({listing(named)}; the median is {median:g}). Gather more.",
         {"systems": sizes, "least": least, "median": median, "least_share": FEW_SHARE},
         "few outcomes",
     )
@@ -157,7 +158,7 @@ def _always_alike(design: Design) -> Iterator[Finding]:
     yield Finding(
         "data",
         "doubtful",
-        f"{list_some(names)} {what}. An event that was never observed in {fewest:g} "
+        f"{listing(names)} {what}. An event that was never observed in {fewest:g} "
         f"{design.unit}{'s' * (fewest != 1)} may still have a chance of {100 * bound:.2g} % (rule "
         "of three), and the interval allows for this. Gather more.",
         {"systems": names, "fewest": fewest, "largest_unseen_chance": bound},
@@ -220,7 +221,7 @@ def _judge_runs(found: list[RunSpread], unit: str) -> Finding:
         for one in found
     ]
     sentence = (
-        f"Runs of {list_some(names)} vary more than independent trials do: the mean of a run of "
+        f"Runs of {listing(names)} vary more than independent trials do: the mean of a run of "
         f"{worst.system}{where} has a standard deviation of {worst.observed:.3g}, independent "
         f"trials {worst.expected:.3g}."
     )

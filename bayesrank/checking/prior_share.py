@@ -28,11 +28,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.catalog import METHODS
-from bayesrank.checking.design import list_some
 from bayesrank.checking.rebuild import rebuilt
 from bayesrank.checking.verdicts import Finding
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
+from bayesrank.printable import listing
 from bayesrank.priors import (
     Cauchy,
     Empirical,
@@ -279,7 +279,7 @@ def _by_refit(systems: list[str], moves: Array, widths: Array | None) -> Finding
 def _pulled(systems: list[str], chosen: NDArray[np.bool_], sentence: str) -> str:
     names = [name for name, one in zip(systems, chosen, strict=True) if one]
     return (
-        f"{len(names)} of {len(systems)} scores depend on the prior ({list_some(names)}; "
+        f"{len(names)} of {len(systems)} scores depend on the prior ({listing(names)}; "
         f"{sentence}). "
         "Compare the ranking under other priors, or gather more data."
     )

@@ -1,12 +1,13 @@
 """Options of ``bayesrank rank`` for groups of questions."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bayesrank.commands.console import note, say
+from bayesrank.printable import listing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -71,10 +72,8 @@ def print_groups(
         show(board)
 
 
-def _listed(values: Any) -> str:
-    named = ", ".join(f"{name} {value}" for name, value in list(values.items())[:_SHOWN])
-    more = len(values) - _SHOWN
-    return f"{named} and {more} more" if more > 0 else named
+def _listed(values: Mapping[str, object]) -> str:
+    return listing((f"{name} {value}" for name, value in values.items()), _SHOWN)
 
 
 def _parse(ctx: click.Context, param: click.Parameter, value: str | None) -> "GroupWeights | None":

@@ -100,20 +100,18 @@ def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
 
 def print_columns(columns: "Sequence[Column]") -> "list[Column]":
     """Print a table in the width of the terminal, and return the columns that fit."""
-    from bayesrank.layout import fit_width, table_lines
+    from bayesrank.layout import fit_width, table_lines, to_text
 
     fitting = fit_width(columns, _table_width(), shorten_names=is_terminal(sys.stdout))
-    lines = table_lines(fitting)
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.text import Text
 
         console = Console(highlight=False)
-        for line in lines:
+        for line in table_lines(fitting):
             console.print(Text.assemble(*line), no_wrap=True, overflow="ignore", crop=False)
     else:
-        for line in lines:
-            click.echo("".join(text for text, _ in line).rstrip())
+        click.echo(to_text(fitting))
     kept = {each.header.replace("\n", " ") for each in fitting}
     left_out = [each.header for each in columns if each.header not in kept]
     if left_out:

@@ -25,6 +25,7 @@ from bayesrank.commands.console import (
 )
 from bayesrank.commands.flags import InputCommand
 from bayesrank.commands.printing import print_columns
+from bayesrank.printable import listing
 
 if TYPE_CHECKING:
     from bayesrank.checking import Report
@@ -208,9 +209,8 @@ def _facts(data: "Responses") -> dict[str, str]:
         facts["most outcomes missing"] = f"{system} ({count:,})"
     if data.groups is not None:
         sizes = Counter(data.groups)
-        named = ", ".join(f"{name} ({number:,})" for name, number in sizes.most_common(_SHOWN))
-        more = f" and {len(sizes) - _SHOWN} more" if len(sizes) > _SHOWN else ""
-        facts["groups, and their questions"] = f"{len(sizes)}: {named}{more}"
+        named = (f"{name} ({number:,})" for name, number in sizes.most_common())
+        facts["groups, and their questions"] = f"{len(sizes)}: {listing(named, _SHOWN)}"
     return facts
 
 

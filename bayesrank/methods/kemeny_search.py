@@ -146,9 +146,7 @@ def all_optima(
     return _backward(costs, _forward(costs, upper, packing, deadline, state_limit))
 
 
-def order_exists(
-    costs: FloatArray, at_most: float, *, deadline: float, state_limit: int = STATE_LIMIT
-) -> bool:
+def order_exists(costs: FloatArray, at_most: float, *, deadline: float) -> bool:
     """Return whether some order costs at most the given amount.
 
     Parameters, limits and errors are those of :func:`all_optima`.
@@ -160,7 +158,7 @@ def order_exists(
     (False, True)
     """
     packing = _pack_triangles(costs)
-    return bool(len(_forward(costs, at_most, packing, deadline, state_limit)[-1].fronts))
+    return bool(len(_forward(costs, at_most, packing, deadline, STATE_LIMIT)[-1].fronts))
 
 
 def _pack_triangles(costs: FloatArray) -> Packing:

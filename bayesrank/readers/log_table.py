@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bayesrank.columns import COLUMNS, Source, as_words, asked_columns, split_and_pooled
 from bayesrank.errors import DataError
 from bayesrank.longtable import CELL, repeated_cells
+from bayesrank.printable import listing
 from bayesrank.readers.log import STATUSES
 from bayesrank.validation import say_lookalikes
 
@@ -28,9 +29,6 @@ _SUMMARY = re.compile(
     r"(?:[\s_-](?:score|acc|accuracy|win[\s_-]rate))?[\W\d]*",
     re.IGNORECASE,
 )
-
-# Systems without answers that are named.
-_MOST_NAMED = 4
 
 # Columns that every row has.
 ROW = [*CELL, "outcome"]
@@ -473,10 +471,9 @@ def say_left_out(names: Iterable[str], answered: Collection[str]) -> Iterator[st
     """
     lacking = list(dict.fromkeys(name for name in names if name not in answered))
     if lacking:
-        more = len(lacking) - _MOST_NAMED
-        shown = ", ".join(lacking[:_MOST_NAMED]) + f" and {more} more" * (more > 0)
         verb = "has" if len(lacking) == 1 else "have"
-        yield f"{shown} {verb} no answers of the kind that was read, and will not be ranked."
+        missing = f"{verb} no answers of the kind that was read, and will not be ranked."
+        yield f"{listing(lacking)} {missing}"
 
 
 def _say_summaries(role: str, names: Sequence[str]) -> Iterator[str]:

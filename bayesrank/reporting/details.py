@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bayesrank.layout import Column
+from bayesrank.printable import listing
 from bayesrank.reporting.battle_summary import ballot_facts, battle_facts
 from bayesrank.reporting.citations import bibtex, reference_link, reference_text
 from bayesrank.reporting.data_summary import summarize_result
 from bayesrank.reporting.plain_tables import finding_columns
 from bayesrank.reporting.section import Reference, Section, Table
 from bayesrank.reporting.styled import to_html
-from bayesrank.reporting.wording import listing, method_title, plain_advice, settings
+from bayesrank.reporting.wording import method_title, plain_advice, settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -101,9 +102,9 @@ def check_section(
     doubtful = [name for name, each in reports.items() if each.warnings and name not in bad]
     answers = []
     if bad:
-        answers.append(f"Not yet: first resolve the bad findings for {listing(bad)}.")
+        answers.append(f"Not yet: first resolve the bad findings for {listing(bad, len(bad))}.")
     if doubtful:
-        answers.append(f"With caution: read the warnings for {listing(doubtful)}.")
+        answers.append(f"With caution: read the warnings for {listing(doubtful, len(doubtful))}.")
     answer = " ".join(answers) or "There are no warnings."
     advice = (
         "The author of the ranking can change the settings that a finding names."

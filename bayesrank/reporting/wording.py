@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesrank.printable import listing
 from bayesrank.reporting.evidence import scale_text
 from bayesrank.results.leaderboard import ranking_of
 from bayesrank.results.numbers import probability_text
@@ -160,27 +161,6 @@ def versions(result: "xr.DataTree") -> dict[str, str]:
     dict of str to str
     """
     return json.loads(result.attrs["versions"])
-
-
-def listing(names: Sequence[str]) -> str:
-    """Join names by commas and the word "and".
-
-    Parameters
-    ----------
-    names : sequence of str
-        One or more.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> listing(["a", "b", "c"])
-    'a, b and c'
-    """
-    *others, last = map(str, names)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _verb(subjects: Sequence[str], stem: str) -> str:

@@ -7,7 +7,7 @@ import xarray as xr
 from bayesrank import METHODS, Responses
 from bayesrank.reporting.capabilities import capability
 from bayesrank.reporting.citations import bibtex, reference_link, reference_text
-from bayesrank.reporting.wording import headline, listing, settings
+from bayesrank.reporting.wording import headline, settings
 
 
 def test_a_resolved_leader_is_named(three: xr.DataTree) -> None:
@@ -64,13 +64,6 @@ def test_settings_leave_out_what_is_none(three: xr.DataTree) -> None:
     assert "prior" not in facts
     assert facts["draws"] == "none, only the point estimate"
     assert facts["target"].startswith("benchmark: the ranking is for these questions")
-
-
-@pytest.mark.parametrize(
-    ("names", "text"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
-)
-def test_names_are_listed(names: list[str], text: str) -> None:
-    assert listing(names) == text
 
 
 def test_every_citation_can_be_read_and_is_given_once() -> None:
