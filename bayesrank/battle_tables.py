@@ -242,7 +242,7 @@ def _factorize(column: "pd.Series") -> tuple[NDArray[np.intp], list[str]]:
         codes, names = pd.factorize(column)
     except TypeError as error:  # lists and mappings
         raise DataError(
-            f"battles must hold labels in their columns; got {nested(column)} for {column.name}"
+            f"battles must hold labels in their columns; got {nested(column)[0]} for {column.name}"
         ) from error
     return codes, list(map(str, names))
 

@@ -407,7 +407,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     # In a question, files of one name in several folders are one.
     told = selection.of_files and "folder" not in asked
     folders = [path.parent for path in paths]
-    if selection.of_files and selection.trial != "folder":
+    if selection.of_files and "folder" not in asked_columns({"trial": selection.trial}):
         folders = system_folders(folders)
     places = {
         "file": name_files(paths) if told else [Path(plain_name(path)).stem for path in paths],
