@@ -402,6 +402,12 @@ def test_outcomes_that_are_lower_for_better_systems_are_refused(tmp_path, name):
         read_responses(path, outcome=name, scale=(0, 2))
 
 
+def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path):
+    path = write(tmp_path, "system,question,metric,value\na,q1,error_rate,1\nb,q1,error_rate,0\n")
+    with pytest.raises(DataError, match=r"^metric must be higher .* got 'error_rate'"):
+        read_responses(path)
+
+
 def test_questions_of_one_text_with_different_ids_are_not_trials(tmp_path):
     rows = [f"{a},{i},What is it {i // 2}?,1" for a in "ab" for i in range(6)]
     path = write(tmp_path, "\n".join(["model,question_id,question,correct", *rows]))
