@@ -442,6 +442,20 @@ def test_fields_of_objects_are_columns_that_the_caller_may_name(tmp_path):
         read_responses(path, **{**names, "outcome": "scores"})
 
 
+@pytest.mark.parametrize(("second", "warned"), [("gsm8k.csv", True), ("mmlu_2.csv", False)])
+def test_files_of_other_names_that_answer_the_same_questions_are_pointed_out(
+    tmp_path, caplog, second, warned
+):
+    text = "model,id,correct\na,1,1\nb,1,0\n"
+    write(tmp_path, text, "mmlu_1.csv")
+    write(tmp_path, text.replace(",1\n", ",0\n"), second)
+    assert read_responses(tmp_path).shape == (2, 1, 2)
+    assert ("answer the same questions, and count as trials" in caplog.text) == warned
+    caplog.clear()
+    assert read_responses(tmp_path, group="file").shape == (2, 2, 1)
+    assert not caplog.text
+
+
 def test_a_series_with_names_in_its_index_is_a_table():
     frame = pd.DataFrame({"model": ["a", "b"], "q1": [1, 0], "q2": [0, 1]}).set_index("model")
     data = Responses.from_long(frame.rename_axis("question", axis="columns").stack())
