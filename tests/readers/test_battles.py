@@ -289,7 +289,10 @@ def test_read_data_gives_responses_of_logs(tmp_path):
     ("text", "message"),
     [
         ("model_a,winner\na,model_a\n", r"columns for two systems, .* got model_a, winner"),
-        ("model_a,model_b\na,b\n", r"columns for two systems"),
+        (
+            "model_a,model_b,a_won\na,b,1\n",
+            r"columns for two systems.* got model_a, model_b, a_won",
+        ),
         ("model_a,model_b,winner\n", r"at least one battle; got none in bad\.csv"),
         (
             "model_a,model_b,winner\na,b,\n",

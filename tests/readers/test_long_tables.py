@@ -442,6 +442,16 @@ def test_fields_of_objects_are_columns_that_the_caller_may_name(tmp_path):
         read_responses(path, **{**names, "outcome": "scores"})
 
 
+@pytest.mark.parametrize("keys", ["01", "xy"])
+def test_objects_by_row_are_read_as_rows(tmp_path, keys):
+    rows = [
+        {"model": "a", "question": "q", "score": 1},
+        {"model": "b", "question": "q", "score": 0},
+    ]
+    path = write(tmp_path, json.dumps(dict(zip(keys, rows, strict=True))), "log.json")
+    assert read_responses(path).outcomes.tolist() == [[[1]], [[0]]]
+
+
 @pytest.mark.parametrize(("second", "warned"), [("gsm8k.csv", True), ("mmlu_2.csv", False)])
 def test_files_of_other_names_that_answer_the_same_questions_are_pointed_out(
     tmp_path, caplog, second, warned
