@@ -242,7 +242,7 @@ def _factorize(column: "pd.Series") -> tuple[NDArray[np.intp], list[str]]:
         codes, names = pd.factorize(column)
     except TypeError as error:  # lists and mappings
         raise DataError(
-            f"battles must hold labels in their columns; got {nested(column)} for {column.name}"
+            f"battles must hold labels in their columns; got {nested(column)[0]} for {column.name}"
         ) from error
     return codes, list(map(str, names))
 
@@ -265,7 +265,7 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     import pandas as pd
 
     first, second = _sides(frame)
-    named = next((name for name in WINNERS if name in frame), None)
+    named = next((name for name in (*WINNERS, "preference") if name in frame), None)
     if named is not None:
         winner = frame[named]
         if np.isin(as_numbers(winner), (0.0, 1.0)).all():
@@ -300,6 +300,12 @@ def _read_swapped_games(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     turned = {first: "second", second: "first", "tie": "tie"}
     straight = {first: "first", second: "second", "tie": "tie"}
     further = _further(frame, source)
+    for name in _GAMES:
+        unknown = set(map(str, frame[name].dropna())).difference(straight, ("error", ""))
+        if unknown:
+            raise DataError(
+                f"{name} must be {first}, {second}, tie or error; got {min(unknown)!r} in {source}"
+            )
     verdicts = [
         [words.get(word) for word in frame[name]]
         for name, words in zip(_GAMES, (straight, turned), strict=True)
@@ -380,6 +386,8 @@ def _read_preferences(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
 
     first, second = _sides(frame)
     preference = as_numbers(frame["preference"])
+    if (np.isnan(preference) & ~_is_blank(column_of(frame, "preference"))).any():
+        return _read_winners(frame, source)  # sides in words
     outside = (preference < 1.0) & (preference != 0.0) | (preference > 2.0)
     if outside.any():
         raise DataError(
@@ -472,7 +480,10 @@ def read_times(column: "pd.Series", source: str) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise DataError(f"time must be times; got {error} in {source}") from error
     if when.hasnans:
-        raise DataError(f"time must be given for every battle; got blanks in {source}")
+        raise DataError(
+            f"time must be given for every battle; got blanks in {source}: a column "
+            "with another name is not read"
+        )
     return np.asarray(
         (when - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64
     )

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.outcomes import DECLARED, TO_WHOM, outcome_numbers
+from bayesrank.outcomes import DECIMAL_COMMA, DECLARED, TO_WHOM, outcome_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +144,8 @@ _SHARES = frozenset(NAMES["outcome"]) - {"outcome", "score", "reward", "rating",
 MAXIMA = ("max_score", "maximum_score", "max_points", "max_reward", "points_possible", "out_of")
 # Outcomes of which the lowest is best.
 _LOWER_NAMES = """
-rank ranking place placement position standing loss error_rate wer cer perplexity ppl rmse mae mse
+rank ranking place placement position standing loss error_rate wer cer rmse mae mse brier_score
+perplexity ppl word_perplexity byte_perplexity bits_per_byte bits_per_character
 """
 LOWER = frozenset(_LOWER_NAMES.split())
 
@@ -166,15 +168,16 @@ class Source(NamedTuple):
 class Found(NamedTuple):
     """The columns of a table, each as its own name.
 
-    `question` may be several columns, which together name it; `groups` are all columns that may
-    group questions, and `group` is the one that the caller chose; `settings` may distinguish
-    systems; `reasons` give the reasons of missing outcomes, and `maximum` the highest score.
+    System, question and trial may be several columns, which together name one; `groups` are all
+    columns that may group questions, and `group` is the one that the caller chose; `settings` may
+    distinguish systems; `reasons` give the reasons of missing outcomes, and `maximum` the highest
+    score.
     """
 
     system: tuple[Hashable, ...]
     question: tuple[Hashable, ...]
     outcome: Hashable
-    trial: Hashable | None
+    trial: tuple[Hashable, ...]
     groups: tuple[Hashable, ...]
     group: Hashable | None
     settings: tuple[Hashable, ...]
@@ -183,8 +186,8 @@ class Found(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Whether the column of trials names runs that all systems share."""
-        return self.trial is not None and field_name(self.trial) in PAIRED_TRIALS
+        """Whether the columns of trials name runs that all systems share."""
+        return bool(self.trial) and set(map(field_name, self.trial)) <= PAIRED_TRIALS
 
 
 def column_of(frame: "pd.DataFrame", name: Hashable) -> "pd.Series":
@@ -197,7 +200,7 @@ def as_frame(table: Any, *, wide: bool = False) -> "pd.DataFrame":
 
     Parameters
     ----------
-    table : pandas.DataFrame, or a table with a method ``to_pandas``
+    table : pandas.DataFrame, pandas.Series, or a table with a method ``to_pandas``
         Names in its index become columns.
     wide : bool, default False
         Whether an index of labels without a name becomes a column, too: it may name the systems.
@@ -218,6 +221,8 @@ def as_frame(table: Any, *, wide: bool = False) -> "pd.DataFrame":
     ['model', 'q1']
     """
     frame = table.to_pandas() if hasattr(table, "to_pandas") else table
+    if hasattr(frame, "to_frame") and not hasattr(frame, "columns"):  # a Series
+        frame = frame.to_frame(frame.name or "outcome")
     if not hasattr(frame, "columns"):
         raise DataError(f"frame must be a pandas.DataFrame; got {type(table).__name__}")
     if frame.columns.nlevels > 1:
@@ -263,9 +268,38 @@ def is_other(column: Hashable, asked: Collection[str] = ()) -> bool:
 
 
 def asked_columns(chosen: Mapping[str, str | None]) -> set[str]:
-    """Return the names of all columns that the caller gave, as `NAMES` spells them."""
-    texts = [text for text in chosen.values() if text is not None]
-    return {field_name(name) for text in texts for name in (text, *text.split(","))}
+    """Return the names of all columns that the caller gave, as `NAMES` spells them.
+
+    Examples
+    --------
+    >>> sorted(asked_columns({"system": "llm", "outcome": "scores.Accuracy"}))
+    ['llm', 'scores', 'scores.accuracy']
+    """
+    names = [name for text in chosen.values() if text for name in (text, *text.split(","))]
+    return {field_name(each) for name in names for each in (name, name.partition(".")[0])}
+
+
+def with_fields(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> "pd.DataFrame":
+    """Return a table with a column for each field of an object that the caller named.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"model": ["a"], "scores": [{"accuracy": 1}]})
+    >>> list(with_fields(frame, {"outcome": "scores.accuracy"})["scores.accuracy"])
+    [1]
+    """
+    for text in chosen.values():
+        for name in (text or "").split(","):
+            column, *fields = name.strip().split(".")
+            if fields and name.strip() not in frame and column in frame:
+                values = [reduce(_field, fields, each) for each in column_of(frame, column)]
+                frame = frame.assign(**{name.strip(): values})
+    return frame
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
 
 
 def as_words(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -328,8 +362,8 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         Table.
     chosen : mapping of str to str
         Columns that the caller named, by the keys of `NAMES`: several columns whose values make up
-        the system or the question are separated by commas, and ``group="none"`` means no groups.
-        Under ``split_by`` and ``pool``, columns of settings, likewise separated.
+        the system, the question or the trial are separated by commas, and ``group="none"`` means
+        no groups. Under ``split_by`` and ``pool``, columns of settings, likewise separated.
     source : Source
         For messages.
 
@@ -354,7 +388,7 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         for name, text in chosen.items()
         if name in NAMES and text is not None and not (name == "group" and text == NONE)
     }
-    for name in ("trial", "outcome", "group"):
+    for name in ("outcome", "group"):
         if len(picked.get(name, ())) > 1:
             raise DataError(f"{name} must name one column; got {chosen[name]!r}")
     split_by, pool = (_listed(given, chosen.get(name)) for name in ("split_by", "pool"))
@@ -371,13 +405,7 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         if name != "group"
     }
     outcome = field_name(found["outcome"][0])
-    if outcome in LOWER:
-        raise DataError(
-            f"outcome must be higher for better systems; got {str(found['outcome'][0])!r}, of "
-            "which the lowest is best",
-            in_python="rank places by Ballots.from_rankings; reverse others, and rename the column",
-            in_shell="reverse the values, and rename the column",
-        )
+    refuse_lower("outcome", found["outcome"][0])
     used = {column for columns in found.values() for column in columns}
     free = {name: column for name, column in free.items() if column not in used}
     # What else may name a system, as a model its agent, distinguishes systems as settings do.
@@ -391,13 +419,24 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         system=found["system"],
         question=found["question"],
         outcome=found["outcome"][0],
-        trial=found["trial"][0] if found["trial"] else None,
+        trial=found["trial"],
         groups=() if chosen.get("group") == NONE else groups,
         group=group,
         settings=tuple(dict.fromkeys([*settings, *pool])),
         reasons=tuple(free[name] for name in (*ERRORS, *STATUSES) if name in free),
         maximum=None if outcome in _SHARES else next(filter(None, map(free.get, MAXIMA)), None),
     )
+
+
+def refuse_lower(argument: str, name: Hashable) -> None:
+    """Raise if a column or a metric is named like one of which the lowest value is best."""
+    if field_name(name) in LOWER:
+        raise DataError(
+            f"{argument} must be higher for better systems; got {str(name)!r}, of which the lowest "
+            "is best",
+            in_python="rank places by Ballots.from_rankings; reverse others, and rename them",
+            in_shell="reverse the values, and rename them",
+        )
 
 
 def check_settings(chosen: Mapping[str, str | None], frames: "Iterable[pd.DataFrame]") -> None:
@@ -448,7 +487,7 @@ def _only(
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
         of_file = name == "system" and source.argument == "paths"
         wide = f" (file or folder if these name it){wide}" if of_file else wide
-        one = len(frame.columns) == 1
+        one = len(frame.columns) == 1 and DECIMAL_COMMA in frame.attrs  # of a text
         remedy = "separate the columns by commas" if one else f"name it by {name}=...{wide}"
         raise DamagedFileError(
             f"{source.argument} must have a column for the {name}, called "
@@ -458,13 +497,16 @@ def _only(
             in_shell=remedy,
         )
     first, *others = present
-    if field_name(first) != name:
+    if name == "question" or field_name(first) != name:  # questions may be texts that recur
+        several = (
+            "" if name == "outcome" else f", or several as {name}='{','.join(map(str, present))}'"
+        )
         for other in others:
             if not _say_the_same(frame, first, other, name):
                 raise DataError(
                     f"{source.argument} must have one column for the {name}; got "
                     f"{', '.join(map(str, present))}{source.where}: name the right one by "
-                    f"{name}=..."
+                    f"{name}=...{several}"
                 )
     return (first,)
 

@@ -84,15 +84,15 @@ def from_long(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Or a table of another library with a method ``to_pandas``. With columns, or names in its
-        index, for the system, the question, the outcome and, optionally, the trial and the group,
-        under any of the names of :data:`bayesrank.columns.NAMES`. Without a trial column, the rows
-        of a cell are its trials in order of appearance. Combinations that have no row, and NaN
-        outcomes, are missing. Where ids of questions start anew in each group, the group is part of
-        the question.
+        Or a Series, or a table of another library with a method ``to_pandas``. With columns, or
+        names in its index, for the system, the question, the outcome and, optionally, the trial and
+        the group, under any of the names of :data:`bayesrank.columns.NAMES`. Without a trial
+        column, the rows of a cell are its trials in order of appearance. Combinations that have no
+        row, and NaN outcomes, are missing. Where ids of questions start anew in each group, the
+        group is part of the question.
     system, question, trial, outcome, group : str, optional
-        Columns with other names; several that make up the system or the question are separated
-        by commas, and ``group="none"`` leaves groups out.
+        Columns with other names; several that make up the system, the question or the trial are
+        separated by commas, and ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system has a column, as in :func:`bayesrank.read_responses`.
     split_by, pool : str or iterable of str, optional

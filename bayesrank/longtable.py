@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import Source, column_of, field_name, find_columns
+from bayesrank.columns import Source, column_of, field_name, find_columns, with_fields
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.missing_reasons import why_missing
 from bayesrank.outcomes import DECIMAL_COMMA, DECLARED, nested, outcome_numbers, read_declared
@@ -102,26 +102,26 @@ def standardize(
 
     if not len(frame) and not frame.columns.empty:
         raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
+    frame = with_fields(frame, chosen)
     found = find_columns(frame, chosen, source)
     frame = _without_empty_rows(frame, [*found.system, *found.question, found.outcome])
     named = {
         name: reduce(
             join_labels, [_labels(column_of(frame, each), name, source) for each in columns]
         )
-        for name, columns in (("system", found.system), ("question", found.question))
+        for name, columns in zip(CELL, (found.system, found.question, found.trial), strict=True)
+        if columns
     }
     outcome = outcome_numbers(
         column_of(frame, found.outcome),
         f"the outcome column{_of(source)}",
         decimal=frame.attrs.get(DECIMAL_COMMA, False),
-        cell=lambda row: ", ".join(f"{role} {labels[row]!r}" for role, labels in named.items()),
+        cell=lambda row: ", ".join(f"{role} {named[role][row]!r}" for role in CELL[:2]),
     )
     notes: tuple[str, ...] = ()
     if found.maximum is not None:
         outcome, notes = _shares(outcome, column_of(frame, found.maximum), source)
     table: dict[str, Any] = {**named, "outcome": outcome}
-    if found.trial is not None:
-        table["trial"] = _labels(column_of(frame, found.trial), "trial", source)
     levels = tuple(map(str, found.groups))
     group = "" if found.group is None else str(found.group)
     for name in found.groups:
@@ -202,9 +202,10 @@ def _labels(
     try:
         codes, found = label_codes(column)
     except TypeError as error:  # lists and objects of JSON
+        holds, remedy = nested(column)
         raise DataError(
             f"{source.argument} must name the {name} by text or a number; got "
-            f"{nested(column)}{source.where}"
+            f"{holds}{source.where}: {remedy}"
         ) from error
     texts = [_text(label, whole=name != "system") for label in found.tolist()]
     known = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}

@@ -162,10 +162,13 @@ def _number(text: str) -> float:
     return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
 
 
-def nested(column: "pd.Series") -> str:
-    """Say what a column holds in place of single values."""
-    objects = column.map(lambda each: isinstance(each, Mapping)).any()
-    return "objects with fields of their own" if objects else "lists"
+def nested(column: "pd.Series") -> tuple[str, str]:
+    """Say what a column holds in place of single values, and a remedy."""
+    objects = column.map(lambda each: isinstance(each, Mapping))
+    if not objects.any():
+        return "lists", "write a row for each element"
+    example = next(iter(column[objects].iloc[0]), "field")
+    return "objects with fields of their own", f"name one of these, as '{column.name}.{example}'"
 
 
 def outcome_numbers(
@@ -208,8 +211,9 @@ def outcome_numbers(
     try:
         codes, found = column.factorize()
     except TypeError as error:  # lists and objects of JSON
+        found, remedy = nested(column)
         raise DataError(
-            f"outcomes must be one value in every row; got {nested(column)} for {where}"
+            f"outcomes must be one value in every row; got {found} for {where}: {remedy}"
         ) from error
     # Code -1, a missing value, takes the last one.
     values = with_points(found.tolist(), decimal=decimal)

@@ -119,7 +119,8 @@ def _without_unnamed(
             raise DataError(
                 f"{source.argument} must name every column of a wide table; got "
                 f"{column.iloc[0]}, ... in one without a name{source.where}: "
-                f"leave it out, or pass question={str(each)!r} where it names the questions"
+                f"leave it out, or pass question={str(each)!r} or system={str(each)!r} if it names "
+                f"the questions or systems"
             )
     return frame.drop(columns=unnamed)
 

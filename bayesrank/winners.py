@@ -4,6 +4,7 @@ The words of a log are interpreted together, because a single word is ambiguous:
 called "A", and 1 may be the number of the first side or a point for it.
 """
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ _TIES = (
     *("a=b", "b=a", "[[a=b]]", "[[b=a]]", "[[c]]"),
     *("1/2-1/2", "\u00bd-\u00bd", "0.5-0.5"),
 )
-_BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad", "both bad", "tie (both bad)", "neither")
+_BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad", "tie (both bad)", "neither")
 
 _WORDS: dict[str, int] = {
     **{word: sign * BETTER for pair in SIDES for word, sign in zip(pair, (1, -1), strict=True)},
@@ -199,7 +200,7 @@ def read_winners(
         raise DataError(
             f"winner must have one entry per battle; got {len(codes)} for {len(first)} battles"
         )
-    words = [label.strip().lower() for label in labels]
+    words = [_word(label) for label in labels]
     ties = np.array([_WORDS.get(word) == TIE for word in words])
     index = {name: number for number, name in enumerate(systems)}
     named = np.array([index.get(label.strip(), -1) for label in labels])
@@ -218,6 +219,13 @@ def read_winners(
     outcome = np.array([_WORDS[word] for word in words], dtype=np.int8)[codes]
     both_bad = np.array([word in _BOTH_BAD for word in words])
     return Votes(None, outcome, _where_any(both_bad, codes), None)
+
+
+def _word(label: str) -> str:
+    """Return a label in lower case, and as `_WORDS` spells it if it is one of these."""
+    word = label.strip().lower()
+    joined = re.sub(r"[\s-]+", "_", word)
+    return joined if joined in _WORDS else word
 
 
 def _refuse_unknown(

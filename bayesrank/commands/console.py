@@ -40,7 +40,7 @@ _JOINED = "; or several, separated by commas (file and folder: names of the file
 _COLUMNS = {
     "system": _JOINED,
     "question": _JOINED,
-    "trial": "",
+    "trial": _JOINED,
     "outcome": "",
     "group": "; none leaves groups out",
 }

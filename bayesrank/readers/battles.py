@@ -134,8 +134,8 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     with open_log(path) as file:
         head = pd.read_csv(file, nrows=_PEEK, **layout.settings)
     wanted = [name for name in head if _matters(str(name), head[name])]
-    if not wanted:
-        return head
+    if not is_battle_table(wanted):
+        return head  # the error names all columns
     with open_log(path) as file:
         return pd.read_csv(file, usecols=wanted, **layout.settings)
 
@@ -195,7 +195,8 @@ def _records(path: Path) -> Iterator[dict[str, object]]:
             raise DamagedFileError(
                 f"paths must hold battles as objects; got {record!r} in {path.name}"
             )
-        yield {name: value for name, value in record.items() if _is_kept(name, value)}
+        known = is_battle_table(record)  # else the error names all fields
+        yield {name: each for name, each in record.items() if not known or _is_kept(name, each)}
 
 
 def _is_kept(name: str, value: object) -> bool:

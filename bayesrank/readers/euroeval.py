@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bayesrank.errors import DataError
+from bayesrank.columns import refuse_lower
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, name_of, scored
@@ -21,9 +21,6 @@ RESULTS_START = re.compile(
     rb'|(?=[^\n]*"schema_version"\s*:)(?=[^\n]*"raw_results"\s*:))'
 )
 CONDITIONS = ("few_shot", "validation_split", "euroeval_version", "generative_type")
-
-# The only metric by which EuroEval ranks that is lower for better models.
-LOWER = "bits_per_character"
 
 
 def is_euroeval(path: Path) -> bool:
@@ -111,11 +108,7 @@ def _metric(task: str, records: Sequence[tuple[Path, dict[str, Any]]], chosen: s
     own = [(path, record) for path, record in records if _task(path, record) == task]
     names = [_first(path, record) for path, record in own]
     metric = chosen or choose("metric", names, None, f" for task {task!r}")
-    if metric == LOWER:
-        raise DataError(
-            f"metric must be higher for better systems; got {metric!r} for task {task!r}: leave "
-            "these lines out"
-        )
+    refuse_lower("metric", metric)
     return metric
 
 

@@ -25,6 +25,10 @@ _REMEDIES = {
         (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"), "save the sheet as .csv"
     ),
     **dict.fromkeys((".md", ".tex", ".html", ".htm"), "save the table as .csv"),
+    **dict.fromkeys((".pkl", ".pickle", ".rds", ".rda", ".h5", ".db"), "save the table as .csv"),
+    **dict.fromkeys(
+        (".npy", ".nc", ".mat"), "save the array as R in .npz, with models and questions"
+    ),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack it"),
 }
 # Number of ignored files that are named.

@@ -7,6 +7,7 @@ from io import TextIOBase, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesrank.columns import is_other
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.readers.opening import in_folder, json_head, open_log, plain_suffix
 
@@ -397,11 +398,17 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
 
 
 def _by_index(document: dict[str, Any]) -> object:
-    """Return rows of a table by column and then by index, as pandas writes it by default."""
+    """Return rows of a table by column and then by index, as pandas writes it by default.
+
+    If only the inner names are usual ones of columns, it is by row.
+    """
     if not document or not all(isinstance(each, dict) for each in document.values()):
         return None
     index = dict.fromkeys(key for column in document.values() for key in column)
-    rows = [{name: column.get(key) for name, column in document.items()} for key in index]
+    if all(map(is_other, document)) and not all(map(is_other, index)):
+        rows, index = list(document.values()), dict.fromkeys(document)
+    else:
+        rows = [{name: column.get(key) for name, column in document.items()} for key in index]
     if all(map(str.isdecimal, index)):
         return rows
     # An index of names is a column without a name, as in a text.

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import COLUMNS, Source, as_words, asked_columns, split_and_pooled
+from bayesrank.columns import (
+    COLUMNS,
+    Source,
+    as_words,
+    asked_columns,
+    refuse_lower,
+    split_and_pooled,
+)
 from bayesrank.errors import DataError
 from bayesrank.longtable import CELL, repeated_cells
 from bayesrank.printable import listing
@@ -143,8 +150,8 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
     Raises
     ------
     DataError
-        If `chosen` is unknown, or None while there are several (the message lists the names),
-        or if the logs name none.
+        If `chosen` is unknown, a metric of which the lowest value is best, or None while there are
+        several (the message lists the names), or if the logs name none.
 
     Examples
     --------
@@ -153,7 +160,9 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
     """
     names = list(dict.fromkeys(known))
     if chosen is None and len(names) == 1:
-        return names[0]
+        chosen = names[0]
+    if chosen is not None and argument == "metric":
+        refuse_lower(argument, chosen)
     if chosen in names:
         return chosen
     if not names:

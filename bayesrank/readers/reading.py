@@ -89,8 +89,9 @@ def read_responses(
         absent; ``()`` for none. By default those that the harness itself counts as wrong.
     system, question, trial, outcome, group : str, optional
         Columns of a table. By default those that :data:`bayesrank.columns.NAMES` knows. Several
-        columns that make up the system or the question are separated by commas, where ``file`` and
-        ``folder`` are the names of the file and its folder; ``group="none"`` leaves groups out.
+        columns that make up the system, the question or the trial are separated by commas, where
+        ``file`` and ``folder`` are the names of the file and its folder, and ``scores.accuracy`` is
+        a field of the objects in a column; ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
         the group, or those that `system` lists; or every question, if there is a column for the

@@ -20,10 +20,12 @@ from bayesrank.columns import (
     SELECTORS,
     Source,
     asked_columns,
+    categories_of,
     check_settings,
     column_of,
     field_name,
     is_other,
+    pair_codes,
 )
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.longtable import StandardTable, place_rows, standardize
@@ -40,6 +42,7 @@ from bayesrank.readers.naming import name_files, saved_again, say_copies, system
 from bayesrank.readers.opening import (
     HEAD_BYTES,
     damage_named,
+    in_folder,
     json_head,
     open_log,
     plain_name,
@@ -407,7 +410,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     # In a question, files of one name in several folders are one.
     told = selection.of_files and "folder" not in asked
     folders = [path.parent for path in paths]
-    if selection.of_files and selection.trial != "folder":
+    if selection.of_files and "folder" not in asked_columns({"trial": selection.trial}):
         folders = system_folders(folders)
     places = {
         "file": name_files(paths) if told else [Path(plain_name(path)).stem for path in paths],
@@ -447,8 +450,27 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
     message = "; ".join([table.message, *read.notes, *notes])
+    if files is not None and asked.isdisjoint(places):
+        cautions = (*cautions, *_say_repeated(read.frame, files, list(tables)))
     cautions = (*table.cautions, *cautions)
     return replace(table, message=message, declared=read.declared, standard=True, cautions=cautions)
+
+
+def _say_repeated(
+    table: "pd.DataFrame", files: NDArray[np.int64], paths: Sequence[Path]
+) -> Iterator[str]:
+    """Caution if files whose names differ in more than numbers answer the same questions."""
+    stems = [f"{path.parent.name}/{Path(plain_name(path)).stem}" for path in paths]
+    names = {re.sub(r"\d+", "", stem): path for stem, path in zip(stems, paths, strict=True)}
+    if len(names) > 1:
+        cells = pair_codes(categories_of(table, "system"), categories_of(table, "question"))
+        of_file = np.unique(np.column_stack([cells, files]), axis=0)
+        if len(of_file) > len(np.unique(cells)):
+            one, two, *_ = map(in_folder, names.values())
+            yield (
+                f"Files such as {one} and {two} answer the same questions, and count as trials: "
+                "pass group='file' if their ids start again in each file, or trial='file'"
+            )
 
 
 def _say_unselected(

@@ -189,6 +189,14 @@ def test_preferences_of_alpaca_eval_are_shares_of_one_vote(shared):
     assert data.coarsest_unit == "prompt"
 
 
+@pytest.mark.parametrize("words", [("1", "2", "tie"), ("p", "p", "tie"), ("Model A", "B", "Draw")])
+def test_preferences_in_words_are_winners(tmp_path, words):
+    path = tmp_path / "words.csv"
+    rows = zip(("p,q", "q,p", "p,q"), words, strict=True)
+    path.write_text("model_a,model_b,preference\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    assert read_battles(path).outcome.tolist() == [1, -1, 0]
+
+
 def test_swapped_games_are_one_vote_and_games_without_a_verdict_are_left_out(tmp_path, caplog):
     rows = [
         {
@@ -281,7 +289,10 @@ def test_read_data_gives_responses_of_logs(tmp_path):
     ("text", "message"),
     [
         ("model_a,winner\na,model_a\n", r"columns for two systems, .* got model_a, winner"),
-        ("model_a,model_b\na,b\n", r"columns for two systems"),
+        (
+            "model_a,model_b,a_won\na,b,1\n",
+            r"columns for two systems.* got model_a, model_b, a_won",
+        ),
         ("model_a,model_b,winner\n", r"at least one battle; got none in bad\.csv"),
         (
             "model_a,model_b,winner\na,b,\n",
@@ -293,7 +304,15 @@ def test_read_data_gives_responses_of_logs(tmp_path):
             "model_a,model_b,wins_a,wins_b\na,b,-3,1\n",
             r"wins_a must not be negative; got -3 in bad",
         ),
-        ("generator_1,generator_2,preference\na,b,b\n", r"a verdict .* got none in bad\.csv"),
+        ("generator_1,generator_2,preference\na,b,\n", r"a verdict .* got none in bad\.csv"),
+        (
+            "model_1,model_2,g1_winner,g2_winner\na,b,A,tie\n",
+            r"g1_winner must be .* got 'A' in bad",
+        ),
+        (
+            "model_a,model_b,winner,date\na,b,a,\n",
+            r"time .* got blanks .* another name is not read",
+        ),
         ("model_a,model_b,preference\na,b,1\na,b,0\n", r"got 0 and none above 1 in bad\.csv"),
         ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],

@@ -402,6 +402,76 @@ def test_outcomes_that_are_lower_for_better_systems_are_refused(tmp_path, name):
         read_responses(path, outcome=name, scale=(0, 2))
 
 
+def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path):
+    path = write(tmp_path, "system,question,metric,value\na,q1,error_rate,1\nb,q1,error_rate,0\n")
+    with pytest.raises(DataError, match=r"^metric must be higher .* got 'error_rate'"):
+        read_responses(path)
+
+
+def test_questions_of_one_text_with_different_ids_are_not_trials(tmp_path):
+    rows = [f"{a},{i},What is it {i // 2}?,1" for a in "ab" for i in range(6)]
+    path = write(tmp_path, "\n".join(["model,question_id,question,correct", *rows]))
+    with pytest.raises(DataError, match=r"got question, question_id .* as question='question,que"):
+        read_responses(path)
+    assert len(read_responses(path, question="question_id").questions) == 6
+
+
+@pytest.mark.parametrize(("second", "paired"), [("epoch", False), ("run", True)])
+def test_several_columns_name_a_trial(tmp_path, second, paired):
+    rows = [f"{a},q,{i},{j},{i != j:d}" for a in "ab" for i in (1, 2) for j in (1, 2)]
+    path = write(tmp_path, "\n".join([f"model,question,seed,{second},score", *rows]))
+    with pytest.raises(DataError, match=r"one column for the trial; .* or several as trial='"):
+        read_responses(path)
+    data = read_responses(path, trial=f"seed,{second}")
+    assert data.outcomes.tolist() == [[[0, 1, 1, 0]]] * 2
+    assert data.paired == paired
+
+
+def test_fields_of_objects_are_columns_that_the_caller_may_name(tmp_path):
+    rows = [
+        {"model": {"id": "a"}, "input": {"id": 1}, "scores": {"F1": 0.5, "acc": 1}},
+        {"model": {"id": "b"}, "input": {"id": 1}, "scores": None},
+    ]
+    path = write(tmp_path, json.dumps(rows), "log.json")
+    pd.DataFrame(rows).to_parquet(tmp_path / "log.parquet")
+    names = {"system": "model.id", "question": "input.id", "outcome": "scores.F1"}
+    for given in (path, tmp_path / "log.parquet"):
+        data = read_responses(given, **names)
+        np.testing.assert_array_equal(data.scores, [[[0.5]], [[np.nan]]])
+    with pytest.raises(DataError, match=r"fields of their own.*: name one .*'scores.F1'"):
+        read_responses(path, **{**names, "outcome": "scores"})
+
+
+@pytest.mark.parametrize("keys", ["01", "xy"])
+def test_objects_by_row_are_read_as_rows(tmp_path, keys):
+    rows = [
+        {"model": "a", "question": "q", "score": 1},
+        {"model": "b", "question": "q", "score": 0},
+    ]
+    path = write(tmp_path, json.dumps(dict(zip(keys, rows, strict=True))), "log.json")
+    assert read_responses(path).outcomes.tolist() == [[[1]], [[0]]]
+
+
+@pytest.mark.parametrize(("second", "warned"), [("gsm8k.csv", True), ("mmlu_2.csv", False)])
+def test_files_of_other_names_that_answer_the_same_questions_are_pointed_out(
+    tmp_path, caplog, second, warned
+):
+    text = "model,id,correct\na,1,1\nb,1,0\n"
+    write(tmp_path, text, "mmlu_1.csv")
+    write(tmp_path, text.replace(",1\n", ",0\n"), second)
+    assert read_responses(tmp_path).shape == (2, 1, 2)
+    assert ("answer the same questions, and count as trials" in caplog.text) == warned
+    caplog.clear()
+    assert read_responses(tmp_path, group="file").shape == (2, 2, 1)
+    assert not caplog.text
+
+
+def test_a_series_with_names_in_its_index_is_a_table():
+    frame = pd.DataFrame({"model": ["a", "b"], "q1": [1, 0], "q2": [0, 1]}).set_index("model")
+    data = Responses.from_long(frame.rename_axis("question", axis="columns").stack())
+    assert data.outcomes[..., 0].tolist() == [[1, 0], [0, 1]]
+
+
 def test_wide_tables_as_people_write_them(tmp_path, caplog):
     text = ",question,a,b\n0,q1,1,-\n1,q2,0,\u2014\n2,q3,1,0\n3,Std. Dev,0,1\n"
     data = read_responses(write(tmp_path, text), wide=True)
