@@ -374,24 +374,32 @@ class PairRows(ZeroSumScores):
         shapes = size + k, size, size * self.width, (size, k), (k, k)
         sums = Sums(*(np.zeros(shape) for shape in shapes))
         for some in self.blocks:
-            self._add(self.terms(point, some), some, sums)
+            terms = self.terms(point, some)
+            sums.gradient[:] += self.summed(terms.slope, some)
+            self._add(terms, some, sums)
         return sums
 
+    def summed(self, slope: Array, some: Rows) -> Array:
+        """Sum first derivatives of a block of votes to a gradient, of shape (p,)."""
+        n = len(slope) - self.n_shared
+        first, second = _MOVES[:, :n] @ slope[:n]
+        scores = np.bincount(self.votes.first[some], first, self.size)
+        scores += np.bincount(self.votes.second[some], second, self.size)
+        return np.concatenate([scores, self.design[some].T @ slope[0], slope[n:].sum(axis=1)])
+
     def _add(self, terms: Terms, some: Rows, sums: Sums) -> None:
-        """Add the sums over a block of votes."""
+        """Add the information of a block of votes."""
         (slope, bend), size, x = terms, self.size, self.design[some].T
         k, n = len(x), len(slope) - self.n_shared  # covariates; predictors: d, and perhaps m
         moves = _MOVES[:, :n]
         sides = [side[some].astype(np.intp) for side in (self.votes.first, self.votes.second)]
-        both, gained = np.tensordot(moves, bend[:n], 1), moves @ slope[:n]
-        for side, mixed, move, values in zip(sides, both, moves, gained, strict=True):
-            sums.gradient[:size] += np.bincount(side, values, size)
+        both = np.tensordot(moves, bend[:n], 1)
+        for side, mixed, move in zip(sides, both, moves, strict=True):
             for column, each in enumerate((*(mixed[0] * x), *mixed[n:])):
                 sums.cross[:, column] += np.bincount(side, each, size)
             sums.diagonal[:] += np.bincount(side, move @ mixed[:n], size)
         cells = sides[0] * self.width + sides[1] % self.width
         np.add.at(sums.pairs, cells, moves[0] @ both[1, :n])
-        sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
         sums.corner[:k, :k] += (bend[0, 0] * x) @ x.T
         across = x @ bend[0, n:].T
         sums.corner[:k, k:] += across

@@ -237,14 +237,8 @@ class RatedRows(PairRows):
 
     def averaged_gradient(self, point: Array) -> Array:
         """Return the gradient of what votes tell, averaged over the nodes, of shape (p,)."""
-        size = self.size
-        found = np.zeros(size + len(self.mean))
-        for some in self.blocks:
-            slopes, others = self.slopes(point, some)
-            for side, slope in zip((self.votes.first, self.votes.second), slopes, strict=True):
-                found[:size] += np.bincount(side[some], slope, size)
-            found[size:] += others.sum(axis=0)
-        return found
+        blocks = (self.summed(self.slope(point, some), some) for some in self.blocks)
+        return sum(blocks, np.zeros(self.size + len(self.mean)))
 
     def _add_judges(
         self, point: Array, some: Rows, own: Array, blocks: Array, cross: Array, *, exact: bool
