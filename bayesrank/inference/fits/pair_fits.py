@@ -221,7 +221,7 @@ def _over_scales(
         here = replace(problem, step_sd=scale)
         point = maximise(here, last[0][np.newaxis]).point
         last[0], tree = point[0], here.factored(point)
-        matrix = here.tree.matrix(here.step_precision)
+        matrix = here.state_precision
         # Makes the curvature regular along the sums of scores, which are fixed.
         anchors = np.diag(matrix) + here.told(point[0]).diagonal.reshape(len(matrix), -1).mean(1)
         steps, sums = np.linalg.slogdet([matrix, matrix + np.diag(anchors)])[1]

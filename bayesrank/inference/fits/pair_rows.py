@@ -268,12 +268,16 @@ class PairRows(ZeroSumScores):
         steps = np.full(self.tree.n_states - 1, 1.0 / self.step_sd**2)
         return np.append(self.prior.precision, steps)
 
+    @cached_property
+    def state_precision(self) -> Array:
+        """The prior precision matrix of the states of one system, of shape (state, state)."""
+        return self.tree.matrix(self.step_precision)
+
     def scale(self, point: Array) -> Array:
         """Return the largest number of votes on a score, plus the precision of its steps."""
         sides = np.concatenate([self.votes.first, self.votes.second])
         counts = np.bincount(sides, np.tile(self.votes.weight, 2), self.size)
-        steps = np.diag(self.tree.matrix(self.step_precision))
-        return np.array([counts.max() + steps.max()])
+        return np.array([counts.max() + self.state_precision.max()])
 
     def split(self, point: Array) -> tuple[Array, Array, Array]:
         """Split points of shape (..., p) into scores, coefficients and shared parameters."""
@@ -322,16 +326,10 @@ class PairRows(ZeroSumScores):
     def _priors(self, point: Array) -> tuple[float, Array]:
         """Return the log-density of the priors, up to a constant, and its gradient, (p,)."""
         scores, *others = self.split(point)
-        states = scores.reshape(self.tree.n_states, -1)
-        before = states[self.tree.parent]
-        before[0] = self.prior.mean[: self.width]
-        steps = states - before
+        states = (scores - self.prior.mean).reshape(-1, self.width)
         gaps = np.where(self._held(point), 0.0, np.concatenate(others) - self.mean)
-        squares = self.step_precision @ (steps**2).sum(axis=1) + (self.precision * gaps**2).sum()
-        pull = self.step_precision[:, np.newaxis] * steps
-        slopes = -pull
-        np.add.at(slopes, self.tree.parent[1:], pull[1:])
-        return -0.5 * float(squares), np.append(slopes, -self.precision * gaps)
+        slopes = np.append(self.state_precision @ states, self.precision * gaps)
+        return -0.5 * float(slopes @ np.append(states, gaps)), -slopes
 
     def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
@@ -342,7 +340,7 @@ class PairRows(ZeroSumScores):
 
         def information() -> Array:
             blocks, cross, corner = self.parts(point[0])
-            scores = np.kron(self.tree.matrix(self.step_precision), np.eye(self.width))
+            scores = np.kron(self.state_precision, np.eye(self.width))
             for state, block in zip(self.states, blocks, strict=True):
                 scores[state, state] += block
             return np.block([[scores, cross], [cross.T, corner]])[np.newaxis]
@@ -426,7 +424,7 @@ class PairRows(ZeroSumScores):
                 blocks -= blocks.mean(axis=axis, keepdims=True)
             border -= border.mean(axis=1, keepdims=True)
         diagonals = np.einsum("sii->si", blocks), np.einsum("ii->i", corner)
-        diagonals[0][...] += np.diag(self.tree.matrix(self.step_precision))[:, np.newaxis]
+        diagonals[0][...] += np.diag(self.state_precision)[:, np.newaxis]
         size = np.concatenate([each.ravel() for each in diagonals]).mean()
         for each in diagonals:
             each += damping * size
