@@ -111,9 +111,8 @@ def fit_comparisons(
         return None
     if formula is not None:
         priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
-        battles = with_covariates(data)
-        design = battles.design(formula)
-        return None if priors is None else fit_pair_rows(likelihood, battles, design, **priors)
+        design = _design(data, formula)
+        return None if priors is None else fit_pair_rows(likelihood, data, design, **priors)
     return fit_pairs(likelihood, data.wins, data.ties, prior=scores, tie_prior=ties)
 
 
