@@ -14,6 +14,7 @@ from click.testing import Result
 from bayesrank import METHODS, rank
 from bayesrank import validation as module
 from bayesrank.inference.fits import table
+from bayesrank.inference.fits.pair_fits import fit_states
 from bayesrank.method import load_function
 from bayesrank.ranking import BACKENDS
 from bayesrank.validation import (
@@ -81,7 +82,7 @@ def test_a_kernel_has_the_options_of_its_factory(name):
     row = METHODS[name]
     kernel, factory = (_options(load_function(path)) for path in (row.kernel, row.factory_path))
     if _takes_more(load_function(row.kernel)):
-        assert _options(table.fit_comparisons).items() <= _options(table._fit_in_states).items()
+        assert _options(table.fit_comparisons).items() <= _options(fit_states).items()
         kernel = _options(table.fit_comparisons) | kernel
     for option in row.options:
         assert kernel[option].annotation == factory[option].annotation

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesrank.catalog import METHODS
 from bayesrank.inference.fits.pairs import PairLikelihood
-from bayesrank.inference.fits.vote_likelihoods import VoteModel
+from bayesrank.inference.fits.vote_likelihoods import of_pairs
 from bayesrank.method import load_function
 from bayesrank.results.leaderboard import ranking_of, require_result, result_draws
 
@@ -175,12 +175,9 @@ def stated_likelihood(result: xr.DataTree) -> PairLikelihood:
     """
     options = json.loads(result.attrs["options"])
     likelihood = load_function(METHODS[result.attrs["method"]].gradient or "")(**options)
-    if not isinstance(likelihood, VoteModel):
-        return likelihood
-    groups = ("posterior", "point_estimate")
-    return likelihood.of_pairs(
-        any("tie_strength" in result[name] for name in groups if name in result.children)
-    )
+    groups = [name for name in ("posterior", "point_estimate") if name in result.children]
+    tied = any("tie_strength" in result[name] for name in groups)
+    return of_pairs(likelihood, has_tie_strength=tied)
 
 
 def point_tie(result: xr.DataTree, likelihood: PairLikelihood) -> FloatArray:

@@ -15,7 +15,7 @@ from bayesrank.inference.fits.pair_fits import fit_states
 from bayesrank.inference.fits.pair_rows import BlockTree, StateTree
 from bayesrank.method import load_function
 from bayesrank.models import hierarchical_comparisons
-from bayesrank.priors import Normal, NormalPrior
+from bayesrank.priors import Normal
 
 DAY = 86_400.0
 TREES = {"star": StateTree.star(3), "chain": StateTree.chain(4)}
@@ -111,16 +111,14 @@ def test_derivatives_are_those_of_the_value(likelihood, formula):
     fit = fit_states(
         bound,
         data,
+        Normal(0.0, 0.7**-0.5),
         groups_of(data).codes + 1,
         tree,
         lambda scores: {"score": scores},
-        design=data.design(formula),
-        step="sd",
-        step_sd=0.5,
-        prior=NormalPrior(0.0, 0.7),
-        shared_prior=NormalPrior(0.0, 0.3),
-        effect_prior=NormalPrior(0.0, 1.0),
+        ("sd", 0.5, "flat"),
+        formula=formula,
     )
+    assert fit is not None
     assert fit.converged
     rows = fit.rows()
     problem = replace(rows, prior=replace(rows.prior, precision=np.array([0.7])), step_sd=0.5)

@@ -34,7 +34,7 @@ from bayesrank.inference.calibrate.variation import (
 from bayesrank.inference.fits.fit import Fit, Unit, along, anchored, symmetric_root
 from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairCounts, pair_counts
-from bayesrank.inference.fits.vote_likelihoods import VoteModel
+from bayesrank.inference.fits.vote_likelihoods import of_pairs
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.jackknife import (
     delete_many_jackknife,
@@ -130,8 +130,7 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
         rows = fit.rows() if fit.rows else pair_rows(likelihood, data, data.design(run.formula))
         problem, over = rows, partial(unit_variation, rows, data, point=fit.free)
     else:
-        if isinstance(likelihood, VoteModel):
-            likelihood = likelihood.of_pairs(len(fit.free) > len(data.systems))
+        likelihood = of_pairs(likelihood, has_tie_strength=len(fit.free) > len(data.systems))
         problem = pair_counts(likelihood, *point_arguments(data, "pairs"))
         over = partial(gradient_variation, data, likelihood, fit.free, seed=run.seed)
     own = problem.information(fit.free[np.newaxis])[0]

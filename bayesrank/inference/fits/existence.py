@@ -93,29 +93,14 @@ def check_tie_model(
     ahead, behind = np.nonzero(won)
     one, other = np.nonzero(tied)  # both orders of every tied pair
     sizes = [len(ahead), len(ahead), len(one)]
-    direction = _never_falling(
+    _check_directions(
         np.concatenate([ahead, ahead, one]),
         np.concatenate([behind, behind, other]),
         np.repeat([1.0, share, share], sizes),
         np.repeat([0.0, -1.0, 1.0], sizes)[:, np.newaxis],
-        len(won),
-    )
-    if direction is not None and np.ptp(direction) < _LEVEL:
-        raise no_estimate(method, "its tie strength is unbounded on these data")
-    _refuse_to_raise(direction, "tie strength", systems, method)
-
-
-def _refuse_to_raise(
-    direction: NDArray[np.float64] | None, others: str, systems: Sequence[str], method: str
-) -> None:
-    """Raise if the likelihood never falls along a direction of the scores and other parameters."""
-    if direction is None:
-        return
-    top = named(systems, direction > direction.max() - _LEVEL)
-    raise no_estimate(
+        "tie strength",
+        systems,
         method,
-        f"raising {top} above the other systems, with the {others} adjusted, never lowers the "
-        "likelihood",
     )
 
 
@@ -160,23 +145,25 @@ def _closed_groups(closure: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArr
     return together[first], together[last]
 
 
-def _never_falling(
+def _check_directions(
     first: NDArray[np.integer[Any]],
     second: NDArray[np.integer[Any]],
     slope: NDArray[np.float64],
     others: NDArray[np.float64],
-    size: int,
-) -> NDArray[np.float64] | None:
-    """Return scores of a direction in which no row falls and one rises, or None.
+    name: str,
+    systems: Sequence[str],
+    method: str,
+) -> None:
+    """Raise if along some direction of scores and other parameters no row falls and one rises.
 
-    A row is the slope times the difference of two scores, and multiples of other parameters.
+    A row is the slope times the difference of two scores, and multiples of others, called `name`.
     """
     # Imported here: the import of scipy.optimize takes longer than most fits, and few data sets
     # need it.
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, hstack
 
-    rows, shape = np.arange(len(first)), (len(first), size)
+    rows, shape = np.arange(len(first)), (len(first), len(systems))
     place = np.tile(rows, 2), np.concatenate([first, second])
     scores = csr_array((np.concatenate([slope, -slope]), place), shape=shape)
     table = hstack([scores, csr_array(others)]).tocsr()
@@ -188,8 +175,14 @@ def _never_falling(
         method="highs",
     )
     if -solution.fun <= _LEVEL:
-        return None
-    return solution.x[:size]
+        return
+    direction = solution.x[: len(systems)]
+    top = named(systems, direction > direction.max() - _LEVEL)
+    raise no_estimate(
+        method,
+        f"raising {top} above the other systems, with the {name} adjusted, never lowers the "
+        "likelihood",
+    )
 
 
 def require_wins(
@@ -247,7 +240,7 @@ def require_cumulative_logit(data: Comparisons, **_: Any) -> None:
     i, j = (np.concatenate([each[low], each[high]]) for each in (votes.first, votes.second))
     slope = np.repeat([1.0, -1.0], [low.sum(), high.sum()])
     gaps = np.vstack([-cuts[place[low]], cuts[place[high] + 1]])
-    _refuse_to_raise(_never_falling(i, j, slope, gaps, len(systems)), "thresholds", systems, name)
+    _check_directions(i, j, slope, gaps, "thresholds", systems, name)
 
 
 def require_davidson_outside(data: Comparisons, **_: Any) -> None:

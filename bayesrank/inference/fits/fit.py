@@ -390,9 +390,21 @@ class ZeroSumScores(ConcaveProblem, ABC):
         return self.expand(point)[1]()
 
     def newton(self, point: Array) -> Array:
-        """Return the Newton step, of shape (resample, p)."""
+        """Return the Newton step, of shape (resample, p), NaN where the curvature is singular."""
         gradient, information = self.expand(point)
-        return solve_zero_sum(information(), gradient, self.size, flat=not self.prior.precision)
+        matrix = information()
+        if not self.prior.precision:  # singular along the shift of all scores: make it regular
+            diagonal = diagonals(matrix)
+            # A parameter without data has a zero row, which would make the whole batch fail.
+            if diagonal.min() <= 0.0:
+                diagonal += diagonal <= 0.0
+            # Any rank-one term along the diagonal removes the singularity. Weights by the diagonal
+            # keep the precision of parameters with little information.
+            weights = diagonal[:, : self.size].copy()
+            shares = weights / np.add.reduce(weights, axis=-1, keepdims=True)
+            scores = matrix[:, : self.size, : self.size]
+            scores += weights[:, :, None] * shares[:, None, :]
+        return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]
 
     def reach(self, point: Array, step: Array) -> Array:
         """Return the largest change of the log-odds of two outcomes by a step."""
@@ -447,23 +459,3 @@ def centred(scores: Array) -> Array:
 def diagonals(matrices: Array) -> Array:
     """Return a view of the diagonals of contiguous matrices, ten times faster than np.einsum."""
     return matrices.reshape(len(matrices), -1)[:, :: matrices.shape[-1] + 1]
-
-
-def solve_zero_sum(matrix: Array, gradient: Array, size: int, *, flat: bool) -> Array:
-    """Solve for Newton steps, (resample, p), whose first `size` coordinates may shift together.
-
-    The negative Hessians are overwritten. They are singular along the shift only where the prior is
-    `flat`, and are made regular there. Steps are NaN where the matrix is singular otherwise.
-    """
-    if flat:
-        diagonal = diagonals(matrix)
-        # A parameter without data has a zero row, which would make the whole batch fail.
-        if diagonal.min() <= 0.0:
-            diagonal += diagonal <= 0.0
-        # Any rank-one term along the diagonal removes the singularity. Weights by the diagonal
-        # keep the precision of parameters with little information.
-        weights = diagonal[:, :size].copy()
-        shares = weights / np.add.reduce(weights, axis=-1, keepdims=True)
-        scores = matrix[:, :size, :size]
-        scores += weights[:, :, None] * shares[:, None, :]
-    return solve_or_nan(matrix, gradient[:, :, None])[:, :, 0]

@@ -30,7 +30,7 @@ from bayesrank.inference.fits.newton import Array, maximise
 from bayesrank.inference.fits.pair_rows import BlockTree, PairRows, StateTree, pair_rows
 from bayesrank.inference.fits.pairs import PairLikelihood, fit_pairs
 from bayesrank.inference.fits.vote_likelihoods import PairedResults, VoteModel, bind
-from bayesrank.priors import NormalPrior
+from bayesrank.priors import NormalPrior, Prior, PriorLike, as_prior
 from bayesrank.views import Comparisons
 from bayesrank.vote_rows import VoteRows
 
@@ -42,6 +42,19 @@ _NEAR = 0.02
 _FALL = 4.0
 _MOST_POINTS = 6
 _STEP = 0.1
+
+
+def normal_priors(
+    prior: Prior, covariate_prior: PriorLike, **shared: PriorLike
+) -> dict[str, Any] | None:
+    """Return the priors of :func:`pair_rows`; None unless all of them are normal or flat."""
+    scores, effects = prior.quadratic(), as_prior(covariate_prior, "covariate_prior").quadratic()
+    others = [as_prior(each, name).quadratic() for name, each in shared.items()]
+    known = [each for each in others if each is not None]
+    if scores is None or effects is None or len(known) < len(others):
+        return None
+    shared_prior = NormalPrior(*np.array(known).reshape(-1, 2).T)
+    return {"prior": scores, "effect_prior": effects, "shared_prior": shared_prior}
 
 
 def fit_pair_rows(
@@ -136,22 +149,33 @@ class StateFit(Fit):
 def fit_states(
     likelihood: PairLikelihood,
     data: Battles,
+    prior: Prior,
     state: NDArray[np.integer[Any]],
     tree: StateTree,
     by_state: Callable[[Array], dict[str, Array]],
+    step: tuple[str, float | None, PriorLike],
     *,
-    design: Design,
-    step: str,
-    step_sd: float | None = None,
-    step_precision: float = 0.0,
-    **priors: Any,
-) -> Fit:
-    """Fit scores that step along a tree of states; see the module.
+    tie_prior: PriorLike = "normal(0, 2)",
+    formula: str | None = None,
+    covariate_prior: PriorLike = "normal(0, 1)",
+) -> Fit | None:
+    """Fit scores that step along a tree of states; see the module. None if a prior is not normal.
 
-    `state` is that of each battle. `by_state` names scores of shape (..., state, system). The scale
-    of the steps, called `step`, is `step_sd` or, without it, estimated under a half-normal prior of
-    precision `step_precision`, 0 for a flat one. The prior on scores is a proper one.
+    `state` is that of each battle. `by_state` names scores of shape (..., state, system). `step` is
+    what the scale of the steps is called, and the scale or, without it, its half-normal or flat
+    prior.
     """
+    told = data.wins if likelihood.ties == "ignore" else data.totals
+    if not told.any():
+        return None  # the factory raises the error
+    name, step_sd, step_prior = step
+    priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
+    steps = as_prior(step_prior).quadratic()
+    if priors is None or priors["prior"].precision == 0.0 or steps is None or steps.mean != 0.0:
+        return None
+    if likelihood.lowest_tie == 0.0 and np.any(priors["shared_prior"].mean):
+        return None
+    design = data.design(formula)
     votes = VoteRows.of(data).in_states(state, range(tree.n_states))
     merged, some = votes, design
     if not design.shape[1]:
@@ -162,7 +186,7 @@ def fit_states(
         some = Design.empty(len(merged.first))
     problem = pair_rows(likelihood, merged, some, tree=tree, **priors)
     start = start_of_votes(problem, data)
-    grid, width = _over_scales(problem, start, step_sd, step_precision)
+    grid, width = _over_scales(problem, start, step_sd, steps.precision)
     best = max(grid, key=lambda each: each.density)
     scale = np.exp(best.log_scale)
     final = replace(problem, step_sd=scale)
@@ -170,7 +194,7 @@ def fit_states(
     def unpack(free: Array) -> dict[str, Array]:
         named = problem.unpack(free)
         scores = named.pop("score").reshape(*free.shape[:-1], tree.n_states, problem.width)
-        return by_state(scores) | named | {step: np.full(free.shape[:-1], scale)}
+        return by_state(scores) | named | {name: np.full(free.shape[:-1], scale)}
 
     def vote_by_vote() -> PairRows:
         return replace(final.without_priors(), likelihood=bind(likelihood, votes), design=design)
@@ -182,7 +206,7 @@ def fit_states(
         rows=vote_by_vote,
         grid=grid,
         width=width,
-        step=step,
+        step=name,
     )
 
 
@@ -197,7 +221,7 @@ def _over_scales(
         here = replace(problem, step_sd=scale)
         point = maximise(here, last[0][np.newaxis]).point
         last[0], tree = point[0], here.factored(point)
-        matrix = here.tree.matrix(here.step_precision)
+        matrix = here.state_precision
         # Makes the curvature regular along the sums of scores, which are fixed.
         anchors = np.diag(matrix) + here.told(point[0]).diagonal.reshape(len(matrix), -1).mean(1)
         steps, sums = np.linalg.slogdet([matrix, matrix + np.diag(anchors)])[1]

@@ -268,12 +268,16 @@ class PairRows(ZeroSumScores):
         steps = np.full(self.tree.n_states - 1, 1.0 / self.step_sd**2)
         return np.append(self.prior.precision, steps)
 
+    @cached_property
+    def state_precision(self) -> Array:
+        """The prior precision matrix of the states of one system, of shape (state, state)."""
+        return self.tree.matrix(self.step_precision)
+
     def scale(self, point: Array) -> Array:
         """Return the largest number of votes on a score, plus the precision of its steps."""
         sides = np.concatenate([self.votes.first, self.votes.second])
         counts = np.bincount(sides, np.tile(self.votes.weight, 2), self.size)
-        steps = np.diag(self.tree.matrix(self.step_precision))
-        return np.array([counts.max() + steps.max()])
+        return np.array([counts.max() + self.state_precision.max()])
 
     def split(self, point: Array) -> tuple[Array, Array, Array]:
         """Split points of shape (..., p) into scores, coefficients and shared parameters."""
@@ -322,16 +326,10 @@ class PairRows(ZeroSumScores):
     def _priors(self, point: Array) -> tuple[float, Array]:
         """Return the log-density of the priors, up to a constant, and its gradient, (p,)."""
         scores, *others = self.split(point)
-        states = scores.reshape(self.tree.n_states, -1)
-        before = states[self.tree.parent]
-        before[0] = self.prior.mean[: self.width]
-        steps = states - before
+        states = (scores - self.prior.mean).reshape(-1, self.width)
         gaps = np.where(self._held(point), 0.0, np.concatenate(others) - self.mean)
-        squares = self.step_precision @ (steps**2).sum(axis=1) + (self.precision * gaps**2).sum()
-        pull = self.step_precision[:, np.newaxis] * steps
-        slopes = -pull
-        np.add.at(slopes, self.tree.parent[1:], pull[1:])
-        return -0.5 * float(squares), np.append(slopes, -self.precision * gaps)
+        slopes = np.append(self.state_precision @ states, self.precision * gaps)
+        return -0.5 * float(slopes @ np.append(states, gaps)), -slopes
 
     def expand(self, point: Array) -> tuple[Array, Callable[[], Array]]:
         """Return the gradient of the objective, and a function for its negative Hessian."""
@@ -342,7 +340,7 @@ class PairRows(ZeroSumScores):
 
         def information() -> Array:
             blocks, cross, corner = self.parts(point[0])
-            scores = np.kron(self.tree.matrix(self.step_precision), np.eye(self.width))
+            scores = np.kron(self.state_precision, np.eye(self.width))
             for state, block in zip(self.states, blocks, strict=True):
                 scores[state, state] += block
             return np.block([[scores, cross], [cross.T, corner]])[np.newaxis]
@@ -374,24 +372,32 @@ class PairRows(ZeroSumScores):
         shapes = size + k, size, size * self.width, (size, k), (k, k)
         sums = Sums(*(np.zeros(shape) for shape in shapes))
         for some in self.blocks:
-            self._add(self.terms(point, some), some, sums)
+            terms = self.terms(point, some)
+            sums.gradient[:] += self.summed(terms.slope, some)
+            self._add(terms, some, sums)
         return sums
 
+    def summed(self, slope: Array, some: Rows) -> Array:
+        """Sum first derivatives of a block of votes to a gradient, of shape (p,)."""
+        n = len(slope) - self.n_shared
+        first, second = _MOVES[:, :n] @ slope[:n]
+        scores = np.bincount(self.votes.first[some], first, self.size)
+        scores += np.bincount(self.votes.second[some], second, self.size)
+        return np.concatenate([scores, self.design[some].T @ slope[0], slope[n:].sum(axis=1)])
+
     def _add(self, terms: Terms, some: Rows, sums: Sums) -> None:
-        """Add the sums over a block of votes."""
+        """Add the information of a block of votes."""
         (slope, bend), size, x = terms, self.size, self.design[some].T
         k, n = len(x), len(slope) - self.n_shared  # covariates; predictors: d, and perhaps m
         moves = _MOVES[:, :n]
         sides = [side[some].astype(np.intp) for side in (self.votes.first, self.votes.second)]
-        both, gained = np.tensordot(moves, bend[:n], 1), moves @ slope[:n]
-        for side, mixed, move, values in zip(sides, both, moves, gained, strict=True):
-            sums.gradient[:size] += np.bincount(side, values, size)
+        both = np.tensordot(moves, bend[:n], 1)
+        for side, mixed, move in zip(sides, both, moves, strict=True):
             for column, each in enumerate((*(mixed[0] * x), *mixed[n:])):
                 sums.cross[:, column] += np.bincount(side, each, size)
             sums.diagonal[:] += np.bincount(side, move @ mixed[:n], size)
         cells = sides[0] * self.width + sides[1] % self.width
         np.add.at(sums.pairs, cells, moves[0] @ both[1, :n])
-        sums.gradient[size:] += np.append(x @ slope[0], slope[n:].sum(axis=1))
         sums.corner[:k, :k] += (bend[0, 0] * x) @ x.T
         across = x @ bend[0, n:].T
         sums.corner[:k, k:] += across
@@ -418,7 +424,7 @@ class PairRows(ZeroSumScores):
                 blocks -= blocks.mean(axis=axis, keepdims=True)
             border -= border.mean(axis=1, keepdims=True)
         diagonals = np.einsum("sii->si", blocks), np.einsum("ii->i", corner)
-        diagonals[0][...] += np.diag(self.tree.matrix(self.step_precision))[:, np.newaxis]
+        diagonals[0][...] += np.diag(self.state_precision)[:, np.newaxis]
         size = np.concatenate([each.ravel() for each in diagonals]).mean()
         for each in diagonals:
             each += damping * size

@@ -195,14 +195,13 @@ class RatedRows(PairRows):
         gradient, information = super().expand(point[np.newaxis])
         effects, p = self.of_judges(point), gradient.shape[1]
         n = effects.shape[1]
-        own, blocks = np.zeros((2, n)), np.zeros((n, 2, 2))
-        cross = np.zeros((p, 2, n))
+        own = -self.effect_precision[:, np.newaxis] * effects
+        blocks = np.tile(np.diag(self.effect_precision), (n, 1, 1))
+        held, cross = self.held_rows(gradient)[0], np.zeros((p, 2, n))
+        found = Joint(gradient[0] + self.tilt, own, information()[0], blocks, cross, held)
         for some in self.blocks:
-            self._add_judges(point, some, own, blocks, cross, exact=exact)
-        own -= self.effect_precision[:, np.newaxis] * effects
-        blocks += np.diag(self.effect_precision)
-        held = self.held_rows(gradient)[0]
-        return Joint(gradient[0] + self.tilt, own, information()[0], blocks, cross, held)
+            self._add_judges(point, some, found, exact=exact)
+        return found
 
     def slope(self, point: Array, some: Rows) -> Array:
         """Return the first derivatives of a block of votes, averaged over the nodes."""
@@ -237,20 +236,12 @@ class RatedRows(PairRows):
 
     def averaged_gradient(self, point: Array) -> Array:
         """Return the gradient of what votes tell, averaged over the nodes, of shape (p,)."""
-        size = self.size
-        found = np.zeros(size + len(self.mean))
-        for some in self.blocks:
-            slopes, others = self.slopes(point, some)
-            for side, slope in zip((self.votes.first, self.votes.second), slopes, strict=True):
-                found[:size] += np.bincount(side[some], slope, size)
-            found[size:] += others.sum(axis=0)
-        return found
+        blocks = (self.summed(self.slope(point, some), some) for some in self.blocks)
+        return sum(blocks, np.zeros(self.size + len(self.mean)))
 
-    def _add_judges(
-        self, point: Array, some: Rows, own: Array, blocks: Array, cross: Array, *, exact: bool
-    ) -> None:
+    def _add_judges(self, point: Array, some: Rows, joint: Joint, *, exact: bool) -> None:
         """Add what a block of votes tells of the effects of judges."""
-        n, size = own.shape[1], self.size
+        n, size, cross = len(joint.blocks), self.size, joint.cross
         judge, x = self.judge[some], self.design[some]
         (slope, *_), bends = super().terms(point, some)
         bend, mixed = bends[0, 0], bends[0, len(bends) - self.n_shared :]
@@ -262,9 +253,9 @@ class RatedRows(PairRows):
         def by_judge(values: Array) -> Array:
             return np.bincount(judge, values, n)
 
-        own += [by_judge(slope * lead), by_judge(slope)]
+        joint.own[:] += [by_judge(slope * lead), by_judge(slope)]
         both = by_judge(bend * lead)
-        blocks += np.array(
+        joint.blocks[:] += np.array(
             [[by_judge(bend * lead**2 - twist * lead), both], [both, by_judge(bend)]]
         ).T
         weights = (bend * lead - twist) * reliability, bend * reliability

@@ -69,14 +69,15 @@ def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> A
         sums = (table @ weights)[:, np.newaxis] + np.array(weights)[:, np.newaxis] * table
         rows = (np.abs(sums - sums.T) <= _ROUNDING * np.abs(sums)).argmax(axis=1)[:, np.newaxis]
     else:
-        rows = _rows(data.values if isinstance(data, Responses) else data.grades)
-    groups = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+        rows = data.values if isinstance(data, Responses) else data.grades
+    groups = _alike(rows)
     return (np.bincount(groups, score) / np.bincount(groups))[groups]
 
 
-def _rows(values: NDArray[Any]) -> Array:
-    """Return the answers of each system, of shape (system, answer), with infinity if missing."""
-    return np.nan_to_num(values.reshape(len(values), -1).astype(float), nan=np.inf)
+def _alike(values: NDArray[Any]) -> Classes:
+    """Return the classes of systems with the same values, (system, ...); some may be missing."""
+    rows = np.nan_to_num(values.reshape(len(values), -1).astype(float), nan=np.inf)
+    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
 def exchange_alike(draws: Array, data: Responses, rng: np.random.Generator) -> Array:
@@ -84,7 +85,7 @@ def exchange_alike(draws: Array, data: Responses, rng: np.random.Generator) -> A
 
     For resamples that favour one of them by chance, as when each question shuffles the systems.
     """
-    groups = np.unique(_rows(data.values), axis=0, return_inverse=True)[1].ravel()
+    groups = _alike(data.values)
     if groups.max() + 1 == len(groups):
         return draws
     order = _shuffled(groups, draws.shape[0] * draws.shape[1], rng)

@@ -6,7 +6,6 @@ graph of the factory is then used. If no maximum-likelihood estimate exists, the
 ``require_*`` of :mod:`bayesrank.inference.fits.existence` raise an error.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from bayesrank.inference.fits.luce import (
     with_set_sizes,
 )
 from bayesrank.inference.fits.newton import Array
-from bayesrank.inference.fits.pair_fits import fit_pair_rows, fit_states
+from bayesrank.inference.fits.pair_fits import fit_pair_rows, fit_states, normal_priors
 from bayesrank.inference.fits.pair_rows import StateTree
 from bayesrank.inference.fits.pairs import PairLikelihood, TiePolicy, fit_pairs
 from bayesrank.inference.fits.raters import fit_rated_rows
@@ -112,26 +111,9 @@ def fit_comparisons(
         return None
     if formula is not None:
         priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
-        battles = with_covariates(data)
-        design = battles.design(formula)
-        return None if priors is None else fit_pair_rows(likelihood, battles, design, **priors)
+        design = _design(data, formula)
+        return None if priors is None else fit_pair_rows(likelihood, data, design, **priors)
     return fit_pairs(likelihood, data.wins, data.ties, prior=scores, tie_prior=ties)
-
-
-def normal_priors(
-    prior: Prior, covariate_prior: PriorLike, **shared: PriorLike
-) -> dict[str, NormalPrior] | None:
-    """Return the priors of :func:`~bayesrank.inference.fits.pair_rows.pair_rows`.
-
-    None unless all of them are normal or flat.
-    """
-    scores, effects = prior.quadratic(), as_prior(covariate_prior, "covariate_prior").quadratic()
-    others = [as_prior(each, name).quadratic() for name, each in shared.items()]
-    known = [each for each in others if each is not None]
-    if scores is None or effects is None or len(known) < len(others):
-        return None
-    shared_prior = NormalPrior(*np.array(known).reshape(-1, 2).T)
-    return {"prior": scores, "effect_prior": effects, "shared_prior": shared_prior}
 
 
 def thurstone_mosteller(
@@ -273,7 +255,7 @@ def hierarchical_comparisons(
     states = groups_of(data)
     tree = StateTree.star(len(states.names))
     step = "group_sd", group_sd, group_prior
-    return _fit_in_states(data, prior, states.codes + 1, tree, _by_group, bound, step, **others)
+    return fit_states(bound, data, prior, states.codes + 1, tree, _by_group, step, **others)
 
 
 def dynamic_comparisons(
@@ -294,45 +276,7 @@ def dynamic_comparisons(
     tree = StateTree.chain(len(states.names))
     # A single period has no steps.
     step = "walk_sd", walk_sd or (1.0 if len(states.names) == 1 else None), walk_prior
-    return _fit_in_states(data, prior, states.codes, tree, _over_time, bound, step, **others)
-
-
-def _fit_in_states(
-    data: Battles,
-    prior: Prior,
-    state: NDArray[np.integer[Any]],
-    tree: StateTree,
-    by_state: Callable[[Array], dict[str, Array]],
-    bound: PairLikelihood,
-    step: tuple[str, float | None, PriorLike],
-    *,
-    tie_prior: PriorLike = "normal(0, 2)",
-    formula: str | None = None,
-    covariate_prior: PriorLike = "normal(0, 1)",
-) -> Fit | None:
-    """Fit a likelihood of battles under normal priors; None if a prior is not normal."""
-    told = data.wins if bound.ties == "ignore" else data.totals
-    if not told.any():
-        return None  # the factory raises the error
-    priors = normal_priors(prior, covariate_prior, tie_prior=tie_prior)
-    name, step_sd, step_prior = step
-    steps = as_prior(step_prior).quadratic()
-    if priors is None or priors["prior"].precision == 0.0 or steps is None or steps.mean != 0.0:
-        return None
-    if bound.lowest_tie == 0.0 and np.any(priors["shared_prior"].mean):
-        return None
-    return fit_states(
-        bound,
-        data,
-        state,
-        tree,
-        by_state,
-        design=data.design(formula),
-        step=name,
-        step_sd=step_sd,
-        step_precision=steps.precision,
-        **priors,
-    )
+    return fit_states(bound, data, prior, states.codes, tree, _over_time, step, **others)
 
 
 def _by_group(scores: Array) -> dict[str, Array]:

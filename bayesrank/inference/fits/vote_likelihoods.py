@@ -8,7 +8,6 @@ models on the mean level of both, :math:`m = (\theta_i + \theta_j) / 2`, and on 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,6 +146,9 @@ class CumulativeLogit(VoteLikelihood):
     cuts, numbered as the results above them; NaN for the infinite lowest and highest cut.
     """
 
+    # In the same coordinates.
+    of_ties = rao_kupper()
+
     def __init__(self, votes: VoteRows) -> None:
         n_grades, self.has_ties = len(votes.scale) // 2, 0 in votes.scale
         up = np.tri(n_grades) if self.has_ties else np.tri(n_grades, max(n_grades - 1, 0), -1)
@@ -226,6 +228,8 @@ class OutsideOption(VoteLikelihood):
     :math:`b` and :math:`\gamma`, if there are votes for neither.
     """
 
+    of_ties = davidson()
+
     def __init__(self, votes: VoteRows) -> None:
         self.votes = votes
         self.has_ties, self.has_level = TIE in votes.options, BOTH_BAD in votes.options
@@ -287,34 +291,29 @@ class OutsideOption(VoteLikelihood):
         return named
 
 
-@dataclass(frozen=True)
-class VoteModel:
-    """A model of votes: `bound_to` binds its likelihood to votes.
-
-    `of_ties` is the likelihood of wins, losses and ties that it reduces to without grades and votes
-    for neither, in the same coordinates.
-    """
-
-    bound_to: Callable[[VoteRows], VoteLikelihood]
-    of_ties: PairLikelihood
-
-    def of_pairs(self, has_tie_strength: bool) -> PairLikelihood:
-        """Return the likelihood of pairs without grades and votes for neither."""
-        return self.of_ties if has_tie_strength else bradley_terry()
+# A model of votes is a likelihood that is bound to votes by calling it.
+type VoteModel = type[CumulativeLogit | OutsideOption]
 
 
 def cumulative_logit(**_: Any) -> VoteModel:
     """Return Agresti's cumulative logits, in which grades and ties are outcomes."""
-    return VoteModel(CumulativeLogit, rao_kupper())
+    return CumulativeLogit
 
 
 def davidson_outside(**_: Any) -> VoteModel:
     """Return Davidson's model with the outside option, both bad."""
-    return VoteModel(OutsideOption, davidson())
+    return OutsideOption
+
+
+def of_pairs(likelihood: PairLikelihood | VoteModel, *, has_tie_strength: bool) -> PairLikelihood:
+    """Return the likelihood of wins, losses and ties: without grades and votes for neither."""
+    if isinstance(likelihood, PairLikelihood):
+        return likelihood
+    return likelihood.of_ties if has_tie_strength else bradley_terry()
 
 
 def bind(likelihood: PairLikelihood | VoteModel, votes: VoteRows) -> VoteLikelihood:
     """Bind a likelihood of pairs or of votes to votes."""
-    if isinstance(likelihood, VoteModel):
-        return likelihood.bound_to(votes)
-    return PairedResults(likelihood, votes)
+    if isinstance(likelihood, PairLikelihood):
+        return PairedResults(likelihood, votes)
+    return likelihood(votes)
