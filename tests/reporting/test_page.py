@@ -288,6 +288,21 @@ def test_scores_by_group_are_those_of_rankings_by_group(tmp_path):
         assert "[{:.3f}, {:.3f}]".format(*ends) in table
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "absent"),
+    [
+        ([[[1, 0], [0, 0]]], ("questions", "superiority", "probabilities")),
+        ([[[0, 0], [0, 0]], [[0, 0], [0, 0]]], ("questions",)),
+    ],
+    ids=["one system", "all wrong"],
+)
+def test_comparisons_need_something_to_compare(outcomes, absent, tmp_path: Path) -> None:
+    page = report(rank(outcomes, "bayes", random_seed=1), tmp_path / "r.html")
+    named = set(re.findall(r'<section id="([\w-]+)"', page.read_text(encoding="utf-8")))
+    known = {"questions", "superiority", "probabilities", "data"}
+    assert named & known == known.difference(absent)
+
+
 def test_numbers_of_further_columns_are_rounded(
     results: dict[str, xr.DataTree], tmp_path: Path
 ) -> None:
