@@ -268,13 +268,7 @@ def is_other(column: Hashable, asked: Collection[str] = ()) -> bool:
 
 
 def asked_columns(chosen: Mapping[str, str | None]) -> set[str]:
-    """Return the names of all columns that the caller gave, as `NAMES` spells them.
-
-    Examples
-    --------
-    >>> sorted(asked_columns({"system": "llm", "outcome": "scores.Accuracy"}))
-    ['llm', 'scores', 'scores.accuracy']
-    """
+    """Return the names of all columns that the caller gave, as `NAMES` spells them."""
     names = [name for text in chosen.values() if text for name in (text, *text.split(","))]
     return {field_name(each) for name in names for each in (name, name.partition(".")[0])}
 

@@ -195,7 +195,10 @@ def test_copied_run_counts_once_and_another_one_of_its_time_is_refused(write_sam
 
 
 def test_metric_that_is_no_score(write_samples, tmp_path):
-    write_samples("a", {"h": 35.2}, metric="perplexity")
+    path = write_samples("a", {"h": 35.2}, metric="perplexity")
+    with pytest.raises(DataError, match=r"metric must be higher .* got 'perplexity'"):
+        read_responses(tmp_path, scale=(0, 100))
+    path.write_text(path.read_text().replace("perplexity", "bleu"))
     with pytest.raises(DataError, match=r"lie in \[0, 1\] .* got 35\.2 for system 'a'"):
         read_responses(tmp_path)
 
