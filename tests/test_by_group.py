@@ -121,10 +121,10 @@ def test_the_command_prints_groups_and_weights(run, tmp_path):
     path.write_text("\n".join(["model,subject,id,trial,score", *rows]))
     common = ("rank", path, "--method", "avg", "--draws", 0)
     result = run(*common, "--by-group")
-    assert "Groups: b 2, e 3; all questions have equal weights" in result.stderr
+    assert "Groups: b 2 and e 3; all questions have equal weights" in result.stderr
     assert result.stdout.count("rank  system") == 3
     assert "Group b:" in result.stdout
     result = run(*common, "--group-weights", "b=3,e=1")
-    assert "Weights of groups: b 0.75, e 0.25." in result.stderr
+    assert "Weights of groups: b 0.75 and e 0.25." in result.stderr
     message = run(*common, "--group-weights", "x=1", code=2).stderr
     assert "--group-weights must be of the groups b, e; got 'x'" in message

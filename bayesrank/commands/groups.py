@@ -39,7 +39,7 @@ def say_weights(data: Any, weights: "GroupWeights | None") -> None:
     """Print the weights of groups, if there are several."""
     from bayesrank.by_group import group_shares
 
-    sizes = Counter(getattr(data, "groups", None) or ())
+    sizes: Counter[str] = Counter(getattr(data, "groups", None) or ())
     if weights is None or not sizes:
         if len(sizes) > 1:
             note(f"Groups: {_listed(sizes)}; all questions have equal weights (--group-weights).")
