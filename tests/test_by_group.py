@@ -121,11 +121,11 @@ def test_the_command_prints_groups_and_weights(run, tmp_path):
     path.write_text("\n".join(["model,subject,id,trial,score", *rows]))
     common = ("rank", path, "--method", "avg", "--draws", 0)
     result = run(*common, "--by-group")
-    assert "Groups: b 2, e 3; all questions have equal weights" in result.stderr
+    assert "Groups: b 2 and e 3; all questions have equal weights" in result.stderr
     assert result.stdout.count("rank  system") == 3
     assert "Group b:" in result.stdout
     result = run(*common, "--group-weights", "b=3,e=1")
-    assert "Weights of groups: b 0.75, e 0.25." in result.stderr
+    assert "Weights of groups: b 0.75 and e 0.25." in result.stderr
     checked = run("rank", path, "--group-weights", "e=1", "--draws", 20)
     assert "Check: " in checked.stderr
     battles = tmp_path / "votes.csv"

@@ -77,7 +77,7 @@ def test_check_says_what_each_file_holds(run, folder):
 def test_check_says_the_groups(run, folder):
     result = run("check", folder, "--method", "avg")
     assert "groups, and their questions" in result.stdout
-    assert "2: x (2), y (1)" in result.stdout
+    assert "2: x (2) and y (1)" in result.stdout
 
 
 def test_columns_are_flags(run, tmp_path):

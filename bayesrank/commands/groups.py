@@ -38,7 +38,7 @@ def weighed_part(data: Any, weights: "GroupWeights | None") -> Any:
     """Print the weights of groups, if there are several, and return the data that have weights."""
     from bayesrank.by_group import group_shares
 
-    sizes = Counter(getattr(data, "groups", None) or ())
+    sizes: Counter[str] = Counter(getattr(data, "groups", None) or ())
     if weights is None or not sizes:
         if len(sizes) > 1:
             note(f"Groups: {_listed(sizes)}; all questions have equal weights (--group-weights).")

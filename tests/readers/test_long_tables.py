@@ -199,7 +199,7 @@ def test_systems_without_the_metric_are_pointed_out(tmp_path):
     rows = "a,em,1,1\na,f1,1,0\nb,em,1,0\nc,f1,1,1\nd,f1,1,0\n"
     path = write(tmp_path, f"model,metric,item,score\n{rows}")
     assert read_table(path, metric="em").cautions == (
-        "c, d have no answers of the kind that was read, and will not be ranked.",
+        "c and d have no answers of the kind that was read, and will not be ranked.",
     )
     assert read_table(path, metric="f1").cautions == (
         "b has no answers of the kind that was read, and will not be ranked.",
