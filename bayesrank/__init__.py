@@ -1,6 +1,6 @@
 """Rank systems from repeated, noisy evaluation runs, with a posterior for every ranking."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bayesrank import datasets, models, priors, studies
 from bayesrank.battles import Battles
@@ -43,26 +43,34 @@ __all__ = [
 show_results()
 
 
-def __getattr__(name: str) -> Any:
-    """Import reports and figures when they are first used: Matplotlib takes half a second."""
-    if name == "report":
-        from bayesrank.reporting.page import report
+if TYPE_CHECKING:  # what __getattr__ imports, for editors and type checkers
+    from bayesrank.reporting.figures import *  # noqa: F403
+    from bayesrank.reporting.interactive import explore as explore
+    from bayesrank.reporting.page import report as report
 
-        return report
-    if name == "explore":
-        from bayesrank.reporting.interactive import explore
+    __version__: str
+else:
 
-        return explore
-    if name.startswith("plot_"):
-        from bayesrank.reporting import figures
+    def __getattr__(name: str) -> Any:
+        """Import reports and figures when they are first used: Matplotlib takes half a second."""
+        if name == "report":
+            from bayesrank.reporting.page import report
 
-        if name in figures.__all__:
-            return getattr(figures, name)
-    if name == "__version__":
-        from importlib.metadata import version
+            return report
+        if name == "explore":
+            from bayesrank.reporting.interactive import explore
 
-        return version("bayesrank")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return explore
+        if name.startswith("plot_"):
+            from bayesrank.reporting import figures
+
+            if name in figures.__all__:
+                return getattr(figures, name)
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("bayesrank")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -378,7 +378,7 @@ def _source(path: str) -> ast.FunctionDef:
     module, _, name = path.partition(":")
     spec = find_spec(module)
     if spec is None or spec.origin is None:
-        raise LookupError(f"function must name a module of bayesrank; got {path!r}")
+        raise LookupError(f"function must name a module that Python finds; got {path!r}")
     for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return node

@@ -127,6 +127,7 @@ def test_functions_are_loaded_by_their_path():
     ("function", "message"),
     [
         ("bayesrank.nothing:avg", "function must name a module .* got 'bayesrank.nothing:avg'"),
+        ("nowhere:nothing", "function must name a module that Python finds; got"),
         ("bayesrank.priors:nothing", "function must exist in its module; got"),
         ("bayesrank.priors:Normal", "function must exist in its module; got"),
     ],

@@ -39,8 +39,8 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
     Returns
     -------
     pandas.DataFrame
-        As ``arviz.compare``: the expected log predictive density of each, its difference from
-        the best and the standard error of that difference.
+        As ``arviz.compare``, not rounded: the expected log predictive density of each, its
+        difference from the best and the standard error of that difference.
 
     Raises
     ------
@@ -98,7 +98,8 @@ def compare(results: Mapping[str, xr.DataTree], *, unit: Unit = "cell") -> pd.Da
     highest = np.max([each.elpd_i.values for each in left_out.values()], axis=0)
     for each in left_out.values():
         each.elpd_i = each.elpd_i - highest
-    return compare_elpd(left_out)
+    # By default each is rounded by its own error, and the order may contradict the ranks.
+    return compare_elpd(left_out, round_to="none")
 
 
 def _check_same_events(results: Mapping[str, xr.DataTree]) -> None:

@@ -178,9 +178,11 @@ def prior_data_conflict(data: Responses | ArrayLike) -> xr.Dataset:
 
     The first test is the check of the prior of ``bayes`` with ``use_prior_outcomes=True`` [1]_: is
     the number of right answers of a system unlikely under the predictive distribution given its
-    greedy outcomes and a uniform prior, the Beta-binomial of every question? The second test is
-    about changes of rankings: does the difference of greedy and sampled accuracies vary over
-    systems by more than the noise of the trials?
+    greedy outcomes and a uniform prior, the Beta-binomial of every question? It also rejects where
+    the uniform prior is wrong: a system with the probability 0.9 of a right answer to every
+    question, greedy or sampled, is expected to have 63 % after one greedy outcome each. The second
+    test is about changes of rankings: does the difference of greedy and sampled accuracies vary
+    over systems by more than the noise of the trials? Use it to decide whether to use greedy runs.
 
     Parameters
     ----------

@@ -36,6 +36,8 @@ def test_questions_that_discriminate_need_slopes(unit):
     data = simulate(discrimination=1.0)
     found = compare({"rasch": rasch(data), "2pl": rank(data, "irt_2pl", **OPTIONS)}, unit=unit)
     assert found.index[0] == "2pl"
+    difference = found.loc["rasch", "elpd"] - found.loc["2pl", "elpd"]
+    assert found.loc["rasch", "elpd_diff"] == pytest.approx(difference)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Pareto k of left-out questions

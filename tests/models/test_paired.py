@@ -1,6 +1,8 @@
 """Paired-comparison factories against hand-written likelihoods and published estimates."""
 
+import ast
 import csv
+import inspect
 
 import numpy as np
 import pytest
@@ -306,3 +308,10 @@ def test_an_unknown_factory_is_no_attribute():
     with pytest.raises(AttributeError, match=r"module 'bayesrank.models' has no factory 'nothing'"):
         _ = models.nothing
     assert {"bradley_terry", "davidson", "dirichlet_multinomial"} <= set(dir(models))
+
+
+def test_editors_know_every_factory():
+    source = ast.parse(inspect.getsource(models))
+    (typed,) = (node for node in source.body if isinstance(node, ast.If) and node.orelse)
+    known = {f"{line.module}:{name.name}" for line in typed.body for name in line.names}
+    assert known == set(models._factories().values())

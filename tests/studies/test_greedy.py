@@ -91,6 +91,17 @@ def test_the_test_between_conditions_by_hand():
     assert float(study["p_between"]) == pytest.approx(chi2.sf(2 * ratio, 2))
 
 
+def test_only_the_first_test_rejects_a_wrong_uniform_prior():
+    rng = np.random.default_rng(0)
+    earlier, outcomes = (rng.random((3, 200, n)) < 0.9 for n in (1, 8))
+    study = studies.prior_data_conflict(
+        Responses(outcomes.astype(int), prior_outcomes=earlier.astype(int))
+    )
+    np.testing.assert_allclose(study["expected"], 0.63 * 1600, rtol=0.05)
+    assert float(study["p_any"]) < 1e-6
+    assert float(study["p_between"]) > 0.001
+
+
 def test_greedy_outcomes_are_needed():
     data = Responses([[[1, 0]], [[0, 1]]])
     for study in (studies.greedy_alignment, studies.greedy_effect, studies.prior_data_conflict):
