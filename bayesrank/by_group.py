@@ -119,7 +119,7 @@ def rank_weighted(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes, whose questions have groups; every system has outcomes in all groups that have a
         weight.
     group_weights : "equal", "size" or mapping of str to float

@@ -38,7 +38,7 @@ def evaluate_battles(
 
     Parameters
     ----------
-    data : Battles, Comparisons or DataFrame
+    data : Battles, Comparisons or pandas.DataFrame
         The battles.
     metrics : str or sequence of str
         Names of methods, with options in parentheses, and ``average_win_rate``: the expected share
@@ -120,7 +120,7 @@ def compare_battles(
 
     Parameters
     ----------
-    data : Battles, Comparisons or DataFrame
+    data : Battles, Comparisons or pandas.DataFrame
         The battles.
     method : str, optional
         A model of paired comparisons; the default of :func:`bayesrank.rank` by default.

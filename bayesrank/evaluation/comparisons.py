@@ -60,7 +60,7 @@ def compare(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Categories of two systems or more.
     metric : str
         The accuracy by default. As in :func:`evaluate`; not the posterior mean of ``max_at_k`` with
@@ -187,7 +187,7 @@ def rank_with_intervals(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Categories of two systems or more.
     metric : str
         The accuracy by default. As in :func:`evaluate`.

@@ -70,7 +70,7 @@ def evaluate(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Categories of all systems; or of one system, of shape (question, trial). A question without
         trials has its prior for ``bayes`` and is left out of every other metric; a system without
         any has no estimate (NaN).

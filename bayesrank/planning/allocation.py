@@ -69,7 +69,7 @@ def suggest(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes so far; cells may have no trials. If a whole system has none, and so cannot be
         ranked, the present posterior is that of :mod:`bayesrank.planning.crossed`.
     budget : int

@@ -41,7 +41,7 @@ def plan_battles(
 
     Parameters
     ----------
-    data : Battles, Comparisons or DataFrame
+    data : Battles, Comparisons or pandas.DataFrame
         Battles so far.
     goal : {"best", "top_k", "full"}, default "best"
         As in :func:`bayesrank.planning.should_stop`.
@@ -112,7 +112,7 @@ def suggest_battles(
 
     Parameters
     ----------
-    data : Battles, Comparisons or DataFrame
+    data : Battles, Comparisons or pandas.DataFrame
         Battles so far.
     n : int
         Number of further battles.

@@ -139,7 +139,7 @@ def plan_pairs(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes of all systems.
     goal : {"best", "top_k", "full"}, optional
         Only pairs that matter for the goal, as in

@@ -36,7 +36,7 @@ def plan_widths(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes of all systems.
     width : float
         Required width, from the lower to the upper end, in the units of the scores.

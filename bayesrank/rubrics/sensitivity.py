@@ -35,7 +35,7 @@ def weight_sensitivity(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Categories of all systems; those without an outcome are left out.
     box : pair of sequences of float, optional
         Lowest and highest weight of each category; weights are uniform between them and
@@ -101,7 +101,7 @@ def order_stability(data: Responses | ArrayLike, *, box: Box) -> pd.DataFrame:
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Categories of all systems; those without an outcome are left out.
     box : pair of sequences of float
         Lowest and highest weight of each category.

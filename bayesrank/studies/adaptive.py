@@ -72,7 +72,7 @@ def adaptive_greedy(data: Responses | ArrayLike, *, score: Score = "bayes") -> x
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes with greedy outcomes (`prior_outcomes`).
     score : {"bayes", "avg"}, default "bayes"
         Posterior mean under the uniform prior plus the shift times the weight of the trials;
@@ -221,7 +221,7 @@ def power_prior(data: Responses | ArrayLike, *, n_weights: int = 101) -> xr.Data
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes with greedy outcomes (`prior_outcomes`).
     n_weights : int, default 101
         Number of powers between 0 and 1 that the integral uses.

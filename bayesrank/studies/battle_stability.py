@@ -35,7 +35,7 @@ def battle_stability(
 
     Parameters
     ----------
-    data : Battles or DataFrame
+    data : Battles or pandas.DataFrame
         All votes.
     methods : str or sequence of str, optional
         Names of methods that rank battles, with options in parentheses; the default of

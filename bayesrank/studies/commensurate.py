@@ -87,7 +87,7 @@ def commensurate_prior(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes with greedy outcomes (`prior_outcomes`).
     method : str
         The method or published configuration for the prior; it must have a likelihood.

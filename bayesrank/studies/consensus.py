@@ -41,7 +41,7 @@ def consensus(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials.
     methods : str or sequence of str, optional
         Names, with options in parentheses, as in :func:`bayesrank.studies.stability`; the 72

@@ -48,7 +48,7 @@ def convergence(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Outcomes; no trial may be missing.
     methods : str or sequence of str, default "bayes"
         Names of methods, with options in parentheses, such as ``"pass_at_k(k=4)"``. A sequence adds

@@ -44,7 +44,7 @@ def greedy_alignment(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Sampled trials.
     prior_outcomes : array_like, optional
         Greedy outcomes, of a shape that :class:`bayesrank.Responses` takes; those of the data by
@@ -106,7 +106,7 @@ def greedy_effect(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Sampled trials with greedy outcomes of every system.
     n : int, default 1
         Trials per draw.
@@ -186,7 +186,7 @@ def prior_data_conflict(data: Responses | ArrayLike) -> xr.Dataset:
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Binary outcomes with greedy outcomes of every system.
 
     Returns

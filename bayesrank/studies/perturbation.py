@@ -41,7 +41,7 @@ def perturbation(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials; with `groups` for ``remove="groups"``.
     method : str, default "rankllm"
         Any method, with its options in parentheses or as keywords.
@@ -171,7 +171,7 @@ def difficulty_leave_one_out(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials.
     method : str, default "rankllm"
         A method that estimates difficulties, with its options in parentheses or as keywords.

@@ -56,7 +56,7 @@ def model_pools(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials of all systems.
     methods : str or sequence of str, optional
         As in :func:`bayesrank.studies.stability`. By default the published configurations

@@ -34,7 +34,7 @@ def difficulty_levels(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials; with `groups` to count by benchmark too.
     method : str, default "rankllm"
         A method that estimates difficulties, with its options in parentheses or as keywords.
@@ -123,7 +123,7 @@ def damping_sensitivity(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials.
     damping : sequence of float, default 0.1 to 1
         Shares, in [0, 1], that follow the grades.
@@ -203,7 +203,7 @@ def bounded_2pl(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         Binary outcomes.
     ability, difficulty, discrimination : tuple of two floats
         Lower and upper bounds of :math:`\theta`, :math:`b` and :math:`a`; by default (-5, 5),

@@ -57,7 +57,7 @@ def stability(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials.
     methods : str or sequence of str, optional
         Names of methods or published configurations, with options in parentheses:

@@ -54,7 +54,7 @@ def published_tables(
 
     Parameters
     ----------
-    data : Responses, DataFrame or array_like
+    data : Responses, pandas.DataFrame or array_like
         All trials; with greedy outcomes (`prior_outcomes`) for the table on greedy priors.
     methods : str or sequence of str, optional
         Names with options, as in :func:`bayesrank.studies.stability`; by default the 72 published
