@@ -593,3 +593,12 @@ def test_the_unit_of_published_fits_does_not_turn_systems_round(method, calibrat
         estimates = np.array([point_estimate(Responses(each), method) for each in sets])
         varies = estimates[:, ability.argmax()] - estimates[:, ability.argmin()]
         assert 0.7 < spread.std() / varies.std() < 1.5
+
+
+@pytest.mark.parametrize("prior", ["normal(0, 1)", "cauchy(0, 1)"])  # of a kernel, and of a graph
+@pytest.mark.parametrize("method", ["bradley_terry_luce", "davidson_luce"])
+def test_a_single_system_does_not_vary_among_right_systems(method, prior):
+    options = {"backend": "map", "prior": prior, "draws": 5, "random_seed": 0}
+    result = rank(simulate((1, 6, 3)), method, **options)
+    assert result.attrs["calibration"] == "sandwich"
+    assert (result["posterior"]["score"] == 0.0).all()
