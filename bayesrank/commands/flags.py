@@ -276,12 +276,15 @@ def _make_flags(
         if kind is click.BOOL:
             flag = f"{flag}/--no-{flag[2:]}"
         shown = default_text(parameter)
+        default = "[required]" if shown == "required" else f"[default: {shown}]"
+        if parameter.default is None and isinstance(kind, click.Choice) and "none" in kind.choices:
+            default = ""  # "none" is a word here, and not the default
         flags.append(
             click.Option(
                 [flag, PREFIX + name],
                 type=kind if kind is click.BOOL or isinstance(kind, Numbers) else _Unchecked(kind),
                 default=None,
-                help="[required]" if shown == "required" else f"[default: {shown}]",
+                help=default,
             )
         )
     return flags

@@ -89,8 +89,8 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         usable: Calibration = "none" if n_questions < 2 else calibration
         few = "1 question is" if n_questions == 1 else f"{n_questions} questions are"
         warnings.warn(
-            f"{few} too few to estimate how scores vary over questions: intervals "
-            f"for target='population' may be too narrow (calibration {usable!r})",
+            f"{few} too few to estimate how scores vary over questions: intervals for other "
+            f"questions may be too narrow (calibration {usable!r})",
             CalibrationWarning,
             stacklevel=2,
         )

@@ -84,8 +84,8 @@ def warn_of_few_groups(data: Responses) -> None:
     if 1 < n_groups < FEW_UNITS:
         warnings.warn(
             f"{n_groups} groups of questions are too few to estimate how scores vary over groups: "
-            "intervals for target='population' take the questions as independent, and may be too "
-            "narrow for questions of other groups",
+            "intervals take the questions as independent, and may be too narrow for questions of "
+            "other groups",
             CalibrationWarning,
             stacklevel=4,
         )
