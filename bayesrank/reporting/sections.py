@@ -72,11 +72,14 @@ def pareto_section(result: "xr.DataTree", more: "pd.DataFrame | None") -> Sectio
 
 
 def data_figure(result: "xr.DataTree") -> Section | None:
-    """Return the figure of the data: grades by question, or win rates by pair."""
+    """Return the grades on the questions that separate systems, if any, or win rates by pair."""
     from bayesrank.reporting.figures.questions import cell_grades
 
     observed = result["observed_data"] if "observed_data" in result.children else {}
-    if cell_grades(result) is not None:
+    grades = cell_grades(result)
+    if grades is not None:
+        if not (grades.max("system") > grades.min("system")).any():
+            return None
         figure, names = draw_questions(result)
         numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names, start=1))
         return Section(
@@ -91,8 +94,9 @@ def data_figure(result: "xr.DataTree") -> Section | None:
 
 
 def probability_sections(result: "xr.DataTree") -> list[Section]:
-    """Return pairwise comparisons and rank probabilities; none without draws."""
-    if "superiority" not in result["ranking"]:
+    """Return pairwise comparisons and rank probabilities; none without draws of two systems."""
+    ranking = result["ranking"]
+    if "superiority" not in ranking or ranking.sizes["system"] < 2:
         return []
     return [
         Section("superiority", "Pairwise comparisons", figures=(draw_superiority(result),)),

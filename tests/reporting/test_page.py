@@ -276,6 +276,21 @@ def test_groups_have_intervals_where_the_data_are_known(tmp_path: Path) -> None:
     assert "the intervals of such groups may be too narrow" in text
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "absent"),
+    [
+        ([[[1, 0], [0, 0]]], ("questions", "superiority", "probabilities")),
+        ([[[0, 0], [0, 0]], [[0, 0], [0, 0]]], ("questions",)),
+    ],
+    ids=["one system", "all wrong"],
+)
+def test_comparisons_need_something_to_compare(outcomes, absent, tmp_path: Path) -> None:
+    page = report(rank(outcomes, "bayes", random_seed=1), tmp_path / "r.html")
+    named = set(re.findall(r'<section id="([\w-]+)"', page.read_text(encoding="utf-8")))
+    known = {"questions", "superiority", "probabilities", "data"}
+    assert named & known == known.difference(absent)
+
+
 def test_numbers_of_further_columns_are_rounded(
     results: dict[str, xr.DataTree], tmp_path: Path
 ) -> None:
