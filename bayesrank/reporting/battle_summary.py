@@ -32,7 +32,7 @@ def battle_facts(data: Comparisons) -> dict[str, str]:
     played = data.totals.sum(axis=1)
     fewest, most = int(played.argmin()), int(played.argmax())
     facts = {
-        "systems": str(n_systems),
+        "systems": f"{n_systems:,}",
         "battles": f"{total:,.10g}",
         "ties": _share(ties, total),
         "pairs that met": _share(met, n_systems * (n_systems - 1) / 2),
@@ -49,7 +49,7 @@ def ballot_facts(grades: NDArray[np.float64]) -> dict[str, str]:
     places = [len(np.unique(column[known])) for column, known in zip(grades.T, seen.T, strict=True)]
     tied = np.count_nonzero(places < ranked)
     return {
-        "systems": str(len(grades)),
+        "systems": f"{len(grades):,}",
         "ballots": f"{len(ranked):,}",
         "systems on a ballot": f"{ranked.min():,} to {ranked.max():,}",
         "ballots with ties": _share(tied, len(ranked)),

@@ -54,8 +54,8 @@ class DataSummary:
         fewest, most = int(self.trials.min()), int(self.trials.max())
         n_cells, total = self.trials.size, int(self.trials.sum())
         facts = {
-            "systems": str(len(self.systems)),
-            "questions": str(len(self.questions)),
+            "systems": f"{len(self.systems):,}",
+            "questions": f"{len(self.questions):,}",
             "trials of a system on a question": str(most)
             if fewest == most
             else f"{fewest} to {most}",

@@ -36,6 +36,11 @@ def test_facts_are_sentences_for_people() -> None:
     assert facts["unanswered questions"].startswith("1 of 4")
 
 
+def test_long_numbers_are_separated() -> None:
+    facts = summarize_responses(Responses(np.ones((1, 1200, 1), int))).facts()
+    assert (facts["questions"], facts["outcomes"]) == ("1,200", "1,200 of 1,200 possible")
+
+
 def test_holes_are_counted_where_there_are_some() -> None:
     facts = summarize_responses(Responses([[[1, 0]], [[0, 1]]])).facts()
     assert facts["outcomes"] == "4 of 4 possible"
