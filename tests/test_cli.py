@@ -78,6 +78,11 @@ def test_csv_has_the_same_numbers_as_json(run: Run, log: Path) -> None:
         assert float(row["lcb"]) == expected["lcb"]
 
 
+def test_chosen_columns_without_a_legend_end_the_output(run: Run, log: Path) -> None:
+    printed = run("rank", log, "--seed", 1, "--columns", "system,score")
+    assert "" not in (printed.stdout + printed.stderr).splitlines()
+
+
 def test_markdown_has_the_columns_of_the_table(run: Run, log: Path) -> None:
     text, _, note = run("rank", log, "--seed", 1, "--format", "markdown").stdout.partition("\n\n")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]

@@ -128,7 +128,7 @@ def print_columns(columns: "Sequence[Column]") -> "list[Column]":
 def _note_once(text: str) -> None:
     """Print the notes on all tables of a command below the first table."""
     said = click.get_current_context().meta.setdefault(_SAID, set())
-    if text not in said:
+    if text and text not in said:
         said.add(text)
         note(text)
 
