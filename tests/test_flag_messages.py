@@ -264,7 +264,7 @@ def test_warnings_speak_in_flags(run: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "few.npz", R=rng.integers(0, 2, (3, 4, 3)))
     stderr = run("rank", tmp_path / "few.npz", "--method", "rasch", "--target", "population").stderr
     (warning,) = [line for line in stderr.splitlines() if line.startswith("Warning: ")]
-    assert warning.endswith("intervals for other questions may be too narrow")
+    assert "intervals for other questions may be too narrow" in warning
     assert not PYTHON.search(stderr), stderr
 
 

@@ -90,7 +90,7 @@ def choose_calibration(run: Run, calibration: Calibration | None) -> Calibration
         few = "1 question is" if n_questions == 1 else f"{n_questions} questions are"
         warnings.warn(
             f"{few} too few to estimate how scores vary over questions: intervals for other "
-            "questions may be too narrow",
+            f"questions may be too narrow (calibration {usable!r})",
             CalibrationWarning,
             stacklevel=2,
         )
