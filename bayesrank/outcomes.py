@@ -164,11 +164,11 @@ def _number(text: str) -> float:
 
 def nested(column: "pd.Series") -> tuple[str, str]:
     """Say what a column holds in place of single values, and a remedy."""
-    objects = column.map(lambda each: isinstance(each, Mapping))
-    if not objects.any():
+    example = next((each for each in column if isinstance(each, Mapping)), None)
+    if example is None:
         return "lists", "write a row for each element"
-    example = next(iter(column[objects].iloc[0]), "field")
-    return "objects with fields of their own", f"name one of these, as '{column.name}.{example}'"
+    field = next(iter(example), "field")
+    return "objects with fields of their own", f"name one of these, as '{column.name}.{field}'"
 
 
 def outcome_numbers(
