@@ -1,6 +1,6 @@
 """How a ranking depends on the prior."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -40,7 +40,7 @@ _SENSITIVE = 0.05
 def prior_sensitivity(
     data: Data,
     method: str,
-    priors: Sequence[PriorLike] | None = None,
+    priors: Sequence[PriorLike] | Mapping[str, PriorLike] | None = None,
     *,
     backend: Literal["map", "nuts"] | None = None,
     power_scaling: bool = True,
@@ -56,9 +56,9 @@ def prior_sensitivity(
     method : str
         A method or published configuration with a likelihood; or ``bayes``, whose priors are
         weights of the greedy outcomes.
-    priors : sequence, optional
+    priors : sequence or mapping of str, optional
         Priors as in :func:`bayesrank.rank`; for ``bayes``, weights of a greedy outcome in
-        trials. The others are compared with the first. By default several
+        trials. A mapping gives them names, as two sets of greedy outcomes need. The others are compared with the first. By default several
         families and scales (and centres on the greedy outcomes, if there are any), or weights
         from 0 to 1.
     backend : {"map", "nuts"}, optional
@@ -108,19 +108,21 @@ def prior_sensitivity(
     if row.name == "bayes":
         if backend is not None:
             raise ValueError(f"backend must be None for bayes, which is exact; got {backend!r}")
-        chosen: list[Any] = list(_DEFAULT_WEIGHTS if priors is None else priors)
-        labels = [f"weight {float(weight):g}" for weight in chosen]
-        _check_labels(labels)
+        known = _labelled(
+            _DEFAULT_WEIGHTS if priors is None else priors,
+            lambda weight: f"weight {float(weight):g}",
+        )
         data = as_responses(data, "for bayes")
-        scores, sd = _weighted_scores(cast("Responses", data), chosen)
+        scores, sd = _weighted_scores(cast("Responses", data), list(known.values()))
     elif "map" in row.backends:
-        chosen = _default_priors(data, row) if priors is None else list(priors)
-        labels = [str(as_prior(prior)) for prior in chosen]
-        _check_labels(labels)
+        known = _labelled(
+            _default_priors(data, row) if priors is None else priors,
+            lambda prior: str(as_prior(prior)),
+        )
         scores, tree = _fits(
             data,
             row,
-            chosen,
+            list(known.values()),
             chosen_backend,
             log_likelihood=power_scaling,
             random_seed=random_seed,
@@ -129,7 +131,7 @@ def prior_sensitivity(
         sd = tree["posterior"].to_dataset()["score"].std(("chain", "draw")).values
     else:
         raise ValueError(f"method must have a prior on its scores, or be bayes; got {method!r}")
-    dataset = _compare(data, labels, scores, sd)
+    dataset = _compare(data, list(known), scores, sd)
     if power_scaling and tree is not None:
         for source, values in _power_scaling(tree).items():
             dataset[f"{source}_sensitivity"] = ("system", values)
@@ -179,9 +181,18 @@ def _default_priors(data: Data, row: Method) -> list[str]:
     return [own, *(prior for prior in others if prior != own)]
 
 
-def _check_labels(labels: Sequence[str]) -> None:
-    if len(labels) < 2 or len(set(labels)) < len(labels):
-        raise ValueError(f"priors must be two or more, each once; got {list(labels)}")
+def _labelled(
+    priors: Sequence[Any] | Mapping[str, Any], label: Callable[[Any], str]
+) -> Mapping[str, Any]:
+    """Return two or more priors by name, by default that which `label` gives."""
+    names = list(priors) if isinstance(priors, Mapping) else list(map(label, priors))
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(
+            f"priors must be two or more, each once; got {names}: a mapping of names to priors "
+            "distinguishes those of one description"
+        )
+    chosen = priors.values() if isinstance(priors, Mapping) else priors
+    return dict(zip(names, chosen, strict=True))
 
 
 def _weighted_scores(data: Responses, weights: Sequence[float]) -> tuple[FloatArray, FloatArray]:

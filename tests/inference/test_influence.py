@@ -333,6 +333,14 @@ def test_few_groups_are_no_clusters():
             rank(data, method, target="population", draws=10, random_seed=0)
 
 
+def test_groups_of_unequal_sizes_count_as_fewer():
+    groups = np.repeat(["a", "b", "c", "d", "e"], [1, 1, 1, 2, 35]).tolist()
+    data = simulate((3, 40, 2), groups=groups)
+    for method in ("standardized_accuracy", "rasch", "avg", "bayes"):
+        with pytest.warns(CalibrationWarning, match="5 groups .* of unequal sizes count as 1,"):
+            rank(data, method, target="population", draws=10, random_seed=0)
+
+
 # The jackknife
 
 

@@ -36,6 +36,19 @@ def test_weights_of_greedy_outcomes_turn_pairs():
     assert "2 of 3 systems change their rank" in study.attrs["verdict"]
 
 
+def test_a_mapping_names_priors_of_one_description(six_systems):
+    n_systems, n_questions = six_systems.shape[:2]
+    greedy = np.arange(n_systems)[:, np.newaxis] > np.arange(n_questions) % n_systems
+    outcomes = {"first": greedy, "second": greedy[::-1]}
+    priors = {name: Empirical(each.astype(int), 0.2) for name, each in outcomes.items()}
+    study = studies.prior_sensitivity(six_systems, "rasch", priors, power_scaling=False)
+    assert study["prior"].values.tolist() == ["first", "second"]
+    expected = point_estimate(six_systems, "rasch", backend="map", prior=priors["second"])
+    np.testing.assert_allclose(study["score"].sel(prior="second"), expected)
+    with pytest.raises(ValueError, match=r"each once; got \['empirical.*: a mapping of names"):
+        studies.prior_sensitivity(six_systems, "rasch", list(priors.values()))
+
+
 def test_the_first_default_is_the_method_s_own(six_systems):
     study = studies.prior_sensitivity(six_systems, "rasch", power_scaling=False)
     assert study["prior"].values[0] == "normal(0, 1)"

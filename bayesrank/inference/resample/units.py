@@ -79,16 +79,24 @@ def sums_over_clusters(by_question: Array, clusters: NDArray[np.intp]) -> Array:
 
 
 def warn_of_few_groups(data: Responses) -> None:
-    """Warn if there are two groups or more, but too few to estimate the variance over groups."""
-    n_groups = 1 if data.groups is None else len(set(data.groups))
-    if 1 < n_groups < FEW_UNITS:
-        warnings.warn(
-            f"{n_groups} groups of questions are too few to estimate how scores vary over groups: "
-            "intervals take the questions as independent, and may be too narrow for questions of "
-            "other groups",
-            CalibrationWarning,
-            stacklevel=4,
-        )
+    """Warn if there are two groups or more, but too few to estimate the variance over groups.
+
+    Groups of unequal sizes count as fewer.
+    """
+    sizes = np.unique(data.groups or ("",), return_counts=True)[1]
+    n_groups, n_equal = len(sizes), round(effective_number(sizes))
+    if n_groups < 2 or n_equal >= FEW_UNITS:
+        return
+    few = f"{n_groups} groups of questions"
+    what = "take the questions as independent, and may"
+    if has_clusters(data):
+        few, what = f"{few} of unequal sizes count as {n_equal}, which", "may"
+    warnings.warn(
+        f"{few} are too few to estimate how scores vary over groups: intervals {what} be too "
+        "narrow for questions of other groups",
+        CalibrationWarning,
+        stacklevel=4,
+    )
 
 
 def question_clusters(data: Responses) -> NDArray[np.intp]:
