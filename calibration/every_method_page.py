@@ -45,10 +45,14 @@ this unit.
 The coverage of no method should be below {least:.0f} %. Bold cells are significantly below
 (one-sided test at 1 %). Cells in brackets have no target: posteriors that shrink, at a fixed truth.
 
-The data sets are of 27 November 2026, before the rules for units of unequal size
-([uncertainty.md](uncertainty.md)), which change intervals of likelihoods over questions with
-missing outcomes by less than 1 %. Those of `borda`, `win_rate` and `serial_rank_prob_diff` are
-later.
+With three questions of one trial, the intervals of the system that answered them hold the truth
+in about 80 % of data sets under `colley`, `hodge_rank` and `rank_centrality`, 88 % under `win_rate`
+and `bradley_terry_map` and 99 % under `avg` (96 other data sets); those of the others do in 91 to
+97 %.
+
+The data sets are of 28 November 2026. The ratings and the published 2PL and 3PL, whose draws take
+seconds ([calibration.md](calibration.md) has them on complete data), and `bayes_greedy`, which
+needs greedy outcomes, are left out.
 """
 
 # Why a configuration is below the least.
@@ -57,6 +61,8 @@ REASONS = {
     "whose chances are estimated from few answers, so that the bias exceeds the spread",
     "alpharank": "the selection is so strong that a score depends almost only on the few answers "
     "of the system with three questions",
+    "rank_centrality_tie_ignore": "half of the data sets have no estimate, since the system with "
+    "three questions has to win and to lose; in the others two or three answers decide its score",
     "thompson": "ranks under the posterior are nearer to the middle than those of a fixed truth",
 }
 

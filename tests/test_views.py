@@ -160,7 +160,7 @@ def test_the_winner_of_turned_battles_is_the_same():
         ({"weight": [1, 1, 1, 1, 1, np.nan]}, "weight must hold finite .* got nan"),
         ({"weight": ["1", "x", "1", "1", "1", "1"]}, "weight must be numbers"),
         ({"first": ["b", "b", "c", "a", "b", "a"]}, "first and second must differ; got 'b' twice"),
-        ({"winner": ["a wins"] * 6}, "winner must be one of the two systems .* got 'a wins'"),
+        ({"winner": ["a won"] * 6}, "winner must be one of the two systems .* got 'a won'"),
         ({"systems": ["a", "b"]}, r"systems must hold every system of a battle; got none for \['c"),
         ({"systems": ["a", "b", "c", "a"]}, "systems must be unique; got 'a' twice"),
         ({"systems": "abc"}, "systems must be a sequence of labels; got 'abc'"),
