@@ -14,6 +14,7 @@ from bayesrank.battle_tables import read_table, read_times
 from bayesrank.columns import as_frame
 from bayesrank.errors import DataError
 from bayesrank.formula import Design, design_of
+from bayesrank.responses import Responses
 from bayesrank.validation import check_choice, frozen, numeric
 from bayesrank.views import Comparisons
 from bayesrank.winners import (
@@ -204,6 +205,43 @@ class Battles(Comparisons):
                [3., 0.]])
         """
         return cls(**read_table(as_frame(frame)), systems=systems)
+
+    @classmethod
+    def from_responses(cls, data: Responses) -> "Battles":
+        """Let questions vote on every pair of systems.
+
+        Parameters
+        ----------
+        data : Responses
+            Outcomes of questions.
+
+        Returns
+        -------
+        Battles
+            A row for each pair, question and result, with the number of comparisons as its weight,
+            so that wins and ties are those of ``data.comparisons``. Questions are the prompts.
+
+        Examples
+        --------
+        >>> Battles.from_responses(Responses([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))
+        Battles(9 battles, 3 systems, 3 prompts)
+        """
+        wins, ties = data.compare_by_question()
+        first, second = np.triu_indices(len(data.systems), 1)
+        numbers = np.stack([wins[:, first, second], wins[:, second, first], ties[:, first, second]])
+        result, question, pair = np.nonzero(numbers)
+        order = np.lexsort((pair, question))
+        result, question, pair = result[order], question[order], pair[order]
+        systems, questions = np.array(data.systems), np.array(data.questions)
+        return cls(
+            systems[first[pair]],
+            systems[second[pair]],
+            np.array(["first", "second", "tie"])[result],
+            systems=data.systems,
+            weight=numbers[result, question, pair],
+            prompt=questions[question],
+            group=None if data.groups is None else np.array(data.groups)[question],
+        )
 
     def take(self, rows: NDArray[np.intp], systems: tuple[str, ...] | None = None) -> "Battles":
         """Return some of the rows.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrank import Battles, Comparisons
+from bayesrank import Battles, Comparisons, Responses
 from bayesrank.errors import DataError
 
 
@@ -153,6 +153,19 @@ def test_every_row_shows_in_the_fingerprint():
     assert Battles(["a", "b"], ["b", "a"], ["A", "draw"], systems=["a", "b"]).fingerprint == (
         plain.fingerprint
     )
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_questions_vote_on_every_pair(paired):
+    rng = np.random.default_rng(1)
+    data = Responses(rng.integers(-1, 2, (4, 6, 3)), groups=list("xxyyzz"), paired=paired)
+    votes = Battles.from_responses(data)
+    np.testing.assert_allclose(votes.wins, data.comparisons.wins)
+    np.testing.assert_allclose(votes.ties, data.comparisons.ties)
+    assert votes.systems == data.systems
+    assert votes.prompt.names == tuple(data.questions)
+    by_prompt = dict(zip(votes.prompt.codes.tolist(), votes.group.codes.tolist(), strict=True))
+    assert [votes.group.names[by_prompt[m]] for m in range(6)] == list("xxyyzz")
 
 
 def test_frames_in_any_layout():

@@ -262,12 +262,16 @@ def test_the_sandwich_over_judges_is_about_the_curvature(data):
 
 
 def test_prompts_can_be_raters():
-    rng = np.random.default_rng(4)
-    systems = [rng.permutation(list("abcd"))[:2] for _ in range(240)]
-    votes = np.where(rng.random(240) < 0.6, "A>B", "B>A")
-    log = Battles(*zip(*systems, strict=True), votes, prompt=np.arange(240) % 12)
+    log = Battles.from_responses(_responses())
     result = rank(log, "cumulative_logit", raters="prompt", draws=0)
     assert result["point_estimate"]["reliability"].sizes == {"rater": 12}
+
+
+def _responses():
+    from bayesrank import Responses
+
+    rng = np.random.default_rng(4)
+    return Responses((rng.random((4, 12, 5)) < np.linspace(0.7, 0.3, 4)[:, None, None]).astype(int))
 
 
 def test_what_raters_cannot_be_is_said(data):
