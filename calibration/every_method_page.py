@@ -47,8 +47,8 @@ The coverage of no method should be below {least:.0f} %. Bold cells are signific
 
 With three questions of one trial, the intervals of the system that answered them hold the truth
 in about 80 % of data sets under `colley`, `hodge_rank` and `rank_centrality`, 88 % under `win_rate`
-and `bradley_terry_map` and 99 % under `avg` (96 other data sets); those of the others do in 91 to
-97 %.
+and `bradley_terry_map` and 99 % under `avg` (96 other data sets); those of the others do in 92 to
+95 % on average.
 
 The data sets are of 28 November 2026. The ratings and the published 2PL and 3PL, whose draws take
 seconds ([calibration.md](calibration.md) has them on complete data), and `bayes_greedy`, which

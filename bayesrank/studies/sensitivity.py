@@ -58,9 +58,9 @@ def prior_sensitivity(
         weights of the greedy outcomes.
     priors : sequence or mapping of str, optional
         Priors as in :func:`bayesrank.rank`; for ``bayes``, weights of a greedy outcome in
-        trials. A mapping gives them names, as two sets of greedy outcomes need. The others are compared with the first. By default several
-        families and scales (and centres on the greedy outcomes, if there are any), or weights
-        from 0 to 1.
+        trials. A mapping gives them names, as two sets of greedy outcomes need. The others are
+        compared with the first. By default several families and scales (and centres on the greedy
+        outcomes, if there are any), or weights from 0 to 1.
     backend : {"map", "nuts"}, optional
         Whether scores are posterior modes, or the means of draws by NUTS under every prior, which
         takes longer; the mode by default, unless the default of the configuration is NUTS.
