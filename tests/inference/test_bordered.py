@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bayesrank import rank
-from bayesrank.errors import NoFiniteEstimate
 from bayesrank.inference.fits import fit as fits
 from bayesrank.inference.fits.bordered import Bordered
 from bayesrank.inference.fits.item_likelihoods import Guessing
@@ -43,12 +42,15 @@ def test_blocks_give_the_steps_and_draws_of_the_whole_matrix(kind, shape, monkey
 
 
 @pytest.mark.parametrize("guessing", [Guessing(), Guessing(None)], ids=["2pl", "3pl"])
-def test_published_items_are_drawn_by_blocks_or_refused(guessing, monkeypatch):
+def test_published_items_are_drawn_by_blocks_or_whole(guessing, monkeypatch):
     fit_items = partial(fit_published_items, guessing=guessing, prior=NormalPrior(0.0, 1.0))
+    whole = fit_items(*counts((4, 11), 3)).draw(5, np.random.default_rng(0))
     agree(fit_items, counts((9, 5), 3), monkeypatch)
-    refused = fit_items(*counts((4, 11), 3))
-    with pytest.raises(NoFiniteEstimate, match="model must be identified"):
-        refused.draw(5, np.random.default_rng(0))
+    # A block is indefinite across the mean difficulty, which is held.
+    blocks = fit_items(*counts((4, 11), 3))
+    assert not blocks.gaussian().has_definite_blocks
+    drawn = blocks.draw(5, np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn["score"], whole["score"])
 
 
 def agree(fit_items, data, monkeypatch):

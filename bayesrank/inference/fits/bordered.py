@@ -75,6 +75,11 @@ class Bordered:
         return _Factors.of(self.by_order[0])
 
     @property
+    def has_definite_blocks(self) -> bool:
+        """Whether all blocks that are eliminated are positive definite, as draws need."""
+        return self._factors.all_definite
+
+    @property
     def definite_questions(self) -> NDArray[np.bool_]:
         """Which blocks of questions are positive definite, of shape (resample, question)."""
         return (self._factors if self.questions_first else _Factors.of(self.vv)).definite

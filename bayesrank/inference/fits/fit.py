@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 # Share of the largest variance, or of the count scale for a curvature, that is rounding.
 _FLAT = 1e-12
-# Parameters of the largest matrix that is written out in full: 32 MB, and seconds for its
-# eigenvectors.
+# Parameters of the largest matrix that is written out in full if there is another way: 32 MB, and
+# seconds for its eigenvectors.
 MOST_DENSE = 2000
 # Scores that differ by less are equal within the error of their fits, at most `ERROR_TOLERANCE`.
 _RESOLUTION = 10.0 * ERROR_TOLERANCE
@@ -185,11 +185,12 @@ class Fit:
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw from the Gaussian approximation at the optimum (Laplace), by name, draws first."""
-        if self.gaussian is None:
-            deviations = gaussian_draws(*self.geometry, n_draws, rng)
-        else:
+        blocks = None if self.gaussian is None else self.gaussian()
+        if blocks is not None and blocks.has_definite_blocks:
             with identified():
-                deviations = self.gaussian().draw(n_draws, rng)
+                deviations = blocks.draw(n_draws, rng)
+        else:  # a block may be indefinite only across what is held
+            deviations = gaussian_draws(*self.geometry, n_draws, rng)
         drawn = self.moved(deviations, rng)
         return drawn if self.exchange is None else self.exchange(drawn, rng)
 
