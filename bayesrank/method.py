@@ -308,7 +308,9 @@ class Preset:
 
 
 def read_call(text: str, argument: str) -> tuple[str, dict[str, Any]]:
-    """Split ``name(option=literal, ...)`` into the name and the options.
+    """Split ``name(option=value, ...)`` into the name and the options.
+
+    Values are literals, and words, which need no quotes.
 
     Parameters
     ----------
@@ -331,18 +333,24 @@ def read_call(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     --------
     >>> read_call("g_pass_at_k_tau(k=8, tau=0.5)", "methods")
     ('g_pass_at_k_tau', {'k': 8, 'tau': 0.5})
+    >>> read_call("pass_at_k(estimator=posterior_mean)", "methods")
+    ('pass_at_k', {'estimator': 'posterior_mean'})
     """
     try:
         node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.Name):
             return node.id, {}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg}
+            options = {k.arg: _literal(k.value) for k in node.keywords if k.arg}
             if len(options) == len(node.keywords):  # no **
                 return node.func.id, options
     except (AttributeError, SyntaxError, ValueError):
         pass  # the error below says what is accepted
     raise ValueError(f"{argument} must have the form name or name(option=value); got {text!r}")
+
+
+def _literal(node: ast.expr) -> Any:
+    return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
 def split_calls(text: str) -> list[str]:

@@ -157,7 +157,7 @@ def test_a_name_is_split_from_its_options(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a b", "f(1)", "f(k=g)", "f(**k)", "f(**{1: 2})", "a.b", "f(k=1)(j=2)", 3]
+    "text", ["", "a b", "f(1)", "f(k=g.h)", "f(**k)", "f(**{1: 2})", "a.b", "f(k=1)(j=2)", 3]
 )
 def test_other_text_is_refused(text):
     with pytest.raises(ValueError, match=r"methods must have the form name or name\(option=value"):
