@@ -164,6 +164,7 @@ def test_cells_with_few_trials_are_counted():
     assert "5 of 36 cells of a system and a question" in sentences(report, "calibration")
 
 
+@pytest.mark.filterwarnings("ignore:.* of unequal sizes count as")
 def test_groups_of_unequal_size_count_as_fewer():
     outcomes = simulate((3, 60, 1)).outcomes
     sizes = {"equal": [5] * 12, "unequal": [1] * 11 + [49]}

@@ -86,6 +86,7 @@ def test_potentials_of_binary_flows_stay_in_their_range():
     assert np.abs(log_odds).max() > 2.0
 
 
+@pytest.mark.filterwarnings("ignore:.* of unequal sizes count as")
 def test_unequal_groups_widen_discontinuous_scores_as_fewer_equal_ones(monkeypatch):
     groups = np.repeat(range(10), [50, 20, 10, 5, 5, 4, 2, 2, 1, 1])
     monkeypatch.setattr(module, "jackknife_corrected", lambda run, draws, score_of: draws)

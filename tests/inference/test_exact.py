@@ -108,6 +108,7 @@ def test_comparisons_have_no_closed_form():
         rank(Comparisons([[0, 1], [1, 0]]), "thompson")
 
 
+@pytest.mark.filterwarnings("ignore:.* of unequal sizes count as")
 def test_one_group_of_most_questions_has_leverage_over_a_population():
     # Weights drawn at random hardly ever leave it out.
     rng = np.random.default_rng(0)

@@ -176,6 +176,7 @@ def test_groups_of_questions_vary_together():
     assert grouped.std() > 1.5 * alone.std()
 
 
+@pytest.mark.filterwarnings("ignore:.* of unequal sizes count as")
 def test_a_large_group_has_the_leverage_of_the_cluster_jackknife():
     # Half of the questions are one group, without which the mean moves twice as far.
     right = np.repeat([4, 0, 4, 0, 2, 1, 3, 2, 1, 3, 2], [20] + 10 * [2])[None]
