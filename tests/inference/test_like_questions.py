@@ -13,9 +13,10 @@ from bayesrank.inference.fits.item_models import (
     fit_mirt,
     fit_pooled_items,
     mirt_problem,
+    rasch_items,
 )
 from bayesrank.inference.fits.item_table import mirt, rasch
-from bayesrank.inference.fits.published_irt import fit_published_items
+from bayesrank.inference.fits.published_irt import fit_published_items, published_items
 from bayesrank.priors import Normal, NormalPrior
 from bayesrank.responses import Responses
 
@@ -51,14 +52,25 @@ def repeated(n_systems, n_kinds, seed):
 @pytest.mark.parametrize("shape", [(5, 7), (9, 4)], ids=str)
 def test_like_questions_are_fitted_as_one(kind, shape, monkeypatch):
     counts = repeated(*shape, seed=11)
-    apart = FITS[kind](*counts)
     monkeypatch.setattr(item_counts, "CACHE_CELLS", 0)
     merged = FITS[kind](*counts)
+    each = np.arange(counts[0].shape[1])
+    monkeypatch.setattr(item_counts, "distinct_columns", lambda answers: (each, each))
+    apart = FITS[kind](*counts)
     assert bool(merged.converged) == bool(apart.converged)
     np.testing.assert_allclose(merged.score, apart.score, atol=1e-9)
     np.testing.assert_allclose(merged.loglik, apart.loglik, rtol=1e-12)
     for name, values in apart.parameters.items():
         np.testing.assert_allclose(merged.parameters[name], values, atol=1e-8, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("concave", "merged"), [(True, False), (False, True)])
+def test_like_questions_of_a_small_table_are_merged_where_maxima_are_searched(concave, merged):
+    right, trials = repeated(5, 7, seed=3)
+    prior = NormalPrior(0.0, 1.0)
+    problem = (rasch_items if concave else published_items)(right, trials, prior=prior)[0]
+    found = item_counts.merged_questions(problem)
+    assert (found.reduced.likelihood.shape[2] == 7) is merged
 
 
 @pytest.mark.parametrize("fit_items", [mirt, rasch], ids=["mirt", "rasch"])

@@ -5,6 +5,7 @@ import pytest
 
 from bayesrank import rank
 from bayesrank.errors import NoFiniteEstimate
+from bayesrank.inference.fits import symmetry
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import fit_pooled_items
 from bayesrank.inference.fits.newton import maximise_nonconcave
@@ -129,3 +130,19 @@ def test_the_penalty_of_a_random_walk_keeps_perfect_systems_finite(target):
     assert np.isfinite(score).all()
     assert score.argmax() == 0
     assert score.argmin() == 4
+
+
+def test_directions_of_small_positive_curvature_are_not_searched():
+    # Discriminations of hundreds have curvatures of 1e6, beside which all others are small.
+    curvature = np.array([1e6, -0.1, 0.05, 0.06, 0.07])
+
+    class Saddle:
+        def information(self, point):
+            return np.diag(curvature)[np.newaxis]
+
+        def held_rows(self, point):
+            return np.zeros((1, len(curvature), 0))
+
+    np.testing.assert_allclose(
+        np.abs(symmetry._ways_up(Saddle(), np.zeros((1, 5)), False)), np.eye(5)[[1]], atol=1e-9
+    )

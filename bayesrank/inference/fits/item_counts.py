@@ -162,13 +162,15 @@ class Merged[Problem: TwoSided[Any]]:
 
 
 def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem]:
-    """Merge the questions of one large table that are answered alike.
+    """Merge the questions of one table that are answered alike, if that saves time.
 
     Where merged ones may have other maxima, see :func:`told_apart`, only if that leaves a half.
+    A small table with one maximum is fitted as fast without.
     """
     likelihood = problem.likelihood
-    # Several small tables are fitted at a time, see `newton`.
-    if problem.size == 1 and 2 * problem.cells > CACHE_CELLS and likelihood.answers is not None:
+    # Several tables are fitted at a time, see `newton`.
+    large = 2 * problem.cells > CACHE_CELLS or not likelihood.concave
+    if problem.size == 1 and large and likelihood.answers is not None:
         first, place = distinct_columns(likelihood.answers)
         if len(first) <= len(place) * (1.0 if likelihood.concave else 0.5):
             return merged_kinds(problem, place)

@@ -40,7 +40,7 @@ _DECIMALS = 9
 _MOST_SADDLES = 10
 # A negative curvature below this share of the largest one is rounding.
 _FLAT = 1e-9
-# Two curvatures that differ by less than this share of the largest one are equal.
+# Two curvatures, or shares of dimensions, that differ by less than this share are equal.
 _ALIKE = 1e-6
 # Largest coordinate of the step off a saddle point, halved until the objective increases.
 _AWAY = 0.5
@@ -286,7 +286,7 @@ def _ways_up(problem: SmoothProblem, point: Array, only_asymmetric: bool) -> Arr
     curvature, directions = np.linalg.eigh(information)
     if curvature[0] >= -_FLAT * curvature[-1]:
         return None
-    alike = curvature - curvature[0] <= _ALIKE * curvature[-1]
+    alike = curvature - curvature[0] <= max(-_ALIKE * curvature[0], _FLAT * curvature[-1])
     if alike.sum() > 1 and only_asymmetric:
         return None
     return axes_of(directions[:, alike])
