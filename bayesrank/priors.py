@@ -75,7 +75,8 @@ class Normal(Prior):
     Parameters
     ----------
     mu : float, default 0
-        Mean, in logits.
+        Mean, in logits. Only differences of scores that sum to zero are
+        identified, so it has no effect on them.
     sigma : float, default 1
         Standard deviation, in logits.
 
@@ -112,7 +113,8 @@ class Laplace(Prior):
     Parameters
     ----------
     mu : float, default 0
-        Location, in logits.
+        Location, in logits. Only differences of scores that sum to zero are
+        identified, so it has no effect on them.
     b : float, default 1
         Scale, in logits.
 
@@ -140,7 +142,8 @@ class Cauchy(Prior):
     Parameters
     ----------
     alpha : float, default 0
-        Location, in logits.
+        Location, in logits. Only differences of scores that sum to zero are
+        identified, so it has no effect on them.
     beta : float, default 1
         Scale, in logits.
 

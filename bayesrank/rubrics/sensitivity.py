@@ -11,7 +11,7 @@ from bayesrank.design import part_with_outcomes
 from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
-from bayesrank.results.ranks import rank_range, rank_scores
+from bayesrank.results.ranks import ROUNDING, rank_range, rank_scores
 from bayesrank.validation import check_integer, checked_seed, numeric
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def order_stability(data: Responses | ArrayLike, *, box: Box) -> pd.DataFrame:
     slope = shares[first] - shares[second]
     lowest = np.minimum(slope * low, slope * high).sum(axis=1)
     highest = np.maximum(slope * low, slope * high).sum(axis=1)
+    # Shares are means over questions; in another order of the questions they round differently.
+    rounding = ROUNDING * np.abs([low, high]).max()
     names = np.array(data.systems)
     return pd.DataFrame(
         {
@@ -138,7 +140,7 @@ def order_stability(data: Responses | ArrayLike, *, box: Box) -> pd.DataFrame:
             "opponent": names[second],
             "difference_lowest": lowest,
             "difference_highest": highest,
-            "stable": (lowest > 0) | (highest < 0),
+            "stable": (lowest > rounding) | (highest < -rounding),
         }
     )
 

@@ -8,6 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.errors import DataError
+from bayesrank.results.ranks import tie_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,14 +60,15 @@ def alignment(
     """
     choices, raters, pairs = _read(judgements)
     levels = _levels(difficulty)
-    for pair in pairs:
-        for question in pair:
-            if question not in levels:
-                raise DataError(
-                    f"difficulty must be given for every question; got none for {question!r}"
-                )
-    gaps = [levels[first] - levels[second] for first, second in pairs]
-    estimated = np.sign(np.array(gaps, dtype=np.float64))
+    questions = list(dict.fromkeys(question for pair in pairs for question in pair))
+    for question in questions:
+        if np.isnan(levels.get(question, np.nan)):
+            raise DataError(
+                f"difficulty must be given for every question; got none for {question!r}"
+            )
+    # 1 for the hardest; equal up to rounding is equal, as in ranks, and so are two infinite ones.
+    place = dict(zip(questions, tie_groups([levels[q] for q in questions]), strict=True))
+    estimated = np.sign([float(place[second] - place[first]) for first, second in pairs])
     votes = np.sign(np.nansum(choices, axis=0))
     consensus = np.where(votes == 0, np.nan, votes)
     judged = ~np.isnan(choices) & (choices != 0)

@@ -38,6 +38,17 @@ def test_extremes_of_differences_are_exact():
         order_stability(DATA)
 
 
+def test_the_order_of_the_questions_makes_no_pair_stable():
+    rng = np.random.default_rng(90_003)
+    outcomes = rng.integers(0, 3, (20, 30, 3))
+    reordered = np.concatenate([outcomes, outcomes[:, rng.permutation(30)]])
+    box = ([0.0, 0.5, 1.0], [0.0, 0.5, 1.0])
+    names = [f"{order} {system}" for order in ("asked", "reordered") for system in range(20)]
+    data = Responses(reordered, systems=names, categories=3)
+    pairs = order_stability(data, box=box).set_index(["system", "opponent"])
+    assert not any(pairs.loc[(f"asked {n}", f"reordered {n}"), "stable"] for n in range(20))
+
+
 def test_simplex_draws_stay_within_the_exact_extremes():
     table = weight_sensitivity(DATA, draws=500)
     assert table["share_first"].sum() == pytest.approx(1.0)

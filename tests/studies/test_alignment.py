@@ -82,9 +82,19 @@ def test_difficulties_may_be_an_array(judged):
     assert studies.alignment(array, judged).identical(studies.alignment(DIFFICULTY, judged))
 
 
-def test_equal_difficulties_count_half():
-    study = studies.alignment({"p": 1.0, "q": 1.0}, table([("a", "p", "q", "first")]))
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(1.0, 1.0), (0.3, 0.1 + 0.2), (np.inf, np.inf), (-np.inf, -np.inf)],
+    ids=["equal", "rounding", "nobody-right", "everybody-right"],
+)
+def test_equal_difficulties_count_half(first, second):
+    study = studies.alignment({"p": first, "q": second}, table([("a", "p", "q", "first")]))
     assert float(study["agreement"][0]) == 0.5
+
+
+def test_a_difficulty_that_is_not_a_number_is_an_error():
+    with pytest.raises(DataError, match="given for every question; got none for 'q'"):
+        studies.alignment({"p": 1.0, "q": np.nan}, table([("a", "p", "q", "first")]))
 
 
 @pytest.mark.parametrize(
