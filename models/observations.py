@@ -215,8 +215,8 @@ class BinomialReal:
         Name of the random variable.
     n : array_like or tensor of shape (...)
         Totals, not negative. An array becomes the named data ``<name>_n``.
-    p, logit_p : array_like or tensor of shape (...), optional
-        Success probability or its logit; exactly one of them.
+    logit_p : array_like or tensor of shape (...)
+        Logit of the success probability.
     observed : array_like or tensor of shape (...), optional
         Successes. An array becomes the named data ``<name>_observed``.
     dims : str or sequence of str, optional
@@ -243,22 +243,18 @@ class BinomialReal:
         name: str,
         *,
         n: Any,
-        p: Any = None,
-        logit_p: Any = None,
+        logit_p: Any,
         observed: Any = None,
         dims: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> Any:
-        if (p is None) == (logit_p is None):
-            given = "neither" if p is None else "both"
-            raise ValueError(f"p or logit_p must be given, not both; got {given} for {name}")
         _check_counts(name, observed, n)
         return pm.CustomDist(
             name,
             as_data(f"{name}_n", n, dims),
-            pt.as_tensor(p if logit_p is None else logit_p),
-            logp=_binomial_logp if logit_p is None else _binomial_logit_logp,
-            dist=_binomial_dist if logit_p is None else _binomial_logit_dist,
+            pt.as_tensor(logit_p),
+            logp=_binomial_logp,
+            dist=_binomial_dist,
             signature="(),()->()",
             class_name="BinomialReal",
             observed=as_data(f"{name}_observed", observed, dims),
@@ -352,16 +348,8 @@ def _log_coefficient(value: Any, n: Any) -> Any:
     return pt.switch(possible, coefficient, -np.inf)
 
 
-def _binomial_logit_logp(value: Any, n: Any, logit_p: Any) -> Any:
+def _binomial_logp(value: Any, n: Any, logit_p: Any) -> Any:
     return _log_coefficient(value, n) + value * logit_p - n * pt.softplus(logit_p)
-
-
-def _binomial_logp(value: Any, n: Any, p: Any) -> Any:
-    # A probability of exactly 0 or 1 is possible where the counts agree with it.
-    failures = n - value
-    success = pt.switch(value > 0.0, value * pt.log(p), 0.0)
-    failure = pt.switch(failures > 0.0, failures * pt.log1p(-p), 0.0)
-    return _log_coefficient(value, n) + success + failure
 
 
 def _round_at_random(n: Any) -> Any:
@@ -369,13 +357,9 @@ def _round_at_random(n: Any) -> Any:
     return pt.floor(n + pm.Uniform.dist(size=n.shape)).astype("int64")
 
 
-def _binomial_logit_dist(n: Any, logit_p: Any, size: Any) -> Any:
+def _binomial_dist(n: Any, logit_p: Any, size: Any) -> Any:
     draw = pm.Binomial.dist(n=_round_at_random(n), logit_p=logit_p, size=size)
     return draw.astype("float64")
-
-
-def _binomial_dist(n: Any, p: Any, size: Any) -> Any:
-    return pm.Binomial.dist(n=_round_at_random(n), p=p, size=size).astype("float64")
 
 
 def _multinomial_logp(value: Any, n: Any, log_p: Any) -> Any:

@@ -68,8 +68,8 @@ def pooled_zero_sum(name: str, *, dims: str | Sequence[str], scale: float = 1.0)
         name,
         pt.zeros([lengths[dim] for dim in dims]),
         _real(scale),
-        logp=_zero_sum_logp(len(dims)),
-        dist=_zero_sum_dist(len(dims)),
+        logp=_pooled_logp_of(len(dims), centred=True),
+        dist=_pooled_dist_of(len(dims), centred=True),
         support_point=_at_zero,
         signature=f"({core}),()->({core})",
         transform=ZeroSumTransform(list(range(-len(dims), 0))),
@@ -155,8 +155,8 @@ def pooled_around_zero(name: str, *, dims: str, scale: float = 1.0) -> Any:
         name,
         pt.zeros((length,)),
         _real(scale),
-        logp=_around_zero_logp,
-        dist=_around_zero_dist,
+        logp=_pooled_logp_of(1, centred=False),
+        dist=_pooled_dist_of(1, centred=False),
         support_point=_at_zero,
         signature="(l),()->(l)",
         class_name="PooledAroundZero",
@@ -296,12 +296,12 @@ def _student_logp(squares: Any, dimension: Any, scale: Any) -> Any:
     )
 
 
-def _zero_sum_logp(n_axes: int) -> Any:
+def _pooled_logp_of(n_axes: int, *, centred: bool) -> Any:
     def logp(value: Any, shape_giver: Any, scale: Any) -> Any:
         axes = tuple(range(-n_axes, 0))
         dimension = 1.0
         for axis in axes:
-            dimension = dimension * (value.shape[axis].astype("float64") - 1.0)
+            dimension = dimension * (value.shape[axis].astype("float64") - float(centred))
         return _student_logp((value**2).sum(axes), dimension, scale)
 
     return logp
@@ -317,19 +317,10 @@ def _pooled_logp(value: Any, shape_giver: Any, scale: Any, level: Any, level_sd:
     return of_mean + _student_logp(squares, n - 1.0, scale)
 
 
-def _around_zero_logp(value: Any, shape_giver: Any, scale: Any) -> Any:
-    return _student_logp((value**2).sum(-1), value.shape[-1].astype("float64"), scale)
-
-
-def _around_zero_dist(shape_giver: Any, scale: Any, size: Any) -> Any:
-    noise = pm.Normal.dist(size=_full_shape(shape_giver, size))
-    return noise * _common_scale(noise, 1, scale)
-
-
-def _zero_sum_dist(n_axes: int) -> Any:
+def _pooled_dist_of(n_axes: int, *, centred: bool) -> Any:
     def dist(shape_giver: Any, scale: Any, size: Any) -> Any:
         noise = pm.Normal.dist(size=_full_shape(shape_giver, size))
-        for axis in range(-n_axes, 0):
+        for axis in range(-n_axes, 0) if centred else ():
             noise = noise - noise.mean(axis, keepdims=True)
         return noise * _common_scale(noise, n_axes, scale)
 

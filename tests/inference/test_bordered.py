@@ -1,5 +1,6 @@
 """Draws and steps by blocks are those of the whole matrix; tensors of many questions have them."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -103,3 +104,12 @@ def test_the_lowest_direction_has_negative_curvature_where_any_has(seed):
     length = direction @ direction
     assert curvature == pytest.approx(direction @ whole @ direction / length, abs=1e-9)
     assert (curvature < 0.0) == (np.linalg.eigvalsh(whole)[0] < 0.0)
+
+
+def test_a_coupling_that_adds_precision_is_drawn_whole():
+    blocks, border = np.ones((1, 3, 1, 1)), np.zeros((1, 1, 3, 1))
+    matrix = Bordered(
+        blocks, blocks, 0.1 * np.ones((1, 3, 1, 3, 1)), border, border, -np.ones((1, 1))
+    )
+    assert not matrix.has_definite_blocks
+    assert replace(matrix, corner=np.ones((1, 1))).has_definite_blocks

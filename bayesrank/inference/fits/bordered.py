@@ -1,6 +1,5 @@
 """Negative Hessians of systems against questions: solve, damp, check and draw by blocks."""
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -76,8 +75,8 @@ class Bordered:
 
     @property
     def has_definite_blocks(self) -> bool:
-        """Whether all blocks that are eliminated are positive definite, as draws need."""
-        return self._factors.all_definite
+        """Whether all blocks that are eliminated and couplings are positive, as draws need."""
+        return self._factors.all_definite and bool((self.corner >= 0.0).all())
 
     @property
     def definite_questions(self) -> NDArray[np.bool_]:
@@ -188,49 +187,34 @@ class Bordered:
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Draw from the Gaussian of one precision: deviations that keep the constraints, (draw, p).
 
-        Its memory grows with the parameters of the longer side times those of the shorter one. The
-        shorter one has the inverse of the Schur complement as its covariance; given it the blocks
-        of the longer side depend on each other through the extra rows alone [1]_. LinAlgError if
-        one is not positive definite.
+        Its memory grows with the parameters of the longer side times those of the shorter one. A
+        coupling is one more Gaussian variable that is integrated out. It and the shorter side have
+        the inverse of the Schur complement as their covariance; given them the blocks of the longer
+        side are independent, and are then moved onto the constraints by kriging [1]_. LinAlgError
+        if the constraints leave nothing.
 
         References
         ----------
         .. [1] H. Rue and L. Held. Gaussian Markov Random Fields: Theory and Applications (2005).
            https://doi.org/10.1201/9780203492024
         """
-        (blocks,), others, _, _, (beside,) = self.by_order
-        (n, k), (m, j) = blocks.shape[:2], others.shape[1:3]
-        kept = m * j
-        root = np.linalg.cholesky(blocks)
-        through, complement = self._eliminate(blocks[np.newaxis, ..., :0], others[..., :0])
-        columns = through.reshape(k, n, -1).swapaxes(0, 1).reshape(n * k, -1)
-        across, extra = columns[:, :kept], columns[:, kept:]
-        covariance = np.linalg.inv(complement[0])[:kept, :kept]
-        x = rng.standard_normal((n_draws, kept)) @ symmetric_root(covariance)
-        # Effect of the extra rows on the longer side, given the shorter one.
-        known = np.linalg.pinv(extra.T @ extra - np.diag(self.corner[0]), hermitian=True)
-        right = (beside.reshape(-1, kept) - extra.T @ across) @ x.T
-        basis, triangle = np.linalg.qr(extra)
-        size = max(1, _AT_ONCE // (k * n_draws))
-        cuts = [slice(at * k, (at + size) * k) for at in range(0, n, size)]
-        # To draw the same normals twice takes less time than to store them.
-        again, inside = deepcopy(rng), np.zeros((len(triangle), n_draws))
-        for cut in cuts:
-            inside += basis[cut].T @ rng.standard_normal((len(basis[cut]), n_draws))
-        left = np.eye(len(triangle)) - triangle @ known @ triangle.T  # between 0 and 1
-        columns = np.concatenate([columns, basis], axis=1)
-        moves = np.concatenate([x.T, known @ right, inside - symmetric_root(left, 1.0) @ inside])
-        points, back = np.empty((n_draws, kept + n * k)), np.linalg.inv(root.swapaxes(1, 2))
-        sides = points[:, :kept], points[:, kept:]
-        if not self.questions_first:
-            sides = points[:, n * k :], points[:, : n * k]
-        sides[0][:] = x.reshape(-1, m, j).swapaxes(1, 2).reshape(n_draws, kept)
-        by_block = sides[1].reshape(n_draws, k, n)
-        for cut in cuts:
-            part = again.standard_normal((len(columns[cut]), n_draws)) - columns[cut] @ moves
-            rows = slice(cut.start // k, cut.stop // k)
-            part = back[rows] @ part.reshape(-1, k, n_draws)
-            by_block[:, :, rows] = part.transpose(2, 1, 0)
+        first, others, _, _, (beside,) = self.by_order
+        (n, k), (m, j) = first.shape[1:3], others.shape[1:3]
+        through, complement = self._eliminate(first[..., :0], others[..., :0])
+        kept, held = m * j, self.corner[0] == 0.0
+        drawn = np.append(np.ones(kept, dtype=bool), ~held)
+        root = symmetric_root(np.linalg.inv(complement[0])[drawn][:, drawn])
+        onto, across = through[0][:, ~drawn], beside.reshape(-1, kept)[held]
+        back = np.linalg.pinv(onto)
+        points, size = np.empty((n_draws, kept + n * k)), max(1, _AT_ONCE // (n * k))
+        for at in range(0, n_draws, size):
+            rows = slice(at, min(at + size, n_draws))
+            x = root @ rng.standard_normal((len(root), rows.stop - at))
+            own = rng.standard_normal((n * k, x.shape[1])) - through[0][:, drawn] @ x
+            own -= back.T @ (onto.T @ own + across @ x[:kept])
+            side = self._factors.halve_back(own.reshape(1, k, n, -1)).swapaxes(1, 2)
+            u, v = self._sides(side[0], x[:kept].reshape(m, j, -1))
+            points[rows] = joined(u.transpose(2, 0, 1), v.transpose(2, 0, 1))
         return points
 
     def dense(self) -> Array:

@@ -325,14 +325,14 @@ def _unit(constraints: Array) -> Array:
     return constraints / np.sqrt((constraints**2).sum(axis=-2, keepdims=True))
 
 
-def symmetric_root(covariance: Array, largest: float = 0.0) -> Array:
+def symmetric_root(covariance: Array) -> Array:
     """Return the symmetric root of a covariance that may be singular.
 
-    Variances that are rounding beside the largest, or what may be the largest, are zero. Unlike
-    other roots it does not hang on the signs of eigenvectors, nor on which of them span a space.
+    Variances that are rounding beside the largest are zero. Unlike other roots it does not hang on
+    the signs of eigenvectors, nor on which of them span a space.
     """
     values, vectors = np.linalg.eigh(covariance)
-    values = np.where(values > _FLAT * np.maximum(values[-1:], largest), values, 0.0)
+    values = np.where(values > _FLAT * values[-1:], values, 0.0)
     return (vectors * np.sqrt(values)) @ vectors.T
 
 
