@@ -378,6 +378,8 @@ def test_blanks_name_nobody_and_systems_do_not_meet_themselves(tmp_path, suffix,
         row | {"model_b": "a, turbo", "language": "fr"},
     ]
     with caplog.at_level("INFO", logger="bayesrank"):
+        read_battles(write(tmp_path / f"named.{suffix}", rows[:1]))
+        assert "name no" not in caplog.text
         data = read_battles(write(tmp_path / f"votes.{suffix}", rows))
     assert data.n_battles == 4
     assert len(data.judge.names) == 4
