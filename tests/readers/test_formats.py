@@ -320,6 +320,18 @@ def test_numbers_of_tests_that_stand_for_different_variables_are_told_apart(tmp_
     assert not (data.outcomes == -1).any()
 
 
+def test_tests_of_promptfoo_that_failed_are_told_apart_by_their_variables(tmp_path):
+    for name, asked, reason in (("one", "2 + 2", 0), ("two", "3 + 3", 2)):
+        told = {"prompt": {"raw": "?"}, "promptIdx": 0, "testIdx": 0, "vars": {"q": asked}}
+        right = told | {"success": True, "score": 1.0, "failureReason": 0}
+        rows = [right | {"provider": {"id": "a"}}]
+        rows += [right | {"provider": {"id": "b"}, "failureReason": reason, "error": "HTTP 503"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": rows}}))
+    data = read_responses(tmp_path)
+    assert data.questions == ("0", "0#2")
+    assert data.outcomes.tolist() == [[[1], [1]], [[1], [0]]]
+
+
 def test_revisions_of_a_model_are_systems_of_lighteval(tmp_path):
     example = next(each for each in EXAMPLES if each.format == "lighteval")
     name, rows = next(iter(example.files.items()))
