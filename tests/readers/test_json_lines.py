@@ -110,7 +110,7 @@ def test_py_irt_subjects_are_systems_and_their_lines_trials(tmp_path, name):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"subject_id": "a"}', r"lines with a subject_id and responses by item; got subject_id"),
+        ('{"subject_id": "a"}', r"lines with a subject_id and responses by item; got no 'respons"),
         ('{"subject_id": "a", "responses": [1]}', r"lines with a subject_id and responses"),
         ('{"subject_id": "a", "responses": {"q": "x"}}', r"outcomes must be .* for 'q'"),
         ('{"subject_id": "a", "responses": {"q"', r"valid JSON"),
