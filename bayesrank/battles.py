@@ -62,8 +62,8 @@ class Labels:
 class Battles(Comparisons):
     """Votes between pairs of systems, one row each: the log of an arena.
 
-    They are :class:`~bayesrank.views.Comparisons` that remember every vote: `wins` and `ties` count
-    them, and what needs their order, their units or their covariates has the rows.
+    They are :class:`~bayesrank.views.Comparisons` with a row for each vote: `wins` and `ties` count
+    the votes; the rows have their order, units and covariates.
 
     Parameters
     ----------

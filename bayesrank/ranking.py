@@ -222,7 +222,8 @@ def point_estimate(
 ) -> "NDArray[np.float64]":
     """Score systems, without the result tree.
 
-    This is faster, for loops over many data sets. The scores are those of :func:`rank` with ``draws=0``.
+    It is faster, for loops over many data sets. The scores are those of :func:`rank` with
+    ``draws=0``.
 
     Parameters
     ----------
