@@ -323,6 +323,15 @@ def test_broken_battles(tmp_path, text, message):
         read_battles(tmp_path / "bad.csv")
 
 
+@pytest.mark.parametrize("before", ["", "x"])
+def test_long_texts_in_other_scripts_are_no_damage(tmp_path, before):
+    # One of the two ends its first thousand bytes within a letter.
+    rows = [row | {"question": before + 1000 * "ß"} for row in ROWS]
+    path = tmp_path / "battles.json"
+    path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+    assert read_data(path).n_battles == 3
+
+
 def test_battles_cut_off(tmp_path):
     path = write(tmp_path / "battles.json", ROWS)
     path.write_text(path.read_text()[:-4])
