@@ -143,6 +143,13 @@ def test_of_files_of_one_name_the_folder_says_which_is_damaged(tmp_path):
         read_responses(paths)
 
 
+def test_metadata_of_another_layout_are_named(tmp_path):
+    BY_FORMAT["terminal_bench"].write(tmp_path)
+    (tmp_path / "run1" / "run_metadata.json").write_text("[]")
+    with pytest.raises(DataError, match=r"got .* in run1/run_metadata\.json: leave it out"):
+        read_responses(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("format", "file", "old", "new", "suffix"),
     [
