@@ -8,6 +8,7 @@ import pytest
 
 from bayesrank import Battles, Comparisons, Responses
 from bayesrank.errors import DataError
+from bayesrank.winners import won_in_part
 
 
 def outcomes(first, second, winner):
@@ -66,6 +67,8 @@ def test_shares_are_rows_of_one_vote():
     assert data.vote.codes.tolist() == [0, 0, 1, 2]
     assert data.prompt.codes.tolist() == [0, 0, 1, 1]
     assert data.n_battles == 3
+    with pytest.raises(DataError, match=r"winner must be shares from 0 to 1; got -0\.5 to 1\.0"):
+        won_in_part([-0.5, 1.0])
 
 
 def test_both_bad_is_a_tie_that_is_remembered():

@@ -314,6 +314,7 @@ def test_read_data_gives_responses_of_logs(tmp_path):
             r"time .* got blanks .* another name is not read",
         ),
         ("model_a,model_b,preference\na,b,1\na,b,0\n", r"got 0 and none above 1 in bad\.csv"),
+        ("generator_1,generator_2,preference\na,b,2\na,b,3\n", r"from 1 .* got 3 in bad\.csv"),
         ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],
 )

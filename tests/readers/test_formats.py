@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import READERS, read_data, read_responses, read_table
+from bayesrank.readers import READERS, read_battles, read_data, read_responses, read_table
 from tests.readers.examples import BY_FORMAT, EXAMPLES
 
 
@@ -141,6 +141,37 @@ def test_of_files_of_one_name_the_folder_says_which_is_damaged(tmp_path):
     changed(paths[1], '"correct": [false]}', '"correct": [false]')
     with pytest.raises(DataError, match=r"valid JSON; got .* in m-1\.5-chat/gsm8k\.json: "):
         read_responses(paths)
+
+
+def test_a_task_of_livebench_is_read_alone(tmp_path):
+    BY_FORMAT["livebench"].write(tmp_path)
+    assert means(read_responses(tmp_path, task="language_task")) == {"a": [0.25], "b": [0.5]}
+    with pytest.raises(DataError, match=r"task must name one of .*; got 'chess'"):
+        read_responses(tmp_path, task="chess")
+
+
+def test_logs_without_tasks_refuse_a_task(tmp_path):
+    BY_FORMAT["terminal_bench"].write(tmp_path)
+    (tmp_path / "run1" / "run_metadata.json").unlink()
+    with pytest.raises(DataError, match=r"task must be left out .* the logs name none; got 'x'"):
+        read_responses(tmp_path, task="x")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "message"),
+    [
+        ("evalplus", [], "EvalPlus results; got no object eval in"),
+        ("swebench", {"a__b-1": {"resolved": "yes"}}, "truth value for a__b-1; got 'yes' in"),
+        ("openai_evals", {"spec": {}}, "events of the type match or metrics; got none"),
+        ("table", {"system": ["a", "b"], "question": ["p"]}, "one length; got several in log.json"),
+        ("battles", [1, 2], "battles as objects; got 1 in log.json"),
+    ],
+)
+def test_documents_of_another_layout_are_named(tmp_path, format, content, message):
+    path = tmp_path / ("report.json" if format == "swebench" else "log.json")
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=message):
+        read_battles(path) if format == "battles" else read_responses(path, format=format)
 
 
 def test_metadata_of_another_layout_are_named(tmp_path):
