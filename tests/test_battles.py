@@ -58,6 +58,15 @@ def test_ambiguous_and_unknown_winners_are_refused(first, winner, message):
         Battles(first, ["B" if name == "A" else "X" for name in first], winner)
 
 
+@pytest.mark.parametrize(
+    "labels", [{"judge": ["\ud800"]}, {"group": ["\ud800"]}, {"covariates": {"\ud800": [1.0]}}]
+)
+def test_half_a_character_in_a_name_is_an_error(labels):
+    (argument,) = labels
+    with pytest.raises(DataError, match=f"{argument} must be valid text in UTF-8"):
+        Battles(["p"], ["q"], ["p"], **labels)
+
+
 def test_shares_are_rows_of_one_vote():
     data = Battles(
         ["p", "p", "q"], ["q", "q", "p"], [0.75, 0.5, 1.0], prompt=[1, 2, 2], weight=[2, 1, 1]
