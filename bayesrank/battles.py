@@ -15,7 +15,7 @@ from bayesrank.columns import as_frame
 from bayesrank.errors import DataError
 from bayesrank.formula import Design, design_of
 from bayesrank.responses import Responses
-from bayesrank.validation import check_choice, frozen, numeric
+from bayesrank.validation import check_choice, frozen, label_texts, numeric
 from bayesrank.views import Comparisons
 from bayesrank.winners import (
     Votes,
@@ -62,8 +62,8 @@ class Labels:
 class Battles(Comparisons):
     """Votes between pairs of systems, one row each: the log of an arena.
 
-    They are :class:`~bayesrank.views.Comparisons` that remember every vote: `wins` and `ties` count
-    them, and what needs their order, their units or their covariates has the rows.
+    They are :class:`~bayesrank.views.Comparisons` with a row for each vote: `wins` and `ties` count
+    the votes; the rows have their order, units and covariates.
 
     Parameters
     ----------
@@ -146,7 +146,9 @@ class Battles(Comparisons):
         if vote is None and votes.share is not None:
             labelled["vote"] = range(n)
         labels = {name: _labels(values, name, n) for name, values in labelled.items()}
-        columns = {name: _column(values, name, n) for name, values in (covariates or {}).items()}
+        given = covariates or {}
+        called = zip(label_texts(given, "covariates"), given.values(), strict=True)
+        columns = {name: _column(values, name, n) for name, values in called}
         times = None if time is None else _column(_seconds(time), "time", n)
         rows = _order(votes.row, times)
         weights = vote_weights(weight, n, votes)

@@ -94,29 +94,26 @@ def rank(
         accuracy (mean grade) of each system on all questions: on complete data the observed mean;
         for battles ``davidson`` where there are ties, else ``bradley_terry_map``.
     backend : str, optional
-        How the posterior is found: one of the method's back ends. The preset's, or the method's
-        first, by default.
+        One of the back ends of the method; by default that of the preset, or the first one.
     prior : prior, float, str or sequence of float, optional
         Prior on the scores of a likelihood-based method; a float is the standard deviation of a
-        normal. The preset's or the method's own by default. Not for ``backend="mle"``. For
+        normal. By default that of the preset or of the method. Not for ``backend="mle"``. For
         ``bayes``, counts of the Dirichlet prior of the categories: one number, or one for each.
     target : {"benchmark", "population", "battles"}, optional
         What varies: the trials on these questions, or the questions too. By default "benchmark"
         where most observed cells have two trials or more, else "population"; always "battles" for
         comparisons and ballots. Likelihoods that cannot be calibrated describe only the benchmark.
     unit : str or sequence of str, optional
-        What is independent of what: each trial, the default, or the runs: with "run" all answers of
-        trial t of a system may fail together, which widens the intervals where totals of runs vary
-        more than independent trials let them; "run,question" has questions that vary too, as
-        ``target="population"`` does. Both are for ``standardized_accuracy`` and likelihoods that
-        can be calibrated; "run" is for resampled scores too, but not for Elo and other ratings,
-        which follow the order of play. For battles it is "battle", "prompt" or "judge" (user): by
-        default the coarsest that the battles name, which is the kind with the fewest units, but at
-        least five; or both prompts and judges, "prompt,judge".
-        See :func:`bayesrank.design.choose_unit`.
+        The independent units. By default each trial. With "run" all answers of trial t of a system
+        may fail together: intervals are wider where totals of runs vary more than those of
+        independent trials. With "run,question" questions vary too, as with ``target="population"``.
+        Both are for ``standardized_accuracy`` and likelihoods that can be calibrated; "run" is for
+        resampled scores too, but not for Elo and other ratings, which follow the order of play. For
+        battles "battle", "prompt", "judge" (user) or "prompt,judge": by default the kind with the
+        fewest units, but at least five. See :func:`bayesrank.design.choose_unit`.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in
-        all). 0 gives the point estimate alone, without intervals and probabilities.
+        all). 0 gives only the point estimate, without intervals and probabilities.
     random_seed : int, optional
         Same seed, same result. By default a seed that the data determine, so that all functions
         and commands draw alike from the same data.
@@ -134,14 +131,13 @@ def rank(
     xarray.DataTree
         Follows ArviZ's InferenceData schema; see :mod:`bayesrank.results.tree` for its groups.
         A system without any outcome is unranked: it is in the attribute ``unranked`` and in the
-        last rows of the leaderboard, and does not bear on the others. Nor does a question without
+        last rows of the leaderboard, and does not affect the others. Nor does a question without
         any outcome, which is in the attribute ``unasked`` and has no parameters.
 
     Raises
     ------
     ValueError
-        If a name, an option or a number is not one that can be used; the message lists those that
-        can.
+        If a name, an option or a number is invalid; the message lists the valid ones.
     DataError
         If the data do not have what the method needs.
     NoFiniteEstimate
@@ -150,7 +146,7 @@ def rank(
     Warns
     -----
     TargetWarning
-        If the data are earlier ones with trials added, whose default target was another one.
+        If the default target has changed since the same data had fewer trials.
 
     Examples
     --------
@@ -224,9 +220,10 @@ def point_estimate(
     random_seed: int | None = None,
     **options: "Unpack[BackendOptions]",
 ) -> "NDArray[np.float64]":
-    """Score systems, without the result tree, which takes longer than most scores do.
+    """Score systems, without the result tree.
 
-    For loops over many data sets. The scores are those of :func:`rank` with ``draws=0``.
+    It is faster, for loops over many data sets. The scores are those of :func:`rank` with
+    ``draws=0``.
 
     Parameters
     ----------

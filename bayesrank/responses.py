@@ -53,13 +53,13 @@ class Responses:
     systems, questions : sequence of str, optional
         Unique labels; numbered from 1 by default.
     weights : array_like of shape (category,), optional
-        Outcomes are categories, worth so much each. Defaults to (0, 1) for binary outcomes.
+        Worth of each category; (0, 1) by default for binary outcomes.
     scale : (float, float), optional
         Outcomes are scores, such as ratings and percentages: the lowest and the highest there can
         be. Scores, intervals and observed means are shown in these units.
     categories : int, optional
-        Outcomes are so many categories without a worth, 0 the worst. Methods that need weights
-        raise for more than two.
+        Number of categories without a worth, 0 the worst. Methods that need weights raise for
+        more than two.
     groups : sequence of str, one per question, optional
         Benchmark or topic of each question.
     prior_outcomes : array_like, optional
@@ -73,7 +73,7 @@ class Responses:
     Raises
     ------
     DataError
-        If an argument does not have the stated form; the message names it.
+        If an argument is invalid; the message names it.
 
     Examples
     --------

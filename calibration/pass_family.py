@@ -5,11 +5,9 @@
 
 The truth is the mean over questions of the metric of k fresh trials: of these questions for the
 target "benchmark", of the 1,000 kinds that the questions are drawn from for "population". Every
-tensor has a truth of its own. Writes ``docs/pass_family_coverage.csv`` row by row and
-``docs/pass_family.md``. Seeds follow from the row.
+tensor has a truth of its own. Writes ``docs/pass_family_coverage.csv`` row by row and the tables
+of ``docs/pass_family.md``. Seeds follow from the row.
 """
-
-# ruff: noqa: E501 - lines of the page
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -189,49 +187,48 @@ def run(options: argparse.Namespace) -> None:
             )
 
 
-def publish(docs: Path) -> None:
-    """Write the page from the table."""
-    table = pd.read_csv(docs / TABLE)
-    simple = table[(table["trials"] == "complete") & (table["estimator"] == "unbiased")]
-    simple = simple[simple["truth"].isin(["rasch", "u-shaped"])]
-    main_rows = simple["method"].isin(["pass_hat_k", "pass_at_k", "maj_at_k"])
-    parts = [
-        ("## On a benchmark", simple[main_rows & (simple["target"] == "benchmark")]),
-        ("## Over a population", simple[main_rows & (simple["target"] == "population")]),
-        ("## Other metrics, and ragged trials", table[_is_other(table)]),
-        ("## Other truths", table[table["truth"].isin(["strong", "two kinds"])]),
-        ("## The posterior mean at fixed truths", table[table["estimator"] != "unbiased"]),
-    ]
-    tensors = f"{int(table['tensors'].max()):,}"
-    lines = [PREFACE.format(tensors=tensors, contrast=f"{CONTRAST_TENSORS:,}")]
-    for title, rows in parts:
-        lines += [title, "", *_markdown(rows), "", NOTES[title], ""]
-    (docs / PAGE).write_text("\n".join(lines), encoding="utf-8")
+def publish(docs: Path, page: Path = DOCS / PAGE) -> None:
+    """Write the tables below the headings of the page, from the stored rows."""
+    rows = pd.read_csv(docs / TABLE)
+    unbiased = rows["estimator"] == "unbiased"
+    plain = unbiased & (rows["trials"] == "complete") & rows["truth"].isin(["rasch", "u-shaped"])
+    few = plain & rows["method"].isin(["pass_hat_k", "pass_at_k", "maj_at_k"])
+    ragged = rows["trials"] == "ragged"
+    rows["metric"] = rows["method"] + "(" + rows["options"] + ")"
+    rows.loc[ragged, "metric"] += ", ragged trials"
+    k, n = rows["options"].str[2:], rows["size"].str.rpartition("x")[2]  # as in "k=3" and "8x40x4"
+    half = (rows["method"] == "pass_hat_k") & (k != n)
+    kinds = np.select([k == "2", rows["method"] == "maj_at_k", half], ["2", "3", "N/2 + 1"], "N")
+    tables = {
+        "Five sizes": rows[few].assign(metric=rows["method"] + ", k = " + kinds),
+        "Other metrics, and ragged trials": rows[(plain & ~few) | ragged],
+        "Other truths": rows[rows["truth"].isin(["strong", "two kinds"])],
+        "The posterior mean at fixed truths": rows[~unbiased],
+    }
+    text = page.read_text(encoding="utf-8")
+    for title, part in tables.items():
+        before, heading, rest = text.partition(f"## {title}\n\n")
+        text = before + heading + _markdown(part) + rest[rest.index("\n\n") :]
+    (docs / PAGE).write_text(text, encoding="utf-8")
 
 
-def _is_other(table: pd.DataFrame) -> "pd.Series[bool]":
-    few = table["method"].isin(["pass_hat_k", "pass_at_k", "maj_at_k"])
-    return (~few | (table["trials"] == "ragged")) & (table["estimator"] == "unbiased")
-
-
-def _markdown(rows: pd.DataFrame) -> list[str]:
-    """Return a table with a line per metric, size and target, and a column per truth."""
-    truths = list(dict.fromkeys(rows["truth"]))
-    several = rows["target"].nunique() > 1
-    head = ["metric", "size", *(["target"] if several else []), *truths]
-    lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
-    keys = ["method", "options", "size", "trials", "target"]
-    for (method, options, size, trials, target), group in rows.groupby(keys, sort=False):
-        ragged = ", ragged trials" if trials == "ragged" else ""
-        cells = [f"{method}({options}){ragged}", size.replace("x", " x ")]
-        cells += [target] if several else []
-        by_truth = group.set_index("truth")
-        cells += [
-            " / ".join(_percent(by_truth.loc[truth, name]) for name in ("score", "difference"))
-            for truth in truths
+def _markdown(rows: pd.DataFrame) -> str:
+    """Return a table with a line per metric; cells of several sizes have the range."""
+    columns = [(target, truth) for target in TARGETS for truth in rows["truth"].unique()]
+    head = ["metric", *(f"{target}, {truth}" for target, truth in columns)]
+    lines = [head, ["---"] * len(head)]
+    for metric, group in rows.groupby("metric", sort=False):
+        cells = group.groupby(["target", "truth"])[["score", "difference"]].agg(["min", "max"])
+        shown = [
+            " / ".join(_range(*cells.loc[each, name]) for name in ("score", "difference"))
+            for each in columns
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        lines.append([str(metric), *shown])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _range(least: float, most: float) -> str:
+    return " to ".join(dict.fromkeys([_percent(least), _percent(most)]))
 
 
 def _percent(share: float) -> str:
@@ -239,103 +236,8 @@ def _percent(share: float) -> str:
     return shown if 0.935 <= share <= 0.97 else f"**{shown}**"
 
 
-PREFACE = """\
-# Metrics of k trials
-
-| method | a question scores | for |
-| --- | --- | --- |
-| `pass_at_k` | the chance that at least one of k trials is right | retries with a checker |
-| `pass_hat_k` | the chance that all of k trials are right | agents that must not fail |
-| `g_pass_at_k_tau`, `mg_pass_at_k` | the chance of a share tau of right trials; its mean over shares from one half | stability |
-| `maj_at_k` | the chance that most of k trials are right | majority votes |
-| `auc_at_k` | the mean of pass@1, ..., pass@k | one number for a curve |
-| `threshold_metric` | a weighted sum of the chances of at least 1, ..., k right trials | other metrics of this kind |
-| `max_at_k` | the expected grade of the best of k answers | graded answers |
-
-The score is the mean over questions. The score of a system leaves out questions without trials of this system.
-
-## Estimate and interval
-
-The score is the unbiased estimate: the mean over all ways to choose k of the N trials of a question, as published. Its
-interval is for the same quantity, and always holds the estimate. It is the mid-P interval of a proportion with
-n = s (1 - s) / V effective trials, where V is the variance of the estimate (Korn and Graubard 1998).
-
-- On a benchmark V is the variance over trials. A question with only k trials, or with only right answers, does not identify its
-  variance. So the chances of all questions of a system come from one Beta distribution, averaged over the posterior of its
-  spread (empirical Bayes). Only the width of the interval depends on this distribution, not the estimate.
-- Over a population V is the variance between questions, or groups of questions.
-- A system that is always right has the score 1 and an interval that ends at 1. It begins at about 1 - 3 / n, where n is the
-  number of blocks of k trials on a benchmark, the number of questions for a population.
-
-```python
-import bayesrank as br
-
-data = br.datasets.load_olympiad("AIME'25")
-few = br.Responses(data.outcomes[:3, :, :4], systems=["A", "B", "C"])
-for estimator in ("unbiased", "posterior_mean"):
-    result = br.rank(few, "pass_hat_k", k=4, estimator=estimator, random_seed=1)
-    table = br.leaderboard(result)[["system", "score", "score_lower", "score_upper"]]
-    print(estimator)
-    print(table.round(2).to_string(index=False))
-```
-
-```text
-unbiased
-system  score  score_lower  score_upper
-     C   0.47         0.36         0.57
-     B   0.20         0.10         0.33
-     A   0.17         0.10         0.25
-posterior_mean
-system  score  score_lower  score_upper
-     C   0.31         0.24         0.39
-     B   0.21         0.15         0.27
-     A   0.12         0.08         0.17
-```
-
-## The posterior mean
-
-`estimator="posterior_mean"` gives each chance a uniform prior and scores by the posterior mean of the metric of k new trials,
-with the interval of that posterior. Estimate and interval are shrunk towards the value of a uniform chance, for `pass_hat_k`
-1 / (k + 1), the more so the fewer trials there are. The posterior mean exists for any k; the unbiased estimate raises an error if a
-question has fewer than k trials. The posterior mean takes earlier outcomes as evidence (`prior_weight`). The coverage of its
-intervals is 95 % on average over uniform chances, but not at a fixed truth: see the last table.
-
-## What was measured
-
-Coverage of 95 % intervals in percent, scores / differences of two systems, over {tensors} simulated tensors per cell ({contrast} for
-the posterior mean), at fixed truths: the mean over questions of the metric of k fresh trials. **Bold** is outside 93.5 to
-97 %. `rasch`: the logit of a chance is ability minus difficulty, both standard normal. `u-shaped`: every chance is from
-Beta(0.3, 0.3). A size is systems x questions x trials. `python -m calibration.pass_family` makes the table
-[pass_family_coverage.csv](pass_family_coverage.csv), with lower bounds and mean widths; seeds follow from the row.
-"""
-
-NOTES = {
-    "## On a benchmark": (
-        "No cell is below 93.5. Intervals are too wide where k is the number of trials and nearly "
-        "all questions score 0,\nor nearly all score 1: the data hardly identify the variance."
-    ),
-    "## Over a population": (
-        "No cell is below 93.5. Intervals of the same metrics as on a benchmark are too wide, for "
-        "the same reason."
-    ),
-    "## Other metrics, and ragged trials": (
-        "Ragged trials: a fifth of the third and later trials of each question is missing."
-    ),
-    "## Other truths": (
-        "`strong`: abilities are higher by 2.5 logits, so that most questions are always right. "
-        "`two kinds`: the chances of a\nsystem are 0.95 or 0.05, which is not one Beta "
-        "distribution; with k equal to the number of trials, intervals\non a benchmark are too "
-        "narrow. More trials than k help: compare k = 2 with k = 4."
-    ),
-    "## The posterior mean at fixed truths": (
-        "The posterior mean is biased at these truths: their chances are far from uniform, and "
-        "four trials do not outweigh the\nuniform prior."
-    ),
-}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line, simulate and write the table and the page."""
+    """Read the command line, simulate and write the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     truths = ("rasch", "u-shaped", "strong", "two kinds")
     parser.add_argument("--truths", nargs="+", choices=truths, default=truths)

@@ -8,6 +8,7 @@ import pytest
 
 from bayesrank import Battles, Comparisons, Responses
 from bayesrank.errors import DataError
+from bayesrank.winners import won_in_part
 
 
 def outcomes(first, second, winner):
@@ -57,6 +58,15 @@ def test_ambiguous_and_unknown_winners_are_refused(first, winner, message):
         Battles(first, ["B" if name == "A" else "X" for name in first], winner)
 
 
+@pytest.mark.parametrize(
+    "labels", [{"judge": ["\ud800"]}, {"group": ["\ud800"]}, {"covariates": {"\ud800": [1.0]}}]
+)
+def test_half_a_character_in_a_name_is_an_error(labels):
+    (argument,) = labels
+    with pytest.raises(DataError, match=f"{argument} must be valid text in UTF-8"):
+        Battles(["p"], ["q"], ["p"], **labels)
+
+
 def test_shares_are_rows_of_one_vote():
     data = Battles(
         ["p", "p", "q"], ["q", "q", "p"], [0.75, 0.5, 1.0], prompt=[1, 2, 2], weight=[2, 1, 1]
@@ -66,6 +76,8 @@ def test_shares_are_rows_of_one_vote():
     assert data.vote.codes.tolist() == [0, 0, 1, 2]
     assert data.prompt.codes.tolist() == [0, 0, 1, 1]
     assert data.n_battles == 3
+    with pytest.raises(DataError, match=r"winner must be shares from 0 to 1; got -0\.5 to 1\.0"):
+        won_in_part([-0.5, 1.0])
 
 
 def test_both_bad_is_a_tie_that_is_remembered():

@@ -211,7 +211,7 @@ def test_flags_are_parsed_by_annotation(annotation: str, text: str, value: objec
 def test_flags_refuse_what_their_annotation_does_not_admit(annotation: str, text: str) -> None:
     kind = parameter_type(annotation)
     assert kind is not None
-    with pytest.raises(click.BadParameter):
+    with pytest.raises(click.BadParameter, match=text):
         kind.convert(text, None, None)
 
 

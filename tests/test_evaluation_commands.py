@@ -120,8 +120,11 @@ def test_plan_narrows_intervals(run: Run, log: Path):
     assert result.stderr.splitlines()[-1] == verdict
     enough = run("plan", log, "--goal", "width", "--width", 1).stderr.splitlines()[-1]
     assert enough == "no more trials are needed (all intervals are at most 1 wide)"
-    for options in (("--goal", "width"), ("--width", 0.3), (*goal, "--budget", 2)):
-        assert "width" in run("plan", log, *options, code=2).stderr
+    for options in (("--goal", "width"), ("--width", 0.3)):
+        assert "--width goes with --goal width" in run("plan", log, *options, code=2).stderr
+    for options in (("--budget", 2), ("--top", 1)):
+        refused = run("plan", log, *goal, *options, code=2).stderr
+        assert "--budget and --top go with other goals than width" in refused
 
 
 def test_plan_suggests_trials_for_a_budget(run: Run, log: Path):

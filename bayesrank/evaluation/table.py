@@ -57,7 +57,7 @@ def evaluate(
 ) -> pd.DataFrame:
     r"""Evaluate each system by metrics with a posterior.
 
-    The accuracy (``avg``, the method that :func:`bayesrank.rank` has by default) and the metrics of
+    The accuracy (``avg``, or the default method of :func:`bayesrank.rank`) and the metrics of
     k trials, such as ``pass_at_k``, have the draws of :func:`bayesrank.rank`: estimate and interval
     are those of its leaderboard.
 

@@ -11,6 +11,7 @@ from bayesrank.methods.preferences import (
     preference_counts,
     won_and_lost,
 )
+from bayesrank.validation import checks_options
 
 FloatArray = NDArray[np.float64]
 
@@ -141,6 +142,7 @@ def win_rate(grades: FloatArray, weights: FloatArray | None = None) -> FloatArra
     return np.where(decisive > 0.0, won / np.where(decisive > 0.0, decisive, 1.0), 0.5)
 
 
+@checks_options
 def battle_win_rate(
     wins: FloatArray, ties: FloatArray, *, ties_count: Literal["zero", "half", "ignore"] = "zero"
 ) -> FloatArray:
@@ -176,8 +178,6 @@ def battle_win_rate(
     >>> battle_win_rate(wins, ties), battle_win_rate(wins, ties, ties_count="half")
     (array([0.375, 0.125]), array([0.625, 0.375]))
     """
-    if ties_count not in ("zero", "half", "ignore"):
-        raise ValueError(f"ties_count must be 'zero', 'half' or 'ignore'; got {ties_count!r}")
     won, lost, tied = wins.sum(axis=-1), wins.sum(axis=-2), ties.sum(axis=-1)
     battles = won + lost if ties_count == "ignore" else won + lost + tied
     points = won + 0.5 * tied if ties_count == "half" else won

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
 from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
 from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, in_folder
+from bayesrank.readers.opening import expects
 
 SUBJECTS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"(?:subject_id|responses)"\s*:')
 LINES = (".jsonl", ".jsonlines", ".ndjson")
@@ -53,12 +52,7 @@ def read_py_irt(paths: Sequence[Path], selection: Selection) -> LogTable:
 
 def _responses(path: Path) -> Iterator[tuple[str, Attempt]]:
     for record in parse_json_lines(path):
-        responses = record.get("responses")
-        if "subject_id" not in record or not isinstance(responses, dict):
-            raise DamagedFileError(
-                "paths must hold lines with a subject_id and responses by item; got "
-                f"{', '.join(record)} in {in_folder(path)}: leave it out"
-            )
         with expects(path, "lines with a subject_id and responses by item"):
-            for item, response in responses.items():
-                yield name_of(record["subject_id"]), scored(label(item), response, path)
+            system = name_of(record["subject_id"])
+            for item, response in record["responses"].items():
+                yield system, scored(label(item), response, path)

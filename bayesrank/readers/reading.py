@@ -71,8 +71,8 @@ def read_responses(
     Parameters
     ----------
     paths : path or iterable of paths
-        Files, folders, or both, all in one format. Folders are searched with their subfolders,
-        and what is no log in them is left out and counted. A pattern such as ``runs/*.csv`` stands
+        Files, folders, or both, all in one format. Folders are searched with their subfolders;
+        files that are not logs are left out and counted. A pattern such as ``runs/*.csv`` stands
         for what matches it, ``-`` for the standard input.
     format : str, optional
         One of `READERS`; recognised from the files by default.
@@ -85,8 +85,8 @@ def read_responses(
         in its column. Settings to `pool` do not distinguish systems; `split_by` names further ones
         that do, such as ``seed``.
     count_as_wrong : str or iterable of str, optional
-        Which outcomes that are missing count as wrong: some of error, limit, refused, unscored and
-        absent; ``()`` for none. By default those that the harness itself counts as wrong.
+        Missing outcomes that count as wrong: some of error, limit, refused, unscored and
+        absent; ``()`` for none. By default those that the harness counts as wrong.
     system, question, trial, outcome, group : str, optional
         Columns of a table. By default those that :data:`bayesrank.columns.NAMES` knows. Several
         columns that make up the system, the question or the trial are separated by commas, where
@@ -98,7 +98,7 @@ def read_responses(
         system, such as the only one of `system`, and none for the question; or every trial, such as
         run1, if there are both.
     weights : array_like of shape (category,), optional
-        Outcomes are categories 0, 1, ..., worth so much each.
+        Worth of the categories 0, 1, ..., which the outcomes are.
     scale : (float, float), optional
         Outcomes are scores: the lowest and the highest there can be, such as (0, 100) or (1, 10).
     edges : array_like of shape (category - 1,), optional
@@ -216,10 +216,9 @@ def read_battles(paths: PathLike | Iterable[PathLike]) -> Battles:
         right, player_1 and player_2, ...) and who won: a winner by name, side, grade or
         share (:func:`bayesrank.winners.read_winners`), winner_model_a, winner_model_b and
         winner_tie, or numbers of wins (wins_a, wins_b, ties). Also pair judgments of
-        MT-bench, games of Arena-Hard and preferences of AlpacaEval. As far as they are
-        there, the columns for time, prompt, judge or user, group (category, language) and
-        weight are read too, pairs of numbers (length_a, length_b) and the ``conv_metadata``
-        of arenas.
+        MT-bench, games of Arena-Hard and preferences of AlpacaEval. Columns
+        for time, prompt, judge or user, group (category, language) and weight are read too,
+        and pairs of numbers (length_a, length_b) and the ``conv_metadata`` of arenas.
 
     Returns
     -------

@@ -70,7 +70,7 @@ def write_table(data: Responses | Battles, path: str | os.PathLike[str]) -> Path
     Raises
     ------
     DataError
-        If the path has another ending, or a name is not valid in UTF-8.
+        If the path has another ending.
     OSError
         If the disk is full, or the folder is not writable; an existing file is kept.
 
@@ -98,11 +98,6 @@ def write_table(data: Responses | Battles, path: str | os.PathLike[str]) -> Path
             else:
                 table.to_feather(draft)
             os.replace(draft, target)
-    except UnicodeEncodeError as error:
-        shown = ascii(error.object[error.start : error.end])
-        raise DataError(
-            f"data must have names that are valid in UTF-8; got {shown}: rename it"
-        ) from error
     except OSError as error:  # whose message has the path of the draft
         raise type(error)(error.errno, error.strerror or str(error), str(target)) from error
     return target

@@ -66,7 +66,7 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
     Returns
     -------
     Leaderboard, a pandas.DataFrame
-        One row per system. ``rank`` is by the point estimate ``score``, equals sharing the best
+        One row per system. ``rank`` is by the point estimate ``score``, where ties share the best
         position; ``observed_mean`` is the mean grade with equal weights of questions (for battles
         the win rate), ``n_outcomes`` and ``n_questions`` (not for battles) are their numbers, and
         ``few`` marks systems with few of them (:func:`bayesrank.results.summary.is_little`;

@@ -120,9 +120,17 @@ def test_rounding_weights_is_slight_and_spares_whole_numbers():
     assert (exact_weights(whole, 4) == whole).all()
 
 
-@pytest.mark.parametrize("weights", [[-1.0, 2.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
-def test_weights_without_meaning_are_refused(weights: list[float]):
-    with pytest.raises(ValueError, match="weights must be finite and non-negative"):
+@pytest.mark.parametrize(
+    ("weights", "found"),
+    [
+        ([-1.0, 2.0], "weight of -1.0 and a smallest sum of 1.0"),
+        ([0.0, 0.0], "weight of 0.0 and a smallest sum of 0.0"),
+        ([np.nan, 1.0], "weight of nan"),
+        ([np.inf, 1.0], "sum of inf"),
+    ],
+)
+def test_weights_without_meaning_are_refused(weights: list[float], found: str):
+    with pytest.raises(ValueError, match=f"weights must be finite and non-negative .* {found}"):
         exact_weights(np.array(weights), 2)
 
 

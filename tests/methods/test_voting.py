@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesrank.methods.voting import borda, copeland, win_rate
+from bayesrank.methods.voting import battle_win_rate, borda, copeland, win_rate
 
 GRADES = np.array([[1.0, 0.5, 0.0], [0.5, 0.5, 1.0], [0.0, 0.25, 0.5]])
 
@@ -53,3 +53,17 @@ def test_copeland_counts_a_pair_on_the_questions_both_answered():
     grades = np.array([[1.0, np.nan, 0.0], [0.0, 1.0, np.nan], [0.5, 0.0, 1.0]])
     # 0 beats 1 on the first question, 1 and 2 are even, and so are 0 and 2.
     assert copeland(grades).tolist() == [1.0, -1.0, 0.0]
+
+
+def test_ties_of_battles_are_losses_half_wins_or_no_battles():
+    wins = np.array([[0.0, 3.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    ties = np.array([[0.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    for ties_count, rates in (
+        ("zero", [3 / 8, 1 / 8, 1 / 2]),
+        ("half", [5 / 8, 3 / 8, 1 / 2]),
+        ("ignore", [3 / 4, 1 / 4, 1 / 2]),
+    ):
+        found = battle_win_rate(wins, ties, ties_count=ties_count)
+        np.testing.assert_array_equal(found, rates, err_msg=ties_count)
+    with pytest.raises(ValueError, match="ties_count must be one of zero, half, ignore; got 'all'"):
+        battle_win_rate(wins, ties, ties_count="all")

@@ -314,6 +314,7 @@ def test_read_data_gives_responses_of_logs(tmp_path):
             r"time .* got blanks .* another name is not read",
         ),
         ("model_a,model_b,preference\na,b,1\na,b,0\n", r"got 0 and none above 1 in bad\.csv"),
+        ("generator_1,generator_2,preference\na,b,2\na,b,3\n", r"from 1 .* got 3 in bad\.csv"),
         ("model_a,model_b,winner\na,a,tie\n", r"must be of two systems; got none in bad\.csv"),
     ],
 )
@@ -321,6 +322,15 @@ def test_broken_battles(tmp_path, text, message):
     (tmp_path / "bad.csv").write_text(text)
     with pytest.raises(DataError, match=message):
         read_battles(tmp_path / "bad.csv")
+
+
+@pytest.mark.parametrize("before", ["", "x"])
+def test_long_texts_in_other_scripts_are_no_damage(tmp_path, before):
+    # One of the two ends its first thousand bytes within a letter.
+    rows = [row | {"question": before + 1000 * "ß"} for row in ROWS]
+    path = tmp_path / "battles.json"
+    path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+    assert read_data(path).n_battles == 3
 
 
 def test_battles_cut_off(tmp_path):
@@ -378,6 +388,8 @@ def test_blanks_name_nobody_and_systems_do_not_meet_themselves(tmp_path, suffix,
         row | {"model_b": "a, turbo", "language": "fr"},
     ]
     with caplog.at_level("INFO", logger="bayesrank"):
+        read_battles(write(tmp_path / f"named.{suffix}", rows[:1]))
+        assert "name no" not in caplog.text
         data = read_battles(write(tmp_path / f"votes.{suffix}", rows))
     assert data.n_battles == 4
     assert len(data.judge.names) == 4

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import READERS, read_data, read_responses, read_table
+from bayesrank.readers import READERS, read_battles, read_data, read_responses, read_table
 from tests.readers.examples import BY_FORMAT, EXAMPLES
 
 
@@ -50,10 +50,10 @@ def test_systems_outcomes_and_groups(tmp_path, caplog, example):
 @every_example
 def test_only_one_format_claims_a_file(tmp_path, example):
     example.write(tmp_path)
-    for path in tmp_path.rglob("*.*"):
-        claims = [row.name for row in READERS.values() if path.is_file() and row.recognises(path)]
-        # What is named as a table may be one, but is not taken for it.
-        assert set(claims) <= {example.format, "table"}
+    files = [path for path in tmp_path.rglob("*.*") if path.is_file()]
+    claims = {row.name for path in files for row in READERS.values() if row.recognises(path)}
+    # What is named as a table may be one, but is not taken for it.
+    assert {example.format} <= claims <= {example.format, "table"}
 
 
 @every_example
@@ -141,6 +141,44 @@ def test_of_files_of_one_name_the_folder_says_which_is_damaged(tmp_path):
     changed(paths[1], '"correct": [false]}', '"correct": [false]')
     with pytest.raises(DataError, match=r"valid JSON; got .* in m-1\.5-chat/gsm8k\.json: "):
         read_responses(paths)
+
+
+def test_a_task_of_livebench_is_read_alone(tmp_path):
+    BY_FORMAT["livebench"].write(tmp_path)
+    assert means(read_responses(tmp_path, task="language_task")) == {"a": [0.25], "b": [0.5]}
+    with pytest.raises(DataError, match=r"task must name one of .*; got 'chess'"):
+        read_responses(tmp_path, task="chess")
+
+
+def test_logs_without_tasks_refuse_a_task(tmp_path):
+    BY_FORMAT["terminal_bench"].write(tmp_path)
+    (tmp_path / "run1" / "run_metadata.json").unlink()
+    with pytest.raises(DataError, match=r"task must be left out .* the logs name none; got 'x'"):
+        read_responses(tmp_path, task="x")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "message"),
+    [
+        ("evalplus", [], "EvalPlus results; got no object eval in"),
+        ("swebench", {"a__b-1": {"resolved": "yes"}}, "truth value for a__b-1; got 'yes' in"),
+        ("openai_evals", {"spec": {}}, "events of the type match or metrics; got none"),
+        ("table", {"system": ["a", "b"], "question": ["p"]}, "one length; got several in log.json"),
+        ("battles", [1, 2], "battles as objects; got 1 in log.json"),
+    ],
+)
+def test_documents_of_another_layout_are_named(tmp_path, format, content, message):
+    path = tmp_path / ("report.json" if format == "swebench" else "log.json")
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=message):
+        read_battles(path) if format == "battles" else read_responses(path, format=format)
+
+
+def test_metadata_of_another_layout_are_named(tmp_path):
+    BY_FORMAT["terminal_bench"].write(tmp_path)
+    (tmp_path / "run1" / "run_metadata.json").write_text("[]")
+    with pytest.raises(DataError, match=r"got .* in run1/run_metadata\.json: leave it out"):
+        read_responses(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -318,6 +356,18 @@ def test_numbers_of_tests_that_stand_for_different_variables_are_told_apart(tmp_
     data = read_responses(tmp_path)
     assert data.questions == ("0", "1", "0#2", "1#2")
     assert not (data.outcomes == -1).any()
+
+
+def test_tests_of_promptfoo_that_failed_are_told_apart_by_their_variables(tmp_path):
+    for name, asked, reason in (("one", "2 + 2", 0), ("two", "3 + 3", 2)):
+        told = {"prompt": {"raw": "?"}, "promptIdx": 0, "testIdx": 0, "vars": {"q": asked}}
+        right = told | {"success": True, "score": 1.0, "failureReason": 0}
+        rows = [right | {"provider": {"id": "a"}}]
+        rows += [right | {"provider": {"id": "b"}, "failureReason": reason, "error": "HTTP 503"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": rows}}))
+    data = read_responses(tmp_path)
+    assert data.questions == ("0", "0#2")
+    assert data.outcomes.tolist() == [[[1], [1]], [[1], [0]]]
 
 
 def test_revisions_of_a_model_are_systems_of_lighteval(tmp_path):

@@ -110,7 +110,7 @@ def test_py_irt_subjects_are_systems_and_their_lines_trials(tmp_path, name):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"subject_id": "a"}', r"lines with a subject_id and responses by item; got subject_id"),
+        ('{"subject_id": "a"}', r"lines with a subject_id and responses by item; got no 'respons"),
         ('{"subject_id": "a", "responses": [1]}', r"lines with a subject_id and responses"),
         ('{"subject_id": "a", "responses": {"q": "x"}}', r"outcomes must be .* for 'q'"),
         ('{"subject_id": "a", "responses": {"q"', r"valid JSON"),
@@ -154,3 +154,12 @@ def test_every_eval_ever_settings_beside_the_samples_tell_systems_apart(write_li
         (tmp_path / f"{name}.json").write_text(json.dumps(told))
     assert read_responses(tmp_path).systems == ("m (temperature=0.0)", "m (temperature=1.0)")
     assert read_responses(tmp_path, pool="temperature").shape == (1, 1, 2)
+
+
+def test_files_of_one_system_that_share_some_questions_are_later_trials(tmp_path):
+    for name, right in (("1", {"p": 1, "q": 0}), ("2", {"q": 1, "r": 0})):
+        line = json.dumps({"subject_id": "a", "responses": right})
+        (tmp_path / f"{name}.jsonl").write_text(line)
+    data = read_responses(tmp_path, format="py_irt")
+    assert data.questions == ("p", "q", "r")
+    assert data.outcomes.tolist() == [[[1, -1], [0, 1], [-1, 0]]]

@@ -172,7 +172,7 @@ def test_tau2_broken_results(write_tau2):
     with pytest.raises(DataError, match=r"tau2-bench simulations .* no 'task_id' in .*a\.json"):
         read_responses(path)
     path.write_text(path.read_text()[:-20])
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match=r"a\.json"):
         read_responses(path)
 
 

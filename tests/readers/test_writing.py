@@ -107,12 +107,6 @@ def test_battles(tmp_path, name, ending):
     assert again.fingerprint == data.fingerprint
 
 
-@pytest.mark.parametrize("ending", WRITTEN)
-def test_half_a_character_in_a_name_is_an_error(tmp_path, ending):
-    with pytest.raises(DataError, match="UTF-8"):
-        write_table(Responses([[1]], systems=["a\ud800"]), tmp_path / f"t{ending}")
-
-
 @pytest.mark.parametrize("name", ["t.xlsx", "t.csv.zip", "t.parquet.gz", "t"])
 def test_other_endings_are_refused(tmp_path, name):
     with pytest.raises(DataError, match=r"path must end in \.csv"):

@@ -43,6 +43,15 @@ def test_leaderboard_for_people() -> None:
     ]
 
 
+def test_narrow_terminals_lose_the_lower_bound_first_and_pages_sort_high_values_first() -> None:
+    columns = {column.name: column for column in leaderboard_columns(result())}
+    spare = sorted(columns, key=lambda name: -columns[name].spare)
+    assert spare[:3] == ["lcb_rank", "lcb", "prob_best"]
+    assert [name for name in columns if columns[name].spare] == ["lcb", "lcb_rank", "prob_best"]
+    descending = [name for name, column in columns.items() if column.best == "descending"]
+    assert descending == ["score", "score_lower", "lcb", "prob_best"]
+
+
 def test_leaderboard_without_draws_has_three_columns() -> None:
     headers = [column.header for column in leaderboard_columns(result(draws=False))]
     assert headers == ["rank", "system", "score"]
