@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import (
     COLUMNS,
+    METRICS,
     NAMES,
     SELECTORS,
     Source,
@@ -422,7 +423,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             for frame, place in zip(frames, places[name], strict=True)
         ]
     check_settings(chosen, frames)
-    rows = _rows(frames, selection)
+    rows = _rows(frames, selection, asked)
     left_out = [name for name in SELECTORS if getattr(selection, name) is not None]
     cautions = tuple(_say_unselected(frames, rows, chosen["system"]))
     tables: dict[Path, StandardTable] = {}
@@ -495,7 +496,7 @@ def _take(
     """Return some rows of a table, all of them for None, without some columns."""
     if rows is None:
         return frame
-    columns = [column for column in map(partial(_column, frame), left_out) if column is not None]
+    columns = [column for column in map(partial(_selector, frame), left_out) if column is not None]
     return frame.take(rows).drop(columns=columns)
 
 
@@ -518,13 +519,16 @@ def _others(
     return {name: pd.api.types.union_categoricals([each[name] for each in found]) for name in names}
 
 
-def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArray[np.intp] | None]:
+def _rows(
+    frames: "Sequence[pd.DataFrame]", selection: Selection, asked: Collection[str]
+) -> list[NDArray[np.intp] | None]:
     """Return the rows of the selected task, scorer, filter and metric; None for all rows."""
     rows: list[NDArray[np.intp] | None] = [None] * len(frames)
     for name in SELECTORS:
         wanted = getattr(selection, name)
-        columns = [_column(frame, name) for frame in frames]
-        if wanted is None and (name == "task" or not any(columns)):
+        columns = [_selector(frame, name) for frame in frames]
+        other = any(column and field_name(column) in asked for column in columns)
+        if wanted is None and (name == "task" or other or not any(columns)):
             continue  # a task is a group of questions
         if not any(columns):
             raise DataError(
@@ -547,3 +551,8 @@ def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArra
 
 def _column(frame: "pd.DataFrame", name: str) -> str | None:
     return next((column for column in frame.columns if field_name(column) == name), None)
+
+
+def _selector(frame: "pd.DataFrame", name: str) -> str | None:
+    names = METRICS if name == "metric" else (name,)
+    return next(filter(None, map(partial(_column, frame), names)), None)

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -393,19 +394,46 @@ def test_scores_are_shares_of_the_highest_of_their_rows(tmp_path, caplog):
         read_responses(path)
 
 
-@pytest.mark.parametrize("name", ["Place", "error_rate"])
+@pytest.mark.parametrize(
+    "name", ["Place", "error_rate", "eval/loss", "wordErrorRate", "latency_p95_ms", "CO2 (g) ↓"]
+)
 def test_outcomes_that_are_lower_for_better_systems_are_refused(tmp_path, name):
     path = write(tmp_path, f"system,question,{name}\na,q1,1\nb,q1,0\n")
-    with pytest.raises(
-        DataError, match=rf"got '{name}', of which the lowest is best: .*from_rankings"
-    ):
+    message = re.escape(f"got {name!r}, of which the lowest is best: leave it out, or reverse")
+    with pytest.raises(DataError, match=message):
         read_responses(path, outcome=name, scale=(0, 2))
+    with pytest.raises(DataError, match=message):
+        read_responses(write(tmp_path, f"model,{name},mmlu\na,1,1\nb,0,0\n"), wide=True)
 
 
-def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path):
-    path = write(tmp_path, "system,question,metric,value\na,q1,error_rate,1\nb,q1,error_rate,0\n")
-    with pytest.raises(DataError, match=r"^metric must be higher .* got 'error_rate'"):
+@pytest.mark.parametrize("name", ["neg_log_loss", "mean_reciprocal_rank", "acc_norm", "no_error"])
+def test_outcomes_whose_names_only_sound_like_losses_are_read(tmp_path, name):
+    path = write(tmp_path, f"system,question,{name}\na,q1,1\nb,q1,0\n")
+    assert read_responses(path, outcome=name).outcomes[:, 0, 0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("column", ["metric", "metric_name", "Measure"])
+def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path, column):
+    text = f"system,question,{column},value\na,q1,error_rate,1\nb,q1,error_rate,0\n"
+    message = r"^metric must be higher .* got 'error_rate'"
+    with pytest.raises(DataError, match=message):
+        read_responses(write(tmp_path, text))
+    with pytest.raises(DataError, match=message):
+        Responses.from_long(pd.read_csv(tmp_path / "log.csv"))
+
+
+def test_rows_of_several_metrics_are_no_trials(tmp_path):
+    rows = [f"{a},q1,{name},{a == 'b':d}" for a in "ab" for name in ("accuracy", "f1")]
+    path = write(tmp_path, "\n".join(["model,question,metric_name,value", *rows]))
+    with pytest.raises(DataError, match="metric must name one of accuracy, f1; got None"):
         read_responses(path)
+    frame = pd.read_csv(path)
+    with pytest.raises(DataError, match="frame must hold rows of one metric; got accuracy, f1 in"):
+        Responses.from_long(frame)
+    assert read_responses(path, metric="f1").outcomes.tolist() == [[[0]], [[1]]]
+    both = read_responses(path, question="question,metric_name")
+    assert both.questions == Responses.from_long(frame, question="question,metric_name").questions
+    assert both.questions == ("q1/accuracy", "q1/f1")
 
 
 def test_questions_of_one_text_with_different_ids_are_not_trials(tmp_path):
@@ -478,7 +506,7 @@ def test_wide_tables_as_people_write_them(tmp_path, caplog):
     assert data.questions == ("q1", "q2", "q3", "Std. Dev")
     assert data.outcomes[..., 0].tolist() == [[1, 0, 1, 0], [-1, -1, 0, 1]]
     assert "'Std. Dev' is called like a summary" in caplog.text
-    read_responses(write(tmp_path, "model,Rank,MMLU,Average\na,0,1,0.5\nb,1,0,0.5\n"), wide=True)
-    assert "questions 'Rank', 'Average' are called like summaries" in caplog.text
+    read_responses(write(tmp_path, "model,Overall,MMLU,Average\na,0,1,0.5\nb,1,0,0.5\n"), wide=True)
+    assert "questions 'Overall', 'Average' are called like summaries" in caplog.text
     read_responses(write(tmp_path, "system,a,b\na,,1\nb,0,\n"), wide=True)
     assert "Systems and questions have the same names" in caplog.text

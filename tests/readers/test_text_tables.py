@@ -182,6 +182,21 @@ def test_wide_tables_may_have_a_column_for_each_trial(tmp_path: Path) -> None:
         read_responses(path)
     _write(path, "item,agent,human\nq1,1,0\nq2,1,1\n")
     assert read_responses(path, wide=True).systems == ("agent", "human")
+    _write(path, "model,item,by_gpt,by_kim\na,q1,1,0\nb,q1,1,1\n")
+    with pytest.raises(DataError, match=r"run1, run2, .* got by_gpt, by_kim .* by outcome=\.\.\."):
+        read_responses(path, wide=True)
+
+
+def test_columns_of_wide_tables_that_hold_no_outcomes_are_named(tmp_path: Path) -> None:
+    path = _write(tmp_path / "wide.csv", "dataset,commit,gpt,kim\nmmlu,abc,1,0\ngsm8k,abc,-,1\n")
+    message = "got 'abc' in 'commit' in wide.csv: leave it out, or name those of the systems"
+    with pytest.raises(DataError, match=message):
+        read_responses(path, wide=True, question="dataset")
+    named = read_responses(path, wide=True, question="dataset", system="gpt,kim")
+    assert named.outcomes[..., 0].tolist() == [[1, -1], [0, 1]]
+    _write(path, "model,license,mmlu\na,MIT,1\nb,,0\n")
+    with pytest.raises(DataError, match=r"got 'MIT' in 'license' in wide.csv: leave it out$"):
+        read_responses(path, wide=True)
 
 
 @pytest.mark.parametrize(("letters", "worth"), [("PF", [1, 0]), ("PP", [1, 1]), ("PI", [0.5, 0])])
@@ -217,7 +232,7 @@ def test_names_that_look_alike_are_said(
 
 @pytest.mark.parametrize(
     "name",
-    ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean** (6)", "mean_win_rate", "Rank"],
+    ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean** (6)", "mean_win_rate", "Total"],
 )
 def test_names_of_summaries_are_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
