@@ -274,8 +274,37 @@ def test_broken_json_line_is_named(tmp_path):
 def test_json_line_that_is_no_object(tmp_path):
     path = write(tmp_path, "[1, 2]\n", "log.jsonl")
     with pytest.raises(
-        DataError, match=r"one JSON object per line; got \[1, 2\] in .*/log\.jsonl, line 1"
+        DataError, match=r"JSON objects, one per line or in one list; got 1 in .*/log\.jsonl: name"
     ):
+        read_responses(path)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_in_a_file_of_lines_is_read(tmp_path, indent):
+    rows = [{"model": name, "item": 1, "score": name == "b"} for name in "ab"]
+    path = write(tmp_path, json.dumps(rows, indent=indent), "log.jsonl")
+    assert read_responses(path).outcomes.tolist() == [[[0]], [[1]]]
+    votes = [{"model_a": "a", "model_b": "b", "winner": "model_b"}]
+    path = write(tmp_path, json.dumps(votes, indent=indent), "votes.jsonl")
+    assert read_battles(path).systems == ("a", "b")
+
+
+@pytest.mark.parametrize("rows", ["results", "per_item"])
+def test_what_a_document_says_of_all_its_rows_is_in_each_row(tmp_path, rows):
+    for number, (model, task) in enumerate([("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")]):
+        document = {
+            "model": model,
+            "task": task,
+            "accuracy": 0.5,
+            "config": {"shots": 5},
+            rows: [{"id": 1, "correct": model == "b"}, {"id": 2, "correct": True}],
+        }
+        write(tmp_path, json.dumps(document, indent=1), f"{number}.json")
+    data = read_responses(tmp_path)
+    assert (data.systems, data.groups) == (("a", "b"), ("x", "x", "y", "y"))
+    assert data.outcomes[..., 0].tolist() == [[0, 1, 0, 1], [1, 1, 1, 1]]
+    path = write(tmp_path, '{"model": "a", "task": "x", "results": [{"correct": 1}]}', "log.json")
+    with pytest.raises(DataError, match="column for the question"):
         read_responses(path)
 
 
