@@ -70,6 +70,10 @@ PIECE = 1_000_000
 
 # A first line for Excel that names the separator.
 _HINT = re.compile(r"sep=(?P<separator>[;,|\t])\s*", re.IGNORECASE)
+# A line that holds nothing, or a comment.
+_BLANK = re.compile(r"[\s;|,]*|#.*")
+# The line below the names of a Markdown table.
+_RULE = re.compile(r"[\s|:-]*-{2,}[\s|:-]*")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 type Needed = Callable[[str], bool]
@@ -226,19 +230,20 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
 class TextLayout(NamedTuple):
     """The names of the columns of a text file, and their separator.
 
-    `hinted` is whether the first line only names the separator.
+    `skipped` are lines that hold no row: above the names a separator for Excel, comments and blank
+    lines, and below them the rule of a Markdown table.
     """
 
     names: list[str]
     separator: str
-    hinted: bool
+    skipped: list[int]
 
     @property
     def settings(self) -> dict[str, Any]:
         """Keywords of pandas.read_csv that keep fields as text: 007, 1e5 and NA are labels."""
         return {
             "sep": self.separator,
-            "skiprows": int(self.hinted),
+            "skiprows": self.skipped,
             "dtype": str,
             "keep_default_na": False,
             "encoding": "utf-8-sig",
@@ -249,12 +254,18 @@ def text_layout(path: Path) -> TextLayout:
     """Return the names of the columns of a text file, and their separator."""
     with open_log(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    first, second, *_ = [*head.splitlines()[:2], "", ""]
-    hint = _HINT.fullmatch(first)
-    line = first if hint is None else second
-    split = separator(line, plain_suffix(path)) if hint is None else hint["separator"]
+    suffix, lines = plain_suffix(path), [*head.splitlines(), "", ""]
+    hint = _HINT.fullmatch(lines[0])
+    above = range(hint is not None, len(lines) - 2)
+    n_above = next((n for n in above if not _BLANK.fullmatch(lines[n])), 0)
+    split = separator(lines[n_above], suffix) if hint is None else hint["separator"]
+    n_fields = [_n_fields(line, split) for line in lines[n_above - 1 : n_above + 1]]
+    if n_above > above.start and lines[n_above - 1].startswith("#") and len(set(n_fields)) == 1:
+        n_above -= 1  # names, of which the first is that of the numbers of rows
+    line, below = lines[n_above : n_above + 2]
     names = next(csv.reader([line], delimiter=split), [])
-    return TextLayout([name.strip() for name in names], split, hint is not None)
+    rule = [n_above + 1] if _RULE.fullmatch(below) else []
+    return TextLayout([name.strip() for name in names], split, [*range(n_above), *rule])
 
 
 def separator(line: str, suffix: str) -> str:
@@ -308,6 +319,7 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
                 raise DamagedFileError(
                     f"paths must have one field per column in every row; got more in {path.name}"
                 )
+            piece = _without_names(piece, layout.names)
             if not text:
                 piece = piece.assign(
                     **{
@@ -331,6 +343,16 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     # Commas are decimal if they do not separate columns.
     whole.attrs[DECIMAL_COMMA] = layout.separator == ";"
     return whole
+
+
+def _without_names(piece: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
+    """Leave out rows that repeat the names of the columns, as of files that were concatenated."""
+    again: Any = True
+    for column, name in zip(piece.columns, names, strict=False):
+        again &= piece[column] == (column if name else "")
+        if not again.any():
+            return piece
+    return piece.loc[~again]
 
 
 def refuse_cut_off(path: Path, layout: TextLayout) -> None:

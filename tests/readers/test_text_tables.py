@@ -66,6 +66,23 @@ def test_a_comma_that_may_separate_thousands_is_an_error_unless_semicolons_separ
         outcome_numbers(pd.Series(["1,5", "2.5"]), "a test")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# run of 1 May\n#, by hand\n\nmodel,item,score\na,1,1\nb,1,0\n",
+        "#,model,item,score\n1,a,1,1\n2,b,1,0\n",
+        "sep=;\n;;\nmodel;item;score\na;1;1\nb;1;0\n",
+        "| model | item | score |\n|:---|---:|---|\n| a | 1 | 1 |\n| b | 1 | 0 |\n",
+        "model,item,score\na,1,1\nmodel,item,score\nb,1,0\n",
+        ",model,item,score\n0,a,1,1\n,model,item,score\n0,b,1,0\n",
+    ],
+    ids=["comments", "numbers", "blank", "markdown", "concatenated", "with index"],
+)
+def test_lines_that_are_no_rows_are_left_out(tmp_path: Path, text: str) -> None:
+    data = read_responses(_write(tmp_path / "log.csv", text))
+    assert (data.systems, data.outcomes.tolist()) == (("a", "b"), [[[1]], [[0]]])
+
+
 def test_the_most_frequent_separator_of_the_names_is_taken(tmp_path: Path) -> None:
     text = 'model;"question, in full";score, in points\na;1;0,5\nb;1;1\n'
     path = _write(tmp_path / "de.csv", text)
