@@ -182,6 +182,17 @@ def test_question_without_outcomes_is_left_out_and_counted(tmp_path):
     )
 
 
+def test_tables_of_right_answers_only_are_pointed_out(tmp_path, caplog):
+    path = write(tmp_path, "model,item,score\na,q1,✓\na,q2,\na,q3,✓\nb,q1,✓\nb,q2,✓\n")
+    read_responses(path)
+    assert "right (missing: 2): if only right answers were written, count what is" in caplog.text
+    assert "count_as_wrong='unscored,absent'" in caplog.text
+    caplog.clear()
+    counted = read_responses(path, count_as_wrong="unscored,absent")
+    assert counted.outcomes[..., 0].tolist() == [[1, 0, 1], [1, 1, 0]]
+    assert not caplog.text.count("All observed")
+
+
 def test_selector_columns_choose_rows(tmp_path):
     path = write(tmp_path, "model,task,item,score\na,math,1,1\na,code,1,0\na,code,2,0\n")
     assert read_responses(path, task="code").shape == (1, 2, 1)
