@@ -33,6 +33,8 @@ NAMES: dict[str, tuple[str, ...]] = {
         "question",
         "item",
         "question_id",
+        "qid",
+        "query_id",
         "item_id",
         "task_id",
         "sample_id",
@@ -159,7 +161,7 @@ _DOWN = frozenset("\u2193\u2b07")
 
 # Columns that select rows of a table, and further names of the last one.
 SELECTORS = ("task", "scorer", "filter", "metric")
-METRICS = ("metric", "metric_name", "measure")
+METRICS = ("metric", "metric_name", "measure", "score_name", "score_type")
 
 _KNOWN = SETTINGS.union(
     ERRORS, STATUSES, MAXIMA, SELECTORS, METRICS, QUESTIONS, DECLARED, *NAMES.values()

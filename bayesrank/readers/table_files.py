@@ -231,12 +231,13 @@ class TextLayout(NamedTuple):
     """The names of the columns of a text file, and their separator.
 
     `skipped` are lines that hold no row: above the names a separator for Excel, comments and blank
-    lines, and below them the rule of a Markdown table.
+    lines, and below them the rule of a Markdown table. `marks` may stand around fields.
     """
 
     names: list[str]
     separator: str
     skipped: list[int]
+    marks: str
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -265,7 +266,9 @@ def text_layout(path: Path) -> TextLayout:
     line, below = lines[n_above : n_above + 2]
     names = next(csv.reader([line], delimiter=split), [])
     rule = [n_above + 1] if _RULE.fullmatch(below) else []
-    return TextLayout([name.strip() for name in names], split, [*range(n_above), *rule])
+    marks = " *`" if rule else " "
+    names = [name.strip(marks) for name in names]
+    return TextLayout(names, split, [*range(n_above), *rule], marks)
 
 
 def separator(line: str, suffix: str) -> str:
@@ -320,6 +323,9 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
                     f"paths must have one field per column in every row; got more in {path.name}"
                 )
             piece = _without_names(piece, layout.names)
+            if layout.marks != " ":
+                piece = piece.rename(columns=lambda name: name.strip(layout.marks))
+                piece = piece.apply(lambda column: column.str.strip(layout.marks))
             if not text:
                 piece = piece.assign(
                     **{

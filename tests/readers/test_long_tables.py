@@ -45,7 +45,7 @@ def test_message_counts_what_is_missing(tmp_path, caplog):
 
 @pytest.mark.parametrize("system", ["system", "Model"])
 @pytest.mark.parametrize(
-    "question", ["question", "item", "TASK_ID", "sample_id", "doc_id", "instance_id", "id"]
+    "question", ["question", "item", "TASK_ID", "sample_id", "doc_id", "instance_id", "QID", "id"]
 )
 @pytest.mark.parametrize("trial", ["trial", "epoch", "Attempt", "run", "seed"])
 @pytest.mark.parametrize("outcome", ["outcome", "score", "reward", "correct", "Resolved", "value"])
@@ -452,7 +452,7 @@ def test_outcomes_whose_names_only_sound_like_losses_are_read(tmp_path, name):
     assert read_responses(path, outcome=name).outcomes[:, 0, 0].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("column", ["metric", "metric_name", "Measure"])
+@pytest.mark.parametrize("column", ["metric", "metric_name", "Measure", "score_name"])
 def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path, column):
     text = f"system,question,{column},value\na,q1,error_rate,1\nb,q1,error_rate,0\n"
     message = r"^metric must be higher .* got 'error_rate'"

@@ -72,7 +72,7 @@ def test_a_comma_that_may_separate_thousands_is_an_error_unless_semicolons_separ
         "# run of 1 May\n#, by hand\n\nmodel,item,score\na,1,1\nb,1,0\n",
         "#,model,item,score\n1,a,1,1\n2,b,1,0\n",
         "sep=;\n;;\nmodel;item;score\na;1;1\nb;1;0\n",
-        "| model | item | score |\n|:---|---:|---|\n| a | 1 | 1 |\n| b | 1 | 0 |\n",
+        "| **model** | item | score |\n|:---|---:|---|\n| `a` | 1 | **1** |\n| b | 1 | 0 |\n",
         "model,item,score\na,1,1\nmodel,item,score\nb,1,0\n",
         ",model,item,score\n0,a,1,1\n,model,item,score\n0,b,1,0\n",
     ],
