@@ -228,14 +228,7 @@ def outcome_numbers(
 
 
 def holds_outcomes(column: "pd.Series") -> bool:
-    """Return whether a value of a column stands for an outcome, or all are missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> holds_outcomes(pd.Series(["85%", "n/a", "?"])), holds_outcomes(pd.Series(["MIT", None]))
-    (True, False)
-    """
+    """Return whether a value of a column stands for an outcome, or all are missing."""
     text = False
     for value in column.dropna():
         number = _number_of(with_points([value], decimal=True)[0])

@@ -276,11 +276,7 @@ def find_logs(
     if not files:
         known = ", ".join(READERS) if format is None else format
         holding = f" but {_listed(left_out)}" if left_out else ""
-        tables = (
-            each.path
-            for each in left_out
-            if plain_suffix(each.path) in SUFFIXES and not each.reason
-        )
+        tables = (e.path for e in left_out if plain_suffix(e.path) in SUFFIXES and not e.reason)
         table = next(filter(column_names, tables), None)
         if table is not None:
             columns = listing(column_names(table), 8)

@@ -363,7 +363,8 @@ def build_table(
     cautions = (*say_lookalikes(systems), *_strangers(kept))
     cautions += (*_say_summaries("system", systems), *_say_summaries("question", questions))
     cautions += tuple(_say_pairs(systems, questions))
-    if n_missing and (kept["outcome"].dropna() == 1.0).all():
+    known = kept["outcome"].to_numpy(dtype=np.float64)[_observed(kept)]
+    if n_missing and (known == 1.0).all():
         reasons = ",".join(status for status, number in missing.items() if number)
         cautions += (
             f"All observed outcomes are right (missing: {n_missing:,}): if only right answers were "
