@@ -269,7 +269,10 @@ def _read_winners(frame: "pd.DataFrame", source: str) -> "pd.DataFrame":
     if named is not None:
         winner = frame[named]
         if np.isin(as_numbers(winner), (0.0, 1.0)).all():
-            logger.info(f"1 is a win of the first system and 0 of the second in {source}")
+            # A result is usually the share of the first system, a winner maybe a place.
+            level = logging.INFO if named in ("result", "outcome") else logging.WARNING
+            said = f"1 is a win of the first system and 0 of the second in {source}"
+            logger.log(level, f"{said}: write model_a and model_b if they number the sides from 0")
     else:
         marked = np.column_stack(
             [

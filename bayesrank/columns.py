@@ -33,6 +33,8 @@ NAMES: dict[str, tuple[str, ...]] = {
         "question",
         "item",
         "question_id",
+        "qid",
+        "query_id",
         "item_id",
         "task_id",
         "sample_id",
@@ -142,17 +144,28 @@ STATUSES = (
 _SHARES = frozenset(NAMES["outcome"]) - {"outcome", "score", "reward", "rating", "value"}
 # The highest possible score of a row, where questions have different ones.
 MAXIMA = ("max_score", "maximum_score", "max_points", "max_reward", "points_possible", "out_of")
-# Outcomes of which the lowest is best.
+# Outcomes of which the lowest is best: places, and ends of names such as eval/loss and latency_ms.
+_PLACES = frozenset(["rank", "ranking", "place", "placement", "position", "standing"])
 _LOWER_NAMES = """
-rank ranking place placement position standing loss error_rate wer cer rmse mae mse brier_score
-perplexity ppl word_perplexity byte_perplexity bits_per_byte bits_per_character
+average_rank avg_rank bits_per_byte bits_per_char bits_per_character bpb bpc brier brier_score cer
+cost der duration ece edit_distance eer error error_rate errors failure_rate fid
+hallucination_rate latency logloss loss mae mape mean_rank mse nll perplexity ppl price rmse rmsle
+runtime smape ter time wer wer_score
 """
-LOWER = frozenset(_LOWER_NAMES.split())
+_LOWER = re.compile(
+    rf"(?!(?:neg|negative|minus|inverse|no)_)(?:.+_)?(?:{'|'.join(_LOWER_NAMES.split())})"
+    r"(?:_(?:s|ms|secs?|seconds|minutes|usd|mean|avg|average|median|total|min|max|bin|p?\d+))*"
+)
+# Leaderboards mark them with arrows.
+_DOWN = frozenset("\u2193\u2b07")
 
-# Columns that select rows of a table.
+# Columns that select rows of a table, and further names of the last one.
 SELECTORS = ("task", "scorer", "filter", "metric")
+METRICS = ("metric", "metric_name", "measure", "score_name", "score_type")
 
-_KNOWN = SETTINGS.union(ERRORS, STATUSES, MAXIMA, SELECTORS, QUESTIONS, DECLARED, *NAMES.values())
+_KNOWN = SETTINGS.union(
+    ERRORS, STATUSES, MAXIMA, SELECTORS, METRICS, QUESTIONS, DECLARED, *NAMES.values()
+)
 
 # Value that disables the groups of a table.
 NONE = "none"
@@ -402,6 +415,7 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     refuse_lower("outcome", found["outcome"][0])
     used = {column for columns in found.values() for column in columns}
     free = {name: column for name, column in free.items() if column not in used}
+    _refuse_metrics(frame, [free[name] for name in METRICS if name in free], source)
     # What else may name a system, as a model its agent, distinguishes systems as settings do.
     telling = SETTINGS.union(NAMES["system"])
     settings = (*split_by, *(free[name] for name in free if name in telling))
@@ -424,13 +438,29 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
 
 def refuse_lower(argument: str, name: Hashable) -> None:
     """Raise if a column or a metric is named like one of which the lowest value is best."""
-    if field_name(name) in LOWER:
+    spelled = re.sub(r"\W+", "_", field_name(name)).strip("_")
+    lower = spelled in _PLACES or _LOWER.fullmatch(spelled)
+    if lower or not _DOWN.isdisjoint(str(name)):
         raise DataError(
             f"{argument} must be higher for better systems; got {str(name)!r}, of which the lowest "
             "is best",
-            in_python="rank places by Ballots.from_rankings; reverse others, and rename them",
-            in_shell="reverse the values, and rename them",
+            in_python="leave it out, or reverse the values and rename it; for places, use "
+            "Ballots.from_rankings",
+            in_shell="leave it out, or reverse the values and rename it",
         )
+
+
+def _refuse_metrics(frame: "pd.DataFrame", columns: Sequence[Hashable], source: Source) -> None:
+    """Raise if rows are of several metrics, or of one of which the lowest value is best."""
+    for column in columns:
+        names = [str(name) for name in column_of(frame, column).dropna().unique()]
+        if len(names) > 1:
+            raise DataError(
+                f"{source.argument} must hold rows of one metric; got {', '.join(names[:3])} in "
+                f"the column {str(column)!r}{source.where}: keep the rows of one of them"
+            )
+        for name in names:
+            refuse_lower("metric", name)
 
 
 def check_settings(chosen: Mapping[str, str | None], frames: "Iterable[pd.DataFrame]") -> None:

@@ -227,6 +227,17 @@ def outcome_numbers(
     return np.array([*numbers, np.nan])[codes]
 
 
+def holds_outcomes(column: "pd.Series") -> bool:
+    """Return whether a value of a column stands for an outcome, or all are missing."""
+    text = False
+    for value in column.dropna():
+        number = _number_of(with_points([value], decimal=True)[0])
+        if number is not None and not math.isnan(number):
+            return True
+        text |= number is None
+    return not text
+
+
 def outcome_array(outcomes: ArrayLike) -> NDArray[Any]:
     """Return outcomes as numbers or booleans of shape (system, question, trial)."""
     try:

@@ -201,7 +201,8 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> No
                 f"{source.argument} must name the trials of a question; got rows of "
                 f"{systems.categories[int(found.argmax())]!r} that differ in {name} ({examples})"
                 f"{source.where}: pass split_by={name!r} if each value is another system, "
-                f"pool={name!r} if such rows are trials, or trial={name!r}"
+                f"question='{read.asked},{name}' if it is another question, or pool={name!r} or "
+                f"trial={name!r} if such rows are trials"
             )
 
 

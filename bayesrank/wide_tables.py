@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.columns import NAMES, SETTINGS, Source, column_of, field_name
+from bayesrank.columns import NAMES, SETTINGS, Source, column_of, field_name, refuse_lower
 from bayesrank.errors import DataError
 from bayesrank.longtable import is_empty
-from bayesrank.outcomes import DECLARED
+from bayesrank.outcomes import DECLARED, holds_outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,18 +78,27 @@ def melt(
     asked = bool(chosen.get("question")) or any(
         _BESIDE.get(field_name(each)) == "question" for each in beside
     )
-    usual = [each for each in frame.columns if field_name(each) in NAMES["system"]]
+    usual = [each for each in frame.columns.drop(beside) if field_name(each) in NAMES["system"]]
     named_in = listed or usual
     numbered = {each: _NUMBERED.fullmatch(field_name(each)) for each in frame.columns}
     trials = {each: match[1] for each, match in numbered.items() if match is not None}
     if trials and asked and named_in and not trials.keys() & set(listed):
         kept = [each for each in frame.columns if each not in trials]
-        return _melted(frame, next(iter(trials.values())), kept), chosen
+        return _melted(frame, next(iter(trials.values())), kept, source), chosen
+    if usual and asked and not listed and not holds_outcomes(column_of(frame, usual[0])):
+        others = ", ".join(str(each) for each in frame.columns.drop([*usual, *beside]))
+        raise DataError(
+            f"{source.argument} must have columns run1, run2, ... for the trials beside those for "
+            f"the system and the question; got {others or 'none'}{source.where}: rename them, or "
+            "name one by outcome=... without wide=True"
+        )
     if len(named_in) == 1 and not asked:
         kept = [
             each for each in frame.columns if field_name(each) in SETTINGS and each not in named
         ]
-        return _melted(frame, "question", [*named_in, *beside, *kept]), chosen
+        for each in frame.columns.drop([*named_in, *beside, *kept]):
+            refuse_lower("outcome", each)
+        return _melted(frame, "question", [*named_in, *beside, *kept], source), chosen
     systems = listed or [each for each in frame.columns if each not in beside]
     if not systems:
         raise DataError(
@@ -99,7 +108,7 @@ def melt(
     if not asked:
         frame = frame.assign(question=np.arange(1, len(frame) + 1))
         beside = [*beside, "question"]
-    return _melted(frame, "system", beside, systems), {**chosen, "system": None}
+    return _melted(frame, "system", beside, source, systems), {**chosen, "system": None}
 
 
 def _without_unnamed(
@@ -126,12 +135,24 @@ def _without_unnamed(
 
 
 def _melted(
-    frame: "pd.DataFrame", kind: str, beside: Sequence[Any], melted: Sequence[Any] | None = None
+    frame: "pd.DataFrame",
+    kind: str,
+    beside: Sequence[Any],
+    source: Source,
+    melted: Sequence[Any] | None = None,
 ) -> "pd.DataFrame":
     """Put columns below one another, by default all but those beside them; the rest is repeated."""
     import pandas as pd
 
     chosen = [each for each in frame.columns if each not in beside] if melted is None else melted
+    for each in chosen:
+        if not holds_outcomes(column_of(frame, each)):
+            named = ", or name those of the systems by system=..." if kind == "system" else ""
+            raise DataError(
+                f"{source.argument} must have outcomes in all columns of a wide table but those "
+                f"for the system, question, trial and group; got {frame[each].iloc[0]!r} "
+                f"in {str(each)!r}{source.where}: leave it out{named}"
+            )
     n_rows = len(frame)
     long = pd.DataFrame(
         {

@@ -140,7 +140,8 @@ def test_what_differs_from_answer_to_answer_is_an_error_with_both_remedies(read)
 def test_an_unknown_column_by_design_is_an_error_with_all_remedies(read):
     frame = rows(model=["a", "b"], flavour=["x", "y"], question=QUESTIONS)
     remedies = (
-        r"differ in flavour \(x, y\).* split_by='flavour' .* pool='flavour' .* trial='flavour'"
+        r"differ in flavour \(x, y\).* split_by='flavour' .* question='question,flavour' .* "
+        r"pool='flavour' .* trial='flavour'"
     )
     for table in (frame, frame.drop(index=[3]), frame.assign(trial=1)):
         with pytest.raises(DataError, match=remedies):
@@ -148,6 +149,7 @@ def test_an_unknown_column_by_design_is_an_error_with_all_remedies(read):
     assert read(frame, split_by="flavour").systems[:2] == ("a (flavour=x)", "a (flavour=y)")
     assert read(frame, pool="flavour").shape == (2, 6, 2)
     assert read(frame, trial="flavour").shape == (2, 6, 2)
+    assert read(frame, question="question,flavour").shape == (2, 12, 1)
 
 
 def test_what_answers_vary_in_is_no_setting(read):

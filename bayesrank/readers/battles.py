@@ -15,15 +15,14 @@ from bayesrank.battle_tables import (
     standardize,
 )
 from bayesrank.battles import Battles
-from bayesrank.errors import DamagedFileError, DataError
+from bayesrank.errors import DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
 from bayesrank.readers.json_files import (
-    BYTE_ORDER_MARK,
+    LIST,
     json_columns,
     parse_json_lines,
     read_json_table,
     starts_like,
-    stream_json,
 )
 from bayesrank.readers.naming import saved_again, say_copies
 from bayesrank.readers.opening import damage_named, json_head, open_log, plain_suffix
@@ -50,9 +49,6 @@ _PAIRED = tuple(ending for pair in SUFFIXES for ending in pair)
 
 # Names of the fields of a JSON file.
 _NAMES = re.compile(r'(?="([\w\s-]+)"\s*:)')
-
-# JSON that is read one record after another.
-_LIST = re.compile(BYTE_ORDER_MARK + rb"\s*\[")
 
 # Rows that show which columns hold numbers.
 _PEEK = 100
@@ -120,7 +116,7 @@ def _parse(path: Path) -> "pd.DataFrame":
             return _read_csv(path)
         if suffix in BINARY:
             return _read_arrow(path)
-        if suffix in LINES or starts_like(path, _LIST):
+        if suffix in LINES or starts_like(path, LIST):
             return pd.DataFrame.from_records(list(_records(path)))
         return read_json_table(path, lambda name: True)
 
@@ -188,13 +184,7 @@ def _encoded(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
 
 
 def _records(path: Path) -> Iterator[dict[str, object]]:
-    lines = plain_suffix(path) in LINES
-    records = parse_json_lines(path) if lines else (value for _, value in stream_json(path))
-    for record in records:
-        if not isinstance(record, dict):
-            raise DamagedFileError(
-                f"paths must hold battles as objects; got {record!r} in {path.name}"
-            )
+    for record in parse_json_lines(path):
         known = is_battle_table(record)  # else the error names all fields
         yield {name: each for name, each in record.items() if not known or _is_kept(name, each)}
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
+from bayesrank.printable import listing
 from bayesrank.readers.log_table import NoOutcomeError, Selection, SilentSystemError
 from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
 from bayesrank.readers.table import READERS, Reader
-from bayesrank.readers.table_files import SUFFIXES
+from bayesrank.readers.table_files import SUFFIXES, column_names
 
 _NAME_IT = f"pass format=..., one of {', '.join(READERS)}"
 # Remedies for files that are not logs, by their endings.
@@ -275,10 +276,13 @@ def find_logs(
     if not files:
         known = ", ".join(READERS) if format is None else format
         holding = f" but {_listed(left_out)}" if left_out else ""
-        if any(plain_suffix(each.path) in SUFFIXES and not each.reason for each in left_out):
+        tables = (e.path for e in left_out if plain_suffix(e.path) in SUFFIXES and not e.reason)
+        table = next(filter(column_names, tables), None)
+        if table is not None:
+            columns = listing(column_names(table), 8)
             holding += (
-                ": name the columns of a table, as by system=... (file or folder if these name "
-                "it), or pass wide=True for one column per system"
+                f": name the columns of a table ({table.name} has {columns}), as by system=... "
+                "(file or folder if these name it), or pass wide=True for one column per system"
             )
         raise DataError(
             f"paths must hold logs in a known format ({known}); got folders without any{holding}"

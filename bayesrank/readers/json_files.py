@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from io import TextIOBase, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesrank.columns import is_other
+from bayesrank.columns import NAMES, QUESTIONS, SETTINGS, field_name, is_other
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.opening import in_folder, json_head, open_log, plain_suffix
+from bayesrank.readers.opening import HEAD_BYTES, in_folder, json_head, open_log, plain_suffix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,15 @@ CHUNK = 1 << 18
 # Text that ends too early is wrong at its end; further from it, it is simply wrong.
 TAIL = 16
 
+# What a document may say of all its rows.
+_OF_ALL = SETTINGS.union(NAMES["system"], NAMES["trial"], NAMES["group"])
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 
-# What a JSON document calls the list of its rows.
+# JSON that is a list of records.
+LIST = re.compile(BYTE_ORDER_MARK + rb"\s*\[")
+
+# What a JSON document calls the list of its rows, unless it has only one list.
 ROWS = ("data", "rows", "records", "results", "samples")
 
 # A name and how its value starts, another string, or a change of the level.
@@ -126,6 +132,8 @@ def not_json(error: Exception, where: str) -> DamagedFileError:
 def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Parse a file with one JSON object per line, compressed or not.
 
+    A list of objects, which some tools call so, is read, too.
+
     Parameters
     ----------
     path : pathlib.Path
@@ -141,6 +149,12 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
         If a line is not a JSON object.
     """
     with open_log(path) as file:
+        listed = LIST.match(file.read(HEAD_BYTES))
+    if listed:
+        for _, record in stream_json(path):
+            yield _as_record(record, in_folder(path))
+        return
+    with open_log(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -148,12 +162,16 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
                 record = DECODER.decode(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
                 raise not_json(error, f"{in_folder(path)}, line {number}") from error
-            if not isinstance(record, dict):
-                raise DamagedFileError(
-                    f"paths must hold one JSON object per line; got {record!r:.40} in "
-                    f"{in_folder(path)}, line {number}: name a file that is one document .json"
-                )
-            yield record
+            yield _as_record(record, f"{in_folder(path)}, line {number}")
+
+
+def _as_record(record: Any, where: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise DamagedFileError(
+            f"paths must hold JSON objects, one per line or in one list; got {record!r:.40} in "
+            f"{where}: name a file that is one document .json"
+        )
+    return record
 
 
 def stream_json(path: Path, spread: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -303,8 +321,8 @@ def json_columns(head: str, *, lines: bool = False) -> list[str]:
     ['model', 'score']
     >>> json_columns('{"model": ["a", "b"], "score": [1, 0]}')
     ['model', 'score']
-    >>> json_columns('{"version": 2, "results": [{"model": "a"}, {"more": 1}]}')
-    ['model']
+    >>> json_columns('{"model": "a", "results": [{"id": 1}, {"more": 1}]}')
+    ['id', 'model']
     """
     opening = head.lstrip()[:1]
     second = head.lstrip().partition("\n")[2].lstrip()[:1]
@@ -315,13 +333,30 @@ def json_columns(head: str, *, lines: bool = False) -> list[str]:
     own = _names(head, 1)
     if lines or second == "{":
         return [name for name, _ in own]
-    listed = next((name for name, value in own if name in ROWS and value == "["), None)
+    lists = [name for name, value in own if value == "["]
+    objects = [n for n in lists if re.search(rf'"{re.escape(n)}"\s*:\s*\[\s*\{{', head)]
+    listed = _rows_of(lists, objects)
     if listed is not None:
         columns = re.search(r'"columns"\s*:\s*\[([^\]]*)\]', head)
         if columns is not None:
             return re.findall(r'"([^"]*)"', columns[1])
-        return [name for name, _ in _names(head[head.index(f'"{listed}"') :], 2)]
+        names = [name for name, _ in _names(head[head.index(f'"{listed}"') :], 2)]
+        given = [name for name, value in own if value not in "[{"]
+        return [*names, *_of_all(given, names)]
     return [name for name, value in own if value in "[{"]
+
+
+def _rows_of(lists: Collection[str], objects: Sequence[str]) -> str | None:
+    """Return which list of a document is that of its rows: a usual one, or the only of objects."""
+    only = objects[0] if len(objects) == 1 else None
+    return next((name for name in ROWS if name in lists), only)
+
+
+def _of_all(names: Iterable[str], columns: Collection[str]) -> list[str]:
+    """Return what a document says of all its rows; a task is no question of rows without any."""
+    known = set(map(field_name, columns))
+    left_out = known if known.intersection(NAMES["question"]) else known.union(QUESTIONS)
+    return [name for name in names if field_name(name) in _OF_ALL.difference(left_out)]
 
 
 def _names(text: str, level: int) -> list[tuple[str, str]]:
@@ -373,7 +408,9 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
     except DataError:
         document = list(parse_json_lines(path))  # lines under the name of one document
     if isinstance(document, dict):
-        rows = next((document[name] for name in ROWS if isinstance(document.get(name), list)), None)
+        lists = {name: each for name, each in document.items() if isinstance(each, list)}
+        objects = [n for n, each in lists.items() if each and isinstance(each[0], dict)]
+        rows = lists.get(_rows_of(lists, objects) or "")
         names = document.get("columns")
         if rows is not None and isinstance(names, list):  # split
             if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
@@ -388,6 +425,10 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
                     f"paths must hold columns of one length; got several in {path.name}"
                 )
             return pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in document.items()})
+        if rows and isinstance(rows[0], dict):
+            plain = [n for n, each in document.items() if isinstance(each, str | int | float)]
+            shared = {name: document[name] for name in _of_all(plain, rows[0])}
+            rows = [{**shared, **row} if isinstance(row, dict) else row for row in rows]
         document = rows if rows is not None else _by_index(document)
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise DamagedFileError(

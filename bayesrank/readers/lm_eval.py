@@ -17,7 +17,7 @@ from bayesrank.readers.log_table import LogTable, Selection, choose, choose_task
 from bayesrank.readers.opening import in_folder, plain_name, plain_suffix
 
 SAMPLES_NAME = re.compile(
-    r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl"
+    r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d.*)\.jsonl?"
 )
 
 # The scores of repeats by metric; the line also has their mean or another summary.
@@ -153,7 +153,8 @@ def _describe(path: Path) -> Run:
         )
     # They are called results_<time>.json, or as --output_path says.
     named = sorted(path.parent.glob(f"*_{match['time']}.json*"))
-    beside = next((each for each in named if plain_suffix(each) == ".json"), None)
+    found = (each for each in named if plain_suffix(each) == ".json" and not is_samples_file(each))
+    beside = next(found, None)
     results = {} if beside is None else read_json(beside)
     return Run(path, match["task"], match["time"], results if isinstance(results, dict) else {})
 

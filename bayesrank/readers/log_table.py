@@ -150,8 +150,8 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
     Raises
     ------
     DataError
-        If `chosen` is unknown, a metric of which the lowest value is best, or None while there are
-        several (the message lists the names), or if the logs name none.
+        If `chosen` is unknown, a metric or scorer of which the lowest value is best, or None while
+        there are several (the message lists the names), or if the logs name none.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
     names = list(dict.fromkeys(known))
     if chosen is None and len(names) == 1:
         chosen = names[0]
-    if chosen is not None and argument == "metric":
+    if chosen is not None and argument in ("metric", "scorer"):
         refuse_lower(argument, chosen)
     if chosen in names:
         return chosen
@@ -363,6 +363,13 @@ def build_table(
     cautions = (*say_lookalikes(systems), *_strangers(kept))
     cautions += (*_say_summaries("system", systems), *_say_summaries("question", questions))
     cautions += tuple(_say_pairs(systems, questions))
+    known = kept["outcome"].to_numpy(dtype=np.float64)[_observed(kept)]
+    if n_missing and (known == 1.0).all():
+        reasons = ",".join(status for status, number in missing.items() if number)
+        cautions += (
+            f"All observed outcomes are right (missing: {n_missing:,}): if only right answers were "
+            f"written, count what is missing as wrong (count_as_wrong={reasons!r}).",
+        )
     if silent:
         cautions = (_say_silent(frame, silent), *cautions)
     return LogTable(kept, source, n_missing, paired, message, tuple(details), cautions)

@@ -59,10 +59,11 @@ def read_promptfoo(paths: Sequence[Path], selection: Selection) -> LogTable:
         If the metric is unknown, or a file is damaged.
     """
     found = {path: _read(path) for path in paths}
-    named = (
-        name for _, own in found.values() for row in own for name in row.get("namedScores") or ()
-    )
-    metric = choose("metric", (*METRICS, *named), selection.metric or METRICS[0])
+    rows = [row for _, own in found.values() for row in own]
+    known = [*METRICS, *(name for row in rows for name in row.get("namedScores") or ())]
+    metric = selection.metric or METRICS[0]
+    if metric not in known:  # scores called latency or cost are higher for better systems, too
+        choose("metric", known, metric)
     logs: dict[tuple[Path, str, str, str], Log] = {}
     for path, (run, own) in found.items():
         with expects(path, "results of promptfoo with a provider and success"):

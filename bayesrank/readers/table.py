@@ -138,7 +138,7 @@ _ROWS = (
         read_lm_eval,
         ("task", "filter", "metric"),
         beside=r"results_.*\.json",
-        endings=LINES,
+        endings=(".json", *LINES),
     ),
     Reader(
         "swebench",

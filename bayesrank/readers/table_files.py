@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bayesrank.columns import (
     COLUMNS,
+    METRICS,
     NAMES,
     SELECTORS,
     Source,
@@ -69,6 +70,10 @@ PIECE = 1_000_000
 
 # A first line for Excel that names the separator.
 _HINT = re.compile(r"sep=(?P<separator>[;,|\t])\s*", re.IGNORECASE)
+# A line that holds nothing, or a comment.
+_BLANK = re.compile(r"[\s;|,]*|#.*")
+# The line below the names of a Markdown table.
+_RULE = re.compile(r"[\s|:-]*-{2,}[\s|:-]*")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 type Needed = Callable[[str], bool]
@@ -225,19 +230,21 @@ def _parse(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
 class TextLayout(NamedTuple):
     """The names of the columns of a text file, and their separator.
 
-    `hinted` is whether the first line only names the separator.
+    `skipped` are lines that hold no row: above the names a separator for Excel, comments and blank
+    lines, and below them the rule of a Markdown table. `marks` may stand around fields.
     """
 
     names: list[str]
     separator: str
-    hinted: bool
+    skipped: list[int]
+    marks: str
 
     @property
     def settings(self) -> dict[str, Any]:
         """Keywords of pandas.read_csv that keep fields as text: 007, 1e5 and NA are labels."""
         return {
             "sep": self.separator,
-            "skiprows": int(self.hinted),
+            "skiprows": self.skipped,
             "dtype": str,
             "keep_default_na": False,
             "encoding": "utf-8-sig",
@@ -248,12 +255,20 @@ def text_layout(path: Path) -> TextLayout:
     """Return the names of the columns of a text file, and their separator."""
     with open_log(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    first, second, *_ = [*head.splitlines()[:2], "", ""]
-    hint = _HINT.fullmatch(first)
-    line = first if hint is None else second
-    split = separator(line, plain_suffix(path)) if hint is None else hint["separator"]
+    suffix, lines = plain_suffix(path), [*head.splitlines(), "", ""]
+    hint = _HINT.fullmatch(lines[0])
+    above = range(hint is not None, len(lines) - 2)
+    n_above = next((n for n in above if not _BLANK.fullmatch(lines[n])), 0)
+    split = separator(lines[n_above], suffix) if hint is None else hint["separator"]
+    n_fields = [_n_fields(line, split) for line in lines[n_above - 1 : n_above + 1]]
+    if n_above > above.start and lines[n_above - 1].startswith("#") and len(set(n_fields)) == 1:
+        n_above -= 1  # names, of which the first is that of the numbers of rows
+    line, below = lines[n_above : n_above + 2]
     names = next(csv.reader([line], delimiter=split), [])
-    return TextLayout([name.strip() for name in names], split, hint is not None)
+    rule = [n_above + 1] if _RULE.fullmatch(below) else []
+    marks = " *`" if rule else " "
+    names = [name.strip(marks) for name in names]
+    return TextLayout(names, split, [*range(n_above), *rule], marks)
 
 
 def separator(line: str, suffix: str) -> str:
@@ -307,6 +322,10 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
                 raise DamagedFileError(
                     f"paths must have one field per column in every row; got more in {path.name}"
                 )
+            piece = _without_names(piece, layout.names)
+            if layout.marks != " ":
+                piece = piece.rename(columns=lambda name: name.strip(layout.marks))
+                piece = piece.apply(lambda column: column.str.strip(layout.marks))
             if not text:
                 piece = piece.assign(
                     **{
@@ -330,6 +349,16 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
     # Commas are decimal if they do not separate columns.
     whole.attrs[DECIMAL_COMMA] = layout.separator == ";"
     return whole
+
+
+def _without_names(piece: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
+    """Leave out rows that repeat the names of the columns, as of files that were concatenated."""
+    again: Any = True
+    for column, name in zip(piece.columns, names, strict=False):
+        again &= piece[column] == (column if name else "")
+        if not again.any():
+            return piece
+    return piece.loc[~again]
 
 
 def refuse_cut_off(path: Path, layout: TextLayout) -> None:
@@ -422,7 +451,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
             for frame, place in zip(frames, places[name], strict=True)
         ]
     check_settings(chosen, frames)
-    rows = _rows(frames, selection)
+    rows = _rows(frames, selection, asked)
     left_out = [name for name in SELECTORS if getattr(selection, name) is not None]
     cautions = tuple(_say_unselected(frames, rows, chosen["system"]))
     tables: dict[Path, StandardTable] = {}
@@ -495,7 +524,7 @@ def _take(
     """Return some rows of a table, all of them for None, without some columns."""
     if rows is None:
         return frame
-    columns = [column for column in map(partial(_column, frame), left_out) if column is not None]
+    columns = [column for column in map(partial(_selector, frame), left_out) if column is not None]
     return frame.take(rows).drop(columns=columns)
 
 
@@ -518,13 +547,16 @@ def _others(
     return {name: pd.api.types.union_categoricals([each[name] for each in found]) for name in names}
 
 
-def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArray[np.intp] | None]:
+def _rows(
+    frames: "Sequence[pd.DataFrame]", selection: Selection, asked: Collection[str]
+) -> list[NDArray[np.intp] | None]:
     """Return the rows of the selected task, scorer, filter and metric; None for all rows."""
     rows: list[NDArray[np.intp] | None] = [None] * len(frames)
     for name in SELECTORS:
         wanted = getattr(selection, name)
-        columns = [_column(frame, name) for frame in frames]
-        if wanted is None and (name == "task" or not any(columns)):
+        columns = [_selector(frame, name) for frame in frames]
+        other = any(column and field_name(column) in asked for column in columns)
+        if wanted is None and (name == "task" or other or not any(columns)):
             continue  # a task is a group of questions
         if not any(columns):
             raise DataError(
@@ -547,3 +579,8 @@ def _rows(frames: "Sequence[pd.DataFrame]", selection: Selection) -> list[NDArra
 
 def _column(frame: "pd.DataFrame", name: str) -> str | None:
     return next((column for column in frame.columns if field_name(column) == name), None)
+
+
+def _selector(frame: "pd.DataFrame", name: str) -> str | None:
+    names = METRICS if name == "metric" else (name,)
+    return next(filter(None, map(partial(_column, frame), names)), None)

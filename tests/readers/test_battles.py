@@ -97,9 +97,14 @@ def test_numbers_that_may_be_places_of_winners_are_explained(tmp_path, caplog):
     for numbers, is_said in (((1, 0), True), ((1, 0.5), False), ((1, 2), False)):
         caplog.clear()
         path.write_text("model_a,model_b,winner\n" + "".join(f"a,b,{each}\n" for each in numbers))
-        with caplog.at_level("INFO", "bayesrank"):
+        with caplog.at_level("WARNING", "bayesrank"):
             assert read_battles(path).wins[0, 1] >= 1
         assert (said in caplog.text) == is_said
+    caplog.clear()
+    path.write_text("white,black,result\na,b,1\na,b,0\n")
+    with caplog.at_level("WARNING", "bayesrank"):
+        read_battles(path)
+    assert said not in caplog.text
 
 
 def test_marks_may_be_words_and_blanks(tmp_path):

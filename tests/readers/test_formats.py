@@ -517,7 +517,8 @@ def test_repeats_of_promptfoo_are_trials_though_they_are_numbered_as_tests(tmp_p
     asked = [{"q": "2 + 2"}, {"q": "2 + 2"}, {"q": "1 + 3"}, {"q": "1 + 3"}]
     twice = [row("a", test, asked[test], test in (0, 2)) for test in (3, 1, 0, 2)]
     twice[0] |= {"failureReason": 2, "error": "HTTP 503", "namedScores": {}}
-    once = [row("b", test, asked[2 * test], True, namedScores={"exact": 0.5}) for test in (0, 1)]
+    named = {"exact": 0.5, "Latency": 1.0}
+    once = [row("b", test, asked[2 * test], True, namedScores=named) for test in (0, 1)]
     for name, rows in (("twice", twice), ("once", once)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"results": {"results": rows}}))
     data = read_responses(tmp_path)
@@ -526,6 +527,8 @@ def test_repeats_of_promptfoo_are_trials_though_they_are_numbered_as_tests(tmp_p
     assert outcomes == {"a": [[1, 0], [1, 0]], "b": [[1, -1], [1, -1]]}
     table = read_table(tmp_path, metric="exact")
     assert table.frame.groupby("system")["outcome"].mean().to_dict() == {"a": 0.0, "b": 0.5}
+    table = read_table(tmp_path, metric="Latency")  # one that passed
+    assert table.frame.groupby("system")["outcome"].mean().to_dict() == {"a": 0.0, "b": 1.0}
 
 
 def test_an_evaluation_of_promptfoo_that_was_written_twice_counts_once(tmp_path):

@@ -170,6 +170,9 @@ def test_open_scorer_lists_the_names(write_eval, inspect_log):
     ):
         read_responses(path)
     assert read_table(path, scorer="graded").n_missing == 1
+    log["samples"][0]["scores"]["word_error_rate"] = {"value": 0.5}
+    with pytest.raises(DataError, match=r"^scorer must be higher for better .* 'word_error_rate'"):
+        read_responses(write_eval("log.eval", log), scorer="word_error_rate")
 
 
 def test_different_settings_under_one_model_name_tell_systems_apart(write_eval, inspect_log):

@@ -231,6 +231,17 @@ def test_samples_under_another_name(tmp_path):
         read_responses(path, format="lm_eval")
 
 
+def test_samples_of_leaderboards_are_lists(tmp_path):
+    for day, model in enumerate("ab", start=1):
+        lines = [{"doc_id": n, "doc_hash": f"h{n}", "acc": float(model == "b")} for n in range(2)]
+        path = tmp_path / model / f"samples_sums_2024-06-0{day}T00-00-00.000001.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(lines, indent=2))
+    table = read_table(tmp_path)
+    assert table.source == "lm_eval"
+    assert read_responses(tmp_path).outcomes[..., 0].tolist() == [[0, 0], [1, 1]]
+
+
 @pytest.mark.parametrize(
     ("task", "filter", "metric"),
     [

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,7 @@ def test_message_counts_what_is_missing(tmp_path, caplog):
 
 @pytest.mark.parametrize("system", ["system", "Model"])
 @pytest.mark.parametrize(
-    "question", ["question", "item", "TASK_ID", "sample_id", "doc_id", "instance_id", "id"]
+    "question", ["question", "item", "TASK_ID", "sample_id", "doc_id", "instance_id", "QID", "id"]
 )
 @pytest.mark.parametrize("trial", ["trial", "epoch", "Attempt", "run", "seed"])
 @pytest.mark.parametrize("outcome", ["outcome", "score", "reward", "correct", "Resolved", "value"])
@@ -181,6 +182,17 @@ def test_question_without_outcomes_is_left_out_and_counted(tmp_path):
     )
 
 
+def test_tables_of_right_answers_only_are_pointed_out(tmp_path, caplog):
+    path = write(tmp_path, "model,item,score\na,q1,✓\na,q2,\na,q3,✓\nb,q1,✓\nb,q2,✓\n")
+    read_responses(path)
+    assert "right (missing: 2): if only right answers were written, count what is" in caplog.text
+    assert "count_as_wrong='unscored,absent'" in caplog.text
+    caplog.clear()
+    counted = read_responses(path, count_as_wrong="unscored,absent")
+    assert counted.outcomes[..., 0].tolist() == [[1, 0, 1], [1, 1, 0]]
+    assert not caplog.text.count("All observed")
+
+
 def test_selector_columns_choose_rows(tmp_path):
     path = write(tmp_path, "model,task,item,score\na,math,1,1\na,code,1,0\na,code,2,0\n")
     assert read_responses(path, task="code").shape == (1, 2, 1)
@@ -273,8 +285,37 @@ def test_broken_json_line_is_named(tmp_path):
 def test_json_line_that_is_no_object(tmp_path):
     path = write(tmp_path, "[1, 2]\n", "log.jsonl")
     with pytest.raises(
-        DataError, match=r"one JSON object per line; got \[1, 2\] in .*/log\.jsonl, line 1"
+        DataError, match=r"JSON objects, one per line or in one list; got 1 in .*/log\.jsonl: name"
     ):
+        read_responses(path)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_in_a_file_of_lines_is_read(tmp_path, indent):
+    rows = [{"model": name, "item": 1, "score": name == "b"} for name in "ab"]
+    path = write(tmp_path, json.dumps(rows, indent=indent), "log.jsonl")
+    assert read_responses(path).outcomes.tolist() == [[[0]], [[1]]]
+    votes = [{"model_a": "a", "model_b": "b", "winner": "model_b"}]
+    path = write(tmp_path, json.dumps(votes, indent=indent), "votes.jsonl")
+    assert read_battles(path).systems == ("a", "b")
+
+
+@pytest.mark.parametrize("rows", ["results", "per_item"])
+def test_what_a_document_says_of_all_its_rows_is_in_each_row(tmp_path, rows):
+    for number, (model, task) in enumerate([("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")]):
+        document = {
+            "model": model,
+            "task": task,
+            "accuracy": 0.5,
+            "config": {"shots": 5},
+            rows: [{"id": 1, "correct": model == "b"}, {"id": 2, "correct": True}],
+        }
+        write(tmp_path, json.dumps(document, indent=1), f"{number}.json")
+    data = read_responses(tmp_path)
+    assert (data.systems, data.groups) == (("a", "b"), ("x", "x", "y", "y"))
+    assert data.outcomes[..., 0].tolist() == [[0, 1, 0, 1], [1, 1, 1, 1]]
+    path = write(tmp_path, '{"model": "a", "task": "x", "results": [{"correct": 1}]}', "log.json")
+    with pytest.raises(DataError, match="column for the question"):
         read_responses(path)
 
 
@@ -393,19 +434,46 @@ def test_scores_are_shares_of_the_highest_of_their_rows(tmp_path, caplog):
         read_responses(path)
 
 
-@pytest.mark.parametrize("name", ["Place", "error_rate"])
+@pytest.mark.parametrize(
+    "name", ["Place", "error_rate", "eval/loss", "wordErrorRate", "latency_p95_ms", "CO2 (g) ↓"]
+)
 def test_outcomes_that_are_lower_for_better_systems_are_refused(tmp_path, name):
     path = write(tmp_path, f"system,question,{name}\na,q1,1\nb,q1,0\n")
-    with pytest.raises(
-        DataError, match=rf"got '{name}', of which the lowest is best: .*from_rankings"
-    ):
+    message = re.escape(f"got {name!r}, of which the lowest is best: leave it out, or reverse")
+    with pytest.raises(DataError, match=message):
         read_responses(path, outcome=name, scale=(0, 2))
+    with pytest.raises(DataError, match=message):
+        read_responses(write(tmp_path, f"model,{name},mmlu\na,1,1\nb,0,0\n"), wide=True)
 
 
-def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path):
-    path = write(tmp_path, "system,question,metric,value\na,q1,error_rate,1\nb,q1,error_rate,0\n")
-    with pytest.raises(DataError, match=r"^metric must be higher .* got 'error_rate'"):
+@pytest.mark.parametrize("name", ["neg_log_loss", "mean_reciprocal_rank", "acc_norm", "no_error"])
+def test_outcomes_whose_names_only_sound_like_losses_are_read(tmp_path, name):
+    path = write(tmp_path, f"system,question,{name}\na,q1,1\nb,q1,0\n")
+    assert read_responses(path, outcome=name).outcomes[:, 0, 0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("column", ["metric", "metric_name", "Measure", "score_name"])
+def test_rows_of_a_metric_that_is_lower_for_better_systems_are_refused(tmp_path, column):
+    text = f"system,question,{column},value\na,q1,error_rate,1\nb,q1,error_rate,0\n"
+    message = r"^metric must be higher .* got 'error_rate'"
+    with pytest.raises(DataError, match=message):
+        read_responses(write(tmp_path, text))
+    with pytest.raises(DataError, match=message):
+        Responses.from_long(pd.read_csv(tmp_path / "log.csv"))
+
+
+def test_rows_of_several_metrics_are_no_trials(tmp_path):
+    rows = [f"{a},q1,{name},{a == 'b':d}" for a in "ab" for name in ("accuracy", "f1")]
+    path = write(tmp_path, "\n".join(["model,question,metric_name,value", *rows]))
+    with pytest.raises(DataError, match="metric must name one of accuracy, f1; got None"):
         read_responses(path)
+    frame = pd.read_csv(path)
+    with pytest.raises(DataError, match="frame must hold rows of one metric; got accuracy, f1 in"):
+        Responses.from_long(frame)
+    assert read_responses(path, metric="f1").outcomes.tolist() == [[[0]], [[1]]]
+    both = read_responses(path, question="question,metric_name")
+    assert both.questions == Responses.from_long(frame, question="question,metric_name").questions
+    assert both.questions == ("q1/accuracy", "q1/f1")
 
 
 def test_questions_of_one_text_with_different_ids_are_not_trials(tmp_path):
@@ -478,7 +546,7 @@ def test_wide_tables_as_people_write_them(tmp_path, caplog):
     assert data.questions == ("q1", "q2", "q3", "Std. Dev")
     assert data.outcomes[..., 0].tolist() == [[1, 0, 1, 0], [-1, -1, 0, 1]]
     assert "'Std. Dev' is called like a summary" in caplog.text
-    read_responses(write(tmp_path, "model,Rank,MMLU,Average\na,0,1,0.5\nb,1,0,0.5\n"), wide=True)
-    assert "questions 'Rank', 'Average' are called like summaries" in caplog.text
+    read_responses(write(tmp_path, "model,Overall,MMLU,Average\na,0,1,0.5\nb,1,0,0.5\n"), wide=True)
+    assert "questions 'Overall', 'Average' are called like summaries" in caplog.text
     read_responses(write(tmp_path, "system,a,b\na,,1\nb,0,\n"), wide=True)
     assert "Systems and questions have the same names" in caplog.text

@@ -67,6 +67,13 @@ def test_folder_without_logs(tmp_path):
         read_responses(tmp_path)
 
 
+def test_columns_of_a_table_in_a_folder_without_logs_are_named(tmp_path):
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "b.json").write_text('[{"id": 1, "answer": "x", "is_right": true}]')
+    with pytest.raises(DataError, match=r"a table \(b\.json has id, answer and is_right\), as by"):
+        read_responses(tmp_path)
+
+
 def test_file_of_no_known_format(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("no log")

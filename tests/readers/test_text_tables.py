@@ -66,6 +66,23 @@ def test_a_comma_that_may_separate_thousands_is_an_error_unless_semicolons_separ
         outcome_numbers(pd.Series(["1,5", "2.5"]), "a test")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# run of 1 May\n#, by hand\n\nmodel,item,score\na,1,1\nb,1,0\n",
+        "#,model,item,score\n1,a,1,1\n2,b,1,0\n",
+        "sep=;\n;;\nmodel;item;score\na;1;1\nb;1;0\n",
+        "| **model** | item | score |\n|:---|---:|---|\n| `a` | 1 | **1** |\n| b | 1 | 0 |\n",
+        "model,item,score\na,1,1\nmodel,item,score\nb,1,0\n",
+        ",model,item,score\n0,a,1,1\n,model,item,score\n0,b,1,0\n",
+    ],
+    ids=["comments", "numbers", "blank", "markdown", "concatenated", "with index"],
+)
+def test_lines_that_are_no_rows_are_left_out(tmp_path: Path, text: str) -> None:
+    data = read_responses(_write(tmp_path / "log.csv", text))
+    assert (data.systems, data.outcomes.tolist()) == (("a", "b"), [[[1]], [[0]]])
+
+
 def test_the_most_frequent_separator_of_the_names_is_taken(tmp_path: Path) -> None:
     text = 'model;"question, in full";score, in points\na;1;0,5\nb;1;1\n'
     path = _write(tmp_path / "de.csv", text)
@@ -182,6 +199,21 @@ def test_wide_tables_may_have_a_column_for_each_trial(tmp_path: Path) -> None:
         read_responses(path)
     _write(path, "item,agent,human\nq1,1,0\nq2,1,1\n")
     assert read_responses(path, wide=True).systems == ("agent", "human")
+    _write(path, "model,item,by_gpt,by_kim\na,q1,1,0\nb,q1,1,1\n")
+    with pytest.raises(DataError, match=r"run1, run2, .* got by_gpt, by_kim .* by outcome=\.\.\."):
+        read_responses(path, wide=True)
+
+
+def test_columns_of_wide_tables_that_hold_no_outcomes_are_named(tmp_path: Path) -> None:
+    path = _write(tmp_path / "wide.csv", "dataset,commit,gpt,kim\nmmlu,abc,1,0\ngsm8k,abc,-,1\n")
+    message = "got 'abc' in 'commit' in wide.csv: leave it out, or name those of the systems"
+    with pytest.raises(DataError, match=message):
+        read_responses(path, wide=True, question="dataset")
+    named = read_responses(path, wide=True, question="dataset", system="gpt,kim")
+    assert named.outcomes[..., 0].tolist() == [[1, -1], [0, 1]]
+    _write(path, "model,license,mmlu\na,MIT,1\nb,,0\n")
+    with pytest.raises(DataError, match=r"got 'MIT' in 'license' in wide.csv: leave it out$"):
+        read_responses(path, wide=True)
 
 
 @pytest.mark.parametrize(("letters", "worth"), [("PF", [1, 0]), ("PP", [1, 1]), ("PI", [0.5, 0])])
@@ -217,7 +249,7 @@ def test_names_that_look_alike_are_said(
 
 @pytest.mark.parametrize(
     "name",
-    ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean** (6)", "mean_win_rate", "Rank"],
+    ["Average \u2b06\ufe0f", "avg.", "Overall Score", "**Mean** (6)", "mean_win_rate", "Total"],
 )
 def test_names_of_summaries_are_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
