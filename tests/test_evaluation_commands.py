@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 from bayesrank.evaluation import compare, evaluate
@@ -99,8 +100,16 @@ def test_plan_says_where_deciding_all_pairs_at_once_asks_for_more(run: Run, tmp_
 def test_plan_says_where_only_more_questions_help(run: Run, tmp_path: Path):
     path = tmp_path / "benchmarks.csv"
     path.write_text("model,a,b,c,d,e,f,g\nx,91,80,70,66,52,83,90\ny,90,82,69,67,51,80,92\n")
-    said = "inf: more trials on these questions do not help; more questions may"
+    said = "inf: the scores are equal so far, or more trials on these questions cannot resolve"
     assert said in run("plan", path, "--wide", "--scale", "0,100").stderr
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_plan_prints_each_warning_once(run: Run, tmp_path: Path):
+    path = tmp_path / "one_question.csv"
+    path.write_text("model,question,score\na,q,1\nb,q,0\n")
+    said = run("plan", path).stderr
+    assert said.count("1 question is too few to estimate how scores vary") == 1
 
 
 def test_plan_forecasts_further_trials(run: Run, log: Path):

@@ -219,7 +219,8 @@ def plan(
     INPUT is as for `bayesrank rank`; the posterior is the same. The decision whether to stop goes
     to stderr, the table to stdout. Its pairs are those that matter for the goal. "further trials
     needed" is the number of additional trials per question and system: 0 for resolved pairs, inf
-    if more trials on these questions do not help. With --goal width there is one row per system.
+    if scores are equal so far or more trials on these questions cannot resolve them. With
+    --goal width there is one row per system.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
     from bayesrank.planning.battles import plan_battles, suggest_battles
@@ -250,7 +251,10 @@ def plan(
         else:
             table = plan_pairs(data, error=error, further=further, **aim)
             if float("inf") in table["further_trials_needed"].tolist():
-                note("inf: more trials on these questions do not help; more questions may")
+                note(
+                    "inf: the scores are equal so far, or more trials on these questions cannot "
+                    "resolve the pair; more questions may"
+                )
         print_frame(table, output_format)
     else:
         with progress("Choosing where to run further trials"):

@@ -22,6 +22,7 @@ from bayesrank.reporting.figures import (
     save_figure,
 )
 from bayesrank.reporting.figures.labels import rank_labels
+from bayesrank.reporting.figures.palette import diverging
 
 
 def tick_labels(figure: Figure) -> list[str]:
@@ -180,6 +181,13 @@ def test_long_names_keep_both_ends(make_result) -> None:
     assert label.startswith("organisation/")
     assert label.endswith("-2026-11  1")
     assert "\N{HORIZONTAL ELLIPSIS}" in label
+
+
+def test_the_ends_of_the_superiority_map_differ_in_grey() -> None:
+    ends = diverging()([0.0, 1.0])
+    on_white = ends[:, :3] * ends[:, 3:] + 1.0 - ends[:, 3:]
+    low, high = on_white @ (0.299, 0.587, 0.114)
+    assert low - high > 0.25
 
 
 def test_save_figure_leaves_only_the_whole_file(tmp_path: Path, three: xr.DataTree) -> None:
