@@ -79,7 +79,7 @@ def print_leaderboard(
         say(run_line(tree))
         if columns is None:
             said = said_elsewhere(tree)
-            shown = [each for each in shown if each.header not in said]
+            shown = [each for each in shown if said.isdisjoint((each.header, each.name))]
         printed = print_columns(shown)
         for text in notes(tree):
             say(text)

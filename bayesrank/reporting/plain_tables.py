@@ -35,7 +35,8 @@ _SPARE = {
     **dict.fromkeys(("superiority", "width"), 1),
 }
 _PROBABILITIES = ("superiority",)
-_STATISTICS = ("z", "rho")
+# Decimals of statistics: z is a ratio to the standard deviation of draws.
+_STATISTICS = {"z": 2, "rho": DECIMALS}
 _COUNTS = ("trials", "battles", "further trials needed", "further battles needed")
 
 # Default text for a number that does not exist.
@@ -140,7 +141,7 @@ def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:
         return [count_text(each) if math.isfinite(each) else f"{each:g}" for each in values]
     if name in _PROBABILITIES:
         return [probability_text(each) for each in values]
-    return [decimal_text(each, DECIMALS if name in _STATISTICS else decimals) for each in values]
+    return [decimal_text(each, _STATISTICS.get(name, decimals)) for each in values]
 
 
 def to_markdown(columns: list[Column]) -> str:

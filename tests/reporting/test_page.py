@@ -142,6 +142,8 @@ def test_what_is_bad_is_not_to_be_used_before_it_is_repaired(n_questions: int, s
     outcomes = np.random.default_rng(0).integers(0, 2, size=(3, n_questions, 1))
     section = check_section({"it": rank(outcomes, "avg", random_seed=1)}, {}, None)
     assert section.text[0] == said
+    assert "data" in section.text[1]
+    assert section.text[1].startswith("Not measured: ")
 
 
 def test_it_says_how_it_was_computed(text: str, results: dict[str, xr.DataTree]) -> None:
@@ -286,6 +288,15 @@ def test_scores_by_group_are_those_of_rankings_by_group(tmp_path):
     for tree in rank_by_group(data).values():
         ends = (tree["ranking"][f"score_{end}"].values.max() for end in ("lower", "upper"))
         assert "[{:.3f}, {:.3f}]".format(*ends) in table
+
+
+def test_scores_of_a_small_group_have_fewer_decimals(tmp_path: Path) -> None:
+    outcomes = np.random.default_rng(0).integers(0, 2, size=(3, 408, 3))
+    data = Responses(outcomes, groups=["large"] * 400 + ["small"] * 8)
+    text = report(rank(data, random_seed=1), tmp_path / "r.html", data=data).read_text("utf-8")
+    table = text.partition('id="groups-table"')[2]
+    cells = re.findall(r'<td class="number" data-key="[\d.]+">([^<]+)</td>', table)[:2]
+    assert [len(cell.split()[0].partition(".")[2]) for cell in cells] == [3, 2]
 
 
 @pytest.mark.parametrize(
