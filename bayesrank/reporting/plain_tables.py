@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.layout import Column
-from bayesrank.printable import printable
+from bayesrank.printable import cell_text, printable
 from bayesrank.reporting.tables import (
     DECIMALS,
     count_text,
@@ -214,6 +214,25 @@ def to_json(frame: "pd.DataFrame") -> str:
     return "".join(
         each if each == "\n" or printable(each) == each else f"\\u{ord(each):04x}" for each in text
     )
+
+
+def to_csv(frame: "pd.DataFrame") -> str:
+    """Return the rows of a table as CSV, with names that no spreadsheet takes for formulas.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(to_csv(pd.DataFrame({"rank": [1], "system": ["=A1"]})), end="")
+    rank,system
+    1,'=A1
+    """
+    texts = frame.select_dtypes(exclude="number").columns
+    safe = frame.assign(**{name: [_cell(value) for value in frame[name]] for name in texts})
+    return safe.to_csv(index=False)
+
+
+def _cell(value: object) -> object:
+    return cell_text(value) if isinstance(value, str) else value
 
 
 def _finite_or_none(value: Any) -> object:

@@ -314,6 +314,23 @@ def test_comparisons_need_something_to_compare(outcomes, absent, tmp_path: Path)
     assert named & known == known.difference(absent)
 
 
+def test_one_system_has_no_ranks(tmp_path: Path) -> None:
+    page = report(rank([[[1, 0], [0, 0]]], random_seed=1), tmp_path / "r.html")
+    text = page.read_text(encoding="utf-8")
+    headers = re.findall(r'<th scope="col"[^>]*>([^<]+)<', text)[:6]
+    assert headers[:2] == ["system", "lcb 5%"]
+    assert not {"lcb rank", "95% ranks", "joint ranks", "Pr(best)"} & set(headers)
+    assert "Sorted by" not in text
+    assert "same outcome of every system" not in text
+
+
+def test_downloads_hold_no_formula(tmp_path: Path) -> None:
+    data = Responses([[[1, 0]], [[0, 0]]], systems=["=SUM(A1)", "b"])
+    text = report(rank(data, random_seed=1), tmp_path / "r.html").read_text(encoding="utf-8")
+    (address,) = re.findall(r'download="leaderboard.csv" href="data:[^,]*,([^"]*)"', text)[:1]
+    assert base64.b64decode(address).decode().splitlines()[1].startswith("1,'=SUM(A1),")
+
+
 def test_numbers_of_further_columns_are_rounded(
     results: dict[str, xr.DataTree], tmp_path: Path
 ) -> None:
