@@ -61,7 +61,7 @@ else:
             from bayesrank.reporting.interactive import explore
 
             return explore
-        if name.startswith("plot_"):
+        if name.startswith("plot_") or name == "save_figure":
             from bayesrank.reporting import figures
 
             if name in figures.__all__:
@@ -77,5 +77,4 @@ def __dir__() -> list[str]:
     """Name reports and figures too, for who completes names by a key."""
     from bayesrank.reporting import figures
 
-    drawn = [name for name in figures.__all__ if name.startswith("plot_")]
-    return sorted([*globals(), "__version__", "explore", "report", *drawn])
+    return sorted([*globals(), "__version__", "explore", "report", *figures.__all__])

@@ -4,6 +4,7 @@ Parameters are PyMC's. Scores of paired-comparison and Luce models are centred, 
 by all systems has no effect on them. Importing this module does not import PyMC.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -199,6 +200,11 @@ class Empirical(Prior):
         If `sigma` is not positive or `eps` is not in (0, 1/2).
     DataError
         If `prior_outcomes` has another shape, other values, or nothing observed.
+
+    Examples
+    --------
+    >>> str(Empirical()), str(Empirical([[1, 0], [0, 0]]))
+    ('empirical(1, 0.01)', 'empirical(1, 0.01, outcomes 41e57a81)')
     """
 
     prior_outcomes: ArrayLike | None = None
@@ -213,7 +219,12 @@ class Empirical(Prior):
             _check_prior_outcomes(self.prior_outcomes)
 
     def __str__(self) -> str:
-        return f"empirical({_shortest(self.sigma)}, {_shortest(self.eps)})"
+        numbers = f"{_shortest(self.sigma)}, {_shortest(self.eps)}"
+        if self.prior_outcomes is None:
+            return f"empirical({numbers})"
+        # Text cannot hold the outcomes, but tells priors with different ones apart.
+        own = np.ascontiguousarray(self.prior_outcomes, dtype=np.float64)
+        return f"empirical({numbers}, outcomes {hashlib.sha256(own.tobytes()).hexdigest()[:8]})"
 
     def __eq__(self, other: object) -> bool:
         # Arrays do not compare to one truth value.

@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
+from bayesrank.commands.evaluation import _say_whether_to_stop
 from bayesrank.evaluation import compare, evaluate
-from bayesrank.planning import plan_pairs, plan_widths, should_stop
+from bayesrank.planning import StopDecision, plan_pairs, plan_widths, should_stop
 from bayesrank.readers import read_responses
 from bayesrank.results.storage import load
 
@@ -22,6 +24,8 @@ def test_evaluate_prints_the_table_of_the_function(run: Run, log: Path):
     printed = run("evaluate", log, "--metrics", metrics, "--format", "json").stdout
     expected = evaluate(read_responses([log]), ["bayes", "pass_at_k(k=2)"]).to_dict("records")
     assert json.loads(printed) == expected
+    noted = run("evaluate", log, "--metrics", metrics).stderr
+    assert "pass_at_k(k=2): as `bayesrank rank --method pass_at_k --k 2`, target" in noted
 
 
 def test_metrics_with_commas_of_their_own_stay_whole(run: Run, log: Path):
@@ -99,8 +103,30 @@ def test_plan_says_where_deciding_all_pairs_at_once_asks_for_more(run: Run, tmp_
 def test_plan_says_where_only_more_questions_help(run: Run, tmp_path: Path):
     path = tmp_path / "benchmarks.csv"
     path.write_text("model,a,b,c,d,e,f,g\nx,91,80,70,66,52,83,90\ny,90,82,69,67,51,80,92\n")
-    said = "inf: more trials on these questions do not help; more questions may"
+    said = "inf: the scores are equal so far, or more trials on these questions cannot resolve"
     assert said in run("plan", path, "--wide", "--scale", "0,100").stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "allowed", "said"),
+    [
+        (0.3753, 0.05, "error 0.38, above 0.05"),
+        (0.0512, 0.05, "error 0.051, above 0.05"),
+        (0.05003, 0.05, "error 0.05003, above 0.05"),
+        (0.0544, 0.0541, "error 0.0544, above 0.0541"),
+    ],
+)
+def test_the_error_of_a_plan_has_the_digits_of_its_draws(error: float, allowed: float, said: str):
+    decision = StopDecision(False, error, error, ("a",))
+    assert said in _say_whether_to_stop(decision, allowed, "trials")
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_plan_prints_each_warning_once(run: Run, tmp_path: Path):
+    path = tmp_path / "one_question.csv"
+    path.write_text("model,question,score\na,q,1\nb,q,0\n")
+    said = run("plan", path).stderr
+    assert said.count("1 question is too few to estimate how scores vary") == 1
 
 
 def test_plan_forecasts_further_trials(run: Run, log: Path):

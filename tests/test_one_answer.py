@@ -132,7 +132,7 @@ def test_commands_give_one_answer(run: Run, file: Path, tmp_path: Path, seed: tu
     wrong = re.search(r"probability of error (less than )?([\d.]+)", verdict)
     assert wrong is not None
     error = 1 - board[0]["prob_best"]
-    assert error < 0.001 if wrong[1] else float(wrong[2]) == pytest.approx(error, rel=0.01)
+    assert error < 0.001 if wrong[1] else float(wrong[2]) == pytest.approx(error, rel=0.05)
     assert ("no more trials" in verdict) == (read_json(planned)["resolved"].all())
 
     run("report", file, *seed, "-o", page)
@@ -157,8 +157,7 @@ def read_json(result: Result) -> pd.DataFrame:
 def test_another_question_is_said_to_be_one(run: Run, file: Path):
     asked = "avg, pass_at_k(k=1), pass_at_k(k=1, estimator='posterior_mean')"
     notes = run("evaluate", file, "--metrics", asked).stderr
-    for metric in ("avg", "pass_at_k(k=1)"):
-        name = metric.partition("(")[0]
-        assert f"{metric}: as `bayesrank rank --method {name}`, target" in notes
+    for metric, flags in {"avg": "avg", "pass_at_k(k=1)": "pass_at_k --k 1"}.items():
+        assert f"{metric}: as `bayesrank rank --method {flags}`, target" in notes
     assert "as `bayesrank rank`, target" in run("evaluate", file).stderr
     assert "'posterior_mean'): more trials on these questions, target benchmark" in notes

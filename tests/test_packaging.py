@@ -168,6 +168,6 @@ def test_version_is_that_of_the_project() -> None:
 
 
 def test_names_that_are_imported_late_are_completed() -> None:
-    late = {"explore", "report", "plot_leaderboard", "plot_group_scores"}
+    late = {"explore", "report", "plot_leaderboard", "plot_group_scores", "save_figure"}
     assert late <= set(dir(bayesrank))
     assert all(hasattr(bayesrank, name) for name in dir(bayesrank))

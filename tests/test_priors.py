@@ -203,7 +203,15 @@ def test_empirical_takes_the_outcomes_of_the_data(data):
     mean, precision = resolved.quadratic()
     np.testing.assert_allclose(mean, [math.log(3), -math.log(3)], rtol=1e-14)
     assert precision == 0.25
-    assert str(resolved) == "empirical(2, 0.02)"
+    assert str(Empirical(None, 2.0, 0.02)) == "empirical(2, 0.02)"
+
+
+def test_the_text_of_a_prior_distinguishes_its_outcomes():
+    ours, theirs = Empirical(EARLIER), Empirical(1 - EARLIER)
+    assert len({str(ours), str(theirs), str(Empirical())}) == 3
+    assert str(ours) == str(Empirical(EARLIER.tolist()))
+    with pytest.raises(ValueError, match="prior must be a number or one of"):
+        parse_prior(str(ours))  # text does not hold the outcomes
 
 
 def test_own_outcomes_come_before_those_of_the_data(data):

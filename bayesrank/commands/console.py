@@ -104,6 +104,7 @@ _OUTCOMES = (
 )
 
 _RENAMED = "bayesrank.renamed"
+_WARNED = "bayesrank.warned"
 
 # Seconds before progress is shown.
 _PATIENCE = 2.0
@@ -342,7 +343,13 @@ def rename(**arguments: str) -> None:
 
 
 def _print_warning(message: Warning | str, *_: Any) -> None:
-    say(f"Warning: {for_shell(str(message))}", err=True)
+    """Print a warning once, however many parts of the command raise it."""
+    text = f"Warning: {for_shell(str(message))}"
+    ctx = click.get_current_context(silent=True)
+    said = ctx.meta.setdefault(_WARNED, set()) if ctx else set()
+    if text not in said:
+        said.add(text)
+        say(text, err=True)
 
 
 @contextmanager

@@ -219,7 +219,8 @@ def plan(
     INPUT is as for `bayesrank rank`; the posterior is the same. The decision whether to stop goes
     to stderr, the table to stdout. Its pairs are those that matter for the goal. "further trials
     needed" is the number of additional trials per question and system: 0 for resolved pairs, inf
-    if more trials on these questions do not help. With --goal width there is one row per system.
+    if scores are equal so far or more trials on these questions cannot resolve them. With
+    --goal width there is one row per system.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
     from bayesrank.planning.battles import plan_battles, suggest_battles
@@ -250,7 +251,10 @@ def plan(
         else:
             table = plan_pairs(data, error=error, further=further, **aim)
             if float("inf") in table["further_trials_needed"].tolist():
-                note("inf: more trials on these questions do not help; more questions may")
+                note(
+                    "inf: the scores are equal so far, or more trials on these questions cannot "
+                    "resolve the pair; more questions may"
+                )
         print_frame(table, output_format)
     else:
         with progress("Choosing where to run further trials"):
@@ -299,15 +303,21 @@ def _plan_widths(
 
 
 def _say_whether_to_stop(decision: "StopDecision", allowed: float, noun: str) -> str:
-    wrong, joint = (
-        f"{value:.3g}" if value >= 0.001 else "less than 0.001"
-        for value in (decision.error, decision.joint_error)
-    )
+    wrong, joint = (_error_text(value, allowed) for value in (decision.error, decision.joint_error))
     if decision.stop:
         return f"no more {noun} are needed (probability of error {wrong}, below {allowed:g})"
     if decision.error <= allowed:
         wrong = f"{wrong}, but {joint} in a joint decision for all pairs"
     return f"more {noun} are needed (probability of error {wrong}, above {allowed:g})"
+
+
+def _error_text(value: float, allowed: float) -> str:
+    """Round a probability to the two digits that draws support, and more next to its limit."""
+    if value < 0.001:
+        return "less than 0.001"
+    short = float(f"{value:.2g}")
+    agrees = short != allowed and (short > allowed) == (value > allowed)
+    return f"{value:.2g}" if agrees else f"{value:.4g}"
 
 
 def _say_targets(targets: dict[str, str]) -> str:
@@ -319,6 +329,9 @@ def _say_targets(targets: dict[str, str]) -> str:
         if metric.ranked:
             name = metric.method.name
             command = "bayesrank rank" + f" --method {name}" * (name != DEFAULT_METHOD)
+            for option, value in metric.options.items():
+                words = ",".join(map(str, value)) if isinstance(value, tuple | list) else value
+                command += f" --{option.replace('_', '-')} {words}"
             said.append(f"{metric.label}: as `{command}`, target {targets[metric.label]}")
         else:
             said.append(f"{metric.label}: more trials on these questions, target benchmark")

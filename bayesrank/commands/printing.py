@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesrank.commands.console import is_terminal, note, say
-from bayesrank.printable import cell_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,14 +52,14 @@ def print_leaderboard(
 ) -> None:
     """Print the leaderboard of a result in one of `FORMATS`, or as LaTeX."""
     from bayesrank.reporting.evidence import legend, notes, run_line, said_elsewhere
-    from bayesrank.reporting.plain_tables import to_json, to_markdown
+    from bayesrank.reporting.plain_tables import to_markdown
     from bayesrank.reporting.tables import frame_columns
     from bayesrank.results.leaderboard import leaderboard
 
     frame = _rows(leaderboard(tree), top, sort)
     if output_format in ("json", "csv"):
         names = _chosen(list(frame.columns), columns, list(frame.columns))
-        _print_for_programs(frame.reindex(columns=names), output_format, to_json)
+        _print_for_programs(frame.reindex(columns=names), output_format)
         return
     stated = tree["ranking"].attrs
     levels = {name: stated[name] for name in ("ci_prob", "lcb") if name in stated}
@@ -79,7 +78,7 @@ def print_leaderboard(
         say(run_line(tree))
         if columns is None:
             said = said_elsewhere(tree)
-            shown = [each for each in shown if each.header not in said]
+            shown = [each for each in shown if said.isdisjoint((each.header, each.name))]
         printed = print_columns(shown)
         for text in notes(tree):
             say(text)
@@ -88,10 +87,10 @@ def print_leaderboard(
 
 def print_frame(frame: "pd.DataFrame", output_format: str) -> None:
     """Print names and numbers: in full precision for programs, rounded for people."""
-    from bayesrank.reporting.plain_tables import plain_columns, to_json, to_markdown
+    from bayesrank.reporting.plain_tables import plain_columns, to_markdown
 
     if output_format in ("json", "csv"):
-        _print_for_programs(frame, output_format, to_json)
+        _print_for_programs(frame, output_format)
     elif output_format == "markdown":
         click.echo(to_markdown(plain_columns(frame)))
     else:
@@ -156,16 +155,10 @@ def _chosen(known: list[str], columns: str | None, listed: list[str]) -> list[st
     return names
 
 
-def _print_for_programs(
-    frame: "pd.DataFrame", output_format: str, to_json: "Callable[[pd.DataFrame], str]"
-) -> None:
+def _print_for_programs(frame: "pd.DataFrame", output_format: str) -> None:
+    from bayesrank.reporting.plain_tables import to_csv, to_json
+
     if output_format == "json":
         click.echo(to_json(frame))
     else:
-        texts = frame.select_dtypes(exclude="number").columns
-        safe = frame.assign(**{name: [_cell(value) for value in frame[name]] for name in texts})
-        click.echo(safe.to_csv(index=False), nl=False)
-
-
-def _cell(value: object) -> object:
-    return cell_text(value) if isinstance(value, str) else value
+        click.echo(to_csv(frame), nl=False)

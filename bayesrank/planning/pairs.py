@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.entrance import as_responses
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, worth_scale
-from bayesrank.planning.stopping import present_state
+from bayesrank.planning.stopping import part_to_plan, present_state
 from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
@@ -140,7 +140,7 @@ def plan_pairs(
     Parameters
     ----------
     data : Responses, pandas.DataFrame or array_like
-        Outcomes of all systems.
+        Outcomes so far. A system without any is left out, with a warning.
     goal : {"best", "top_k", "full"}, optional
         Only pairs that matter for the goal, as in
         :func:`bayesrank.planning.should_stop`; all pairs by default.
@@ -181,7 +181,7 @@ def plan_pairs(
     0      a        b     False                    1.0
     1      b        c      True                    0.0
     """
-    data = as_responses(data, "to plan trials of questions")
+    data = part_to_plan(as_responses(data, "to plan trials of questions"))
     if further is not None:
         check_integer(further, "further", least=0)
     if goal is None and k is not None:

@@ -1,5 +1,6 @@
 """When no more trials are needed."""
 
+import warnings
 from dataclasses import dataclass
 from math import comb, factorial
 from typing import cast
@@ -9,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesrank.catalog import default_method
+from bayesrank.design import part_with_outcomes
 from bayesrank.entrance import as_data
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs
 from bayesrank.ranking import rank_all
@@ -65,7 +67,8 @@ def should_stop(
     Parameters
     ----------
     data : Responses or Comparisons
-        Outcomes so far.
+        Outcomes so far. A system without any is left out, with a warning; among battles it is as
+        uncertain as its prior.
     goal : {"best", "top_k", "full"}, default "best"
         Find the best system, the best k (in any order), or the whole order.
     k : int, optional
@@ -93,8 +96,21 @@ def should_stop(
     StopDecision(stop=True, error=0.0, joint_error=0.0, answer=('good',))
     """
     data = cast("Responses | Comparisons", as_data(data))
+    if isinstance(data, Responses):
+        data = part_to_plan(data)
     n_top = check_goal(goal, k, len(data.systems))
     return decide(present_state(data, error=error, random_seed=random_seed), n_top)
+
+
+def part_to_plan(data: Responses) -> Responses:
+    """Return the data of the systems with an outcome, with a warning that names the others."""
+    part = part_with_outcomes(data)
+    left_out = [name for name in data.systems if name not in part.systems]
+    if left_out:
+        warnings.warn(
+            f"the plan leaves out systems without any outcome: {', '.join(left_out)}", stacklevel=3
+        )
+    return part
 
 
 def present_state(

@@ -8,11 +8,11 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.catalog import default_method, find_method
-from bayesrank.design import part_with_outcomes
 from bayesrank.entrance import as_responses
 from bayesrank.methods.bayes import dirichlet_shapes
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import worth_scale
+from bayesrank.planning.stopping import part_to_plan
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses, prior_counts
 from bayesrank.results.leaderboard import ranking_of, result_draws
@@ -37,7 +37,7 @@ def plan_widths(
     Parameters
     ----------
     data : Responses, pandas.DataFrame or array_like
-        Outcomes of all systems.
+        Outcomes so far. A system without any is left out, with a warning.
     width : float
         Required width, from the lower to the upper end, in the units of the scores.
     method : str, optional
@@ -83,7 +83,7 @@ def plan_widths(
     check_number(width, "width", above=0)
     if further is not None:
         check_integer(further, "further", least=0)
-    data = part_with_outcomes(data)
+    data = part_to_plan(data)
     worth_scale(data)
     name = default_method(data) if method is None else method
     if not find_method(name)[0].graded:

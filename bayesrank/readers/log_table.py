@@ -355,6 +355,10 @@ def build_table(
     message = describe(shape, sum(missing.values()), missing)
     if any(n_wrong.values()):
         message += f"; {_listed(n_wrong)} counted as wrong"
+    failed = [status for status in ("error", "limit", "refused") if missing.get(status)]
+    if failed:
+        remedy = f"count_as_wrong={','.join(failed)!r}"
+        message += f"; failed attempts are left out ({remedy} counts them)"
     n_unanswered = n_asked - shape[1]
     if n_unanswered:
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"

@@ -66,9 +66,10 @@ class DataSummary:
                 self.n_empty, n_cells, "a system has no outcome on a question"
             )
             facts["incomplete cells"] = _share(self.n_short, n_cells, "fewer trials than elsewhere")
-        facts["questions without differences"] = _share(
-            len(self.dead), len(self.questions), "the same outcome of every system"
-        )
+        if len(self.systems) > 1:
+            facts["questions without differences"] = _share(
+                len(self.dead), len(self.questions), "the same outcome of every system"
+            )
         if self.unseen:
             facts["unanswered questions"] = _share(
                 len(self.unseen), len(self.questions), "no outcome at all"
@@ -150,7 +151,7 @@ def _summary(
         systems,
         questions,
         trials,
-        dead=tuple(names[seen & ~varied].tolist()),
+        dead=tuple(names[seen & ~varied].tolist()) if len(systems) > 1 else (),
         unseen=tuple(names[~seen].tolist()),
     )
 

@@ -80,16 +80,18 @@ def scale_text(result: "xr.DataTree") -> str:
 
 
 def said_elsewhere(result: "xr.DataTree") -> set[str]:
-    """Return the headers of columns that a terminal leaves out.
+    """Return the headers and names of columns that a terminal leaves out.
 
     Numbers that are equal for all systems are in the line above. If every outcome is of another
-    question, the numbers of outcomes and of questions are the same.
+    question, the numbers of outcomes and of questions are the same. The rank of one system is 1.
     """
     ranking = result["ranking"].to_dataset()
     shared = {"n": "n_outcomes", "questions": "n_questions"}
     headers = {header for header, name in shared.items() if _is_shared(ranking, name)}
     if "n_questions" in ranking and (ranking["n_questions"] == ranking["n_outcomes"]).all():
         headers.add("questions")
+    if ranking.sizes["system"] == 1:
+        headers.update(("lcb_rank", "rank_lower", "prob_best", "group"))
     return headers
 
 

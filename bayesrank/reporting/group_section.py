@@ -3,8 +3,6 @@
 import warnings
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bayesrank.battles import FEW_UNITS
 from bayesrank.errors import CalibrationWarning
 from bayesrank.layout import Column
@@ -15,7 +13,7 @@ from bayesrank.reporting.tables import (
     DECIMALS,
     interval_cells,
     rounded_cells,
-    supported_decimals,
+    score_decimals,
 )
 from bayesrank.responses import Responses
 from bayesrank.results.leaderboard import ranked_rows
@@ -55,12 +53,12 @@ def group_section(
         return None
     systems = ranked_rows(result)["system"].to_list()
     frames, interval = _scores(result, data, grades)
-    decimals = _decimals(list(frames.values()))
     columns = [name_column(systems, "In the order of the leaderboard.")]
+    what = "Accuracy (mean grade)" if interval else "Mean grade"
     for name, frame in frames.items():
-        meaning = f"Mean grade on the {sizes[name]:,} questions of {name}{interval}."
-        columns.append(_column(name, frame.reindex(systems), meaning, decimals))
-    caption = "Mean grade on each group of questions"
+        meaning = f"{what} on the {sizes[name]:,} questions of {name}{interval}."
+        columns.append(_column(name, frame.reindex(systems), meaning))
+    caption = f"{what} on each group of questions"
     html = to_html(columns, name="groups-table", caption=caption)
     table = Table(html, caption, folded="narrow")
     said = ()
@@ -102,17 +100,10 @@ def _scores(
     return frames, f", with its interval of {100 * prob:g} %"
 
 
-def _decimals(frames: "list[pd.DataFrame]") -> int:
-    """Return the decimals that show two digits of the typical uncertainty, for all groups."""
-    if not all("score_lower" in frame for frame in frames):
-        return DECIMALS
-    widths = [(frame["score_upper"] - frame["score_lower"]).to_numpy() for frame in frames]
-    return supported_decimals(float(np.nanmedian(np.concatenate(widths))) / 2.0)
-
-
-def _column(name: str, frame: "pd.DataFrame", meaning: str, decimals: int) -> Column:
+def _column(name: str, frame: "pd.DataFrame", meaning: str) -> Column:
     """Return the scores on a group; a system may have no outcome in it."""
     score = frame["score"]
+    decimals = score_decimals(frame) if "score_lower" in frame else DECIMALS
     absent = score.isna().to_numpy()
     cells = rounded_cells(score, decimals)[0]
     if "score_lower" in frame:

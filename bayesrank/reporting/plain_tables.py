@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.layout import Column
-from bayesrank.printable import printable
+from bayesrank.printable import cell_text, printable
 from bayesrank.reporting.tables import (
     DECIMALS,
     count_text,
@@ -35,7 +35,8 @@ _SPARE = {
     **dict.fromkeys(("superiority", "width"), 1),
 }
 _PROBABILITIES = ("superiority",)
-_STATISTICS = ("z", "rho")
+# Decimals of statistics: z is a ratio to the standard deviation of draws.
+_STATISTICS = {"z": 2, "rho": DECIMALS}
 _COUNTS = ("trials", "battles", "further trials needed", "further battles needed")
 
 # Default text for a number that does not exist.
@@ -140,7 +141,7 @@ def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:
         return [count_text(each) if math.isfinite(each) else f"{each:g}" for each in values]
     if name in _PROBABILITIES:
         return [probability_text(each) for each in values]
-    return [decimal_text(each, DECIMALS if name in _STATISTICS else decimals) for each in values]
+    return [decimal_text(each, _STATISTICS.get(name, decimals)) for each in values]
 
 
 def to_markdown(columns: list[Column]) -> str:
@@ -213,6 +214,25 @@ def to_json(frame: "pd.DataFrame") -> str:
     return "".join(
         each if each == "\n" or printable(each) == each else f"\\u{ord(each):04x}" for each in text
     )
+
+
+def to_csv(frame: "pd.DataFrame") -> str:
+    """Return the rows of a table as CSV, with names that no spreadsheet takes for formulas.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(to_csv(pd.DataFrame({"rank": [1], "system": ["=A1"]})), end="")
+    rank,system
+    1,'=A1
+    """
+    texts = frame.select_dtypes(exclude="number").columns
+    safe = frame.assign(**{name: [_cell(value) for value in frame[name]] for name in texts})
+    return safe.to_csv(index=False)
+
+
+def _cell(value: object) -> object:
+    return cell_text(value) if isinstance(value, str) else value
 
 
 def _finite_or_none(value: Any) -> object:

@@ -25,10 +25,15 @@ from bayesrank.reporting.page_figures import (
     draw_superiority,
     draw_win_rates,
 )
-from bayesrank.reporting.plain_tables import to_json, to_markdown
+from bayesrank.reporting.plain_tables import to_csv, to_json, to_markdown
 from bayesrank.reporting.section import Section, Table
 from bayesrank.reporting.styled import to_html, to_latex
-from bayesrank.reporting.tables import leaderboard_columns, range_cells
+from bayesrank.reporting.tables import (
+    decimal_text,
+    leaderboard_columns,
+    range_cells,
+    score_decimals,
+)
 from bayesrank.reporting.wording import method_title
 from bayesrank.results.leaderboard import leaderboard, ranked_rows, ranking_of
 
@@ -115,8 +120,9 @@ def history_section(results: "Mapping[str, xr.DataTree]") -> Section | None:
     for name, frame in frames.items():
         aligned = frame.reindex(systems)
         scores, ranks = (aligned[name].to_numpy(float).tolist() for name in ("score", "rank"))
+        decimals = score_decimals(frame)
         cells = [
-            "not included" if np.isnan(s) else f"{s:.3f} ({r:g})"
+            "not included" if np.isnan(s) else f"{decimal_text(s, decimals)} ({r:g})"
             for s, r in zip(scores, ranks, strict=True)
         ]
         meaning = "Score, and the rank in parentheses."
@@ -216,10 +222,12 @@ def _how_to_read(result: "xr.DataTree") -> str:
     if "lcb" not in ranking:
         return "These are point estimates without intervals: the order has an unknown uncertainty."
     tail = f"{100 * ranking.attrs['lcb']:g}"
-    return (
-        f"Sorted by the lower credible bound (lcb {tail}%): the score is below it with a "
-        f"probability of {tail} %. A high place here needs strong evidence, not only a high score."
+    bound = (
+        f"lower credible bound (lcb {tail}%): the score is below it with a probability of {tail} %."
     )
+    if ranking.sizes["system"] == 1:
+        return f"The {bound}"
+    return f"Sorted by the {bound} A high place here needs strong evidence, not only a high score."
 
 
 def _leaderboard_columns(
@@ -227,24 +235,24 @@ def _leaderboard_columns(
 ) -> list[Column]:
     """Return the leaderboard, by the conservative rank if there is one."""
     said = said_elsewhere(result)
-    columns = [each for each in leaderboard_columns(result) if each.header not in said]
+    columns = [
+        each for each in leaderboard_columns(result) if said.isdisjoint((each.header, each.name))
+    ]
     frame = ranked_rows(result)
     if "lcb_rank" in frame:
         ranking = ranking_of(result).sel(system=frame["system"].to_list())
         joint = ranking["joint_rank_lower"].values, ranking["joint_rank_upper"].values
         prob, tail = (f"{100 * ranking.attrs[name]:g}%" for name in ("ci_prob", "lcb"))
-        ranks = next(i for i, each in enumerate(columns) if each.header == f"{prob} ranks")
-        columns.insert(
-            ranks + 1,
-            Column(
-                "joint ranks",
-                range_cells(*joint),
-                True,
-                f"With a joint probability of {prob}, these ranges hold the places of all systems.",
-                joint[0].tolist(),
-                name="joint_rank_lower",
-            ),
+        all_ranks = Column(
+            "joint ranks",
+            range_cells(*joint),
+            True,
+            f"With a joint probability of {prob}, these ranges hold the places of all systems.",
+            joint[0].tolist(),
+            name="joint_rank_lower",
         )
+        for ranks in [i for i, each in enumerate(columns) if each.name == "rank_lower"]:
+            columns.insert(ranks + 1, all_ranks)
         # The conservative rank is first and gives the order of the rows.
         first = ("lcb rank", "system", f"lcb {tail}", "score", f"{prob} interval", "rank")
         place = {header: position for position, header in enumerate(first)}
@@ -286,7 +294,7 @@ def _downloads(result: "xr.DataTree") -> dict[str, str]:
     """Return the leaderboard as files inside of links."""
     frame, columns = leaderboard(result), leaderboard_columns(result)
     texts = {
-        "leaderboard.csv": ("text/csv", frame.to_csv(index=False)),
+        "leaderboard.csv": ("text/csv", to_csv(frame)),
         "leaderboard.json": ("application/json", to_json(frame)),
         "leaderboard.tex": ("application/x-tex", to_latex(columns)),
         "leaderboard.md": ("text/markdown", to_markdown(columns)),

@@ -66,7 +66,7 @@ def frame_columns(
         As :func:`leaderboard_columns`; unranked systems are left to a note.
     """
     frame = frame.dropna(subset="rank")  # unranked systems have no outcome
-    decimals = _decimals(frame)
+    decimals = score_decimals(frame)
     score = Column(
         "score",
         *rounded_cells(frame["score"], decimals),
@@ -288,10 +288,10 @@ def count_text(value: float) -> str:
     return f"{int(value):,}" if value == int(value) else f"{value:,.1f}"
 
 
-def _decimals(frame: "pd.DataFrame") -> int:
+def score_decimals(frame: "pd.DataFrame") -> int:
     """Return the number of decimals for two digits of the typical uncertainty of a score."""
     if "score_lower" in frame:
-        scale = float(np.median(frame["score_upper"] - frame["score_lower"])) / 2.0
+        scale = float(np.nanmedian(frame["score_upper"] - frame["score_lower"])) / 2.0
     else:
         scale = float(np.ptp(frame["score"])) / 10.0
     return supported_decimals(scale)

@@ -64,8 +64,9 @@ def headline(result: "xr.DataTree") -> str:
     best = best if best[0] in "<>" else f"= {best}"
     if len(names) > 1:
         return f"{lead} with equal scores: no winner should be declared; Pr(best) {best}."
-    others = ranking["system"].values != names[0]
-    open_ones = ranking["system"].values[others & ~ranking["resolved"].values[first[0]]].tolist()
+    order = np.argsort(ranking["rank"].values, kind="stable")[1:]
+    unresolved = order[~ranking["resolved"].values[first[0], order]]
+    open_ones = ranking["system"].values[unresolved].tolist()
     prob = f"{100 * ranking.attrs['ci_prob']:g} % in a joint decision for all pairs"
     if not open_ones:
         return f"{lead} and is resolved from every other system at {prob}; Pr(best) {best}."

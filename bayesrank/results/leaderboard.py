@@ -78,8 +78,9 @@ def leaderboard(result: xr.DataTree) -> Leaderboard:
         of being first and ``expected_rank`` the posterior mean of the rank; ``group`` has letters:
         two systems share a letter if and only if the joint decisions for all pairs do not resolve
         their order; ``separated_from_next`` is whether the same decisions resolve a system from the
-        next one. Without draws the columns end with ``few``. Systems without any outcome
-        are unranked and come last: their numbers of outcomes are 0, and other columns are missing.
+        next one, and true for the last. Without draws the columns end with ``few``. Systems without
+        any outcome are unranked and come last: their numbers of outcomes are 0, and other columns
+        are missing.
 
     Raises
     ------

@@ -1,12 +1,13 @@
 """Stopping: the stated error is kept, whenever one looks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 from bayesrank import Comparisons, Responses, datasets, rank
 from bayesrank.catalog import default_method
-from bayesrank.planning import plan_pairs, should_stop, suggest
+from bayesrank.planning import plan_pairs, plan_widths, should_stop, suggest
 from bayesrank.planning.goals import Goal, critical_pairs
 from bayesrank.planning.stopping import decide
 from bayesrank.reporting.wording import headline
@@ -145,6 +146,20 @@ def test_the_stated_error_holds_whenever_one_looks_at_length(goal: Goal):
     stopped, wrong, stated = stopped_runs(150, goal, looks).T
     assert wrong[stopped > 0].mean() <= 0.10
     assert wrong.mean() == pytest.approx(stated.mean(), abs=0.09)  # three standard errors
+
+
+def test_all_plans_leave_out_a_system_without_outcomes():
+    part = np.random.default_rng(0).integers(0, 2, (3, 20, 3))
+    data = Responses(np.concatenate([part, np.full((1, 20, 3), -1)]), systems=["a", "b", "c", "d"])
+    plans = [should_stop, plan_pairs, lambda some: plan_widths(some, 0.1)]
+    for plan in plans:
+        with pytest.warns(UserWarning, match="the plan leaves out systems without any outcome: d"):
+            found = plan(data)
+        expected = plan(Responses(part, systems=["a", "b", "c"]))
+        if isinstance(expected, pd.DataFrame):
+            assert set(found.loc[:, "system"]) == set(expected.loc[:, "system"])
+        else:
+            assert set(found.answer) < {"a", "b", "c"}
 
 
 @pytest.mark.slow

@@ -200,7 +200,8 @@ EXAMPLES = [
             ]
         },
         {"openai/a": [0.5, 0], "openai/b": [1, 0.25]},
-        "1 of 8 outcomes missing (1 error)",
+        "1 of 8 outcomes missing (1 error); failed attempts are left out "
+        "(count_as_wrong='error' counts them)",
     ),
     Example(
         "bigcodebench",
@@ -359,7 +360,8 @@ EXAMPLES = [
             ],
         },
         {"gpt-4": [1, 0, None], "gpt-5": [1, 1, 1]},
-        "1 of 6 outcomes missing (1 error)",
+        "1 of 6 outcomes missing (1 error); failed attempts are left out "
+        "(count_as_wrong='error' counts them)",
     ),
     Example(
         "euroeval",

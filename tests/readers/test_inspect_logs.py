@@ -82,7 +82,10 @@ def test_sample_without_a_valid_score_is_missing(write_eval, inspect_log, flaw, 
     assert read_responses(path).outcomes.tolist() == [[[1, 0], [-1, 1]]]
     table = read_table(path)
     assert table.frame["status"].tolist() == ["", status, "", ""]
-    assert table.message.endswith(f"1 of 4 outcomes missing (1 {status})")
+    said = f"1 of 4 outcomes missing (1 {status})"
+    if status != "unscored":
+        said += f"; failed attempts are left out (count_as_wrong={status!r} counts them)"
+    assert table.message.endswith(said)
     counted = read_table(path, count_as_wrong=status)
     assert counted.message.endswith(f"0 of 4 outcomes missing; 1 {status} counted as wrong")
     assert counted.frame["outcome"].tolist() == [1, 0, 0, 1]

@@ -1,5 +1,6 @@
 """The line above a leaderboard, and the notes below it."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,6 +151,16 @@ def test_numbers_that_are_the_same_are_printed_once(run: Run, tmp_path: Path) ->
     header = run("rank", path, "--method", "avg").stdout.splitlines()[1].split()
     assert "n" in header
     assert "questions" not in header
+
+
+def test_one_system_has_no_columns_of_ranks(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "one_system.csv"
+    rows = [f"a,q{q},{trial},{(q + trial) % 2}" for q in range(9) for trial in range(2)]
+    path.write_text("\n".join(["model,question,trial,score", *rows]))
+    printed = run("rank", path)
+    assert "95% interval" in printed.stdout
+    assert not re.search(r"Pr\(best\)|lcb rank|ranks|group", printed.stdout)
+    assert "prob_best" in run("rank", path, "--format", "csv").stdout
 
 
 def test_what_can_be_spared_goes_in_a_stated_order() -> None:

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from bayesrank import Responses, rank
 from bayesrank.reporting.figures import (
@@ -22,6 +23,7 @@ from bayesrank.reporting.figures import (
     save_figure,
 )
 from bayesrank.reporting.figures.labels import rank_labels
+from bayesrank.reporting.figures.palette import diverging
 
 
 def tick_labels(figure: Figure) -> list[str]:
@@ -75,8 +77,9 @@ def test_groups_that_overlap_have_no_border(make_result) -> None:
     axes = plot_leaderboard(chain).axes[0]
     assert [text.get_text() for text in axes.texts] == ["group", "a", "ab", "b"]
     assert len(axes.patches) == 3  # all three rows have one shade
-    (lines,) = plot_groups(chain).axes[0].collections
-    assert not lines.get_segments()
+    figure = plot_groups(chain)
+    assert not figure.axes[0].collections
+    assert "all above resolved" not in str([each.get_text() for each in figure.findobj(Text)])
 
 
 def test_figures_draw_on_the_axes_of_the_caller(three: xr.DataTree) -> None:
@@ -180,6 +183,13 @@ def test_long_names_keep_both_ends(make_result) -> None:
     assert label.startswith("organisation/")
     assert label.endswith("-2026-11  1")
     assert "\N{HORIZONTAL ELLIPSIS}" in label
+
+
+def test_the_ends_of_the_superiority_map_differ_in_grey() -> None:
+    ends = diverging()([0.0, 1.0])
+    on_white = ends[:, :3] * ends[:, 3:] + 1.0 - ends[:, 3:]
+    low, high = on_white @ (0.299, 0.587, 0.114)
+    assert low - high > 0.25
 
 
 def test_save_figure_leaves_only_the_whole_file(tmp_path: Path, three: xr.DataTree) -> None:

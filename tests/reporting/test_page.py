@@ -142,6 +142,8 @@ def test_what_is_bad_is_not_to_be_used_before_it_is_repaired(n_questions: int, s
     outcomes = np.random.default_rng(0).integers(0, 2, size=(3, n_questions, 1))
     section = check_section({"it": rank(outcomes, "avg", random_seed=1)}, {}, None)
     assert section.text[0] == said
+    assert "data" in section.text[1]
+    assert section.text[1].startswith("Not measured: ")
 
 
 def test_it_says_how_it_was_computed(text: str, results: dict[str, xr.DataTree]) -> None:
@@ -288,6 +290,15 @@ def test_scores_by_group_are_those_of_rankings_by_group(tmp_path):
         assert "[{:.3f}, {:.3f}]".format(*ends) in table
 
 
+def test_scores_of_a_small_group_have_fewer_decimals(tmp_path: Path) -> None:
+    outcomes = np.random.default_rng(0).integers(0, 2, size=(3, 408, 3))
+    data = Responses(outcomes, groups=["large"] * 400 + ["small"] * 8)
+    text = report(rank(data, random_seed=1), tmp_path / "r.html", data=data).read_text("utf-8")
+    table = text.partition('id="groups-table"')[2]
+    cells = re.findall(r'<td class="number" data-key="[\d.]+">([^<]+)</td>', table)[:2]
+    assert [len(cell.split()[0].partition(".")[2]) for cell in cells] == [3, 2]
+
+
 @pytest.mark.parametrize(
     ("outcomes", "absent"),
     [
@@ -301,6 +312,23 @@ def test_comparisons_need_something_to_compare(outcomes, absent, tmp_path: Path)
     named = set(re.findall(r'<section id="([\w-]+)"', page.read_text(encoding="utf-8")))
     known = {"questions", "superiority", "probabilities", "data"}
     assert named & known == known.difference(absent)
+
+
+def test_one_system_has_no_ranks(tmp_path: Path) -> None:
+    page = report(rank([[[1, 0], [0, 0]]], random_seed=1), tmp_path / "r.html")
+    text = page.read_text(encoding="utf-8")
+    headers = re.findall(r'<th scope="col"[^>]*>([^<]+)<', text)[:6]
+    assert headers[:2] == ["system", "lcb 5%"]
+    assert not {"lcb rank", "95% ranks", "joint ranks", "Pr(best)"} & set(headers)
+    assert "Sorted by" not in text
+    assert "same outcome of every system" not in text
+
+
+def test_downloads_hold_no_formula(tmp_path: Path) -> None:
+    data = Responses([[[1, 0]], [[0, 0]]], systems=["=SUM(A1)", "b"])
+    text = report(rank(data, random_seed=1), tmp_path / "r.html").read_text(encoding="utf-8")
+    (address,) = re.findall(r'download="leaderboard.csv" href="data:[^,]*,([^"]*)"', text)[:1]
+    assert base64.b64decode(address).decode().splitlines()[1].startswith("1,'=SUM(A1),")
 
 
 def test_numbers_of_further_columns_are_rounded(

@@ -22,6 +22,8 @@ def test_no_winner_is_declared_where_the_order_is_open(make_result) -> None:
         "a leads, but no winner should be declared: it is not resolved from b at 95 % in a joint "
         "decision for all pairs; Pr(best) = 0.87."
     )
+    in_order = headline(make_result([0.44, 0.45, 0.5], ["c", "b", "a"]))
+    assert "it is not resolved from b and c at 95 %" in in_order
     many = headline(make_result([0.5, 0.45, 0.44, 0.43, 0.42], list("abcde")))
     assert "it is not resolved from 4 systems at 95 %" in many
 

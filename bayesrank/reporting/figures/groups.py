@@ -113,7 +113,9 @@ def plot_groups(
 
 
 def _draw_borders(axes: "Axes", rows: np.ndarray, ranking: "xr.Dataset") -> None:
-    """Draw a line below each of some rows."""
+    """Draw a line below each of some rows; without any, the legend does not name them."""
+    if not rows.size:
+        return
     axes.hlines(
         rows + 0.5,
         0.0,

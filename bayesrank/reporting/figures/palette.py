@@ -46,10 +46,13 @@ DARK = {
 
 
 def diverging() -> "LinearSegmentedColormap":
-    """Return a map from orange over transparent to blue, which shows on light and on dark."""
+    """Return a map from orange over transparent to blue, which shows on light and on dark.
+
+    Orange is paler at its end, so that the two ends differ in grey.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
-    stops = [(ORANGE, 1.0), (ORANGE, 0.0), (BLUE, 0.0), (BLUE, 1.0)]
+    stops = [(ORANGE, 0.7), (ORANGE, 0.0), (BLUE, 0.0), (BLUE, 1.0)]
     return LinearSegmentedColormap.from_list(
         "diverging", list(zip((0.0, 0.5, 0.5, 1.0), map(_with_alpha, stops), strict=True))
     )
