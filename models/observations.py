@@ -221,8 +221,6 @@ class BinomialReal:
         Successes. An array becomes the named data ``<name>_observed``.
     dims : str or sequence of str, optional
         Names of the dims.
-    **kwargs
-        Passed on to ``pm.CustomDist``.
 
     Returns
     -------
@@ -246,7 +244,6 @@ class BinomialReal:
         logit_p: Any,
         observed: Any = None,
         dims: str | Sequence[str] | None = None,
-        **kwargs: Any,
     ) -> Any:
         _check_counts(name, observed, n)
         return pm.CustomDist(
@@ -259,7 +256,6 @@ class BinomialReal:
             class_name="BinomialReal",
             observed=as_data(f"{name}_observed", observed, dims),
             dims=dims,
-            **kwargs,
         )
 
 
@@ -272,17 +268,13 @@ class MultinomialReal:
     ----------
     name : str
         Name of the random variable.
-    n : array_like or tensor of shape (row,), optional
-        Row totals; by default those of `observed`. An array becomes the named data ``<name>_n``.
     log_p : tensor of shape (row, outcome)
         Logarithms of the outcome probabilities, which must sum to one in every row. An outcome
         of probability zero (minus infinity) is allowed where its count is zero.
-    observed : array_like or tensor of shape (row, outcome), optional
-        Counts. An array becomes the named data ``<name>_observed``.
+    observed : array_like or tensor of shape (row, outcome)
+        Counts. An array becomes the named data ``<name>_observed``, and its totals ``<name>_n``.
     dims : sequence of str, optional
         Names of the dims.
-    **kwargs
-        Passed on to ``pm.CustomDist``.
 
     Returns
     -------
@@ -305,15 +297,10 @@ class MultinomialReal:
         name: str,
         *,
         log_p: Any,
-        n: Any = None,
-        observed: Any = None,
+        observed: Any,
         dims: Sequence[str] | None = None,
-        **kwargs: Any,
     ) -> Any:
-        if n is None:
-            if observed is None:
-                raise ValueError(f"n must be given where observed is not; got neither for {name}")
-            n = observed.sum(-1) if isinstance(observed, Variable) else np.sum(observed, axis=-1)
+        n = observed.sum(-1) if isinstance(observed, Variable) else np.sum(observed, axis=-1)
         _check_counts(name, observed, np.inf)
         return pm.CustomDist(
             name,
@@ -325,7 +312,6 @@ class MultinomialReal:
             class_name="MultinomialReal",
             observed=as_data(f"{name}_observed", observed, dims),
             dims=dims,
-            **kwargs,
         )
 
 
