@@ -261,8 +261,8 @@ interval is for the same quantity, and always holds the estimate. It is the mid-
 n = s (1 - s) / V effective trials, where V is the variance of the estimate (Korn and Graubard 1998).
 
 - On a benchmark V is the variance over trials. A question with only k trials, or with only right answers, does not identify its
-  variance. So the chances of all questions of a system come from one Beta distribution, averaged over the posterior of its
-  spread (empirical Bayes). Only the width of the interval depends on this distribution, not the estimate.
+  variance. So the chances of all questions of a system come from one Beta distribution, whose spread is estimated from the share of
+  pairs of trials of a question that differ (empirical Bayes). Only the width of the interval depends on it, not the estimate.
 - Over a population V is the variance between questions, or groups of questions.
 - A system that is always right has the score 1 and an interval that ends at 1. It begins at about 1 - 3 / n, where n is the
   number of blocks of k trials on a benchmark, the number of questions for a population.
@@ -282,8 +282,8 @@ for estimator in ("unbiased", "posterior_mean"):
 ```text
 unbiased
 system  score  score_lower  score_upper
-     C   0.47         0.36         0.57
-     B   0.20         0.10         0.33
+     C   0.47         0.37         0.57
+     B   0.20         0.11         0.32
      A   0.17         0.10         0.25
 posterior_mean
 system  score  score_lower  score_upper
@@ -307,6 +307,8 @@ the posterior mean), at fixed truths: the mean over questions of the metric of k
 97 %. `rasch`: the logit of a chance is ability minus difficulty, both standard normal. `u-shaped`: every chance is from
 Beta(0.3, 0.3). A size is systems x questions x trials. `python -m calibration.pass_family` makes the table
 [pass_family_coverage.csv](pass_family_coverage.csv), with lower bounds and mean widths; seeds follow from the row.
+The variance over trials was by quadrature then; with simulated trials, coverage on a benchmark was up to 2.4 points lower in 40 to
+60 tensors of each of 13 cells, and 5 points higher for two kinds with k = 4.
 """
 
 NOTES = {

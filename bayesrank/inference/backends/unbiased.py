@@ -14,15 +14,9 @@ has the estimate near its median.
   correlations over clusters; the trial that the mid-P rule adds is independent for each system.
 
 The trials of one question do not identify the variance of its estimate if there are at most k of
-them, or if all are right. The variance is averaged over the posterior of the chance. The chances
-:math:`p_m` of a system have one distribution (empirical Bayes),
-
-.. math:: p_m = u \pi + (1 - u) b_m, \qquad
-          b_m \sim \mathrm{Beta}\bigl(\pi (1 - \rho) / \rho, (1 - \pi) (1 - \rho) / \rho\bigr)
-
-with mean :math:`\pi`, intraclass correlation :math:`\rho` of the trials of a question, and a share
-u that keeps the chances away from 0 and 1. The mean is that of the trials with one more trial that
-is half right. Correlation and share have uniform priors; results are averaged over their posterior.
+them, or if all are right. The variance is averaged over the posterior of the chances. The chances
+of a system have one Dirichlet distribution (:func:`prior_counts_of`), whose mean and strength are
+estimated (empirical Bayes).
 """
 
 from collections.abc import Mapping
@@ -208,7 +202,8 @@ def prior_counts_of(counts: Counts) -> Array:
     """Return counts of the Dirichlet prior that the chances of a system have in common.
 
     The mean is that of the trials with one more trial. The strength follows from the share of
-    pairs of trials of a question that differ, with one more question of independent trials.
+    pairs of trials of a question that differ, with one more question of independent trials. It is
+    at least one trial, so that chances keep away from 0 and 1.
     """
     trials, total = counts.sum(axis=1), counts.sum(axis=0)
     mean = (total + 1.0 / len(total)) / (total.sum() + 1.0)
@@ -218,7 +213,7 @@ def prior_counts_of(counts: Counts) -> Array:
     differ = 1.0 - np.divide(same, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
     share = (differ[pairs > 0.0].sum() + independent) / (np.count_nonzero(pairs) + 1.0)
     share = min(share / independent, 1.0 - 1.0 / UNLIMITED)
-    return mean * share / (1.0 - share)
+    return mean * max(share / (1.0 - share), 1.0)
 
 
 def _share(values: Array, ends: tuple[float, float]) -> Array:
