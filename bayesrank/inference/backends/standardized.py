@@ -256,7 +256,7 @@ class Spread:
             return self.dispersion[1]
         clusters = asked_clusters(self.fit.data)
         sizes = np.bincount(clusters[clusters >= 0])
-        return np.full(len(self.kept), freedom_of(sizes))
+        return np.where(self.inside, freedom_of(sizes), UNLIMITED)
 
     @cached_property
     def effective_trials(self) -> Array:
