@@ -51,8 +51,8 @@ NOTES: dict[str, str] = {
         "over samples of some 30 questions, the weights 1 / p give nearly all weight to the few "
         "questions that hardly any system solves, an effective number of about five. A sample "
         "without them has both a high score and a small spread. So lower bounds are too high in 7 "
-        "to 9 % instead of 5 %, although draws have the variance of the jackknife, its "
-        "acceleration and Satterthwaite's degrees of freedom."
+        "to 9 % instead of 5 %, although draws have the variance of the jackknife and "
+        "Satterthwaite's degrees of freedom."
     ),
     "rankllm": (
         "the weight of a question that few systems solve depends on its only right answer. Weights "

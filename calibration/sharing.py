@@ -18,7 +18,7 @@ from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import fit as sampling
 from bayesrank.inference.graph.fit import sample
 from bayesrank.inference.resample import trials
-from bayesrank.inference.resample.trials import double_bootstrap, draw_cells, draw_trial_weights
+from bayesrank.inference.resample.trials import draw_cells, draw_trial_weights
 from bayesrank.inference.resample.weights import resample
 from bayesrank.inference.run import Run
 from bayesrank.method import load_function
@@ -48,7 +48,6 @@ def shared_work() -> Iterator[list[float]]:
             # What runs the chunks has limited the threads; to look for libraries again takes long.
             (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
-            (bootstrap, "double_bootstrap", work.of_kind(double_bootstrap)),
             (trials, "draw_cells", work.of_data(draw_cells)),
             (trials, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),

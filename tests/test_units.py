@@ -5,7 +5,7 @@ import pytest
 
 from bayesrank import Battles, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning
-from bayesrank.inference.resample.trials import widening_for_fewer_runs
+from bayesrank.inference.resample.trials import widening_for_fewer_trials
 from bayesrank.ranking import draw_scores, point_estimate
 
 NAMES = np.array(list("abcd"))
@@ -220,11 +220,10 @@ def test_fewer_paired_runs_have_their_own_degrees_of_freedom():
     ]
     draws = draw_scores(data, "avg", unit="run", random_seed=3)
     np.testing.assert_allclose(draws.std(axis=(0, 1)), expected, rtol=0.06)
-    factors = widening_for_fewer_runs(data, "pairs")
+    factors = widening_for_fewer_trials(data, "pairs", "run")
     assert 1.0 < factors[0] == factors[1] < factors[2]
-    np.testing.assert_allclose(
-        widening_for_fewer_runs(data.select(systems=data.systems[:2]), "pairs"), 1
-    )
+    others = data.select(systems=data.systems[:2])
+    np.testing.assert_allclose(widening_for_fewer_trials(others, "pairs", "run"), 1)
 
 
 @pytest.mark.parametrize("method", ["avg", "borda"])

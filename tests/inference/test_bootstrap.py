@@ -9,9 +9,9 @@ import pytest
 from bayesrank import METHODS, Battles, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
-from bayesrank.inference.backends.bootstrap import scale_by_double_bootstrap, scale_to_largest
-from bayesrank.inference.resample import arguments, jackknife
-from bayesrank.inference.resample.jackknife import ranker_jackknife, with_jackknife_variance
+from bayesrank.inference.backends.bootstrap import scale_to_largest
+from bayesrank.inference.resample import arguments
+from bayesrank.inference.resample.jackknife import ranker_jackknife
 from bayesrank.inference.resample.weights import resample
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
@@ -148,12 +148,12 @@ def test_identical_systems_are_not_told_apart():
             superiority = result["ranking"]["superiority"].values[0, 2]
             if method == "avg":
                 assert superiority == 0.5
-            else:  # redrawn cells, shuffled questions and places between counts are not shared
+            else:  # redrawn cells, coin flips and places between counts are not shared
                 assert 0.3 < superiority < 0.7
 
 
 @pytest.mark.parametrize("method", ["copeland", "schulze", "ranked_pairs", "minimax", "baldwin"])
-def test_shuffled_questions_favour_none_of_identical_systems(method):
+def test_prior_questions_favour_none_of_identical_systems(method):
     outcomes = np.random.default_rng(0).integers(0, 2, (6, 12, 1))
     outcomes[1:3] = outcomes[0]
     result = rank(outcomes, method, target="population", random_seed=1)
@@ -225,7 +225,7 @@ def test_majorities_over_few_questions_have_the_variance_of_students_t():
     outcomes = np.ones((2, 12, 1), dtype=int)
     outcomes[1, :6] = 0
     draws = draws_of(Responses(outcomes), "minimax", target="population", draws=2_000)[1]
-    # Of thirteen questions that are drawn twelve times one has its systems shuffled.
+    # Of thirteen questions that are drawn twelve times one is of coin flips.
     variance = 12 * (0.5 - (12 / 13 * 0.5) ** 2) * 12 / (12 - 3) + 1 / 12
     assert draws[:, 1].var() == pytest.approx(variance, rel=0.1)
 
@@ -261,16 +261,6 @@ def test_bounds_of_a_skewed_level_hold():
     assert 0.01 < np.mean(upper < np.mean(estimate)) < 0.08
 
 
-def test_jumps_inside_questions_hide_less_of_the_spread():
-    rng = np.random.default_rng(0)
-    tensors = rng.integers(0, 2, (60, 2, 40, 8))  # equal chances: every question is next to a jump
-    results = [rank(one, "borda", draws=500, random_seed=i) for i, one in enumerate(tensors)]
-    spread = np.mean([result["posterior"]["score"].values.var(axis=(0, 1)) for result in results])
-    tie = math.comb(16, 8) / 2**16
-    # 1, 0 or 1/2 of each question, of which resamples have 2/3 of the variance; and the step.
-    assert 0.8 < (spread - 1 / 12) / (40 * (1 - tie) / 4) < 1.0
-
-
 def test_accuracy_by_rare_answers_is_corrected():
     # Weights 1 / p of few answers are too large on average, and its score too small.
     rng = np.random.default_rng(3)
@@ -290,35 +280,28 @@ def test_accuracy_by_rare_answers_is_corrected():
     assert (draws > score).mean(axis=0).min() > 0.6
 
 
-def weighted_draws(data, method):
-    """Return scores by weighted questions, and what each of them adds."""
+def spread_over_that_of_weights(data, method):
+    """Return standard deviations of draws over questions relative to those of weighted scores."""
     row = METHODS[method]
-
-    def score(arguments):
-        found = load_function(row.function)(*arguments)
-        return found[0] if isinstance(found, tuple) else found
-
     rng = np.random.default_rng(1)
     plan = {"target": "population", "smooth": True, "size": 4_000, "rng": rng}
-    draws = np.concatenate([score(one) for one in resample(data, row.data, **plan)])
-    return draws, ranker_jackknife(data, row.data, score, 500)
+    found = [load_function(row.function)(*one) for one in resample(data, row.data, **plan)]
+    raw = np.concatenate([one[0] if isinstance(one, tuple) else one for one in found])
+    _, draws = draws_of(data, method, target="population", draws=1_000)
+    return draws.std(axis=0) / raw.std(axis=0)
 
 
 @pytest.mark.parametrize("method", ["avg", "spectral", "hodge_rank"])
-def test_draws_are_no_wider_where_no_question_has_leverage(method):
-    draws, table = weighted_draws(simulate((4, 30, 6), seed=1), method)
-    np.testing.assert_array_equal(with_jackknife_variance(draws[np.newaxis], table)[0], draws)
+def test_draws_are_hardly_wider_where_no_question_has_leverage(method):
+    ratio = spread_over_that_of_weights(simulate((4, 30, 6), seed=1), method)
+    assert np.abs(ratio - 1.0).max() < 0.06
 
 
 def test_rank_widens_draws_where_few_questions_have_leverage():
     rng = np.random.default_rng(2)
     chance = 1.0 / (1.0 + np.exp(rng.normal(size=(1, 30)) - np.linspace(-1.0, 1.0, 6)[:, None]))
     data = Responses((rng.random((6, 30, 8)) < chance[..., np.newaxis]).astype(int))
-    raw, table = weighted_draws(data, "rankllm")
-    _, draws = draws_of(data, "rankllm", target="population", draws=1_000)
-    wider = with_jackknife_variance(raw[np.newaxis], table)[0].std(axis=0) > raw.std(axis=0)
-    assert wider.any()
-    assert (draws.std(axis=0)[wider] > 1.02 * raw.std(axis=0)[wider]).all()
+    assert (spread_over_that_of_weights(data, "rankllm") > 1.1).any()
 
 
 @pytest.mark.parametrize(
@@ -392,8 +375,7 @@ def test_few_questions_keep_ragged_scores_in_range(n_questions):
     assert np.ptp(draws[:, 0]) > 0.9
 
 
-def test_scores_that_weigh_questions_vary_as_those_without_one_do(monkeypatch):
-    monkeypatch.setattr(jackknife, "accelerate", lambda draws, _: draws)
+def test_scores_that_weigh_questions_vary_as_those_without_one_do():
     data = Responses((np.random.default_rng(3).random((4, 40, 2)) < 0.6).astype(int))
     table = ranker_jackknife(data, "binary", lambda arguments: inverse_difficulty(*arguments), 500)
     expected = np.sqrt(1.0 + 2.0 / (table.tail_freedom - 2.0)) * table.standard_errors
@@ -440,18 +422,6 @@ def test_single_trials_widen_draws_no_further_than_the_grades():
     assert np.ptp(draws[..., 0]) > 0.0
 
 
-@pytest.mark.parametrize("method", ["avg", "bayes"])
-def test_draws_over_questions_move_as_far_as_standard_errors_rise(method, monkeypatch):
-    # Few questions are solved, so that a sample with a high mean varies more.
-    data = (np.random.default_rng(0).random((2, 30, 1)) < 0.1).astype(int)
-    options = {"target": "population", "draws": 500, "random_seed": 0}
-    moved = rank(data, method, **options)["posterior"]["score"].values
-    monkeypatch.setattr(jackknife, "accelerate", lambda draws, _: draws)
-    still = rank(data, method, **options)["posterior"]["score"].values
-    ends = [np.quantile(each, [0.025, 0.975], axis=(0, 1)) for each in (moved, still)]
-    assert (ends[0] > ends[1] + 1e-3).all()
-
-
 def test_majorities_that_all_questions_agree_on_may_be_turned():
     data = np.zeros((3, 3, 1), dtype=int)
     data[0] = 1
@@ -473,16 +443,6 @@ def test_draws_of_scores_on_a_scale_are_those_of_their_shares(target):
     assert drawn[0].max() <= 10.0
 
 
-def test_draws_are_scaled_as_their_spread_changes_from_one_resampling_to_the_next():
-    rng = np.random.default_rng(0)
-    draws = rng.normal([0.0, 5.0, 7.0], [1.0, 2.0, 0.0], (4, 20_000, 3))
-    shared = rng.normal(size=(20_000, 3))
-    again = shared + rng.normal(size=(2, 20_000, 3)) * [0.5, 4.0, 0.0]
-    found = scale_by_double_bootstrap(draws, again)
-    np.testing.assert_allclose(found.mean(axis=(0, 1)), draws.mean(axis=(0, 1)), rtol=1e-12)
-    np.testing.assert_allclose(found.std(axis=(0, 1)), [2.0, 1.0, 0.0], rtol=0.02)
-
-
 def test_percentages_of_the_largest_allow_for_its_bias():
     # Five systems of which four are equal: the largest of four estimates is too large, and the
     # fifth too small beside it, which draws from around the estimates show once more.
@@ -493,7 +453,8 @@ def test_percentages_of_the_largest_allow_for_its_bias():
         score = truth + rng.normal(0.0, 0.01, 5)
         draws = score + rng.normal(0.0, 0.01, (4, 250, 5))
         plain = 100.0 * draws / draws.max(axis=-1, keepdims=True)
-        for name, one in (("scaled", scale_to_largest(score, draws)), ("as they are", plain)):
+        without_bias = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
+        for name, one in (("scaled", scale_to_largest(without_bias)), ("as they are", plain)):
             lower, upper = np.quantile(one[..., 4], [0.025, 0.975])
             covered[name] += lower <= 100.0 * 0.12 / 0.22 <= upper
     assert covered["scaled"] / 400 >= 0.93
@@ -502,8 +463,7 @@ def test_percentages_of_the_largest_allow_for_its_bias():
 
 def test_percentages_of_the_largest_keep_the_order_of_the_draws():
     draws = np.random.default_rng(0).dirichlet([50.0] * 4, (4, 250))
-    scaled = scale_to_largest(np.full(4, 0.25), draws)
-    without_bias = draws + 2.0 * (0.25 - draws.mean(axis=(0, 1)))
-    np.testing.assert_array_equal(scaled.argsort(axis=-1), without_bias.argsort(axis=-1))
+    scaled = scale_to_largest(draws)
+    np.testing.assert_array_equal(scaled.argsort(axis=-1), draws.argsort(axis=-1))
     np.testing.assert_allclose(scaled.max(axis=-1), 100.0)
     assert scaled.min() > 0.0

@@ -49,9 +49,8 @@ PARTS = {
     "steps of counts": "bootstrap::identical_systems_are_not_told_apart",
     "reflected level": "bootstrap::bounds_of_a_skewed_level_hold",
     "centre of ratings": "pseudo_unit::ratings_of_a_system_that_never_lost_are_not_certain",
-    "iterated bootstrap": "bootstrap::jumps_inside_questions_hide_less_of_the_spread",
     "winning votes": "bootstrap::expected_winning_votes_lie_between_a_victory_and_a_defeat",
-    "shuffled question": "bootstrap::majorities_that_all_questions_agree_on_may_be_turned",
+    "prior unit of majorities": "bootstrap::majorities_that_all_questions_agree_on_may_be_turned",
     "range": "bootstrap::no_draw_leaves_the_range_of_the_score",
 }
 
@@ -66,7 +65,6 @@ def test_every_part_has_its_test(part):
 # Numeric constants of the folders of the mechanism, and what the page says of them.
 NUMBERS = {
     "SOME_UNITS": "10 units (`SOME_UNITS`)",
-    "_CLEAR": "4 standard errors",
     "_MOST_PARTS": "50 fits",
     "_OF_EACH": "2 data sets",
     "ROUNDING": "$10^{-9}$ (`ROUNDING`)",
@@ -80,11 +78,8 @@ NUMBERS = {
     "LEAST_WEIGHT": "$10^{-6}$",
     "LEAST_CONCENTRATION": "0.02",
     "_RESAMPLES": "2,000",
-    "_RESAMPLED_AGAIN": "500",
-    "_SIMULATED": "30,000",
-    "_NODES, _WEIGHTS": "10 nodes",
-    "_SHARES": "4 shares",
-    "_PER_SD, _FEWEST": "64 points, 5 a standard deviation",
+    "_SIMULATED": "4,000",
+    "_NODES": "1,001 chances",
     "_TAIL": "238 probabilities",
     "_TABLE": "238 probabilities",
     "_CI_PROB": "intervals of 95 %",

@@ -8,7 +8,7 @@ import pytest
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.resample import arguments as resampling
-from bayesrank.inference.resample.trials import double_bootstrap, require_two_trials, shown_variance
+from bayesrank.inference.resample.trials import require_two_trials
 from bayesrank.inference.resample.weights import question_weights, resample
 from bayesrank.ranking import draw_scores
 
@@ -109,9 +109,12 @@ def test_fractional_scores_are_weighted_like_categories(paired):
 def test_few_trials_of_a_system_do_not_widen_the_others(paired, scale):
     outcomes = np.array([[[0, 1, 0, 1, 1, 0, 0, 1]], [[0, 1, 1, -1, -1, -1, -1, -1]]])
     values = outcomes if scale is None else np.where(outcomes < 0, np.nan, outcomes)
-    (grades,) = draw(Responses(values, scale=scale, paired=paired), "grades")
-    # Concentrations 6/8 and 1/3: (1/4) / (6 + 1) and (2/9) / (1 + 1).
-    assert_moments(grades, np.array([[0.5], [2 / 3]]), np.array([[0.25 / 7], [1 / 9]]))
+    data = Responses(values, scale=scale, paired=paired)
+    draws = draw_scores(data, "avg", target="benchmark", draws=2_000, random_seed=0)
+    # The unbiased variances of the means of 8 and of 3 trials. Wide draws are clipped to the range.
+    ratio = draws.var(axis=(0, 1)) / [0.25 / 7, 1 / 9]
+    assert 0.9 < ratio[0] < 1.1
+    assert 0.7 < ratio[1] < 1.1
 
 
 def test_comparisons_of_unequal_runs_vary_as_their_trials_do():
@@ -123,14 +126,13 @@ def test_comparisons_of_unequal_runs_vary_as_their_trials_do():
     expected = [[0, 320, 160], [320, 0, 160], [160, 160, 0]]
     np.testing.assert_allclose(totals, np.broadcast_to(expected, totals.shape), rtol=1e-12)
     net = (wins - wins.swapaxes(1, 2))[:, 0]
-    # The weights have the concentration of pairs that share the mean number of trials.
+    # The weights have the concentration of eight trials; draws of scores are widened afterwards.
     shared = np.array([8, 4])
-    factor = (shared - 1) / (shared * (1 - 2 / (16 / 3)) + 1)
+    factor = (shared - 1) / (shared * (1 - 2 / 8) + 1)
     for place, (n, shown) in enumerate(zip(shared, factor, strict=True), start=1):
         differences = outcomes[0, :, :n] - outcomes[place, :, :n]
         wanted = n**2 * variance_of_mean(differences).sum()
         np.testing.assert_allclose(net[:, place].var(), shown * wanted, rtol=0.1)
-    np.testing.assert_allclose(shown_variance(np.array([[[0, 8, 4]] * 3])).shape, (1, 3, 3))
 
 
 @pytest.mark.parametrize("method", ["avg", "colley", "pagerank"])
@@ -258,41 +260,6 @@ def test_redrawn_scores_are_drawn_with_replacement():
         assert_moments(grades[:, *cell], mean[cell], variance[cell])
 
 
-def test_data_sets_drawn_twice_share_what_was_drawn_first():
-    data = simulate(4, seed=1)
-    pairs = list(double_bootstrap(data, "grades", size=SIZE, rng=np.random.default_rng(0)))
-    one, other = (np.concatenate([pair[which][0] for pair in pairs]) for which in (0, 1))
-    (first,) = draw(data, "grades", smooth=False)
-    p = (4 * first + 0.5) / 5
-    for values in (one, other):
-        assert_moments(values, p.mean(axis=0), p.var(axis=0) + (p * (1 - p) / 4).mean(axis=0))
-    shared = ((one - one.mean(axis=0)) * (other - other.mean(axis=0))).mean(axis=0)
-    np.testing.assert_allclose(shared, p.var(axis=0), atol=1e-3)
-
-
-def test_pairs_drawn_twice_compare_as_many_trials():
-    data = simulate(4, seed=1)
-    for pair in double_bootstrap(data, "pairs", size=20, rng=np.random.default_rng(0)):
-        for wins, ties in pair:
-            assert_every_trial_compared(wins, ties, 3 * 4)
-
-
-def test_scores_drawn_twice_are_scores_that_were_seen():
-    scores = np.random.default_rng(0).random((2, 2, 4))
-    scores[0, 0, 1] = np.nan
-    scores[1, 1, :] = np.nan
-    ((((one,), (other,)),)) = double_bootstrap(
-        Responses(scores), "grades", size=SIZE, rng=np.random.default_rng(1)
-    )
-    assert np.isnan(one[:, 1, 1]).all()
-    seen = scores[0, 0, [0, 2, 3]]
-    # Of n trials drawn twice with replacement a mean has 1 - (1 - 1/n)^2 of the variance of one.
-    for values in (one, other):
-        assert_moments(values[:, 0, 0], seen.mean(), seen.var() * (1 - (2 / 3) ** 2))
-    shared = np.cov(one[:, 0, 0], other[:, 0, 0])[0, 1]
-    assert shared == pytest.approx(seen.var() / 3, rel=0.05)
-
-
 def test_redrawn_pairs_compare_the_redrawn_cells():
     data = Responses([[[1, 1, 0]], [[0, 1, 0]]], paired=True)
     wins, ties = draw(data, "pairs", smooth=False)
@@ -301,23 +268,6 @@ def test_redrawn_pairs_compare_the_redrawn_cells():
         wins.mean(axis=0), [[0, 3 * p * (1 - q)], [3 * q * (1 - p), 0]], atol=0.02
     )
     np.testing.assert_allclose(wins[:, 0, 1] + wins[:, 1, 0] + ties[:, 0, 1], 3, rtol=1e-12)
-
-
-def test_redrawn_pairs_of_unequal_runs_compare_the_trials_they_share():
-    rng = np.random.default_rng(0)
-    outcomes = rng.integers(0, 3, (3, 4, 6))
-    outcomes[0, :, 4:] = outcomes[1, :, :2] = -1
-    data = Responses(outcomes, weights=[0, 0.3, 1])
-    wins, ties = draw(data, "pairs", smooth=False, size=4_000)
-    observed = data.comparisons
-    totals = wins + wins.swapaxes(1, 2) + ties
-    np.testing.assert_array_equal(totals, np.broadcast_to(observed.totals, totals.shape))
-    # Chances with half a trial more of each of two categories.
-    shares = (data.counts + 1 / 3) / (data.trials + 1)[..., np.newaxis]
-    above = np.einsum("imc,jmd,cd->ijm", shares, shares, np.tril(np.ones((3, 3)), -1))
-    shared = (data.observed[:, np.newaxis] & data.observed).sum(axis=-1)
-    expected = (above * shared).sum(axis=-1) * (1 - np.eye(3))
-    np.testing.assert_allclose(wins.mean(axis=0), expected, atol=0.15)
 
 
 def test_redrawn_pairs_need_no_weights():
@@ -405,29 +355,29 @@ def test_wins_are_sums_over_weighted_questions(paired):
     assert min(wins.min(), ties.min()) >= 0
 
 
-def redrawn(data, kind, size, *, shuffled=True, seed=0):
+def redrawn(data, kind, size, *, turns=True, seed=0):
     rng = np.random.default_rng(seed)
-    options = {"target": "population", "smooth": False, "size": size, "shuffled": shuffled}
+    options = {"target": "population", "smooth": False, "size": size, "turns": turns}
     ((arrays, weights),) = resample(data, kind, rng=rng, **options)
     return arrays, weights
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("turns", [False, True])
 @pytest.mark.parametrize("groups", [None, list("aabbccddeeff")])
-def test_redrawn_questions_are_whole_numbers_that_add_up(groups, shuffled):
+def test_redrawn_questions_are_whole_numbers_that_add_up(groups, turns):
     data = simulate(2, n_questions=12, groups=groups)
-    _, weights = redrawn(data, "grades", SIZE // 20, shuffled=shuffled)
+    _, weights = redrawn(data, "grades", SIZE // 20, turns=turns)
     assert weights.dtype == np.int64
-    assert weights.shape == (SIZE // 20, 24 if shuffled else 12)
+    assert weights.shape == (SIZE // 20, 16 if turns else 12)
     np.testing.assert_array_equal(weights.sum(axis=1), 12)
 
 
-def test_questions_are_drawn_alike_and_shuffled_ones_as_often_as_one_of_them():
+def test_questions_are_drawn_alike_and_prior_ones_as_often_as_one_of_them():
     data = simulate(2, n_questions=6)
-    _, weights = redrawn(data, "grades", SIZE, shuffled=False)
+    _, weights = redrawn(data, "grades", SIZE, turns=False)
     assert_moments(weights.astype(float), np.ones(6), np.full(6, 5 / 6))
     _, weights = redrawn(data, "grades", SIZE)
-    chance = np.repeat([1.0, 1 / 6], 6) / 7
+    chance = np.repeat([1.0, 1 / 4], [6, 4]) / 7
     assert_moments(weights.astype(float), 6 * chance, 6 * chance * (1 - chance))
 
 
@@ -448,35 +398,31 @@ def test_data_sets_of_a_population_share_it(groups):
     assert shared == pytest.approx((n - 1) / (n - 3), rel=0.15)
 
 
-@pytest.mark.parametrize("fractional", [False, True])
-def test_shuffled_questions_have_the_answers_of_a_question_under_other_names(fractional):
-    rng = np.random.default_rng(0)
-    grades = rng.permuted(np.tile(np.arange(5.0)[:, np.newaxis], 40), axis=0)
-    grades[2, :7] = np.nan
-    if fractional:
-        data = Responses(grades[..., np.newaxis] / 4)
-    else:
-        outcomes = np.where(np.isnan(grades), -1, grades).astype(int)[..., np.newaxis]
-        data = Responses(outcomes, weights=np.arange(5) / 4)
-    found, _ = redrawn(data, "grades", 1)
-    np.testing.assert_array_equal(found[:, :40], data.grades)
-    np.testing.assert_array_equal(np.sort(found[:, 40:], axis=0), np.sort(data.grades, axis=0))
-    # Every system takes every place, about as often.
-    counts = [(found[i, 40:] == worth).sum() for i in range(5) for worth in np.arange(5) / 4]
-    assert min(counts) >= 1
+@pytest.mark.parametrize("n_systems", [1, 2, 3, 8])
+def test_coins_of_systems_are_even_and_independent(n_systems):
+    data = Responses(np.full((n_systems, 2, 3), 0.5), groups=["a", "b"])
+    coins = resampling.with_prior_questions(data).values[:, 2:, 0]
+    assert set(np.unique(coins)) == {0.0, 1.0}
+    products = (2.0 * coins - 1.0) @ (2.0 * coins - 1.0).T / coins.shape[1]
+    np.testing.assert_array_equal(products, np.eye(n_systems))
+    np.testing.assert_array_equal(coins.mean(axis=1), 0.5)
 
 
-def test_questions_of_a_cluster_are_shuffled_alike():
-    grades = np.tile([[0.1], [0.2], [0.3], [0.4]], 12)
-    data = Responses(grades[..., np.newaxis], groups=list("aabbccddeeff"))
-    shuffled, _ = redrawn(data, "grades", 1)
-    np.testing.assert_array_equal(shuffled[:, 12::2], shuffled[:, 13::2])
-    assert len(np.unique(shuffled[:, 12:], axis=1).T) > 1
+def test_prior_questions_have_the_ends_of_worths_and_are_answered_by_all():
+    values = np.array([[[0, 1, 2, -1]], [[2, 2, 1, 0]]])
+    data = Responses(values, weights=[0.5, 0.0, 1.0], groups=["a"], prior_outcomes=[[0]])
+    more = resampling.with_prior_questions(data)
+    np.testing.assert_array_equal(more.outcomes[:, :1], values)
+    # By worth the categories are 1, 0, 2.
+    np.testing.assert_array_equal(more.outcomes[:, 1:, 0], [[1, 2, 1, 2], [1, 1, 2, 2]])
+    assert (np.ptp(more.outcomes[:, 1:], axis=2) == 0).all()
+    assert more.groups == ("a",) * 5
+    np.testing.assert_array_equal(more.prior_outcomes, [[0]] * 5)
 
 
 def test_a_stream_repeats_whole_questions():
     data = simulate(3, n_questions=4)
-    stream, order = redrawn(data, "stream", 50, shuffled=False)
+    stream, order = redrawn(data, "stream", 50, turns=False)
     assert order.shape == (50, 12)
     np.testing.assert_array_equal(stream, data.stream)
     questions, trials = order % 4, order // 4
@@ -486,7 +432,7 @@ def test_a_stream_repeats_whole_questions():
 
 
 def test_any_question_may_end_a_stream():
-    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, shuffled=False)
+    _, order = redrawn(simulate(3, n_questions=4), "stream", 2000, turns=False)
     last = np.bincount(order[:, -1] % 4) / len(order)
     np.testing.assert_allclose(last, 0.25, atol=0.04)
 

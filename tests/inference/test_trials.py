@@ -28,7 +28,7 @@ def test_draws_follow_the_distribution_of_each_cell(trials, is_table):
     quantile_table.cache_clear()
     rng = np.random.default_rng(5)
     right = np.minimum(np.array([[0, 3, 9], [1, 2, 4]]), trials)
-    drawn = draw_right(np.broadcast_to(right, (40_000, 2, 3)), trials, rng)
+    drawn = draw_right(right, trials, 40_000, rng)
     assert quantile_table.cache_info().currsize == is_table
     for cell in np.ndindex(2, 3):
         n, chance = trials[cell], (right[cell] + 0.5) / (trials[cell] + 1)
@@ -44,26 +44,14 @@ def test_draws_follow_the_distribution_of_each_cell(trials, is_table):
 
 def test_cells_differ_in_their_trials_and_their_answers():
     trials = np.array([[0, 1, 5], [2, 2, 3]])
-    right = np.array([[[0, 1, 5], [0, 1, 3]], [[0, 0, 0], [2, 1, 1]]])
-    drawn = draw_right(np.repeat(right, 20_000, axis=0), trials, np.random.default_rng(1))
-    assert (drawn <= trials).all()
-    expected = trials * (right + 0.5) / (trials + 1)
-    error = drawn.reshape(2, 20_000, 2, 3).mean(axis=1) - expected
-    assert np.abs(error).max() < 4.5 * np.sqrt(3 / 4 / 20_000)
-
-
-@pytest.mark.parametrize("n_trials", [16, 20, 127, 200, 255, 700])
-def test_counts_that_were_drawn_are_drawn_from_as_all_counts_are(n_trials):
-    trials = np.array([[n_trials, n_trials // 3, 1]])
-    first = draw_right(np.broadcast_to(trials, (50, 1, 3)), trials, np.random.default_rng(2))
-    again, of_integers = (
-        draw_right(right, trials, np.random.default_rng(3))
-        for right in (first, first.astype(np.int64))
-    )
-    np.testing.assert_array_equal(again, of_integers)
+    for right in np.array([[[0, 1, 5], [0, 1, 3]], [[0, 0, 0], [2, 1, 1]]]):
+        drawn = draw_right(right, trials, 20_000, np.random.default_rng(1))
+        assert (drawn <= trials).all()
+        error = drawn.mean(axis=0) - trials * (right + 0.5) / (trials + 1)
+        assert np.abs(error).max() < 4.5 * np.sqrt(3 / 4 / 20_000)
 
 
 def test_the_same_seed_gives_the_same_draws():
-    right, trials = np.full((7, 30, 40), 3), np.full((30, 40), 9)
-    one, other = (draw_right(right, trials, np.random.default_rng(8)) for _ in range(2))
+    right, trials = np.full((30, 40), 3), np.full((30, 40), 9)
+    one, other = (draw_right(right, trials, 7, np.random.default_rng(8)) for _ in range(2))
     np.testing.assert_array_equal(one, other)

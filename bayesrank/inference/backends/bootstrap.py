@@ -18,13 +18,10 @@ from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.inference.fits.fit import symmetric_root
 from bayesrank.inference.fits.symmetry import exchange_alike
 from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
-from bayesrank.inference.resample.jackknife import correct_bias, jackknife_corrected, scale
+from bayesrank.inference.resample.jackknife import jackknife_corrected, scale
 from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
 from bayesrank.inference.resample.trials import (
-    double_bootstrap,
-    is_complete,
-    widening_for_fewer_runs,
-    widening_for_single_trials,
+    widening_for_fewer_trials,
 )
 from bayesrank.inference.resample.units import (
     ROUNDING,
@@ -46,10 +43,6 @@ _WHOLE_UNITS = frozenset({"run", "judge", "prompt"})
 # the fewest whose mean can lie between a victory and a defeat. The noise of the mean widens the
 # draws, which compensates for majorities that few data sets reverse.
 _OF_EACH = 2
-
-# Resamples with two resamples each in the double bootstrap: a standard deviation has an error of
-# 3 %.
-_RESAMPLED_AGAIN = 500
 
 
 def bootstrap(run: Run) -> Estimate:
@@ -73,25 +66,27 @@ def bootstrap(run: Run) -> Estimate:
     turns = step > 0.0 and kind == "majority"
     adds_up = not turns and kind != "rating"
 
+    # Percentages of the largest are drawn as shares of the sum, which vary smoothly.
+    centre = score / score.sum() if kind == "share" else score
+
     def score_of(arguments: Arguments) -> Array:
         scores = split_scores(ranker(*arguments, **options))[0]
-        # Percentages of the largest are drawn as shares of the sum, which vary smoothly.
         return scores / scores.sum(axis=-1, keepdims=True) if kind == "share" else scores
 
-    draws = _recentre(run, score, _draw(run, score_of, turns=turns, adds_up=adds_up))
+    draws = _recentre(run, centre, _draw(run, score_of, turns=turns))
     if (over_questions or isinstance(run.data, Comparisons)) and adds_up:
         draws = jackknife_corrected(run, draws, score_of)
-    if kind == "smooth":
-        draws = correct_bias(score, draws)
+    if run.method.weighs_questions:
+        # Twice the bias of the draws: it is also the bias of the estimate around the truth.
+        draws = draws + 2.0 * (centre - draws.mean(axis=(0, 1)))
     rng = np.random.default_rng(run.seed.spawn(1)[0])
-    if not turns:
-        draws = with_pseudo_unit(run, draws, score_of, rng)
+    draws = with_pseudo_unit(run, draws, score_of, rng)
     if step:
         draws = draws + step * _steps(draws.shape, rng)
     if isinstance(run.data, Responses):
         draws = exchange_alike(draws, run.data, rng)
     if kind == "share":
-        draws = scale_to_largest(score / score.sum(), draws)
+        draws = scale_to_largest(draws)
     return Estimate(score, _within_range(run, draws), point=parameters)
 
 
@@ -109,7 +104,7 @@ def _is_mean_of_samples(run: Run) -> bool:
     return run.target == "population" and run.options.get("variant") == "winning_votes"
 
 
-def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
+def _draw(run: Run, score_of: ScoreOf, *, turns: bool) -> Array:
     """Return draws of the scores, of shape (chain, draw, system)."""
     data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
 
@@ -121,50 +116,27 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool, adds_up: bool) -> Array:
             smooth=run.method.smooth,
             size=run.draws,
             rng=np.random.default_rng(seed),
-            shuffled=turns,
+            turns=turns,
             of_each=_OF_EACH if _is_mean_of_samples(run) else 0,
             unit=run.unit,
         )
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
-    def draw_again(seed: np.random.SeedSequence) -> Array:
-        rng, kind = np.random.default_rng(seed), run.method.data
-        batches = double_bootstrap(run.responses, kind, size=_RESAMPLED_AGAIN, rng=rng)
-        return np.concatenate([[score_of(one) for one in pair] for pair in batches], axis=1)
-
     # NumPy's generators and most of its arithmetic release the interpreter, so chains run in
     # threads. Each has its own seed, so the draws do not depend on the number of threads. The
     # matrices are small: threads of BLAS within these threads would cost more than they save.
     workers = min(N_CHAINS, os.cpu_count() or 1)
-    # A run has answers to all questions; few of them are at a discontinuity of the score.
-    repeated = not run.method.smooth and run.target == "benchmark" and run.unit == "trial"
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        chains = pool.map(draw_chain, run.seed.spawn(N_CHAINS))
-        again = pool.submit(draw_again, run.seed.spawn(1)[0]) if adds_up and repeated else None
-        draws = np.stack(list(chains))
-    return draws if again is None else scale_by_double_bootstrap(draws, again.result())
-
-
-def scale_by_double_bootstrap(draws: Array, again: Array) -> Array:
-    """Scale draws by the ratio of their spread to that of resamples of resamples.
-
-    By about this ratio the spread of a discontinuous score differs from that of its resamples (the
-    iterated bootstrap). `again` has scores of two data sets from each resample, (2, pair, system).
-    """
-    variance, following = draws.var(axis=(0, 1)), ((again[0] - again[1]) ** 2).mean(axis=0) / 2.0
-    ratio = np.divide(variance, following, out=np.ones_like(variance), where=following > 0.0)
-    return scale(draws, np.sqrt(ratio))
+        return np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
 
 
 def _recentre(run: Run, score: Array, draws: Array) -> Array:
     """Return draws with the spread of independent units; discontinuous ones around the estimate."""
     if run.method.smooth:
-        if run.unit == "trial" and run.target == "benchmark":
-            widening = widening_for_single_trials(run.responses, run.method.data)
+        if run.target == "benchmark":
+            widening = widening_for_fewer_trials(run.responses, run.method.data, run.unit)
             draws = scale(draws, widening)
-        if run.unit == "run" and run.responses.paired and not is_complete(run.responses):
-            draws = scale(draws, widening_for_fewer_runs(run.responses, run.method.data))
         whole = run.target == "population" or run.unit in _WHOLE_UNITS
         # The truth is outside the scores of all n units with probability 2^(1 - n), 6 % for five.
         few = whole and len(_unit_sizes(run)) <= FEW_UNITS
@@ -207,10 +179,11 @@ def _widening(run: Run) -> float:
 
     The variance of their mean is (n - 1) / n of that of independent units; for few units Student's
     t adds the factor (n - 1) / (n - 3). The trials of a stream do not need it, since each has many
-    questions; other trials are drawn from shares with a pseudo-count.
+    questions; trials that are right or wrong are drawn from shares with a pseudo-count.
     """
     of_cells = run.target != "population" and run.unit != "run"
-    if of_cells and run.method.kind != "rating":
+    has_grades = isinstance(run.data, Responses) and run.data.scores is not None
+    if of_cells and not has_grades and run.method.kind != "rating":
         return 1.0
     n = equal_units(_unit_sizes(run))
     return math.sqrt(n / (n - 1 if of_cells and run.unit == "trial" else max(n - 3, 1)))
@@ -227,15 +200,13 @@ def _unit_sizes(run: Run) -> NDArray[Any]:
     return np.ones(run.responses.shape[2])
 
 
-def scale_to_largest(score: Array, draws: Array) -> Array:
+def scale_to_largest(draws: Array) -> Array:
     """Return draws of positive shares as percentages of the largest, corrected for its bias.
 
     The maximum of several estimates is biased upwards, and the maximum of their draws again by the
     mean of the maximum minus the maximum of the means. The correction moves systems far below the
     largest up by both biases, systems near it by less, so that they keep their order.
     """
-    # Twice the bias of the draws: it is also the bias of the estimate around the truth.
-    draws = draws + 2.0 * (score - draws.mean(axis=(0, 1)))
     draws = np.maximum(draws, ROUNDING)
     largest = draws.max(axis=-1, keepdims=True)
     gap = np.log(largest / draws)

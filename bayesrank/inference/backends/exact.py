@@ -81,9 +81,10 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         draws = np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
     if run.target == "population":
         warn_of_few_groups(run.responses)
-        draws = jackknife_corrected(
+        corrected = jackknife_corrected(
             run, draws, lambda given: split_scores(ranker(*given, **run.ranker_options))[0]
         )
+        draws = np.clip(corrected, draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
         rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = with_pseudo_unit(
             run, draws, lambda given: _draw(run, given[:-1], len(given[-1]), rng, given[-1]), rng

@@ -2,14 +2,12 @@
 
 A score is the mean of fitted chances; those of observed cells add up to the observed grades
 (:mod:`bayesrank.inference.fits.standardized`). Its error is the sum of the noise of the
-observed cells, the error of the parameters, which affects the fitted chances of missing cells, and
-the misfit of the item model. Over a population the spread of the questions is added.
+observed cells and of the error of the parameters, which affects the fitted chances of missing
+cells. Over a population the spread of the questions is added.
 
 - *Noise* is the variance of the trials within cells relative to E p (1 - p) of the item model: the
-  dispersion, estimated per system and shrunk to that of all systems, the more so the more similar
-  the systems are. If cells have one trial, it comes from residuals. One more unit has the
+  dispersion of each system. If cells have one trial, it comes from residuals. One more unit has the
   dispersion of independent right or wrong answers, so that the variance is never zero.
-- *Misfit*, the interaction of systems and questions, is the variance of residuals beyond noise.
 - *Marginal distributions* are mid-P confidence distributions of a proportion: a score s, as
   a share of its range, has the distribution of the share of successes in n = s (1 - s) / V
   independent trials, where V is its variance (Korn and Graubard 1998). The degrees of freedom of
@@ -32,6 +30,7 @@ from bayesrank.inference.resample.units import (
     SOME_UNITS,
     asked_clusters,
     effective_number,
+    freedom_of,
     left_out_scale,
     sums_over_clusters,
 )
@@ -41,6 +40,8 @@ Array = NDArray[np.float64]
 
 # Probability of the intervals that convert degrees of freedom into effective trials.
 _CI_PROB = 0.95
+
+_TINY = np.finfo(np.float64).tiny
 
 # More effective trials, or more degrees of freedom, change draws only by rounding.
 UNLIMITED = 1.0 / ROUNDING
@@ -59,7 +60,7 @@ class Spread:
     target: str
     # Whether the trials of a system are independent, or its answers of one run may fail together.
     unit: str = "trial"
-    # Whether to assume that the item model holds.
+    # Whether to assume independent answers, as the item model does.
     model_based: bool = False
 
     @cached_property
@@ -111,34 +112,23 @@ class Spread:
         else:
             expected = expected * (1.0 - by_difficulty) * (1.0 - by_ability)
             found = (self.means - chances.chance) ** 2
-        own, common, variance = _pooled_ratios(found, expected, counted)
-        n_cells = counted.sum(axis=1)
+        x, y = np.where(counted, found, 0.0), np.where(counted, expected, 0.0)
+        totals, of_x, of_y = np.maximum(y.sum(), _TINY), x.sum(axis=1), y.sum(axis=1)
+        # The variance of a ratio is that of cells around the ratio of all systems.
+        squares = (y**2).sum(axis=1)
+        around = ((x - x.sum() / totals * y) ** 2).sum() / np.maximum(squares.sum(), _TINY)
         # Each system has one more cell with the common dispersion. The other systems together have
         # one more cell with the dispersion of right or wrong answers; a single system has no
         # others. A system that is always right has no variance to compare, and near an end
         # p (1 - p) is 1 - p for any dispersion inside the range.
+        n_cells = counted.sum(axis=1)
         n_others = n_cells.sum() - n_cells
-        prior = (n_others * common + 1.0) / (n_others + 1.0)
-        own = (n_cells * own + prior) / (n_cells + 1.0)
-        variance = (n_cells / (n_cells + 1.0)) ** 2 * variance
+        prior = (n_others * x.sum() / totals + 1.0) / (n_others + 1.0)
+        some = np.where(of_y > 0.0, of_y, 1.0)
+        own = (n_cells * of_x / some + prior) / (n_cells + 1.0)
+        variance = (n_cells / (n_cells + 1.0) / some) ** 2 * around * squares
         freedom = np.divide(2.0 * own**2, variance, where=variance > 0.0, out=UNLIMITED * own)
         return np.where(self.inside, own, 1.0), np.where(self.inside, freedom, UNLIMITED)
-
-    @cached_property
-    def misfit(self) -> float:
-        """Variance of chances around the item model, relative to p (1 - p)."""
-        if self.model_based or not has_repeated_trials(self.fit.data):
-            return 0.0
-        chances, trials = self.fit.chances, np.maximum(self.fit.grades.trials, 1.0)
-        by_difficulty, by_ability = self.leverage
-        noise = self.dispersion[0][:, np.newaxis] * chances.noise / trials
-        # With independent answers, a share of the leverage remains in the residual.
-        left = 1.0 - by_difficulty
-        residual = (self.means - chances.chance) ** 2 / np.maximum(1.0 - by_ability, 1.0 / trials)
-        counted = self.observed & self.inside[:, np.newaxis]
-        beyond = (residual - left * noise)[counted].sum()
-        most = (left**2 * chances.noise)[counted].sum()
-        return max(float(beyond / most), 0.0) if most > 0.0 else 0.0
 
     @cached_property
     def covariance(self) -> Array:
@@ -148,9 +138,8 @@ class Spread:
         dispersion = self.dispersion[0][:, np.newaxis]
         noise = dispersion * chances.noise
         in_cells = np.where(self.observed, noise / np.maximum(self.fit.grades.trials, 1.0), 0.0)
-        # The missing part of a cell has the error of the observed part, and the misfit.
+        # The missing part of a cell has the error of the observed part.
         filled = 2.0 * kept * missing * dispersion * chances.variance
-        filled = filled + missing**2 * self.misfit * chances.noise
         total = self._by_parameters(noise) + chances.shared + np.diag(filled.sum(axis=1))
         of_trials = (kept**2 * in_cells).sum(axis=1)
         if self.target == "population":
@@ -169,9 +158,8 @@ class Spread:
         by_difficulty, _ = self.leverage
         left = 1.0 - by_difficulty
         response = np.linalg.solve(chances.information, chances.slopes.T).T
-        # The variance under the item model, and the terms of dispersion and misfit.
+        # The variance under the item model, and the term of dispersion.
         more = left * trials * (noise - chances.noise)
-        more = more + left**2 * self.misfit * trials**2 * chances.noise
         # Of the likelihood, without the priors.
         priors = chances.problem.prior_derivatives(chances.optimum.point[0])[1]
         variability = chances.information - np.diag(priors)
@@ -190,7 +178,7 @@ class Spread:
         found = by_cluster.T @ by_cluster
         # The same under the item model: one more unit, or the only one at an end of the range.
         around = chances.chance - chances.chance.mean(axis=1, keepdims=True)
-        noise = of_trials + (chances.variance + self.misfit * chances.noise).sum(axis=1)
+        noise = of_trials + chances.variance.sum(axis=1)
         expected = around @ around.T + np.diag(noise) + of_missing
         trusted = self.inside & (n > 1)
         mixed = np.diag(np.diag(expected))
@@ -236,7 +224,10 @@ class Spread:
         trials = self.fit.grades.trials
         scale = self.kept / np.sqrt(np.maximum(trials * (trials - 1.0), 1.0))
         rows = (scale[..., np.newaxis] * self.fit.grades.deviations).reshape(n_systems, -1)
-        return _shrunk_covariance(rows, np.sqrt(of_trials))
+        size, sd = np.sqrt((rows**2).sum(axis=1)), np.sqrt(of_trials)
+        rows *= np.divide(sd, size, out=np.zeros_like(size), where=size > 0.0)[:, np.newaxis]
+        products = rows @ rows.T
+        return products - np.diag(np.diag(products))
 
     def _over_runs(self, of_trials: Array) -> Array:
         """Return the variance of the totals of runs beyond that of independent trials."""
@@ -264,7 +255,8 @@ class Spread:
         if self.target == "benchmark" or self.model_based:
             return self.dispersion[1]
         clusters = asked_clusters(self.fit.data)
-        return _freedom_of_variance(self._by_cluster, np.bincount(clusters[clusters >= 0]))
+        sizes = np.bincount(clusters[clusters >= 0])
+        return np.where(self.inside, freedom_of(sizes), UNLIMITED)
 
     @cached_property
     def effective_trials(self) -> Array:
@@ -300,8 +292,8 @@ def sampled_scores(
     """Draw scores from their sampling distribution, the `spread` of the row of the catalog.
 
     They have the shape (draw, system), or the shape, order and centre of the draws of `like`. With
-    None as `fit` the data are fitted here. `model_based` assumes that the item model holds: no
-    misfit, independent answers, and fixed questions.
+    None as `fit` the data are fitted here. `model_based` assumes that the item model holds:
+    independent answers and fixed questions.
     """
     data = run.responses
     target, unit = ("benchmark", "trial") if model_based else (run.target, run.unit)
@@ -320,66 +312,6 @@ def _independent_normals(draws: Array) -> Array:
     normals = ndtri((ranks + 0.5) / len(draws))
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(normals, rowvar=False)))
     return normals @ (vectors / np.sqrt(np.maximum(values, ROUNDING))) @ vectors.T
-
-
-def _pooled_ratios(
-    found: Array, expected: Array, counted: NDArray[np.bool_]
-) -> tuple[Array, float, Array]:
-    """Return ratios of sums by system, shrunk to the common ratio, this ratio, and variances.
-
-    The variance of a ratio is that of cells around the common ratio. The excess variance of the
-    ratios is the variance between systems (the method of moments of random effects).
-    """
-    x, y = np.where(counted, found, 0.0), np.where(counted, expected, 0.0)
-    of_x, of_y, squares = x.sum(axis=1), y.sum(axis=1), (y**2).sum(axis=1)
-    some = of_y > 0.0
-    if not some.any():
-        return np.ones(len(x)), 1.0, np.zeros(len(x))
-    common = float(of_x.sum() / of_y.sum())
-    spread = ((x - common * y) ** 2).sum() / squares.sum()
-    of_y, squares = np.where(some, of_y, 1.0), np.where(some, squares, 1.0)
-    ratio = np.where(some, of_x / of_y, common)
-    own = spread * squares / of_y**2
-    between = max(float(((ratio - common) ** 2 - own)[some].mean()), 0.0)
-    weight = between / (between + own) if between > 0.0 else np.zeros(len(x))
-    weight = np.where(some, weight, 0.0)
-    shrunk = common + weight * (ratio - common)
-    of_common = spread * squares.sum() / of_y.sum() ** 2
-    left = weight * own + (1.0 - weight) * of_common
-    return shrunk, common, left
-
-
-def _freedom_of_variance(by_cluster: Array, sizes: NDArray[np.intp]) -> Array:
-    """Return degrees of freedom of variances over units of such sizes, for a given mean.
-
-    Squared deviations are regressed on deviations, and only the residuals are noise of the
-    variance: the variance of shares of right answers follows from their mean.
-    """
-    n = effective_number(sizes)
-    squares = by_cluster**2
-    mean = squares.mean(axis=0)
-    centred = squares - mean
-    slope = (centred * by_cluster).mean(axis=0) / np.where(mean > 0.0, mean, 1.0)
-    rest = ((centred - slope * by_cluster) ** 2).mean(axis=0)
-    freedom = 2.0 * n * mean**2 / np.where(rest > ROUNDING * mean**2, rest, 1.0)
-    return np.where((rest > ROUNDING * mean**2) & (mean > 0.0), freedom, UNLIMITED)
-
-
-def _shrunk_covariance(rows: Array, sd: Array) -> Array:
-    """Return covariances between rows, their correlations shrunk to zero (Schäfer and Strimmer).
-
-    The diagonal is 0; `rows` are deviations of shape (system, answer).
-    """
-    size = np.sqrt((rows**2).sum(axis=1))
-    rows = rows / np.where(size > 0.0, size, 1.0)[:, np.newaxis]
-    correlation = rows @ rows.T
-    # Sampling variance of a product moment, from its terms.
-    noise = (rows**2) @ (rows**2).T
-    np.fill_diagonal(correlation, 0.0)
-    np.fill_diagonal(noise, 0.0)
-    strength = (correlation**2).sum()
-    intensity = min(1.0, noise.sum() / strength) if strength > 0.0 else 1.0
-    return (1.0 - intensity) * correlation * np.outer(sd, sd)
 
 
 def mid_p_draws(levels: Array, share: Array, number: Array) -> Array:

@@ -14,25 +14,17 @@ has the estimate near its median.
   correlations over clusters; the trial that the mid-P rule adds is independent for each system.
 
 The trials of one question do not identify the variance of its estimate if there are at most k of
-them, or if all are right. The variance is averaged over the posterior of the chance. The chances
-:math:`p_m` of a system have one distribution (empirical Bayes),
-
-.. math:: p_m = u \pi + (1 - u) b_m, \qquad
-          b_m \sim \mathrm{Beta}\bigl(\pi (1 - \rho) / \rho, (1 - \pi) (1 - \rho) / \rho\bigr)
-
-with mean :math:`\pi`, intraclass correlation :math:`\rho` of the trials of a question, and a share
-u that keeps the chances away from 0 and 1. The mean is that of the trials with one more trial that
-is half right. Correlation and share have uniform priors; results are averaged over their posterior.
+them, or if all are right. The variance is averaged over the posterior of the chances. The chances
+of a system have one Dirichlet distribution (:func:`prior_counts_of`), whose mean and strength are
+estimated (empirical Bayes).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from bayesrank.inference.backends.standardized import UNLIMITED, mid_p_draws
 from bayesrank.inference.fits.fit import symmetric_root
@@ -45,21 +37,15 @@ from bayesrank.inference.resample.units import (
 )
 from bayesrank.inference.run import Run, by_chain
 from bayesrank.method import Method, load_function
-from bayesrank.methods.thresholds import log_factorials, trials_drawn
+from bayesrank.methods.thresholds import trials_drawn
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# Nodes of a uniform correlation, by Gauss and Legendre, and equally likely shares.
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-_SHARES = np.arange(4) / 4.0
-
-# Nodes per standard deviation, and the fewest nodes, on the arc sine scale, where a share of n
-# trials has the standard deviation 1 / (2 sqrt(n)).
-_PER_SD, _FEWEST = 5.0, 64
-
-# Simulated questions where moments have no closed form: a variance is known to 1 or 2 %.
-_SIMULATED = 30_000
+# Simulated questions of a system: a variance has an error of about 3 %.
+_SIMULATED = 4_000
+# Chances at which the range of a metric is looked up.
+_NODES = 1001
 
 
 def draw_around_unbiased(run: Run, score: Array) -> Array:
@@ -81,7 +67,8 @@ def draw_around_unbiased(run: Run, score: Array) -> Array:
     share = np.clip((score[first] - low) / (high - low), 0.0, 1.0)
     share = np.where(share < ROUNDING, 0.0, np.where(share > 1.0 - ROUNDING, 1.0, share))
     rng = np.random.default_rng(run.seed)
-    mean, rest, within, between = np.transpose(system_moments(metric, counts, (low, high), rng))
+    moments = [system_moments(metric, own, (low, high)) for own in counts]
+    mean, rest, within, between = np.transpose(moments)
     n_questions = counts.any(axis=-1).sum(axis=1).astype(np.float64)
     normals = rng.standard_normal((run.size, len(share)))
     if run.target == "population":
@@ -177,8 +164,7 @@ class CellMetric:
             return float(self.worths.min()), float(self.worths.max())
         sizes = np.unique(trials[trials > 0]).tolist()
         values = [self.estimate(_binary(np.arange(n + 1.0), n)) for n in sizes]
-        nodes = np.concatenate([[0.0, 1.0], chance_nodes(trials_drawn(self.options))[0]])
-        values.append(self.expect(_binary(nodes, 1.0)))
+        values.append(self.expect(_binary(np.linspace(0.0, 1.0, _NODES), 1.0)))
         return min(float(one.min()) for one in values), max(float(one.max()) for one in values)
 
 
@@ -194,84 +180,40 @@ class Moments(NamedTuple):
     between: float
 
 
-def system_moments(
-    metric: CellMetric, counts: Counts, ends: tuple[float, float], rng: np.random.Generator
-) -> list[Moments]:
-    """Return moments of each system, expected over the posteriors of its chances.
+def system_moments(metric: CellMetric, counts: Counts, ends: tuple[float, float]) -> Moments:
+    """Return moments of a system, expected over simulated posteriors of its chances.
 
-    From counts (system, question, category); `rng` is for more than two categories.
+    From counts (question, category).
     """
-    moments_of: Callable[[Counts, Counts], Moments] = partial(_simulated_moments, metric, ends, rng)
-    if metric.is_binary:
-        moments_of = _BinaryMoments(metric, ends, counts.sum(axis=-1)).of
-    kinds = [np.unique(own[own.any(axis=-1)], axis=0, return_counts=True) for own in counts]
-    return [moments_of(*each) for each in kinds]
-
-
-class _BinaryMoments:
-    """Moments where answers are right or wrong, by quadrature over the chances."""
-
-    def __init__(self, metric: CellMetric, ends: tuple[float, float], trials: Counts) -> None:
-        self.nodes, self.edges = chance_nodes(int(trials.max()))
-        self.expected = _share(metric.expect(_binary(self.nodes, 1.0)), ends)
-        self.noise = {
-            n: self._noise(n, _share(metric.estimate(_binary(np.arange(n + 1.0), n)), ends))
-            for n in np.unique(trials[trials > 0]).tolist()
-        }
-
-    def _noise(self, n_trials: int, estimates: Array) -> Array:
-        """Return the variance of the estimates from 0, ..., n right answers, at each node."""
-        right, ways = np.arange(n_trials + 1.0), log_factorials(n_trials)
-        log_chance = np.log(self.nodes)[:, np.newaxis] * right
-        log_chance += np.log1p(-self.nodes)[:, np.newaxis] * (n_trials - right)
-        chance = np.exp(log_chance + ways[-1] - ways - ways[::-1])
-        return (chance * (estimates - self.expected[:, np.newaxis]) ** 2).sum(axis=1)
-
-    def of(self, rows: Counts, times: Counts) -> Moments:
-        """Return the moments of a system from counts of wrong and right answers, `times` each."""
-        trials = rows.sum(axis=1)
-        mass = chance_posteriors(rows[:, 1], trials, times, self.nodes, self.edges)
-        mass *= (times / times.sum())[:, np.newaxis]
-        total = mass.sum(axis=0)
-        mean = float(total @ self.expected)
-        within = float((mass * np.stack([self.noise[n] for n in trials.tolist()])).sum())
-        between = float(total @ (self.expected - mean) ** 2)
-        return Moments(mean, float(total @ (1.0 - self.expected)), within, between)
-
-
-def _simulated_moments(
-    metric: CellMetric,
-    ends: tuple[float, float],
-    rng: np.random.Generator,
-    rows: Counts,
-    times: Counts,
-) -> Moments:
-    """Return the moments for any number of categories, by simulation.
-
-    From the highest worth down, an answer is in a category or below it, with a chance that has its
-    own posterior.
-    """
-    order = np.argsort(metric.worths, kind="stable")
-    at_most = np.cumsum(rows[:, order], axis=1)
-    nodes, edges = chance_nodes(int(rows.sum(axis=1).max()))
-    below = np.ones((-(-_SIMULATED // int(times.sum())), int(times.sum())))
-    shares = np.empty((*below.shape, len(order)))
-    for place in range(len(order) - 1, 0, -1):
-        right, trials = at_most[:, place - 1], at_most[:, place]
-        mass = chance_posteriors(right, trials, times, nodes, edges)
-        cumulative = np.cumsum(mass, axis=1) / mass.sum(axis=1, keepdims=True)
-        level = np.split(rng.random(below.shape), np.cumsum(times)[:-1], axis=1)
-        drawn = [np.searchsorted(*each) for each in zip(cumulative, level, strict=True)]
-        chance = nodes[np.minimum(np.concatenate(drawn, axis=1), len(nodes) - 1)]
-        shares[..., order[place]] = below * (1.0 - chance)
-        below = below * chance
-    shares[..., order[0]] = below
-    counts = rng.multinomial(np.repeat(rows.sum(axis=1), times), shares)
-    expected = _share(metric.expect(shares), ends)
-    within = ((_share(metric.estimate(counts), ends) - expected) ** 2).mean()
-    mean = expected.mean()
-    rest, between = (1.0 - expected).mean(), ((expected - mean) ** 2).mean()
+    rng = np.random.default_rng(0)
+    observed = counts[counts.any(axis=-1)]
+    repeated = np.repeat(observed, -(-_SIMULATED // len(observed)), axis=0)
+    shapes = repeated + prior_counts_of(observed)
+    chances = rng.standard_gamma(shapes) + np.finfo(np.float64).tiny
+    chances /= chances.sum(axis=1, keepdims=True)
+    found = metric.estimate(rng.multinomial(repeated.sum(axis=1), chances))
+    expected = _share(metric.expect(chances), ends)
+    within = ((_share(found, ends) - expected) ** 2).mean()
+    mean, rest, between = expected.mean(), (1.0 - expected).mean(), expected.var()
     return Moments(float(mean), float(rest), float(within), float(between))
+
+
+def prior_counts_of(counts: Counts) -> Array:
+    """Return counts of the Dirichlet prior that the chances of a system have in common.
+
+    The mean is that of the trials with one more trial. The strength follows from the share of
+    pairs of trials of a question that differ, with one more question of independent trials. It is
+    at least one trial, so that chances keep away from 0 and 1.
+    """
+    trials, total = counts.sum(axis=1), counts.sum(axis=0)
+    mean = (total + 1.0 / len(total)) / (total.sum() + 1.0)
+    independent = 1.0 - (mean**2).sum()
+    pairs = trials * (trials - 1.0)
+    same = (counts * (counts - 1.0)).sum(axis=1)
+    differ = 1.0 - np.divide(same, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+    share = (differ[pairs > 0.0].sum() + independent) / (np.count_nonzero(pairs) + 1.0)
+    share = min(share / independent, 1.0 - 1.0 / UNLIMITED)
+    return mean * max(share / (1.0 - share), 1.0)
 
 
 def _share(values: Array, ends: tuple[float, float]) -> Array:
@@ -282,40 +224,3 @@ def _share(values: Array, ends: tuple[float, float]) -> Array:
 def _binary(right: Array, trials: float) -> Array:
     """Return counts, or chances, of wrong and right answers."""
     return np.stack([trials - right, right], axis=-1)
-
-
-def chance_nodes(most_trials: int) -> tuple[Array, Array]:
-    """Return nodes between 0 and 1 and the edges of their cells, for up to this many trials."""
-    size = _FEWEST + int(np.pi * _PER_SD * np.sqrt(most_trials))
-    edges = np.sin(np.arange(size + 1) * np.pi / (2.0 * size)) ** 2
-    nodes = np.sin((np.arange(size) + 0.5) * np.pi / (2.0 * size)) ** 2
-    return nodes, edges
-
-
-def chance_posteriors(
-    right: Counts, trials: Counts, times: Counts, nodes: Array, edges: Array
-) -> Array:
-    """Return posterior masses (cell, node) on the nodes of the chances of one system.
-
-    Arguments are right answers and trials of its cells, and the number of questions of each cell;
-    nodes and edges are those of :func:`chance_nodes`.
-    """
-    mean = float((times @ right + 0.5) / (times @ trials + 1.0))
-    masses, weights = _laws(mean, edges)
-    log_likelihood = right[:, np.newaxis] * np.log(nodes)
-    log_likelihood += (trials - right)[:, np.newaxis] * np.log1p(-nodes)
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    evidence = np.maximum(likelihood @ masses.T, np.finfo(np.float64).tiny)
-    log_weight = times @ np.log(evidence) + np.log(weights)
-    weight = np.exp(log_weight - log_weight.max())
-    return likelihood * ((weight / weight.sum() / evidence) @ masses)
-
-
-def _laws(mean: float, edges: Array) -> tuple[Array, Array]:
-    """Return the distributions that chances may have, of shape (law, node), and prior weights."""
-    correlation, share = np.meshgrid((_NODES + 1.0) / 2.0, _SHARES, indexing="ij")
-    strength = ((1.0 - correlation) / correlation).reshape(-1, 1)
-    share = share.reshape(-1, 1)
-    inner = np.clip((edges - share * mean) / (1.0 - share), 0.0, 1.0)
-    below = betainc(strength * mean, strength * (1.0 - mean), inner)
-    return np.diff(below, axis=1), np.repeat(_WEIGHTS, len(_SHARES))

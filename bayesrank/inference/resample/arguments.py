@@ -29,7 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.counting import compare_cells, compare_trials, sum_over_levels
+from bayesrank.counting import (
+    compare_cells,
+    compare_shared_trials,
+    compare_trials,
+    sum_over_levels,
+)
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.units import has_clusters
 from bayesrank.methods.battle_ratings import Log
@@ -143,15 +148,31 @@ def per_sample_of_questions(data: Responses) -> int:
     return max(n_systems**2, n_questions * n_trials)
 
 
-def with_copies(data: Responses, *copies: NDArray[Any]) -> Responses:
-    """Return data with copies of all questions appended, with other outcomes."""
-    n, earlier = 1 + len(copies), data.prior_sets
+def with_prior_questions(data: Responses) -> Responses:
+    """Return data with questions appended, of which one at random is the prior unit.
+
+    On it every system has the best answer in all trials with probability 1/2, otherwise the worst,
+    independently of any other system: the columns of a Hadamard matrix.
+
+    Examples
+    --------
+    >>> with_prior_questions(Responses([[1, 0], [1, 1]])).values[:, 2:, 0]
+    array([[0, 1, 0, 1],
+           [0, 0, 1, 1]], dtype=int8)
+    """
+    n_systems, n_questions, n_trials = data.shape
+    systems, columns = np.arange(1, n_systems + 1), np.arange(2 ** n_systems.bit_length())
+    worst, best = data.scale or (data.category_levels.argmin(), data.category_levels.argmax())
+    is_best = np.bitwise_count(systems[:, np.newaxis] & columns) % 2 == 1
+    more = np.where(is_best, best, worst).astype(data.values.dtype)[..., np.newaxis]
+    # Copies of which question decides only their groups and earlier outcomes.
+    copied, earlier = np.arange(n_questions + len(columns)) % n_questions, data.prior_sets
     return Responses(
-        np.concatenate([data.values, *copies], axis=1),
+        np.concatenate([data.values, np.repeat(more, n_trials, axis=2)], axis=1),
         systems=data.systems,
         **data.declared,
-        groups=None if data.groups is None else n * data.groups,
-        prior_outcomes=None if earlier is None else np.concatenate(n * [earlier], axis=-2),
+        groups=None if data.groups is None else [data.groups[one] for one in copied],
+        prior_outcomes=None if earlier is None else earlier[..., copied, :],
         paired=data.paired,
     )
 
@@ -163,7 +184,11 @@ def trial_arguments(data: Responses, kind: str, gammas: Array) -> Arguments:
     question, trial) for trials that all systems share.
     """
     if kind == "pairs" and gammas.ndim == 3:
-        return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
+        if np.isin(data.trials, (0, data.shape[2])).all():
+            return compare_trials(data.levels, gammas / gammas.mean(axis=-1, keepdims=True))
+        return compare_shared_trials(
+            data.levels, np.broadcast_to(gammas, (len(gammas), *data.shape[1:]))
+        )
     if kind == "pairs":
         size = data.level_counts.shape[-1]
         each = [_weighted_sum(gammas, data.levels == one) for one in range(size)]

@@ -1,15 +1,7 @@
-"""The jackknife: contributions of units to scores, and corrections of draws as in BCa intervals.
+"""The jackknife: contributions of units to scores, and what draws lack of their variance."""
 
-Bootstrap draws, of shape (chain, draw, system), are corrected for bias, and get the variance and
-the acceleration of the table of contributions (docs/uncertainty.md). Draws over questions stay
-within the range of the draws of their system, since a score may not exist beyond it.
-"""
-
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache, partial
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -44,11 +36,6 @@ ScoresWithout = Callable[[NDArray[np.bool_]], Array]
 # Most fits to parts of the data: the standard deviation of 50 contributions has an error of a
 # tenth. More clusters are joined at random into this number of parts.
 _MOST_PARTS = 50
-
-# Differences up to this number of standard errors count as noise of the draws.
-_CLEAR = 4.0
-
-_NORMAL = NormalDist()
 
 
 def question_jackknife(scores_without: ScoresWithout, data: Responses) -> Contributions | None:
@@ -193,113 +180,37 @@ def battle_jackknife(
     return None
 
 
-def correct_bias(score: Array, draws: Array) -> Array:
-    """Shift draws along their own quantiles if the estimate is neither their median nor their mean.
-
-    In quantiles of a normal distribution the bias is the same on any scale of the score
-    (bias-corrected percentiles, the BC of BCa). Draws of linear scores do not change, even if they
-    are skewed: their mean is the estimate.
-    """
-    flat = draws.reshape(-1, draws.shape[-1])
-    n = len(flat)
-    slack = ROUNDING * np.abs(score)
-    below = ((flat < score - slack).mean(axis=0) + (flat <= score + slack).mean(axis=0)) / 2.0
-    clear = _CLEAR / math.sqrt(n)  # of a mean, in standard deviations
-    off = np.abs(flat.mean(axis=0) - score) > clear * _spread(draws) + slack
-    off &= np.abs(below - 0.5) > 0.5 * math.erf(clear * math.sqrt(math.pi) / 2.0)  # of a median
-    places, normal = {}, _normal_quantiles(n)
-    for system in np.flatnonzero(off).tolist():
-        bias = _NORMAL.inv_cdf(min(max(below[system], 0.5 / n), 1.0 - 0.5 / n))
-        # The shift of the median ends at the last draw.
-        places[system] = normal + min(max(2.0 * bias, normal[0]), normal[-1])
-    return _move(draws, places)
-
-
-def accelerate(draws: Array, acceleration: Array) -> Array:
-    """Move draws along their own quantiles by the acceleration of BCa intervals."""
-    # At most 1/6 in size, so that the denominators are positive for normal quantiles up to 6.
-    normal = _normal_quantiles(draws[..., 0].size)
-    skewed = np.flatnonzero(acceleration).tolist()
-    return _move(draws, {one: normal / (1.0 - acceleration[one] * normal) for one in skewed})
-
-
-def _move(draws: Array, places: Mapping[int, Array]) -> Array:
-    """Replace draws of systems by their own quantiles, at places on a normal scale, in order."""
-    moved = draws.reshape(-1, draws.shape[-1]).copy()
-    normal = _normal_quantiles(len(moved))
-    for system, place in places.items():
-        order = np.argsort(moved[:, system], kind="stable")
-        moved[order, system] = np.interp(place, normal, moved[order, system])
-    return moved.reshape(draws.shape)
-
-
-@lru_cache(maxsize=8)
-def _normal_quantiles(n: int) -> Array:
-    # SciPy takes longer to load than many methods to rank.
-    return np.array([_NORMAL.inv_cdf((place + 0.5) / n) for place in range(n)])
-
-
-def _spread(draws: Array) -> Array:
-    """Return the standard deviation of the draws of each system, without overflow of squares."""
-    size = np.abs(draws).max(axis=(0, 1))
-    size[size == 0.0] = 1.0
-    return size * (draws / size).std(axis=(0, 1))
-
-
 def scale(draws: Array, factor: Array | float) -> Array:
     """Multiply deviations from the mean of each system by factors."""
     mean = draws.mean(axis=(0, 1))
     return mean + factor * (draws - mean)
 
 
-def with_jackknife_variance(draws: Array, table: Contributions, *, always: bool = False) -> Array:
-    """Give draws the jackknife variance if it is clearly larger, or with `always` if it is larger.
-
-    Random weights hardly ever leave a question out, so the draws do not show the leverage
-    of single questions. The draws stay within their range.
-    """
-    mean, spread = draws.mean(axis=(0, 1)), _spread(draws)
-    wanted = _wider_spread(draws, table, always=always)
-    factor = np.divide(
-        wanted, spread, out=np.ones_like(spread), where=spread > ROUNDING * abs(mean)
-    )
-    wide = np.clip(scale(draws, factor), draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
-    return np.where(factor > 1.0, wide, draws)
-
-
 def with_missing_variance(
     draws: Array, table: Contributions, seed: np.random.SeedSequence
 ) -> Array:
-    """Add Gaussian deviations along contributions where these have clearly more variance.
+    """Add Gaussian deviations along contributions where these have more variance than the draws.
 
-    Weights of battles do not change the shares of a pair with a single battle, so that draws may
-    not vary at all.
+    Random weights hardly ever leave a unit out, so that draws do not show the leverage of single
+    questions. Weights of battles do not change the shares of a pair with a single battle.
     """
-    size, spread, found = draws.shape[:-1], _spread(draws), table.standard_errors
-    wanted = _wider_spread(draws, table)
-    lacking = np.sqrt(np.maximum(wanted**2 - spread**2, 0.0))
-    if not lacking.any():
-        return draws
-    normals = np.random.default_rng(seed).standard_normal((*size, len(table.deviations)))
-    return draws + lacking / np.where(found > 0.0, found, 1.0) * (normals @ table.deviations)
-
-
-def _wider_spread(draws: Array, table: Contributions, *, always: bool = False) -> Array:
-    """Return the standard deviations of draws, or those of contributions where clearly larger."""
-    spread, found = _spread(draws), table.standard_errors
-    noise = 1.0 / math.sqrt(2.0 * draws[..., 0].size)  # of a standard deviation, relative to it
-    wider = always | (np.sqrt(table.widening) * found > (1.0 + _CLEAR * noise) * spread)
+    flat, found = draws.reshape(-1, draws.shape[-1]), table.standard_errors
+    size = np.where(found > 0.0, found, 1.0)
     # With the degrees of freedom of the fewest units, t has twice the variance of a normal.
     freedom = np.maximum(table.tail_freedom, FEW_UNITS - 1)
-    return np.where(wider, np.sqrt(freedom / (freedom - 2.0)) * found, spread)
+    shown = ((flat - flat.mean(axis=0)) / size).var(axis=0)
+    lacking = np.sqrt(np.maximum((found > 0.0) * freedom / (freedom - 2.0) - shown, 0.0))
+    moved, rng = np.empty_like(flat), np.random.default_rng(seed)
+    for block in batches(len(flat), len(table.deviations)):
+        normals = rng.standard_normal((block.stop - block.start, len(table.deviations)))
+        moved[block] = flat[block] + lacking * (normals @ table.deviations)
+    return moved.reshape(draws.shape)
 
 
 def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
-    """Give draws of a ranker the variance and the acceleration of the jackknife, if it exists."""
+    """Give draws of a ranker the variance of the jackknife, if it exists and is larger."""
     if isinstance(run.data, Comparisons):
         table = battle_jackknife(run.data, score_of, run.size, run.unit)
-        widened = partial(with_missing_variance, seed=run.seed)
     else:
         table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
-        widened = partial(with_jackknife_variance, always=run.method.weighs_questions)
-    return draws if table is None else accelerate(widened(draws, table), table.acceleration)
+    return draws if table is None else with_missing_variance(draws, table, run.seed)

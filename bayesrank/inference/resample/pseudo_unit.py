@@ -1,8 +1,8 @@
 """The pseudo-unit: draws of scores that are the same in all resamples.
 
 A system without an observed failure still has a positive failure probability (rule of three). So
-the data get one more unit, an atom of a Dirichlet-process prior. On this unit the system is the
-worst in half of the draws and the best in the others (docs/uncertainty.md).
+the data get one more unit, an atom of a Dirichlet-process prior. On this unit a coin decides
+whether a system is right (docs/uncertainty.md).
 """
 
 from collections.abc import Iterator
@@ -21,14 +21,13 @@ from bayesrank.inference.resample.arguments import (
     log_of,
     per_sample_of_questions,
     question_arguments,
-    with_copies,
+    with_prior_questions,
 )
 from bayesrank.inference.resample.units import ROUNDING, clusters_of
 from bayesrank.inference.resample.weights import question_weights
 from bayesrank.inference.run import Run
 from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
-from bayesrank.validation import MISSING
 from bayesrank.views import Comparisons
 
 
@@ -42,89 +41,83 @@ def with_pseudo_unit(run: Run, draws: Array, score_of: ScoreOf, rng: np.random.G
     constant = np.flatnonzero(np.ptp(flat, axis=0) <= slack)
     if not constant.size:
         return draws
-    data, size = run.data, len(flat)
-    replaced = flat.copy()
-    done: dict[bytes, Array] = {}
+    data, size, replaced = run.data, len(flat), flat.copy()
+    if isinstance(data, Comparisons):
+        for system in constant.tolist():
+            plan = _with_battle(run, data, system, size, rng)
+            drawn = np.concatenate([score_of(batch)[:, system] for batch in plan])
+            replaced[:, system] = rng.permutation(drawn)
+        return replaced.reshape(draws.shape)
     for system in constant.tolist():
-        if isinstance(data, Comparisons):
-            key = str(system).encode()
-            met = np.flatnonzero(data.totals[system])
-            others = np.delete(np.arange(len(data.systems)), system)
-            kinds = [met, others] if len(met) < len(others) else [met]
-            plans = [_with_battle(run, data, system, some, size, rng) for some in kinds]
-        else:
-            require_outcomes_of(run.responses, system)
-            # Systems with the same answers have the same draws, so that they stay tied.
-            key = run.responses.values[system].tobytes()
-            plans = [_with_answers(run, system, size, rng)]
-        if key not in done:
-            drawn = np.zeros(1)
-            while plans and np.ptp(drawn) <= slack:
-                drawn = np.concatenate([score_of(batch)[:, system] for batch in plans.pop(0)])
-            # The pseudo-units of different systems are independent.
-            done[key] = rng.permutation(drawn)
-        replaced[:, system] = done[key]
+        require_outcomes_of(run.responses, system)
+    drawn = np.concatenate([score_of(batch) for batch in _with_answers(run, size, rng)])
+    # Systems with the same answers have the same draws, so that they stay tied.
+    answers = run.responses.values.reshape(len(run.responses.systems), -1)
+    _, first, same = np.unique(answers, axis=0, return_index=True, return_inverse=True)
+    replaced[:, constant] = drawn[:, first[same.ravel()][constant]]
     return replaced.reshape(draws.shape)
 
 
-def _with_answers(
-    run: Run, system: int, size: int, rng: np.random.Generator
-) -> Iterator[Arguments]:
-    """Yield arguments of data with one more trial, question or run of extreme answers."""
+def _with_answers(run: Run, size: int, rng: np.random.Generator) -> Iterator[Arguments]:
+    """Yield arguments of data with one more trial, question or run of coin flips."""
     data, kind = run.responses, run.method.data
     target = "run" if run.unit == "run" else run.target
-    more = _with_extremes(data, system)
-    for block in batches(size, 3 * per_sample_of_questions(data)):
-        places = np.arange(size)[block]
+    more = with_prior_questions(data)
+    n_questions = data.shape[1]
+    # All of them as often, so that every system is right in half of the draws.
+    added = n_questions + rng.permutation(np.arange(size) % (more.shape[1] - n_questions))
+    for block in batches(size, per_sample_of_questions(more)):
         if kind == "stream":
-            yield more.stream, _orders(data, system, target, places, rng)
+            yield more.stream, _orders(more, n_questions, target, added[block], rng)
         else:
-            weights = _weights(data, system, target, places, rng)
+            weights = _weights(data, more.shape[1], target, added[block], rng)
             yield question_arguments(more, kind, rng)(weights)
 
 
 def _orders(
-    data: Responses, system: int, target: str, places: NDArray[np.intp], rng: np.random.Generator
+    more: Responses,
+    n_questions: int,
+    target: str,
+    added: NDArray[np.intp],
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Draw orders with one more event, or one more question in all trials, at a random place."""
-    n_questions, n_trials = data.shape[1:]
-    events = 3 * n_questions * np.arange(n_trials)[:, np.newaxis] + np.arange(n_questions)
-    answered = np.argwhere(data.observed[system])
-    question, trial = answered[rng.integers(len(answered), size=len(places))].T
-    # The first copy of a question has the worst answers, the second the best.
-    extra = question + n_questions * np.where(places % 2 == 0, 1, 2)
-    trials = trial[:, np.newaxis] if target == "benchmark" else np.arange(n_trials)
-    more = extra[:, np.newaxis] + 3 * n_questions * trials
-    before = n_questions * trials + rng.integers(n_questions + 1, size=(len(places), 1))
-    return np.stack([np.insert(events, *one) for one in zip(before, more, strict=True)])
+    _, n_all, n_trials = more.shape
+    events = n_all * np.arange(n_trials)[:, np.newaxis] + np.arange(n_questions)
+    trials = np.arange(n_trials)[np.newaxis]
+    if target == "benchmark":
+        trials = rng.integers(n_trials, size=(len(added), 1))
+    before = n_questions * trials + rng.integers(n_questions + 1, size=(len(added), 1))
+    extra = added[:, np.newaxis] + n_all * trials
+    return np.stack([np.insert(events, *one) for one in zip(before, extra, strict=True)])
 
 
 def _with_battle(
     run: Run,
     data: Comparisons,
     system: int,
-    met: NDArray[np.intp],
     size: int,
     rng: np.random.Generator,
 ) -> Iterator[Arguments]:
     """Yield arguments of data with one more unit of battles, lost in half of the draws."""
+    others = np.delete(np.arange(len(data.systems)), system)
     n_battles = data.totals.sum() / 2.0
     of_unit = n_battles / data.units[run.unit] if isinstance(data, Battles) else 1.0
     log = log_of(data) if run.method.data == "log" and isinstance(data, Battles) else None
-    per_draw = 2 * data.wins.size if log is None else len(log.first) + 2 * len(met)
+    per_draw = 2 * data.wins.size if log is None else len(log.first) + 2 * len(others)
     for block in batches(size, per_draw):
         places = np.arange(size)[block]
         rows, lost = np.arange(len(places)), places % 2 == 0
-        opponent = rng.integers(len(met), size=len(places))
+        opponent = rng.integers(len(others), size=len(places))
         if log is not None:
-            times = np.zeros((len(places), len(log.first) + 2 * len(met)), dtype=np.int32)
+            times = np.zeros((len(places), len(log.first) + 2 * len(others)), dtype=np.int32)
             times[:, : len(log.first)] = 1
             times[rows, len(log.first) + 2 * opponent + lost] = max(round(of_unit), 1)
-            yield _longer_log(log, system, met), times
+            yield _longer_log(log, system, others), times
             continue
         wins = np.repeat(data.wins[np.newaxis].astype(float), len(places), axis=0)
-        winner = np.where(lost, met[opponent], system)
-        loser = np.where(lost, system, met[opponent])
+        winner = np.where(lost, others[opponent], system)
+        loser = np.where(lost, system, others[opponent])
         wins[rows, winner, loser] += of_unit * rng.standard_exponential(len(places))
         yield wins, np.broadcast_to(data.ties, wins.shape)
 
@@ -142,46 +135,20 @@ def _longer_log(log: Log, system: int, met: NDArray[np.intp]) -> Log:
 
 
 def _weights(
-    data: Responses, system: int, target: str, places: NDArray[np.intp], rng: np.random.Generator
+    data: Responses, n_all: int, target: str, added: NDArray[np.intp], rng: np.random.Generator
 ) -> Array:
-    """Draw weights of the questions and of their two copies, of shape (place, 3 questions).
+    """Draw weights of the questions and of the prior questions, of shape (draw, n_all).
 
-    The first copies weigh as much as one unit in half of the draws, the second in the others.
+    One of the latter weighs as much as one unit.
     """
     n_questions, n_trials = data.shape[1:]
-    shape = (len(places), n_questions)
+    weights = np.zeros((len(added), n_all))
+    weights[:, :n_questions] = 1.0
+    unit = 1.0 / n_trials
     if target == "population":
         unit = n_questions / (int(clusters_of(data).max()) + 1)
-        observed = question_weights(data, len(places), rng)
-    else:
-        unit, observed = 1.0 / n_trials, np.ones(shape)
-    if target == "run":  # a run has answers to all questions
-        extra = np.broadcast_to(unit * rng.standard_exponential((len(places), 1)), shape)
-    else:
-        extra = unit * rng.standard_gamma(1.0 / np.count_nonzero(data.trials[system]), shape)
-    is_worst = (places % 2 == 0)[:, np.newaxis]
-    weights = np.concatenate([observed, is_worst * extra, ~is_worst * extra], axis=1)
+        weights[:, :n_questions] = question_weights(data, len(added), rng)
+    elif target == "run":  # a run has answers to all questions
+        unit *= n_questions
+    weights[np.arange(len(added)), added] = unit * rng.standard_exponential(len(added))
     return n_questions * weights / weights.sum(axis=1, keepdims=True)
-
-
-def _with_extremes(data: Responses, system: int) -> Responses:
-    """Return data with two copies of every question appended.
-
-    On the first copies only this system has the worst answers, on the second copies the best. If it
-    shares no question with another system, all systems answer the copies of its questions.
-    """
-    if data.scale is None:
-        level = data.category_levels
-        worst, best = np.int8(level.argmin()), np.int8(level.argmax())
-        missing = np.int8(MISSING)
-    else:
-        (worst, best), missing = data.scale, np.nan
-    alone = (np.arange(len(data.systems)) == system)[:, np.newaxis, np.newaxis]
-    answered = data.observed if data.paired else data.observed.any(axis=2, keepdims=True)
-    compared = (answered[system] & np.delete(answered, system, axis=0)).any()
-    observed = data.observed if compared else data.observed | data.observed[system]
-    copies = [
-        np.where(observed, np.where(alone, one, other), missing)
-        for one, other in ((worst, best), (best, worst))
-    ]
-    return with_copies(data, *copies)

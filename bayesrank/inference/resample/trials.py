@@ -1,9 +1,7 @@
-"""Draws of the trials of each cell: weights of trials, the parametric and the double bootstrap.
+"""Draws of the trials of each cell: weights of trials, and the parametric bootstrap.
 
 *Weights* are Gamma variables, which give Dirichlet weights in every cell. Systems of paired data
-share their trials, and so the weights of these. A cell with few trials needs a lower concentration
-than a cell with many. So the Gamma variables of cells with more trials are those of cells with
-fewer plus independent ones.
+share their trials, and so the weights of these.
 
 The *parametric bootstrap* draws outcomes from the shares of their cell with a pseudo-count of 1/2
 for each of two categories (Jeffreys' prior), since an outcome that was never observed is not
@@ -12,27 +10,23 @@ chance, and there are few different counts. So numbers of right answers come fro
 quantiles by kind, ten times as fast as binomial variables.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.counting import compare_shared_trials, compare_trials_by_question
 from bayesrank.design import has_repeated_trials
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.arguments import (
     Arguments,
     Array,
     Draw,
-    batches,
     cell_arguments,
     count_arguments,
     trial_arguments,
 )
 from bayesrank.responses import Responses
-from bayesrank.validation import MISSING
 
 Cells = NDArray[Any]
 
@@ -68,32 +62,35 @@ def require_two_trials(data: Responses) -> None:
         )
 
 
-def widening_for_single_trials(data: Responses, kind: str = "grades") -> Array:
-    """Return factors (system,) for deviations, which are zero in cells with one trial.
+def widening_for_fewer_trials(data: Responses, kind: str, unit: str) -> Array:
+    """Return factors (system,) for deviations, where cells have fewer trials than weights suppose.
 
-    Or, for pairs of paired data, where two systems share one. They assume the same noise of trials
-    in all cells of a system. A system without a cell of two trials gets the factor of all systems.
+    Or systems fewer runs, if these are units. One trial shows no variation. The factors assume the
+    same noise of trials in all cells of a system. Pairs of paired data have the trials that systems
+    share on average.
     """
-    require_two_trials(data)
-    if kind == "pairs" and data.paired and not is_complete(data):
-        n, seen = np.zeros((2, len(data.systems), len(data.systems)))
-        for trials in shared_trials(data):
-            n += trials.sum(axis=0)
-            seen += (trials * shown_variance(trials)).sum(axis=0)
-        share, seen = n / np.maximum(n, 1.0) ** 2, seen / np.maximum(n, 1.0) ** 2
-        if not seen.any():
-            raise DataError(
-                "trials must be two or more that systems share, for target='benchmark' of paired "
-                "data; got one at most: build Responses with paired=False"
-            )
-    else:
-        share = np.where(data.trials > 0, 1.0 / np.maximum(data.trials, 1), 0.0)
-        seen = np.where(data.trials > 1, share, 0.0)
-    return _root_of_ratio(share.sum(axis=1), seen.sum(axis=1))
+    lost, observed = 2, data.observed
+    if unit == "run":
+        lost, observed = 4, observed.any(axis=1, keepdims=True)
+    n = observed.sum(axis=-1).astype(np.float64)
+    drawn_for = n.max(axis=0) if data.paired else n
+    if kind == "pairs" and data.paired:
+        others, answered = observed.sum(axis=0) - observed, n > 0.0
+        opponents = answered.sum(axis=0) - answered
+        n = (observed * others).sum(axis=-1) / np.maximum(opponents, 1)
+    share = np.maximum(n - 1.0, 0.0) / np.maximum(n, 1.0)
+    shown = share / (n * concentration(drawn_for, lost) + 1.0)
+    if not shown.any():
+        raise DataError(
+            "trials must be two or more that systems share, for target='benchmark' of paired data; "
+            "got one at most: build Responses with paired=False"
+        )
+    wanted = np.where(n > 1.0, share / np.maximum(n - lost + 1.0, 1.0), n > 0.0)
+    return _root_of_ratio(wanted.sum(axis=1), shown.sum(axis=1))
 
 
 def widening_for_single_answers(data: Responses, *, events: bool = False) -> Array:
-    """Return factors (system,) for slopes of a likelihood, as :func:`widening_for_single_trials`.
+    """Return factors (system,) for slopes of a likelihood, as :func:`widening_for_fewer_trials`.
 
     The variance of a slope is proportional to the trials of a cell, not to their inverse. With
     `events`, trials of all systems are units, so that the only trial of a question has none.
@@ -117,23 +114,15 @@ def over_trials(
     require_two_trials(data)
     if kind == "stream":
         return partial(_trial_orders, data, rng=rng), data.shape[1] * data.shape[2]
-    shares_some = kind == "pairs" and data.paired and not is_complete(data)
-    if not smooth and shares_some:
-        return partial(draw_shared_trials, data, rng=rng), data.values.size
     if not smooth:
         return lambda n: cell_arguments(data, kind, draw_cells(data, n, rng)), per_data_set(data)
-    pairs = 2 * len(data.systems) ** 2
-    if shares_some:
-        draw = partial(draw_shared_comparisons, data, rng=rng)
-        return draw, max(data.shape[1] * data.shape[2], pairs)
     if not data.paired and data.scores is None:
         return partial(_weighted_cells, data, kind, rng=rng), data.counts.size
-    shares_all = data.paired and (kind == "pairs" or is_complete(data))
-    n_weights = 1 if shares_all else max(data.shape[0], len(np.unique(data.trials)))
-    cells = pairs if kind == "pairs" else per_data_set(data)
+    n_weights = data.shape[1] * data.shape[2] * (1 if data.paired else data.shape[0])
+    cells = 2 * len(data.systems) ** 2 if kind == "pairs" else per_data_set(data)
     return (
         lambda n: trial_arguments(data, kind, draw_trial_weights(data, n, rng)),
-        max(n_weights * data.shape[1] * data.shape[2], cells),
+        max(n_weights, cells),
     )
 
 
@@ -175,96 +164,11 @@ def weighted_runs(
 def draw_trial_weights(data: Responses, size: int, rng: np.random.Generator) -> Array:
     """Draw a Gamma variable for each trial of a question, and of each system unless paired.
 
-    Of shape (resample, system, question, trial), or (resample, question, trial) where all systems
-    have as many trials and share them.
+    Of shape (resample, system, question, trial), or (resample, question, trial) of paired data.
     """
-    if not data.paired:
-        shapes = concentration(data.trials, 2)[..., np.newaxis]
-        return np.maximum(rng.standard_gamma(shapes, (size, *data.shape)), _TINY)
-    sizes = np.unique(data.trials[data.trials > 0])
-    steps = np.diff(concentration(sizes, 2), prepend=0.0)
-    shape = (size, len(sizes), *data.shape[1:])
-    drawn = rng.standard_gamma(steps[:, np.newaxis, np.newaxis], shape)
-    drawn = np.maximum(drawn.cumsum(axis=1), _TINY)
-    if len(sizes) == 1:
-        return drawn[:, 0]
-    which = np.minimum(np.searchsorted(sizes, data.trials), len(sizes) - 1)
-    return drawn[:, which, np.arange(data.shape[1])]
-
-
-def draw_shared_comparisons(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
-    """Draw wins and ties with weights of shared trials, where pairs share different numbers."""
-    shapes = np.concatenate([_concentration_of_pairs(some) for some in shared_trials(data)])
-    weights = rng.standard_gamma(shapes[:, np.newaxis], (size, *data.shape[1:]))
-    return compare_shared_trials(data.levels, np.maximum(weights, _TINY))
-
-
-def shown_variance(shared: NDArray[np.int64]) -> Array:
-    """Return the share of the variance of comparisons that draws of shared trials show.
-
-    `shared` counts trials, (question, system, opponent). A single comparison shows no variance.
-    """
-    concentrations = _concentration_of_pairs(shared)[:, np.newaxis, np.newaxis]
-    return np.maximum(shared - 1, 0) / (shared * concentrations + 1.0)
-
-
-def _concentration_of_pairs(shared: NDArray[np.int64]) -> Array:
-    """Return the concentration of weights of the trials of each question, for the mean pair."""
-    n_pairs = np.count_nonzero(shared, axis=(1, 2))
-    return concentration(shared.sum(axis=(1, 2)) / np.maximum(n_pairs, 1), 2)
-
-
-def widening_for_fewer_runs(data: Responses, kind: str) -> Array:
-    """Return factors (system,) for deviations over paired runs, where some systems lack runs.
-
-    Systems with fewer runs, or pairs that share fewer, get the variance of Student's t with their
-    own degrees of freedom.
-    """
-    seen = data.observed.any(axis=1).astype(np.float64)
-    shared, n_runs = seen @ seen.T, int(np.count_nonzero(seen.any(axis=0)))
-    n = np.diag(shared)[:, np.newaxis]
-    if kind == "pairs":
-        n = np.where(np.eye(len(n), dtype=bool), 0.0, shared)
-    shown, of_all = (1.0 / (each * concentration(n_runs, 4) + 1.0) for each in (n, n_runs))
-    wanted = of_all * max(n_runs - 3.0, 1.0) / np.maximum(n - 3.0, 1.0)
-    wanted, shown = ((each * (n > 0.0)).sum(axis=1) for each in (wanted, shown))
-    return np.sqrt(np.divide(wanted, shown, out=np.ones_like(shown), where=shown > 0.0))
-
-
-def shared_trials(data: Responses) -> Iterator[NDArray[np.int64]]:
-    """Count the trials that systems share with others, (question, system, opponent), in blocks."""
-    systems = np.arange(len(data.systems))
-    for some in batches(data.shape[1], len(systems) ** 2):
-        seen = data.observed[:, some].swapaxes(0, 1).astype(np.float64)
-        shared = (seen @ seen.swapaxes(1, 2)).astype(np.int64)
-        shared[:, systems, systems] = 0
-        yield shared
-
-
-def is_complete(data: Responses) -> bool:
-    """Return whether every cell with an outcome has all trials."""
-    return bool(np.isin(data.trials, (0, data.shape[2])).all())
-
-
-def double_bootstrap(
-    data: Responses, kind: str, *, size: int, rng: np.random.Generator
-) -> Iterator[tuple[Arguments, Arguments]]:
-    """Yield batches of arguments of pairs of data sets, both resampled from the same resample."""
-    for block in batches(size, per_data_set(data)):
-        first = draw_cells(data, block.stop - block.start, rng)
-        one, other = (cell_arguments(data, kind, _draw_from(data, first, rng)) for _ in range(2))
-        yield one, other
-
-
-def draw_shared_trials(data: Responses, size: int, rng: np.random.Generator) -> Arguments:
-    """Draw wins and ties of shared trials, where systems have other trials of their own."""
-    n_levels = data.level_counts.shape[-1]
-    shares = (data.level_counts + 1 / n_levels) / (data.trials + 1)[..., np.newaxis]
-    above = np.cumsum(shares, axis=-1)[..., np.newaxis]
-    random = rng.random((size, *data.shape))
-    levels = sum((random > above[:, :, level]) for level in range(n_levels - 1))
-    levels = np.where(data.observed, levels, MISSING).astype(np.int8)
-    return compare_trials_by_question(levels.reshape(size, len(data.systems), -1).swapaxes(0, 1))
+    trials = data.trials.max(axis=0) if data.paired else data.trials
+    shapes = concentration(trials, 2)[..., np.newaxis]
+    return np.maximum(rng.standard_gamma(shapes, (size, *trials.shape, data.shape[2])), _TINY)
 
 
 def per_data_set(data: Responses) -> int:
@@ -273,39 +177,32 @@ def per_data_set(data: Responses) -> int:
 
 
 def draw_cells(data: Responses, size: int, rng: np.random.Generator) -> Cells:
-    """Draw the trials of every cell: counts by category, or scores, observed trials first."""
-    if data.scores is None:
-        cells = data.counts
-    else:
-        order = np.argsort(~data.observed, axis=-1, kind="stable")
-        cells = np.take_along_axis(np.nan_to_num(data.scores), order, axis=-1)
-    return _draw_from(data, np.broadcast_to(cells, (size, *cells.shape)), rng)
-
-
-def _draw_from(data: Responses, cells: Cells, rng: np.random.Generator) -> Cells:
-    """Draw as many trials of every cell as the data have, from those of the given cells."""
+    """Draw as many trials of every cell as the data have: counts by category, or scores."""
     n = data.trials
     if data.scores is not None:
-        drawn = (rng.random(cells.shape) * n[..., np.newaxis]).astype(np.intp)
+        order = np.argsort(~data.observed, axis=-1, kind="stable")  # observed trials first
+        cells = np.take_along_axis(np.nan_to_num(data.scores), order, axis=-1)[np.newaxis]
+        drawn = (rng.random((size, *data.shape)) * n[..., np.newaxis]).astype(np.intp)
         return np.take_along_axis(cells, drawn, axis=-1)
     if data.n_categories == 2:
-        right = draw_right(cells[..., 1], n, rng)
+        right = draw_right(data.counts[..., 1], n, size, rng)
         return np.stack([n.astype(right.dtype) - right, right], axis=-1)
-    return rng.multinomial(n, (cells + 1 / data.n_categories) / (n + 1)[..., np.newaxis])
+    shares = (data.counts + 1 / data.n_categories) / (n + 1)[..., np.newaxis]
+    return rng.multinomial(n, shares, (size, *n.shape))
 
 
 def draw_right(
-    right: NDArray[Any], trials: NDArray[np.int64], rng: np.random.Generator
+    right: NDArray[Any], trials: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> NDArray[np.integer]:
     """Draw numbers of right answers of n trials with chance (k + 1/2) / (n + 1), from k of n."""
     sizes = np.unique(trials)
     ends = np.cumsum(sizes + 1)
+    shape = (size, *right.shape)
     if ends[-1] > _MOST_KINDS:
-        return rng.binomial(trials, (right + 0.5) / (trials + 1))
-    # The kinds for 0, ..., n right answers of n trials follow those for fewer trials. Resampled
-    # counts may be bytes, whose sum would overflow.
-    first = (ends - (sizes + 1)).astype(np.intp)[np.searchsorted(sizes, trials)]
-    bits = rng.integers(0, _QUANTILES, right.shape, dtype=np.uint16)
+        return rng.binomial(trials, (right + 0.5) / (trials + 1), shape)
+    # The kinds for 0, ..., n right answers of n trials follow those for fewer trials.
+    first = (ends - (sizes + 1))[np.searchsorted(sizes, trials)]
+    bits = rng.integers(0, _QUANTILES, shape, dtype=np.uint16)
     return quantile_table(tuple(sizes.tolist()))[first + right, bits]
 
 

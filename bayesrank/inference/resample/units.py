@@ -181,11 +181,6 @@ class Contributions:
         return size * np.sqrt(((self.deviations / size) ** 2).sum(axis=0))
 
     @property
-    def acceleration(self) -> Array:
-        """Skewness of the contributions to each score over six times their norm, (system,)."""
-        return (self._directions**3).sum(axis=0) / 6.0
-
-    @property
     def tail_freedom(self) -> Array:
         """Degrees of freedom of each variance by the kurtosis of the contributions, (system,)."""
         n = len(self.deviations)

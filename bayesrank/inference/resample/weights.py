@@ -3,8 +3,8 @@
 The units are clusters of questions, trials and runs, and battles, or all battles of a prompt or a
 judge. They get Dirichlet weights (the Bayesian bootstrap). If the score is discontinuous, they are
 drawn with replacement (docs/uncertainty.md).
-Samples of questions may include one more question: a copy of an observed one with its systems
-shuffled, which is half a question won and half a question lost for every pair.
+Samples of questions may include the prior unit, a question on which systems are right by coin
+flips.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from bayesrank.inference.resample.arguments import (
     per_sample_of_questions,
     played_rows,
     question_arguments,
-    with_copies,
+    with_prior_questions,
 )
 from bayesrank.inference.resample.trials import (
     LEAST_CONCENTRATION,
@@ -64,13 +64,13 @@ def resample(
     smooth: bool,
     size: int,
     rng: np.random.Generator,
-    shuffled: bool = False,
+    turns: bool = False,
     of_each: int = 0,
     unit: str = "battle",
 ) -> Iterator[Arguments]:
     """Yield batches of resampled arguments of a ranker, each with a leading axis of resamples.
 
-    With `shuffled`, samples of questions may include one more question with its systems shuffled.
+    If few questions may turn a majority (`turns`), samples of questions may include the prior unit.
     With `of_each` above 0 there are `size` populations of questions (the Bayesian bootstrap), and
     `of_each` samples from each, one after another.
     """
@@ -82,7 +82,7 @@ def resample(
         draw = partial(weighted_runs, data, kind, rng=rng, smooth=smooth)
         doubles = max(data.values.size, len(data.systems) ** 2)
     elif target == "population":
-        draw, doubles = _over_questions(data, kind, smooth, shuffled, of_each, rng)
+        draw, doubles = _over_questions(data, kind, smooth, turns, of_each, rng)
     else:
         draw, doubles = over_trials(data, kind, smooth, rng)
     for block in batches(size, doubles * max(of_each, 1)):
@@ -90,7 +90,7 @@ def resample(
 
 
 def _over_questions(
-    data: Responses, kind: str, smooth: bool, shuffled: bool, of_each: int, rng: np.random.Generator
+    data: Responses, kind: str, smooth: bool, turns: bool, of_each: int, rng: np.random.Generator
 ) -> tuple[Draw, int]:
     """Return the function that draws a batch of samples of questions, and the doubles of each."""
     doubles = per_sample_of_questions(data)
@@ -100,15 +100,13 @@ def _over_questions(
     clusters, asked = question_clusters(data), data
     sizes = np.bincount(clusters)
     chances = np.ones(n_clusters := len(sizes))
-    if shuffled:
-        # Questions of a cluster have the same shuffle. The copies are clusters of their own; all of
-        # them together are drawn as often as one cluster.
-        order = rng.permuted(np.tile(np.arange(len(data.systems)), (n_clusters, 1)), axis=1)
-        order = order[clusters].T[..., np.newaxis]
-        asked = with_copies(data, np.take_along_axis(data.values, order, axis=0))
-        clusters = np.concatenate([clusters, clusters + n_clusters])
-        chances = np.append(chances, chances / n_clusters)
-        doubles *= 2
+    if turns:
+        # Prior questions are clusters of their own; all of them are drawn as often as one cluster.
+        asked = with_prior_questions(data)
+        n_more = asked.shape[1] - data.shape[1]
+        clusters = np.append(clusters, n_clusters + np.arange(n_more))
+        chances = np.append(chances, np.full(n_more, 1.0 / n_more))
+        doubles = per_sample_of_questions(asked)
     arguments = question_arguments(asked, kind, rng)
 
     def draw(n: int) -> Arguments:
