@@ -30,7 +30,9 @@ from bayesrank.inference.resample.units import (
     SOME_UNITS,
     Contributions,
     asked_clusters,
+    asked_units,
     clusters_of,
+    missing_variance,
     own_runs_widening,
     sums_over_clusters,
 )
@@ -302,4 +304,23 @@ def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
     else:
         table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
         widened = partial(with_jackknife_variance, always=run.method.weighs_questions)
-    return draws if table is None else accelerate(widened(draws, table), table.acceleration)
+    if table is not None:
+        draws = accelerate(widened(draws, table), table.acceleration)
+    # A prior that pulls scores towards their mean widens those with few answers.
+    if isinstance(run.data, Comparisons) or run.method.shrunk:
+        return draws
+    return with_common_variance(draws, asked_units(run.responses), run.seed)
+
+
+def with_common_variance(draws: Array, units: Array, seed: np.random.SeedSequence) -> Array:
+    """Add Gaussian deviations where a system has few of the units that other systems have.
+
+    Weighted means of few units lie between the scores of the units, and these may happen to be
+    alike. A system with n units has 1 / n of the common variance of one unit.
+    """
+    spread = _spread(draws)
+    size = spread.max() or 1.0
+    lacking = size * np.sqrt(missing_variance((spread / size) ** 2, units, 1.0 / units))
+    if not lacking.any():
+        return draws
+    return draws + lacking * np.random.default_rng(seed).standard_normal(draws.shape)
