@@ -306,8 +306,8 @@ def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
         widened = partial(with_jackknife_variance, always=run.method.weighs_questions)
     if table is not None:
         draws = accelerate(widened(draws, table), table.acceleration)
-    # A prior that pulls scores towards their mean widens those with few answers.
-    if isinstance(run.data, Comparisons) or run.method.shrunk:
+    # Posteriors have a prior, and no draws beyond the range of the score.
+    if isinstance(run.data, Comparisons) or run.backend == "exact":
         return draws
     return with_common_variance(draws, asked_units(run.responses), run.seed)
 
@@ -316,11 +316,11 @@ def with_common_variance(draws: Array, units: Array, seed: np.random.SeedSequenc
     """Add Gaussian deviations where a system has few of the units that other systems have.
 
     Weighted means of few units lie between the scores of the units, and these may happen to be
-    alike. A system with n units has 1 / n of the common variance of one unit.
+    alike. A system with n units has 1 / n of the common variance of one unit. Scores that do not
+    vary at all are left to the pseudo-unit.
     """
     spread = _spread(draws)
     size = spread.max() or 1.0
     lacking = size * np.sqrt(missing_variance((spread / size) ** 2, units, 1.0 / units))
-    if not lacking.any():
-        return draws
+    lacking[spread <= ROUNDING * size] = 0.0
     return draws + lacking * np.random.default_rng(seed).standard_normal(draws.shape)
