@@ -7,6 +7,7 @@ from bayesrank import Battles, Comparisons, Responses
 from bayesrank.inference.resample.jackknife import (
     battle_jackknife,
     ranker_jackknife,
+    with_common_variance,
     with_missing_variance,
 )
 from bayesrank.inference.resample.units import Contributions, freedom_of
@@ -153,3 +154,33 @@ def test_the_jackknife_of_battles_has_the_variance_of_shares():
     assert table is not None
     assert len(table.deviations) == 500
     np.testing.assert_allclose(table.covariance[0, 0], results.var() / 1000, rtol=0.15)
+
+
+def test_a_system_with_few_units_has_the_common_variance_of_a_unit():
+    rng = np.random.default_rng(0)
+    units = np.array([40.0, 40.0, 4.0, 4.0, 20.0])
+    draws = rng.normal(0.0, [0.1, 0.1, 0.01, 1.0, 0.1], (4, 5000, 5))
+    wider = with_common_variance(draws, units, np.random.SeedSequence(1))
+    # Those with most units, and those that vary more anyway, keep their draws.
+    kept = [0, 1, 3]
+    np.testing.assert_array_equal(wider[..., kept], draws[..., kept])
+    variances = np.array([0.01, 0.01, 1e-4, 1.0, 0.01])
+    one_unit = (units**2 * variances).sum() / units.sum()
+    for system, share in ((2, 0.9), (4, 0.5 * 0.5)):
+        wanted = share * one_unit / units[system] + (1.0 - share) * variances[system]
+        assert wider[..., system].var() == pytest.approx(wanted, rel=0.03)
+    equal = with_common_variance(draws, np.full(5, 4.0), np.random.SeedSequence(0))
+    np.testing.assert_array_equal(equal, draws)
+
+
+@pytest.mark.parametrize("method", ["colley", "win_rate", "rank_centrality", "bradley_terry_map"])
+def test_a_system_with_three_questions_has_wide_intervals(method):
+    # Its answers are alike: they show no variance over questions.
+    data = simulate((6, 40, 1), paired=False)
+    outcomes = data.outcomes.copy()
+    outcomes[0] = -1
+    outcomes[0, :3, 0] = (0, 0, 1)
+    outcomes[1:, :3, 0] = np.array([0, 1, 0, 1, 0])[:, np.newaxis]
+    draws = draw_scores(Responses(outcomes, paired=False), method, random_seed=0)
+    sd = draws.std(axis=(0, 1))
+    assert sd[0] > 2.0 * sd[1:].mean()

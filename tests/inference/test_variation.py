@@ -51,6 +51,19 @@ def test_many_units_may_show_less_than_the_noise_of_the_model():
     np.testing.assert_allclose(part.covariance(one), np.eye(2))
 
 
+def test_a_system_with_few_questions_has_the_dispersion_of_the_others():
+    # The others vary three times as much as independent answers do.
+    own = np.diag([1.0, 0.1, 0.1])
+    part = ModelPart(own, own, np.zeros((3, 3)))
+    units = alike(np.diag([1.0, 0.3, 0.3]), 40.0)
+    asked = np.array([4.0, 40.0, 40.0])
+    found = np.diag(part.covariance(units, asked))
+    seen = np.array([1.025, 0.3025, 0.3025])
+    common = (asked * seen / np.diag(own)).sum() / asked.sum()
+    np.testing.assert_allclose(found, [0.1 * 1.025 + 0.9 * common, 0.3025, 0.3025])
+    np.testing.assert_array_equal(part.covariance(units, np.full(3, 4.0)), part.covariance(units))
+
+
 def test_noise_that_makes_up_keeps_the_scores_at_sum_zero():
     own = np.eye(3) - 1 / 3
     part = ModelPart(own, own, np.zeros((3, 3)))

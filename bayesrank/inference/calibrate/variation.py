@@ -38,6 +38,7 @@ from bayesrank.inference.resample.units import (
     asked_clusters,
     freedom_of,
     left_out_scale,
+    missing_variance,
     own_runs_widening,
     student_variance,
     sums_over_clusters,
@@ -94,8 +95,12 @@ class ModelPart:
     # Of the bias that the prior causes: L.
     left_open: Array
 
-    def covariance(self, found: Variation) -> Array:
-        """Return the covariance of estimates that vary over units."""
+    def covariance(self, found: Variation, asked: Array | None = None) -> Array:
+        """Return the covariance of estimates that vary over units.
+
+        Given the numbers of questions `asked` of systems, which are the first coordinates, a system
+        with fewer than others has their variance of a question, relative to the likelihood.
+        """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
         seen, squares = np.diag(total), found.squares + unit**2
@@ -104,6 +109,10 @@ class ModelPart:
         units = np.divide(seen**2, squares, out=np.ones_like(own), where=shown)
         missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
         missing *= np.minimum(SOME_UNITS / units, 1.0)
+        some = np.flatnonzero(own[: 0 if asked is None else len(asked)] > 0.0)
+        if asked is not None and len(some):
+            fewer = missing_variance(seen[some], asked[some], own[some]) / own[some]
+            missing[some] = np.maximum(missing[some], fewer)
         root = symmetric_root(self.posterior - self.left_open)
         return total + (root * missing) @ root + self.left_open
 

@@ -22,7 +22,9 @@ from bayesrank.inference.resample.units import (
     SOME_UNITS,
     Contributions,
     asked_clusters,
+    asked_units,
     clusters_of,
+    missing_variance,
     own_runs_widening,
     sums_over_clusters,
 )
@@ -213,4 +215,25 @@ def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
         table = battle_jackknife(run.data, score_of, run.size, run.unit)
     else:
         table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
-    return draws if table is None else with_missing_variance(draws, table, run.seed)
+    if table is not None:
+        draws = with_missing_variance(draws, table, run.seed)
+    # Posteriors have a prior, and no draws beyond the range of the score.
+    if isinstance(run.data, Comparisons) or run.backend == "exact":
+        return draws
+    return with_common_variance(draws, asked_units(run.responses), run.seed.spawn(1)[0])
+
+
+def with_common_variance(draws: Array, units: Array, seed: np.random.SeedSequence) -> Array:
+    """Add Gaussian deviations where a system has few of the units that other systems have.
+
+    Weighted means of few units lie between the scores of the units, and these may happen to be
+    alike. A system with n units has 1 / n of the common variance of one unit. Scores that do not
+    vary at all are left to the pseudo-unit.
+    """
+    spread = draws.std(axis=(0, 1))
+    size = spread.max() or 1.0
+    lacking = size * np.sqrt(missing_variance((spread / size) ** 2, units, 1.0 / units))
+    lacking[spread <= ROUNDING * size] = 0.0
+    if not lacking.any():
+        return draws
+    return draws + lacking * np.random.default_rng(seed).standard_normal(draws.shape)

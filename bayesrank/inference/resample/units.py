@@ -63,6 +63,22 @@ def effective_number(sizes: NDArray[Any]) -> Any:
     return np.divide(total**2, squares, out=np.ones_like(squares), where=squares > 0.0)[()]
 
 
+def asked_units(data: Responses) -> Array:
+    """Return the effective number of clusters of questions that each system answered, (system,)."""
+    return effective_number(sums_over_clusters(data.trials.T.astype(float), asked_clusters(data)))
+
+
+def missing_variance(variance: Array, units: Array, model: Array) -> Array:
+    """Return what variances (system,) lack where few units show them, and other systems have more.
+
+    Units that a system lacks vary as those of all systems do, relative to their `model`, which has
+    the variances up to a common factor.
+    """
+    common = (units * variance / model).sum() / units.sum()
+    lacking = np.minimum(SOME_UNITS / units, 1.0) * (1.0 - units / units.max())
+    return lacking * np.maximum(common * model - variance, 0.0)
+
+
 def equal_units(sizes: NDArray[Any]) -> float:
     """Return the effective number of units of such sizes, at least the fewest for a spread.
 
