@@ -38,7 +38,9 @@ def test_an_anchor_has_its_score_and_keeps_its_interval(result):
     table = leaderboard(rescale(result, "elo", anchor=("b", 1200))).set_index("system")
     assert table.loc["b", "score"] == pytest.approx(1200)
     assert table.loc["b", "score_lower"] < 1190 < 1210 < table.loc["b", "score_upper"]
-    shifted = leaderboard(rescale(rank(DATA, "pagerank", draws=50), anchor=("a", 1)))
+    anchored = rescale(rank(DATA, "pagerank", draws=50), anchor=("a", 1))
+    assert anchored.attrs["score_scale"] == "anchored"
+    shifted = leaderboard(anchored)
     assert shifted["score"][0] == 1
 
 
