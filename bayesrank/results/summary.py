@@ -105,6 +105,8 @@ def summarize_draws(
         score_lower, score_upper = np.minimum(score_lower, score), np.maximum(score_upper, score)
         bound = np.minimum(bound, score) if lcb < 0.5 else bound
         bound = _tied_bounds(bound, score, draws, lcb)
+        if lcb >= tails[0]:  # the mean of several bounds may be below the interval of one
+            score_lower = np.minimum(score_lower, bound)
         rank = rank_scores(score)
         rank_lower, rank_upper = np.minimum(rank_lower, rank), np.maximum(rank_upper, rank)
     probability = rank_probability(first, last)

@@ -196,3 +196,11 @@ def test_bounds_of_equal_scores_are_not_ordered_by_chance():
     assert summary["lcb_rank"].values[:10].tolist() == [summary["lcb_rank"].values[0]] * 10
     # A bound that really differs, and one of another score, keep their own.
     np.testing.assert_array_equal(bound[10:], np.quantile(draws[:, 10:], 0.05, axis=0))
+
+
+def test_few_draws_of_equal_scores_keep_the_bound_in_the_interval():
+    for seed in range(50):
+        draws = np.random.default_rng(seed).normal(size=(40, 5))
+        names = tuple("abcde")
+        summary = summarize_draws(draws, names, ci_prob=0.95, lcb=0.05, score=np.zeros(5))
+        assert (summary["score_lower"] <= summary["lcb"]).all()
