@@ -215,12 +215,13 @@ def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
         table = battle_jackknife(run.data, score_of, run.size, run.unit)
     else:
         table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
+    lacking, common = run.seed.spawn(2)
     if table is not None:
-        draws = with_missing_variance(draws, table, run.seed)
+        draws = with_missing_variance(draws, table, lacking)
     # Posteriors have a prior, and no draws beyond the range of the score.
     if isinstance(run.data, Comparisons) or run.backend == "exact":
         return draws
-    return with_common_variance(draws, asked_units(run.responses), run.seed.spawn(1)[0])
+    return with_common_variance(draws, asked_units(run.responses), common)
 
 
 def with_common_variance(draws: Array, units: Array, seed: np.random.SeedSequence) -> Array:
