@@ -36,12 +36,12 @@ def test_prior_draws_that_are_not_of_the_prior_show():
 
 
 def test_data_that_are_not_of_the_likelihood_show(monkeypatch):
-    original = observations._binomial_logit_dist
+    original = observations._binomial_dist
 
     def half_the_logit(n, logit_p, size):
         return original(n, 0.5 * logit_p, size)
 
-    monkeypatch.setattr(observations, "_binomial_logit_dist", half_the_logit)
+    monkeypatch.setattr(observations, "_binomial_dist", half_the_logit)
     assert min(least_p(n_each=10).values()) < 0.001
 
 
