@@ -113,9 +113,7 @@ def plot_groups(
 
 
 def _draw_borders(axes: "Axes", rows: np.ndarray, ranking: "xr.Dataset") -> None:
-    """Draw a line below each of some rows; without any, the legend does not name them."""
-    if not rows.size:
-        return
+    """Draw a line below each of some rows."""
     axes.hlines(
         rows + 0.5,
         0.0,
