@@ -84,8 +84,7 @@ def summarize_draws(
         Quantile of the lower credible bound.
     score : numpy.ndarray of shape (system,), optional
         Estimates. Intervals, and bounds below the median, that exclude an estimate or its rank are
-        extended to it. Systems with equal estimates have the same bound, the mean of theirs, unless
-        their bounds differ by more than the Monte-Carlo error.
+        extended to it.
 
     Returns
     -------
@@ -104,7 +103,6 @@ def summarize_draws(
     if score is not None:
         score_lower, score_upper = np.minimum(score_lower, score), np.maximum(score_upper, score)
         bound = np.minimum(bound, score) if lcb < 0.5 else bound
-        bound = _tied_bounds(bound, score, draws, lcb)
         if lcb >= tails[0]:  # the mean of several bounds may be below the interval of one
             score_lower = np.minimum(score_lower, bound)
         rank = rank_scores(score)
@@ -130,37 +128,6 @@ def summarize_draws(
         },
         attrs={"ci_prob": ci_prob, "lcb": lcb},
     )
-
-
-def _tied_bounds(
-    bound: FloatArray, score: FloatArray, draws: FloatArray, level: float
-) -> FloatArray:
-    """Average the bounds of equal scores that differ by no more than the error of their draws.
-
-    The quantiles of systems with the same posterior differ from each other by chance, which must
-    not order them.
-    """
-    from scipy.special import ndtri  # importing this module should not import SciPy
-
-    groups = tie_groups(score)
-    tied = np.flatnonzero(np.bincount(groups)[groups] > 1)
-    if not tied.size:
-        return bound
-    around = level + np.array([-1.0, 1.0]) * np.sqrt(level * (1.0 - level) / len(draws))
-    low, high = np.quantile(draws[:, tied], np.clip(around, 0.0, 1.0), axis=0)
-    error = (high - low) / 2.0
-    averaged = bound.copy()
-    for group in np.unique(groups[tied]):
-        members = np.flatnonzero(groups[tied] == group)
-        members = members[np.argsort(-bound[tied[members]], kind="stable")]
-        # Largest of the standardised differences of all pairs, at a joint probability of 0.999.
-        largest = -ndtri(0.0005 / (len(members) * (len(members) - 1) / 2))
-        while members.size:
-            gap = bound[tied[members[0]]] - bound[tied[members]]
-            alike = gap <= largest * np.hypot(error[members[0]], error[members])
-            averaged[tied[members[alike]]] = bound[tied[members[alike]]].mean()
-            members = members[~alike]
-    return averaged
 
 
 def summarize_resolution(

@@ -183,20 +183,6 @@ def test_intervals_hold_the_estimates_and_their_ranks():
     assert found["score_upper"].values[0] == 5.0
 
 
-def test_bounds_of_equal_scores_are_not_ordered_by_chance():
-    rng = np.random.default_rng(3)
-    # Ten systems of one posterior; one with the same score and a wider posterior; one below.
-    draws = rng.normal(size=(2000, 12)) * np.array([1.0] * 10 + [2.0, 1.0])
-    score = np.array([0.0] * 11 + [-0.001])
-    systems = tuple("abcdefghijkl")
-    summary = summarize_draws(draws, systems, ci_prob=0.95, lcb=0.05, score=score)
-    bound = summary["lcb"].values
-    np.testing.assert_array_equal(bound[:10], bound[0])
-    np.testing.assert_allclose(bound[0], np.quantile(draws[:, :10], 0.05, axis=0).mean())
-    assert summary["lcb_rank"].values[:10].tolist() == [summary["lcb_rank"].values[0]] * 10
-    # A bound that really differs, and one of another score, keep their own.
-    np.testing.assert_array_equal(bound[10:], np.quantile(draws[:, 10:], 0.05, axis=0))
-
 
 def test_few_draws_of_equal_scores_keep_the_bound_in_the_interval():
     for seed in range(50):

@@ -231,10 +231,11 @@ def with_common_variance(draws: Array, units: Array, seed: np.random.SeedSequenc
     alike. A system with n units has 1 / n of the common variance of one unit. Scores that do not
     vary at all are left to the pseudo-unit.
     """
-    spread = draws.std(axis=(0, 1))
-    size = spread.max() or 1.0
-    lacking = size * np.sqrt(missing_variance((spread / size) ** 2, units, 1.0 / units))
-    lacking[spread <= ROUNDING * size] = 0.0
+    deviations = draws - draws.mean(axis=(0, 1))
+    size = np.abs(deviations).max() or 1.0  # squares of large worths overflow
+    variance = (deviations / size).var(axis=(0, 1))
+    lacking = size * np.sqrt(missing_variance(variance, units, 1.0 / units))
+    lacking[np.sqrt(variance) <= ROUNDING] = 0.0
     if not lacking.any():
         return draws
     return draws + lacking * np.random.default_rng(seed).standard_normal(draws.shape)
