@@ -183,7 +183,6 @@ def test_intervals_hold_the_estimates_and_their_ranks():
     assert found["score_upper"].values[0] == 5.0
 
 
-
 def test_few_draws_of_equal_scores_keep_the_bound_in_the_interval():
     for seed in range(50):
         draws = np.random.default_rng(seed).normal(size=(40, 5))

@@ -46,7 +46,11 @@ def test_a_mapping_names_priors_of_one_description(six_systems):
     expected = point_estimate(six_systems, "rasch", backend="map", prior=priors["second"])
     np.testing.assert_allclose(study["score"].sel(prior="second"), expected)
     with pytest.raises(ValueError, match=r"each once; got \['empirical.*: a mapping of names"):
-        studies.prior_sensitivity(six_systems, "rasch", list(priors.values()))
+        studies.prior_sensitivity(six_systems, "rasch", [priors["first"]] * 2)
+    listed = studies.prior_sensitivity(
+        six_systems, "rasch", list(priors.values()), power_scaling=False
+    )
+    np.testing.assert_array_equal(listed["score"], study["score"])
 
 
 def test_the_first_default_is_the_method_s_own(six_systems):
