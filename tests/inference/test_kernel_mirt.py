@@ -131,3 +131,9 @@ def test_many_questions_need_no_matrix_of_questions_by_questions(monkeypatch):
     drawn = fit.draw(20, rng)
     assert drawn["deviation_1"].shape == (20, 2998)
     assert np.isfinite(drawn["score"]).all()
+
+
+def test_like_questions_of_a_large_table_need_not_tell_systems_apart():
+    data = Responses(np.tile([[0], [1], [0], [0]], (1, 6000)))
+    scores = rank(data, "mirt", target="population", draws=0)["ranking"]["score"].values
+    assert scores[1] > scores[0] == scores[2] == scores[3]

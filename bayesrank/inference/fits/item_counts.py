@@ -165,14 +165,15 @@ def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem
     """Merge the questions of one table that are answered alike, if that saves time.
 
     Where merged ones may have other maxima, see :func:`told_apart`, only if that leaves a half.
-    A small table with one maximum is fitted as fast without.
+    A small table with one maximum or several constraints is fitted as it is, and there must be as
+    many questions left as constraints.
     """
-    likelihood = problem.likelihood
+    likelihood, n_held = problem.likelihood, len(problem.hold_v[0])
     # Several tables are fitted at a time, see `newton`.
-    large = 2 * problem.cells > CACHE_CELLS or not likelihood.concave
+    large = 2 * problem.cells > CACHE_CELLS or (n_held <= 1 and not likelihood.concave)
     if problem.size == 1 and large and likelihood.answers is not None:
         first, place = distinct_columns(likelihood.answers)
-        if len(first) <= len(place) * (1.0 if likelihood.concave else 0.5):
+        if n_held <= len(first) <= len(place) * (1.0 if likelihood.concave else 0.5):
             return merged_kinds(problem, place)
     return Merged(problem, problem, np.arange(likelihood.shape[2]))
 
