@@ -19,6 +19,9 @@ from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import SUFFIXES, column_names
 
+# Longer names of columns are text.
+_LONGEST = 40
+
 _NAME_IT = f"pass format=..., one of {', '.join(READERS)}"
 # Remedies for files that are not logs, by their endings.
 _REMEDIES = {
@@ -222,6 +225,12 @@ class Logs(NamedTuple):
         return f"; {_listed(self.left_out)} left out" if self.left_out else ""
 
 
+def _has_names(path: Path) -> bool:
+    """Return whether the first line of a table can be shown as names of columns."""
+    names = column_names(path)
+    return bool(names) and all(len(name) <= _LONGEST and name.isprintable() for name in names)
+
+
 def find_logs(
     paths: PathLike | Iterable[PathLike],
     format: str | None,
@@ -277,7 +286,7 @@ def find_logs(
         known = ", ".join(READERS) if format is None else format
         holding = f" but {_listed(left_out)}" if left_out else ""
         tables = (e.path for e in left_out if plain_suffix(e.path) in SUFFIXES and not e.reason)
-        table = next(filter(column_names, tables), None)
+        table = next(filter(_has_names, tables), None)
         if table is not None:
             columns = listing(column_names(table), 8)
             holding += (
