@@ -84,6 +84,7 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         corrected = jackknife_corrected(
             run, draws, lambda given: split_scores(ranker(*given, **run.ranker_options))[0]
         )
+        # The ends of the draws are in the range of the score, whatever the method and the weights.
         draws = np.clip(corrected, draws.min(axis=(0, 1)), draws.max(axis=(0, 1)))
         rng = np.random.default_rng(run.seed.spawn(1)[0])
         draws = with_pseudo_unit(
