@@ -17,11 +17,10 @@ References
 """
 
 import json
-import logging
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -110,7 +109,9 @@ def check_prior_share(result: xr.DataTree, data: Data | None) -> Iterator[Findin
     if moves is not None:
         moves = np.divide(np.abs(moves), sd, out=np.zeros_like(sd), where=spread)
     widths = _widths(result, score)
-    scaling = _power_scaling(result)
+    scaling = None
+    if {"log_prior", "log_likelihood"} <= set(result.children):
+        scaling = scaling_sensitivity(result, "prior")
     if scaling is not None:
         yield _by_power_scaling(systems, scaling, moves)
     elif moves is not None:
@@ -203,26 +204,22 @@ def _widths(result: xr.DataTree, score: xr.DataArray) -> Array | None:
     return score.std(("chain", "draw")).values / max(prior_sd, 1e-300)
 
 
-def _power_scaling(result: xr.DataTree) -> Array | None:
-    """Return the sensitivity of the scores to power-scaling the prior, if the draws allow it."""
-    if not {"log_prior", "log_likelihood"} <= set(result.children):
-        return None
-    from arviz_stats.psense import psense_summary  # slow to import
+def scaling_sensitivity(result: xr.DataTree, group: Literal["prior", "likelihood"]) -> Array | None:
+    """Return the sensitivity of the scores to power-scaling the prior or the likelihood.
 
-    # It logs a pointer to documentation, which the sentence of the finding replaces.
-    logger = logging.getLogger("arviz_stats")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    Of shape (system,), as by ``az.psense_summary``; None if the group has the same density in all
+    draws, as a flat prior has.
+    """
+    from arviz_stats.psense import psense  # slow to import
+
     try:
         with warnings.catch_warnings():
             # The check of sampling reports few draws.
             warnings.filterwarnings("ignore", "Number of tail draws", UserWarning)
-            summary = psense_summary(result, var_names=["score"], threshold=SENSITIVE)
-    except ValueError:  # raised for a log-prior that is the same in all draws
+            found = psense(result, var_names=["score"], group=group)["score"]
+    except ValueError:
         return None
-    finally:
-        logger.setLevel(level)
-    return summary["prior"].to_numpy(dtype=np.float64)
+    return found.to_numpy().astype(np.float64)
 
 
 def _by_power_scaling(systems: list[str], scaling: Array, moves: Array | None) -> Finding:

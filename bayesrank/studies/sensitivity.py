@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.checking.prior_share import SENSITIVE, scaling_sensitivity
 from bayesrank.design import part_with_outcomes
 from bayesrank.entrance import as_data, as_responses
 from bayesrank.inference.run import Data
@@ -33,8 +34,6 @@ _EMPIRICAL_PRIORS = ("empirical(2)", "empirical(1)", "empirical(0.5)")
 _DEFAULT_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Least shift of a score to report, in standard deviations of its posterior.
 _LARGE_SHIFT = 1.0
-# Least sensitivity to power-scaling that counts as such, the default of psense_summary.
-_SENSITIVE = 0.05
 
 
 def prior_sensitivity(
@@ -133,8 +132,12 @@ def prior_sensitivity(
         raise ValueError(f"method must have a prior on its scores, or be bayes; got {method!r}")
     dataset = _compare(data, list(known), scores, sd)
     if power_scaling and tree is not None:
-        for source, values in _power_scaling(tree).items():
-            dataset[f"{source}_sensitivity"] = ("system", values)
+        sources: tuple[Literal["prior", "likelihood"], ...] = ("prior", "likelihood")
+        for source in sources:
+            # Scores do not depend on a prior that is the same everywhere.
+            values = scaling_sensitivity(tree, source)
+            found = np.zeros(dataset.sizes["system"]) if values is None else values
+            dataset[f"{source}_sensitivity"] = ("system", found)
     return dataset.assign_attrs(study="prior_sensitivity", method=method, verdict=_verdict(dataset))
 
 
@@ -231,14 +234,6 @@ def _compare(data: Data, labels: Sequence[str], scores: FloatArray, sd: FloatArr
     )
 
 
-def _power_scaling(tree: xr.DataTree) -> dict[str, FloatArray]:
-    """Return the sensitivity of every score to the power of prior and likelihood."""
-    import arviz as az  # takes seconds
-
-    summary = az.psense_summary(tree, var_names=["score"], threshold=_SENSITIVE)
-    return {name: summary[name].to_numpy(dtype=np.float64) for name in ("prior", "likelihood")}
-
-
 def _verdict(dataset: xr.Dataset) -> str:
     """Return the verdict in words."""
     flips, labels = dataset["flips"].values, dataset["prior"].values
@@ -261,8 +256,8 @@ def _verdict(dataset: xr.Dataset) -> str:
     if largest >= _LARGE_SHIFT:
         words.append(f"Scores move by up to {largest:.1f} standard deviations of their posterior.")
     if "prior_sensitivity" in dataset:
-        by_prior = (dataset["prior_sensitivity"] >= _SENSITIVE).values
-        by_data = (dataset["likelihood_sensitivity"] >= _SENSITIVE).values
+        by_prior = (dataset["prior_sensitivity"] >= SENSITIVE).values
+        by_data = (dataset["likelihood_sensitivity"] >= SENSITIVE).values
         conflict, weak = int((by_prior & by_data).sum()), int((by_prior & ~by_data).sum())
         if conflict:
             words.append(f"Prior and data conflict for {_systems(conflict)}.")

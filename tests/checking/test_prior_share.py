@@ -153,7 +153,8 @@ def sensitivity(result):
 def assert_agreement(found, summary):
     pulled = (summary["diagnosis"] != "✓").any()
     assert found.verdict == ("doubtful" if pulled else "good"), found.sentence
-    assert max(found.numbers["sensitivity"].values()) == pytest.approx(summary["prior"].max())
+    largest = max(found.numbers["sensitivity"].values())
+    assert largest == pytest.approx(summary["prior"].max(), abs=0.0006)  # it has three decimals
     assert ("identify all scores" in found.sentence) == (not pulled)
 
 

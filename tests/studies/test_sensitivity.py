@@ -70,6 +70,15 @@ def test_power_scaling_joins_the_verdict(six_systems):
     assert f"Prior and data conflict for {int(conflict)} system" in study.attrs["verdict"]
 
 
+def test_scores_do_not_depend_on_a_flat_prior(six_systems, caplog):
+    study = studies.prior_sensitivity(six_systems, "bradley_terry", ["flat", "normal(0, 0.3)"])
+    assert (study["prior_sensitivity"] == 0).all()
+    assert (study["likelihood_sensitivity"] > 0).any()
+    turned = studies.prior_sensitivity(six_systems, "bradley_terry", ["normal(0, 0.3)", "flat"])
+    assert (turned["prior_sensitivity"] > 0).all()
+    assert not caplog.records  # the verdict is in the study
+
+
 @pytest.mark.parametrize(
     ("method", "priors", "message"),
     [
