@@ -22,7 +22,7 @@ from bayesrank.studies.subsets import select
 from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
-Remove = Literal["models", "groups"]
+Remove = Literal["systems", "groups"]
 
 MEASURES = ("spearman", "pearson", "kendall")
 
@@ -31,7 +31,7 @@ def perturbation(
     data: Responses | ArrayLike,
     method: str = "rankllm",
     *,
-    remove: Remove = "models",
+    remove: Remove = "systems",
     k: int | Sequence[int] = 1,
     draws: int = 100,
     random_seed: int = 0,
@@ -45,7 +45,7 @@ def perturbation(
         All trials; with `groups` for ``remove="groups"``.
     method : str, default "rankllm"
         Any method, with its options in parentheses or as keywords.
-    remove : {"models", "groups"}, default "models"
+    remove : {"systems", "groups"}, default "systems"
         Remove systems, or benchmarks with all their questions.
     k : int or sequence of int, default 1
         Numbers to remove at a time.
@@ -94,6 +94,8 @@ def perturbation(
     """
     data = as_responses(data, "to study trials and questions")
     units = _units(data, remove)
+    if len(units) < 3:
+        raise ValueError(f"data must have three {remove} or more to remove one; got {len(units)}")
     removals = _removals(len(units), k, draws, random_seed)
     competency, difficulty = competency_and_difficulty(data, method, **options)
     compared, questions_left = [], []
@@ -102,7 +104,7 @@ def perturbation(
         left = _selected(data, remove, kept)
         after = _estimate_left(left, method, **options)
         of_systems, of_questions = (
-            (kept, slice(None)) if remove == "models" else (slice(None), kept)
+            (kept, slice(None)) if remove == "systems" else (slice(None), kept)
         )
         compared.append(
             [
@@ -262,9 +264,9 @@ def _estimate_left(data: Responses, method: str, **options: Any) -> tuple[FloatA
 
 
 def _units(data: Responses, remove: str) -> list[str]:
-    if remove not in ("models", "groups"):
-        raise ValueError(f"remove must be 'models' or 'groups'; got {remove!r}")
-    if remove == "models":
+    if remove not in ("systems", "groups"):
+        raise ValueError(f"remove must be 'systems' or 'groups'; got {remove!r}")
+    if remove == "systems":
         return list(data.systems)
     if data.groups is None:
         raise DataError("groups must be given to remove groups of questions; got None")
@@ -276,12 +278,12 @@ def _keep(
 ) -> NDArray[np.intp]:
     """Return positions of the remaining systems, or of the remaining questions."""
     gone = {units[unit] for unit in removed}
-    labels = data.systems if remove == "models" else data.groups or ()
+    labels = data.systems if remove == "systems" else data.groups or ()
     return np.flatnonzero([label not in gone for label in labels])
 
 
 def _selected(data: Responses, remove: str, kept: NDArray[np.intp]) -> Responses:
-    return select(data, systems=kept) if remove == "models" else select(data, questions=kept)
+    return select(data, systems=kept) if remove == "systems" else select(data, questions=kept)
 
 
 def correlations(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -151,6 +151,8 @@ def model_pools(
 def _check_sizes(data: Responses, sizes: Sequence[int], pools: int | Sequence[int]) -> list[int]:
     """Return the number of pools of each size."""
     n_systems = len(data.systems)
+    if n_systems < 3:
+        raise ValueError(f"data must have three systems or more for pools of some; got {n_systems}")
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int | np.integer):
             raise ValueError(f"sizes must be integers; got {size!r}")

@@ -177,7 +177,10 @@ def test_what_cannot_be_removed(six_systems):
         studies.perturbation(six_systems, k=[2, 2])
     with pytest.raises(ValueError, match="draws must be an integer of at least 1; got 0"):
         studies.perturbation(six_systems, k=2, draws=0)
-    with pytest.raises(ValueError, match="remove must be 'models' or 'groups'"):
+    two = Responses(six_systems.outcomes[:2])
+    with pytest.raises(ValueError, match="three systems or more to remove one; got 2"):
+        studies.perturbation(two)
+    with pytest.raises(ValueError, match="remove must be 'systems' or 'groups'"):
         studies.perturbation(six_systems, remove="trials")
     with pytest.raises(DataError, match="groups must be given"):
         studies.perturbation(Responses(six_systems.outcomes), remove="groups")

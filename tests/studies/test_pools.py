@@ -176,3 +176,8 @@ def test_fractional_scores_have_pools(six_systems):
 def test_pools_are_checked(six_systems, options, message):
     with pytest.raises(ValueError, match=message):
         studies.model_pools(six_systems, ["avg"], **options)
+
+
+def test_two_systems_have_no_pools(six_systems):
+    with pytest.raises(ValueError, match="data must have three systems or more for pools"):
+        studies.model_pools(Responses(six_systems.outcomes[:2]), ["avg"], sizes=[2])
