@@ -10,7 +10,9 @@ import pytest
 
 from bayesrank import Battles, Comparisons, Responses, rank
 from bayesrank.errors import DataError
+from bayesrank.evaluation import compare, evaluate
 from bayesrank.evaluation.battles import compare_battles, evaluate_battles
+from bayesrank.planning import plan_pairs, suggest
 from bayesrank.planning.battles import plan_battles, suggest_battles
 from bayesrank.results.win_rates import average_win_rates, expected_win_rates
 from bayesrank.studies.battle_stability import battle_stability
@@ -308,6 +310,31 @@ def test_functions_of_battles_name_other_data(function):
         function(Responses([[1, 0], [0, 0]]))
     table = pd.DataFrame({"model_a": list("aab"), "model_b": list("bcc"), "winner": ["tie"] * 3})
     pd.testing.assert_frame_equal(function(table), function(Battles.from_frame(table)))
+
+
+def test_functions_of_outcomes_take_battles():
+    log = a_log(120)
+    for found, expected in (
+        (evaluate(log, random_seed=1), evaluate_battles(log, random_seed=1)),
+        (evaluate(log, "elo", random_seed=1), evaluate_battles(log, "elo", random_seed=1)),
+        (compare(log, random_seed=1), compare_battles(log, random_seed=1)),
+        (plan_pairs(log, goal="best", random_seed=1), plan_battles(log, random_seed=1)),
+        (suggest(log, 50, random_seed=1), suggest_battles(log, 50, random_seed=1)),
+    ):
+        pd.testing.assert_frame_equal(found, expected)
+    pairs = plan_pairs(log, random_seed=1)
+    assert len(pairs) == 6
+    score = rank(log, random_seed=1)["ranking"]["score"].to_pandas()
+    assert (score[pairs["system"]].to_numpy() >= score[pairs["opponent"]].to_numpy()).all()
+    for call, message in (
+        (lambda: evaluate(log, prior_weight=1), "prior_weight must be 0 for battles; got 1"),
+        (lambda: compare(log, prior_weight=1), "prior_weight must be 0 for battles; got 1"),
+        (lambda: evaluate(log, interval="normal"), "interval must be 'exact' for battles"),
+        (lambda: suggest(log, 5, max_trials=2), "max_trials must be None for battles; got 2"),
+        (lambda: plan_pairs(log, k=2), "k must be None without the goal 'top_k'; got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_stability_of_battles_does_not_depend_on_the_order_of_systems():

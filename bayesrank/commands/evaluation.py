@@ -101,65 +101,47 @@ def evaluate(
     from bayesrank.evaluation.ranked import metric_weights
     from bayesrank.method import split_calls
     from bayesrank.reporting.evidence import shrunk_note
+    from bayesrank.responses import Responses
     from bayesrank.results.storage import save
     from bayesrank.views import Comparisons
 
     data = _read(paths, settings)
-    if isinstance(data, Comparisons):
-        if output is not None or settings["prior_weight"] or interval != "exact":
-            raise click.UsageError(
-                "--output, --prior-weight and --interval go with outcomes of questions"
-            )
-        _evaluate_battles(data, metrics, pairs, output_format, random_seed, settings)
-        return
+    of_battles = isinstance(data, Comparisons)
+    if of_battles and (output is not None or settings["prior_weight"] or interval != "exact"):
+        raise click.UsageError(
+            "--output, --prior-weight and --interval go with outcomes of questions"
+        )
     if pairs and interval != "exact":
         raise click.UsageError("--interval goes with metrics of systems, not with --pairs")
-    names = [name for text in metrics or (DEFAULT_METHOD,) for name in split_calls(text)]
-    rename(metric="metrics")
+    names = [name for text in metrics for name in split_calls(text)]
+    if not names and not of_battles:
+        names = [DEFAULT_METHOD]
+    rename(metric="metrics", method="metrics")
     with progress("Evaluating"):
         if pairs:
             names = names[:1]
-            table = compare(data, names[0], random_seed=random_seed, **settings)
+            table = compare(data, *names, random_seed=random_seed, **settings)
         else:
             table = evaluate_systems(
-                data, names, interval=interval, random_seed=random_seed, **settings
+                data, names or None, interval=interval, random_seed=random_seed, **settings
             )
-    note(_say_targets(table.attrs["target"]))
+    if of_battles:
+        note(f"Intervals take each {table.attrs['unit']} as independent")
+        if not pairs and not names:
+            note(
+                "win_rate: ties count as losses, or as half a win; average_win_rate: under a model"
+            )
+    else:
+        note(_say_targets(table.attrs["target"]))
     for_people = output_format in ("table", "markdown")
     print_frame(_best_first(table) if for_people and not pairs else table, output_format)
-    if for_people:
+    if for_people and isinstance(data, Responses):
         for metric in parse_metrics(names):
             if metric.method.shrunk:
                 say(shrunk_note(metric_weights(metric, data).mean(), metric.label))
-    if output is not None:
+    if output is not None and isinstance(data, Responses):
         tree = evaluation_tree(data, names, draws=draws, random_seed=random_seed, **settings)
         note(f"Wrote {save(tree, output)}")
-
-
-def _evaluate_battles(
-    data: "Comparisons",
-    metrics: tuple[str, ...],
-    pairs: bool,
-    output_format: str,
-    random_seed: int | None,
-    settings: dict[str, Any],
-) -> None:
-    """Print win rates of systems, or the expected ones of pairs."""
-    from bayesrank.evaluation.battles import BATTLE_METRICS, compare_battles, evaluate_battles
-
-    ci_prob = settings["ci_prob"]
-    if pairs:
-        rename(method="metrics")
-        method = metrics[0] if metrics else None
-        table = compare_battles(data, method, ci_prob=ci_prob, random_seed=random_seed)
-    else:
-        names = metrics or BATTLE_METRICS
-        table = evaluate_battles(data, names, ci_prob=ci_prob, random_seed=random_seed)
-    note(f"Intervals take each {table.attrs['unit']} as independent")
-    if not pairs and not metrics:
-        note("win_rate: ties count as losses, or as half a win; average_win_rate: under a model")
-    for_people = output_format in ("table", "markdown")
-    print_frame(_best_first(table) if for_people and not pairs else table, output_format)
 
 
 @click.command(cls=InputCommand)
@@ -223,7 +205,6 @@ def plan(
     --goal width there is one row per system.
     """
     from bayesrank.planning import plan_pairs, should_stop, suggest
-    from bayesrank.planning.battles import plan_battles, suggest_battles
     from bayesrank.views import Comparisons
 
     if budget is not None and further is not None:
@@ -246,22 +227,16 @@ def plan(
     verdict = _say_whether_to_stop(decision, error, "battles" if of_battles else "trials")
     say(f"{', '.join(map(shorten, decision.answer))}: {verdict}", err=True)
     if budget is None:
-        if isinstance(data, Comparisons):
-            table = plan_battles(data, error=error, **aim)
-        else:
-            table = plan_pairs(data, error=error, further=further, **aim)
-            if float("inf") in table["further_trials_needed"].tolist():
-                note(
-                    "inf: the scores are equal so far, or more trials on these questions cannot "
-                    "resolve the pair; more questions may"
-                )
+        table = plan_pairs(data, error=error, further=further, **aim)
+        if not of_battles and float("inf") in table["further_trials_needed"].tolist():
+            note(
+                "inf: the scores are equal so far, or more trials on these questions cannot "
+                "resolve the pair; more questions may"
+            )
         print_frame(table, output_format)
     else:
         with progress("Choosing where to run further trials"):
-            if isinstance(data, Comparisons):
-                suggested = suggest_battles(data, budget, **aim)
-            else:
-                suggested = suggest(data, budget, **aim)
+            suggested = suggest(data, budget, **aim)
         for_people = output_format in ("table", "markdown") and "question" in suggested
         print_frame(_by_system(suggested) if for_people else suggested, output_format)
 

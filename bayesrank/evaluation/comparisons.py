@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.design import part_with_outcomes
 from bayesrank.evaluation.averages import AverageDistribution, average_distribution
+from bayesrank.evaluation.battles import compare_battles
 from bayesrank.evaluation.metrics import Metric, parse_metrics
 from bayesrank.evaluation.posteriors import metric_scores
 from bayesrank.evaluation.ranked import metric_weights, ranked_result, worth_range
@@ -17,6 +18,7 @@ from bayesrank.evaluation.scores import Scores
 from bayesrank.evaluation.table import (
     check_prior_weight,
     evaluate,
+    evaluated_data,
     prior_evidence,
     require_outcomes,
     responses_of,
@@ -27,6 +29,7 @@ from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import ranking_of
 from bayesrank.results.ranks import adjacent_z_ranks, joint_rank_sets, rank_scores, resolved_pairs
 from bayesrank.validation import check_between_0_and_1, check_number
+from bayesrank.views import Comparisons
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -39,8 +42,8 @@ _DRAWS = 2500
 
 
 def compare(
-    data: "Responses | ArrayLike",
-    metric: str = DEFAULT_METHOD,
+    data: "Responses | Comparisons | ArrayLike",
+    metric: str | None = None,
     *,
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
@@ -60,11 +63,12 @@ def compare(
 
     Parameters
     ----------
-    data : Responses, pandas.DataFrame or array_like
-        Categories of two systems or more.
-    metric : str
-        The accuracy by default. As in :func:`evaluate`; not the posterior mean of ``max_at_k`` with
-        three categories or more.
+    data : Responses, Battles, Comparisons, pandas.DataFrame or array_like
+        Categories of two systems or more; or battles, as for
+        :func:`bayesrank.evaluation.battles.compare_battles`.
+    metric : str, optional
+        The accuracy by default, for battles the default model. As in :func:`evaluate`; not the
+        posterior mean of ``max_at_k`` with three categories or more.
     prior_weight : float, default 0
         As in :func:`evaluate`.
     ci_prob : float, default 0.95
@@ -101,8 +105,13 @@ def compare(
       system opponent  difference  superiority
     0      a        b         0.4        0.929
     """
-    responses = part_with_outcomes(responses_of(data))
-    wanted = _one_metric(metric)
+    known = evaluated_data(data)
+    if isinstance(known, Comparisons):
+        if prior_weight:
+            raise ValueError(f"prior_weight must be 0 for battles; got {prior_weight!r}")
+        return compare_battles(known, metric, ci_prob=ci_prob, random_seed=random_seed)
+    responses = part_with_outcomes(known)
+    wanted = _one_metric(metric or DEFAULT_METHOD)
     require_outcomes(wanted, responses)
     if len(responses.systems) < 2:
         raise ValueError(f"data must have two systems or more; got {len(responses.systems)}")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.catalog import DEFAULT_METHOD, METHODS
 from bayesrank.design import part_with_outcomes
 from bayesrank.display import to_html
-from bayesrank.entrance import as_responses
+from bayesrank.entrance import as_data, as_responses
 from bayesrank.errors import DataError
 from bayesrank.evaluation.averages import Average
 from bayesrank.evaluation.metrics import WORTH_METRICS, Metric, metric_names, parse_metrics
@@ -23,6 +23,7 @@ from bayesrank.responses import Responses, prior_counts
 from bayesrank.results.leaderboard import result_draws
 from bayesrank.results.summary import mean_grade
 from bayesrank.validation import check_between_0_and_1, check_number, power_of_two
+from bayesrank.views import Comparisons
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,8 +48,8 @@ class Evaluation(pd.DataFrame):
 
 
 def evaluate(
-    data: Responses | ArrayLike,
-    metrics: str | Sequence[str] = DEFAULT_METHOD,
+    data: Responses | Comparisons | ArrayLike,
+    metrics: str | Sequence[str] | None = None,
     *,
     prior_weight: float = 0.0,
     ci_prob: float = 0.95,
@@ -70,14 +71,16 @@ def evaluate(
 
     Parameters
     ----------
-    data : Responses, pandas.DataFrame or array_like
+    data : Responses, Battles, Comparisons, pandas.DataFrame or array_like
         Categories of all systems; or of one system, of shape (question, trial). A question without
         trials has its prior for ``bayes`` and is left out of every other metric; a system without
-        any has no estimate (NaN).
-    metrics : str or sequence of str
-        The accuracy by default. Names, with options in parentheses: ``"pass_at_k(k=4)"``,
-        ``"g_pass_at_k_tau(k=4, tau=0.5)"``, ``"pass_hat_k(k=4, estimator='posterior_mean')"``,
-        ``"bayes(weights=(0, 0.5, 1))"`` for a worth of categories other than that of the data.
+        any has no estimate (NaN). Or battles, as for
+        :func:`bayesrank.evaluation.battles.evaluate_battles`.
+    metrics : str or sequence of str, optional
+        The accuracy by default, for battles the win rates. Names, with options in parentheses:
+        ``"pass_at_k(k=4)"``, ``"g_pass_at_k_tau(k=4, tau=0.5)"``,
+        ``"pass_hat_k(k=4, estimator='posterior_mean')"``, ``"bayes(weights=(0, 0.5, 1))"`` for
+        a worth of categories other than that of the data.
     prior_weight : float, default 0
         Weight in pseudo-trials of each earlier outcome (`prior_outcomes` of the data); 1 counts
         them as trials. The accuracy and unbiased estimates do not use them.
@@ -119,9 +122,18 @@ def evaluate(
     0           bayes       0.7  0.425  0.919
     1  pass_at_k(k=2)       1.0  0.370  1.000
     """
-    whole = responses_of(data)
-    responses = part_with_outcomes(whole)
-    wanted = parse_metrics(metrics)
+    known = evaluated_data(data)
+    if isinstance(known, Comparisons):
+        from bayesrank.evaluation.battles import BATTLE_METRICS, evaluate_battles  # imports this
+
+        if prior_weight:
+            raise ValueError(f"prior_weight must be 0 for battles; got {prior_weight!r}")
+        if interval != "exact":
+            raise ValueError(f"interval must be 'exact' for battles; got {interval!r}")
+        names = BATTLE_METRICS if metrics is None else metrics
+        return evaluate_battles(known, names, ci_prob=ci_prob, random_seed=random_seed)
+    whole, responses = known, part_with_outcomes(known)
+    wanted = parse_metrics(DEFAULT_METHOD if metrics is None else metrics)
     check_between_0_and_1(ci_prob, "ci_prob")
     if interval not in ("exact", "normal"):
         raise ValueError(f"interval must be 'exact' or 'normal'; got {interval!r}")
@@ -187,12 +199,18 @@ def _posterior_rows(
         yield value, posterior.mean, posterior.sd, lower, upper
 
 
-def responses_of(data: Any) -> Responses:
-    """Return responses; an array or list of two dimensions is the matrix of one system."""
-    responses = as_responses(data, "for evaluate, and battles for evaluate_battles")
+def evaluated_data(data: Any) -> Responses | Comparisons:
+    """Return responses or battles; an array of two dimensions is the matrix of one system."""
+    known = as_data(data)
     labelled = any(hasattr(data, name) for name in ("systems", "dims", "columns"))
-    one = not labelled and np.ndim(data) == 2
-    return Responses(np.asarray(data)[np.newaxis]) if one else responses
+    if not labelled and np.ndim(data) == 2:
+        return Responses(np.asarray(data)[np.newaxis])
+    return known if isinstance(known, Comparisons) else as_responses(known, "or battles")
+
+
+def responses_of(data: Any) -> Responses:
+    """Return responses, as :func:`evaluated_data`."""
+    return as_responses(evaluated_data(data), "to evaluate answers to questions")
 
 
 def require_outcomes(metric: Metric, data: Responses) -> None:

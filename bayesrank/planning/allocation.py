@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.entrance import as_responses
+from bayesrank.entrance import as_data, as_responses
+from bayesrank.planning.battles import suggest_battles
 from bayesrank.planning.crossed import DEFAULT, Components, CrossedPosterior
 from bayesrank.planning.forecast import forecast
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, unit_worths, worth_scale
@@ -14,6 +15,7 @@ from bayesrank.planning.stopping import present_state
 from bayesrank.responses import Responses
 from bayesrank.results.leaderboard import gaps_of, ranking_of
 from bayesrank.validation import check_integer
+from bayesrank.views import Comparisons
 
 FloatArray = NDArray[np.float64]
 
@@ -43,7 +45,7 @@ class PairState(NamedTuple):
 
 
 def suggest(
-    data: Responses | ArrayLike,
+    data: Responses | Comparisons | ArrayLike,
     budget: int,
     *,
     goal: Goal = "best",
@@ -69,17 +71,18 @@ def suggest(
 
     Parameters
     ----------
-    data : Responses, pandas.DataFrame or array_like
+    data : Responses, Battles, Comparisons, pandas.DataFrame or array_like
         Outcomes so far; cells may have no trials. If a whole system has none, and so cannot be
-        ranked, the present posterior is that of :mod:`bayesrank.planning.crossed`.
+        ranked, the present posterior is that of :mod:`bayesrank.planning.crossed`. Or battles, as
+        for :func:`bayesrank.planning.battles.suggest_battles`.
     budget : int
-        Number of further trials.
+        Number of further trials, or battles.
     goal : {"best", "top_k", "full"}, default "best"
         Find the best system, the best k, or the whole order.
     k : int, optional
         For the goal ``"top_k"``.
     components : Components, optional
-        Variances of the effects; those of ``Components()`` by default.
+        Variances of the effects, for trials; those of ``Components()`` by default.
     max_trials : int, optional
         Largest number of trials of a cell, including those of the data; no limit by default.
     random_seed : int, optional
@@ -112,7 +115,12 @@ def suggest(
     >>> suggest(data, 4).groupby("system")["trials"].sum().to_dict()
     {'system 1': 2, 'system 2': 2}
     """
-    data = as_responses(data, "to plan trials of questions")
+    known = as_data(data)
+    if isinstance(known, Comparisons):
+        if max_trials is not None:
+            raise ValueError(f"max_trials must be None for battles; got {max_trials!r}")
+        return suggest_battles(known, budget, goal=goal, k=k, random_seed=random_seed)
+    data = as_responses(known, "or battles")
     n_top = check_goal(goal, k, len(data.systems))
     totals, trials = unit_worths(data)
     extra = allocate(

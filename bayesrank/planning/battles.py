@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.entrance import as_comparisons
-from bayesrank.planning.goals import Goal, check_goal, critical_pairs
+from bayesrank.planning.goals import Goal, check_goal, critical_pairs, pairs_goal
 from bayesrank.planning.stopping import present_state
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
@@ -32,7 +32,7 @@ _PARTS = 100
 def plan_battles(
     data: Comparisons | ArrayLike,
     *,
-    goal: Goal = "best",
+    goal: Goal | None = "best",
     k: int | None = None,
     error: float = 0.05,
     random_seed: int | None = None,
@@ -44,7 +44,7 @@ def plan_battles(
     data : Battles, Comparisons or pandas.DataFrame
         Battles so far.
     goal : {"best", "top_k", "full"}, default "best"
-        As in :func:`bayesrank.planning.should_stop`.
+        As in :func:`bayesrank.planning.should_stop`; None for all pairs.
     k : int, optional
         For the goal ``"top_k"``.
     error : float, default 0.05
@@ -75,7 +75,7 @@ def plan_battles(
     1      a        c     20.0      True
     """
     data = as_comparisons(data, "to plan battles")
-    n_top = check_goal(goal, k, len(data.systems))
+    n_top = pairs_goal(goal, k, len(data.systems))
     result = present_state(data, error=error, random_seed=random_seed)
     ranking = ranking_of(result)
     first, second = critical_pairs(ranking["score"].values, n_top)

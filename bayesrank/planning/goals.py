@@ -34,7 +34,24 @@ def check_goal(goal: str, k: int | None, n_systems: int) -> int:
     return int(k)
 
 
-def critical_pairs(mean: FloatArray, n_top: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def pairs_goal(goal: str | None, k: int | None, n_systems: int) -> int | None:
+    """Return the result of :func:`check_goal`; None for all pairs, without a goal.
+
+    Raises
+    ------
+    ValueError
+        As there, or if k is given without a goal.
+    """
+    if goal is not None:
+        return check_goal(goal, k, n_systems)
+    if k is not None:
+        raise ValueError(f"k must be None without the goal 'top_k'; got {k!r}")
+    return None
+
+
+def critical_pairs(
+    mean: FloatArray, n_top: int | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs whose order matters, the better system of each first.
 
     Parameters
@@ -42,9 +59,12 @@ def critical_pairs(mean: FloatArray, n_top: int) -> tuple[NDArray[np.intp], NDAr
     mean : numpy.ndarray of shape (system,)
         Posterior means of the scores.
     n_top : int
-        Result of :func:`check_goal`.
+        Result of :func:`pairs_goal`.
     """
     order = np.argsort(-mean, kind="stable")
+    if n_top is None:
+        first, second = np.triu_indices(len(order), 1)
+        return order[first], order[second]
     if n_top == 0:
         return order[:-1], order[1:]
     first, second = np.meshgrid(order[:n_top], order[n_top:], indexing="ij")

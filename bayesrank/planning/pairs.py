@@ -11,15 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from bayesrank.entrance import as_responses
+from bayesrank.entrance import as_data, as_responses
+from bayesrank.planning.battles import plan_battles
 from bayesrank.planning.forecast import forecast
-from bayesrank.planning.goals import Goal, check_goal, critical_pairs, worth_scale
+from bayesrank.planning.goals import Goal, critical_pairs, pairs_goal, worth_scale
 from bayesrank.planning.stopping import part_to_plan, present_state
 from bayesrank.responses import Responses
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
 from bayesrank.results.ranks import TIE_TOLERANCE, better_scores
 from bayesrank.validation import check_integer, check_number
+from bayesrank.views import Comparisons
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -121,7 +123,7 @@ def trials_needed(difference: ArrayLike, spread: ArrayLike, *, z: float = 1.645)
 
 
 def plan_pairs(
-    data: Responses | ArrayLike,
+    data: Responses | Comparisons | ArrayLike,
     *,
     goal: Goal | None = None,
     k: int | None = None,
@@ -139,8 +141,8 @@ def plan_pairs(
 
     Parameters
     ----------
-    data : Responses, pandas.DataFrame or array_like
-        Outcomes so far. A system without any is left out, with a warning.
+    data : Responses, Battles, Comparisons, pandas.DataFrame or array_like
+        Outcomes so far, or battles. A system without any is left out, with a warning.
     goal : {"best", "top_k", "full"}, optional
         Only pairs that matter for the goal, as in
         :func:`bayesrank.planning.should_stop`; all pairs by default.
@@ -149,7 +151,8 @@ def plan_pairs(
     error : float, default 0.05
         Allowed probability that any of the resolved orders is wrong.
     further : int, optional
-        Also forecast the table after this number of further trials per question and system.
+        Also forecast the table after this number of further trials per question and system; not
+        for battles.
     random_seed : int, optional
         As in :func:`bayesrank.rank`.
 
@@ -162,7 +165,8 @@ def plan_pairs(
         ``superiority_then`` and ``resolved_then`` if `further` is given (the present ones for 0);
         and ``further_trials_needed``, the additional trials per question and system: 0 if and only
         if the pair is resolved, infinite if trials on these questions cannot resolve it.
-        ``attrs["target"]`` is the target.
+        ``attrs["target"]`` is the target. For battles the columns of
+        :func:`bayesrank.planning.battles.plan_battles`.
 
     Raises
     ------
@@ -181,12 +185,15 @@ def plan_pairs(
     0      a        b     False                    1.0
     1      b        c      True                    0.0
     """
-    data = part_to_plan(as_responses(data, "to plan trials of questions"))
+    known = as_data(data)
+    if isinstance(known, Comparisons):
+        if further is not None:
+            raise ValueError(f"further must be None for battles; got {further!r}")
+        return plan_battles(known, goal=goal, k=k, error=error, random_seed=random_seed)
+    data = part_to_plan(as_responses(known, "or battles"))
     if further is not None:
         check_integer(further, "further", least=0)
-    if goal is None and k is not None:
-        raise ValueError(f"k must be None without the goal 'top_k'; got {k!r}")
-    n_top = None if goal is None else check_goal(goal, k, len(data.systems))
+    n_top = pairs_goal(goal, k, len(data.systems))
     worth_scale(data)
     result = present_state(data, error=error, random_seed=random_seed)
     table = pairwise_decisions(result)

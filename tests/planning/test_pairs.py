@@ -182,7 +182,7 @@ def test_arguments_out_of_range_are_refused():
         plan_pairs(data, further=-1)
     with pytest.raises(ValueError, match="error must be between 0 and 1; got 1"):
         plan_pairs(data, error=1)
-    with pytest.raises(DataError, match="data must be responses to plan trials"):
-        plan_pairs(Comparisons([[0, 1], [1, 0]]))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="further must be None for battles; got 2"):
+        plan_pairs(Comparisons([[0, 1], [1, 0]]), further=2)
     with pytest.raises(DataError, match="weights must differ to compare systems"):
         plan_pairs(Responses([[[0, 1]], [[1, 1]]], weights=(1, 1)))
