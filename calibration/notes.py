@@ -8,30 +8,30 @@ coverage of intervals on simulated data, in percent;
 [calibration/README.md](../calibration/README.md) describes the simulations and the truths.
 
 `score` and `difference` are equal-tailed intervals of scores and of differences of two systems, at
-95 % and at 50 %; `lcb` is the lower credible bound at 5 %; `joint ranks` is the share of tensors in
-which the joint rank sets hold all true ranks. Red means failed: the 99 % simulation interval misses
-93.5 to 96.5 %. For scores that take few values, for `avg` and for joint ranks, coverage may be
-higher: they fail if it lies below 93.5 %. The first table has the intervals of scores, for the
-generator whose coverage is farthest from 95 %. Values in brackets have no target. These are naive
+95 % and at 50 %; `lcb` is the lower credible bound at 5 %; `joint ranks` is the share of data sets
+in which the joint rank sets hold all true ranks. Red means failed: the 99 % simulation interval
+misses 93.5 to 96.5 %. For scores that take few values, for `avg` and for joint ranks, coverage may
+be higher: they fail if it lies below 93.5 %. The first table has the intervals of scores, for the
+generator whose coverage is farthest from 95 %. Values in brackets are not judged. These are naive
 posteriors of composite likelihoods, for contrast, and, at a fixed truth, closed-form posteriors and
-the random walk of `dynamic_irt_state_space`, which shrink. Their target is for truths from their
-own prior, generator `prior`. With few tensors the simulation interval is wide, so that a pass is
+the random walk of `dynamic_irt_state_space`, which shrink; they are judged for truths from their
+own prior (generator `prior`). With few data sets the simulation interval is wide, so that a pass is
 weak evidence.
 
 Five presets are exceptions, named before the run with the reasons given at the end:
 `inverse_difficulty`, `rasch_2pl`, `rasch_2pl_map`, `rasch_3pl` and `rasch_3pl_map`.
 
-Rows come from several versions of the code. Rows with these numbers of tensors are of 27 November
+Rows come from several versions of the code. Rows with these numbers of data sets are of 27 November
 2026: 400 for likelihoods (with naive posteriors), smooth rankers, winning votes, `mirt`,
 `irt_2pl_mml` and the random walk, and 200 or 220 for metrics of k trials. Rows of
 `bayesian_mcmc`, of the published 2PL and 3PL, and of `mirt`, `irt_2pl_mml` and the random walk over
 200 questions are older. They precede the rule for few units ([uncertainty.md](uncertainty.md)), and
 those of the published forms also precede draws with a fixed scale. Since then, with 40 or 60
-tensors of two or three truths over 30 questions, the coverage of scores was 94 to 98 % for
+data sets of two or three truths over 30 questions, the coverage of scores was 94 to 98 % for
 `rasch_2pl`, 92 to 100 for `rasch_2pl_map`, 87 to 97 for `rasch_3pl` and 79 to 100 for
 `rasch_3pl_map`. Closed forms have not changed, except for scores without variation over the draws.
-`inverse_difficulty` passes with 400 tensors; with 4,000 tensors of the version before, the coverage
-of its lower bounds over 30 questions was 91.1 to 92.7 %.
+`inverse_difficulty` passes with 400 data sets; with 4,000 data sets of the version before, the
+coverage of its lower bounds over 30 questions was 91.1 to 92.7 %.
 """
 
 SBC_PREFACE = """\

@@ -314,7 +314,7 @@ def _coverage_part(records: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         PREFACE,
         f"This table: {len(cells)} of {n_cells()} cells, {min(sizes)} to {max(sizes)} simulated "
-        f"tensors each; {len(judged) - len(failed)} of {len(judged)} judged coverages pass.",
+        f"data sets each; {len(judged) - len(failed)} of {len(judged)} judged coverages pass.",
         "",
         "![Coverage of 95 % intervals by method](calibration.svg)",
         "",

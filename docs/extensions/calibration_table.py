@@ -20,16 +20,16 @@ LOW, HIGH = 0.935, 0.965
 Row = Mapping[str, str]
 
 LEGEND = {
-    "holds": "between 93.5 and 96.5 %, or not told from it by the simulation",
-    "above": "above: intervals are wider than they had to be",
-    "below": "below, but not told from 93.5 % by the simulation",
-    "fails": "fails: the 99 % simulation interval misses the target",
-    "untargeted": "(in brackets): no target, see above",
+    "holds": "between 93.5 and 96.5 %, within simulation error",
+    "above": "above: intervals are wider than needed",
+    "below": "below 93.5 %, within simulation error",
+    "fails": "fails: the 99 % simulation interval misses this range",
+    "untargeted": "(in brackets): not judged, see above",
 }
 
 
 def fails(row: Row) -> bool:
-    """Return whether a coverage misses its target."""
+    """Return whether a coverage misses its range."""
     return row["pass"].lower().startswith("f")
 
 
@@ -44,7 +44,7 @@ def verdict(row: Row) -> str:
 
 
 def percent(row: Row) -> str:
-    """Return a coverage in percent, in brackets where it has no target."""
+    """Return a coverage in percent, in brackets where it is not judged."""
     text = f"{100 * float(row['coverage']):.1f}"
     return f"({text})" if not row["pass"] else text
 
@@ -74,7 +74,7 @@ def overview(rows: list[Row]) -> str:
 
 
 def detail(row: Row) -> str:
-    """Return the cell of a quantity; of 50 % intervals nothing is promised."""
+    """Return the cell of a quantity; those of 50 % intervals are not judged."""
     if row["nominal"] != "0.95":
         return f"<td>{100 * float(row['coverage']):.1f}</td>"
     return f'<td class="{verdict(row)}">{percent(row)}</td>'
@@ -87,7 +87,7 @@ def details(method: str, rows: list[Row]) -> str:
         key = tuple(row[name] for name in ("configuration", "design", "target", "generator"))
         cells[key][f"{row['quantity']} {100 * float(row['nominal']):.0f}"] = row
     quantities = list(dict.fromkeys(name for found in cells.values() for name in found))
-    names = ["configuration", "design", "target", "generator", *quantities, "tensors"]
+    names = ["configuration", "design", "target", "generator", *quantities, "data sets"]
     lines = [f"<thead><tr>{''.join(f'<th>{name}</th>' for name in names)}</tr></thead><tbody>"]
     for key, found in cells.items():
         first, *others = key

@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 
 from bayesrank.battles import FEW_UNITS
+from bayesrank.inference.backends.bootstrap import _OF_EACH
+from bayesrank.inference.backends.standardized import _CI_PROB
+from bayesrank.inference.resample.units import SOME_UNITS
+
+ROOT = Path(__file__).parents[2]
 
 # Each part was taken out once, and the test named beside it failed, or is made for it.
 PARTS = {
@@ -62,27 +67,12 @@ def test_every_part_has_its_test(part):
     assert re.search(rf"^def test_{name}\(", source, re.MULTILINE)
 
 
-# Numeric constants of the folders of the mechanism, and what the page says of them.
-NUMBERS = {
-    "SOME_UNITS": "10 units (`SOME_UNITS`)",
-    "_MOST_PARTS": "50 fits",
-    "_OF_EACH": "2 data sets",
-    "ROUNDING": "$10^{-9}$ (`ROUNDING`)",
-    "UNLIMITED": "its inverse stands for infinitely many",
-    "BATCH_SIZE": "$2^{22}$ doubles (`BATCH_SIZE`)",
-    "_QUANTILES": "16 bits",
-    "_MOST_KINDS": "$2^{10}$ kinds",
-    "STEP": "$10^{-4}$",
-    "_SHIFT": "$10^{-3}$",
-    "_TENTH": "0.1 sd",
-    "LEAST_WEIGHT": "$10^{-6}$",
-    "LEAST_CONCENTRATION": "0.02",
-    "_RESAMPLES": "2,000",
-    "_SIMULATED": "4,000",
-    "_NODES": "1,001 chances",
-    "_TAIL": "238 probabilities",
-    "_TABLE": "238 probabilities",
-    "_CI_PROB": "intervals of 95 %",
+# Numbers that decide intervals, as the page names them.
+ON_THE_PAGE = {
+    "FEW_UNITS": f"{FEW_UNITS} units (`FEW_UNITS`)",
+    "SOME_UNITS": f"{SOME_UNITS} units (`SOME_UNITS`)",
+    "_OF_EACH": f"{_OF_EACH} data sets (`_OF_EACH`)",
+    "_CI_PROB": f"{100 * _CI_PROB:g} % (`_CI_PROB`)",
 }
 FILES = (
     *("calibrate/*.py", "resample/*.py"),
@@ -90,20 +80,27 @@ FILES = (
 )
 
 
-def test_the_page_lists_every_number():
-    root = Path(__file__).parents[2]
-    page = (root / "docs/uncertainty.md").read_text(encoding="utf-8")
-    section = page.split("## Numbers")[1].split("## References")[0]
-    found = set()
-    for path in (one for kind in FILES for one in (root / "bayesrank/inference").glob(kind)):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            numbers = [
-                one
-                for one in ast.walk(node)
-                if isinstance(one, ast.Constant) and type(one.value) in (int, float)
-            ]
-            if isinstance(node, ast.Assign) and numbers:
-                found.add(ast.unparse(node.targets[0]).strip("()"))
-    assert found == NUMBERS.keys()
-    assert f"{FEW_UNITS} units (`FEW_UNITS`)" in section
-    assert [text for text in NUMBERS.values() if text not in section] == []
+def test_the_page_has_the_six_numbers_that_decide_intervals():
+    page = (ROOT / "docs/uncertainty.md").read_text(encoding="utf-8")
+    rows = page.split("## Numbers")[1].split("## References")[0].split("| --- | --- | --- |")[1]
+    assert rows.count("\n| ") == 6
+    assert [text for text in ON_THE_PAGE.values() if text not in rows] == []
+
+
+def test_other_numbers_have_their_error_beside_them():
+    bare = []
+    for path in (one for kind in FILES for one in (ROOT / "bayesrank/inference").glob(kind)):
+        source = path.read_text(encoding="utf-8")
+        lines = source.splitlines()
+        for node in ast.parse(source).body:
+            if not isinstance(node, ast.Assign):
+                continue
+            above = node.lineno - 2
+            while lines[above] and not lines[above].startswith("#"):
+                above -= 1  # another number under the same comment
+            values = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+            numbers = [value for value in values if type(value) in (int, float)]
+            name = ast.unparse(node.targets[0])
+            if numbers and name not in ON_THE_PAGE and not lines[above]:
+                bare.append(f"{path.name}: {name}")
+    assert bare == []

@@ -1,8 +1,14 @@
 """The bootstrap back end: posteriors of methods without a likelihood, from resampled data.
 
-docs/uncertainty.md describes the draws of smooth scores, of discontinuous scores (voting, ratings)
-and of percentages of the largest. Draws of counts (majorities, levels, points) get a uniform
-deviation over the step between two counts, so that counts that do not vary have intervals.
+docs/uncertainty.md describes the draws of smooth scores and of discontinuous scores (voting,
+ratings). Percentages of the largest are corrected for the bias of a maximum. Draws of counts
+(majorities, levels, points) get a uniform deviation over the step between two counts, so that
+counts that do not vary have intervals. A score that does not vary with the prior unit either is
+certain, such as the value of a game (`nash`).
+
+Left out, because the coverage of 20 to 60 simulated data sets changed little: shifts and
+accelerations of BCa intervals (1.2 points at most), and a double bootstrap of `borda` and
+`win_rate` (1.9).
 """
 
 import math
@@ -41,7 +47,8 @@ _WHOLE_UNITS = frozenset({"run", "judge", "prompt"})
 
 # Data sets from each population of questions: their mean score is a draw of winning votes. Two are
 # the fewest whose mean can lie between a victory and a defeat. The noise of the mean widens the
-# draws, which compensates for majorities that few data sets reverse.
+# draws, which compensates for majorities that few data sets reverse. With ten, coverage was 2 %
+# lower.
 _OF_EACH = 2
 
 
@@ -181,7 +188,7 @@ def _widening(run: Run) -> float:
     t adds the factor (n - 1) / (n - 3). The trials of a stream do not need it, since each has many
     questions; trials that are right or wrong are drawn from shares with a pseudo-count.
     """
-    of_cells = run.target != "population" and run.unit != "run"
+    of_cells = run.target != "population" and run.unit not in _WHOLE_UNITS
     has_grades = isinstance(run.data, Responses) and run.data.scores is not None
     if of_cells and not has_grades and run.method.kind != "rating":
         return 1.0

@@ -38,7 +38,8 @@ from bayesrank.inference.run import Estimate, Run
 
 Array = NDArray[np.float64]
 
-# Probability of the intervals that convert degrees of freedom into effective trials.
+# Probability of the intervals that convert degrees of freedom into effective trials (Korn and
+# Graubard 1998): at others the widening of Student's t is approximate.
 _CI_PROB = 0.95
 
 _TINY = np.finfo(np.float64).tiny
@@ -46,7 +47,8 @@ _TINY = np.finfo(np.float64).tiny
 # More effective trials, or more degrees of freedom, change draws only by rounding.
 UNLIMITED = 1.0 / ROUNDING
 
-# Probabilities at which distribution functions of scores are tabulated between their ends.
+# Probabilities at which distribution functions of scores are tabulated between their ends. Between
+# two of them a quantile has an error below 0.4 % of a standard deviation.
 _TAIL = np.geomspace(ROUNDING, 0.06, 60)
 _TABLE = np.concatenate([_TAIL, np.linspace(0.06, 0.94, 120)[1:-1], 1.0 - _TAIL[::-1]])
 

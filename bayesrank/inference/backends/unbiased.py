@@ -44,7 +44,7 @@ Counts = NDArray[np.int64]
 
 # Simulated questions of a system: a variance has an error of about 3 %.
 _SIMULATED = 4_000
-# Chances at which the range of a metric is looked up.
+# Chances at which the range of a metric is looked up: no error for monotone metrics.
 _NODES = 1001
 
 

@@ -36,10 +36,10 @@ QUESTION_PARAMETERS = frozenset(
 # square, the error of rounding of the order of its inverse.
 STEP = 1e-4
 
-# Move of a mean over questions, for a second difference.
+# Move of a mean over questions, for a second difference: its square is the error.
 _SHIFT = 1e-3
 
-# Part of a standard deviation over which a curvature is taken.
+# Part of a standard deviation over which a curvature is taken: its square is the error.
 _TENTH = 0.1
 
 

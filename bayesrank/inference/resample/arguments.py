@@ -46,7 +46,7 @@ Arguments = tuple[Any, ...]
 ScoreOf = Callable[[Arguments], Array]
 Draw = Callable[[int], Arguments]
 
-# Doubles per batch and array: 32 MB.
+# Doubles per batch and array: 32 MB. It limits memory only.
 BATCH_SIZE = 2**22
 
 
