@@ -142,22 +142,9 @@ def zero_sum_effect(name: str, prior: PriorLike, *, dims: str) -> Any:
 
 
 def effect(name: str, prior: PriorLike, *, dims: str, negative: bool = False) -> Any:
-    """Give effects that need not sum to zero any prior, or the hierarchical one.
+    """Give effects that need not sum to zero any prior, or by "hierarchical" :func:`pooled`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : prior, float or str
-        Any prior, or "hierarchical" for :func:`pooled`.
-    dims : str
-        Name of the dim.
-    negative : bool, default False
-        Whether the prior is that of minus the effects.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    If `negative`, any other prior is that of minus the effects.
     """
     if prior == HIERARCHICAL:
         return pooled(name, dims=dims)

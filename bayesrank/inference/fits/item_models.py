@@ -387,14 +387,6 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
     minus infinity for questions that nobody got wrong, infinity for those that nobody got right and
     NaN for those that nobody was asked; over several trials also ``ability``, the mean over the
     trials, with ``slope``, or ``trajectory`` of shape (..., system, trial) and its ``increment``.
-
-    Examples
-    --------
-    >>> improving, falling = [[0, 0, 1, 1], [0, 1, 0, 1]], [[1, 1, 0, 0], [1, 1, 0, 1]]
-    >>> times, normal = np.linspace(0.0, 1.0, 4), NormalPrior(0.0, 1.0)
-    >>> fit = fit_trials(growth([improving, falling], times, slope_prior=normal), "gain")
-    >>> bool(fit.score[0] > 0.0 > fit.score[1])
-    True
     """
     problem, data = model
     width = problem.likelihood.shape[1]
