@@ -60,8 +60,8 @@ def luce_contests(
     .. math:: \log p = \sum_l x_l \theta_l
         - r \sum_i \log\Bigl(\pi_i + \sum_{j \in V} \pi_j\Bigr) + \text{const}
 
-    `contestants` and `rivals`, (event, system), say which systems they are, a system may be
-    neither; `repeats`, (event,), are r, and `observed`, (event, system), the contests won.
+    `contestants` and `rivals`, (event, system), mark the systems that are; a system may be neither.
+    `repeats`, (event,), are r, and `observed`, (event, system), are the contests won.
     """
     return pm.CustomDist(
         name,

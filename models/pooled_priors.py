@@ -135,14 +135,14 @@ def is_flat(prior: PriorLike) -> bool:
 
 
 def zero_sum_effect(name: str, prior: PriorLike, *, dims: str) -> Any:
-    """Give effects that sum to zero any prior, or by "hierarchical" :func:`pooled_zero_sum`."""
+    """Give effects that sum to zero a prior; "hierarchical" is :func:`pooled_zero_sum`."""
     if prior == HIERARCHICAL:
         return pooled_zero_sum(name, dims=dims)
     return zero_sum_score(name, as_prior(prior), dims=dims)
 
 
 def effect(name: str, prior: PriorLike, *, dims: str, negative: bool = False) -> Any:
-    """Give effects that need not sum to zero any prior, or by "hierarchical" :func:`pooled`.
+    """Give effects that need not sum to zero a prior; "hierarchical" is :func:`pooled`.
 
     If `negative`, any other prior is that of minus the effects.
     """

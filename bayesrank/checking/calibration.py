@@ -25,8 +25,8 @@ def check_calibration(
 ) -> Iterator[Finding]:
     """Yield the findings on the intervals of a result and their coverage.
 
-    `dependent` and `pulled` say whether the check of runs found dependent trials, and that of the
-    prior scores that depend on it.
+    `dependent` says whether the check of runs found dependent trials, `pulled` whether the check of
+    the prior found scores that depend on it.
     """
     if "lcb" not in result["ranking"]:
         yield Finding("calibration", "not measured", "There are no intervals.", name="no intervals")

@@ -64,9 +64,9 @@ class Cell(NamedTuple):
     """Coverage of a method with its settings on one design; see `COLUMNS`.
 
     `calibration` is that of the draws, empty for the default; `kind` is one of `KINDS`, and
-    `design` says the same in words. `size` counts systems, questions and trials. `score` and
-    `difference` are the coverage of nominal 95 % intervals of them over `n_tensors` simulated sets
-    of data; `fails` is the quantity that failed most, and `worst` its coverage.
+    `design` is in words; `size` counts systems, questions and trials. `score` and `difference` are
+    the coverage of nominal 95 % intervals of them over `n_tensors` simulated sets of data, which
+    `passes` or not; `fails` is the quantity that failed most, and `worst` its coverage.
     """
 
     method: str

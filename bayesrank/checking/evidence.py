@@ -29,7 +29,7 @@ def check_evidence(
 ) -> Iterator[Finding]:
     """Yield the findings on the data, which do not depend on the method.
 
-    The `data` themselves are needed to compare runs; the seed is that of permutations.
+    Runs can be compared only if `data` are given. The seed is that of permutations.
     """
     found = [
         *_never_compared(design),

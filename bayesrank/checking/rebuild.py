@@ -11,7 +11,7 @@ from bayesrank.views import Comparisons
 
 
 def rebuilt(result: xr.DataTree) -> Responses | Comparisons | None:
-    """Return data with the sufficient statistics of a result, trials in any order.
+    """Return data with the sufficient statistics of a result; trials are in any order.
 
     None if the method needs more than the result holds: the order of trials, or which systems were
     right in the same trial.
