@@ -5,17 +5,9 @@ from numpy.typing import NDArray
 
 
 def reachable(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which nodes can be reached from which.
+    """Return which nodes can be reached from which: the reflexive transitive closure.
 
-    Parameters
-    ----------
-    edges : numpy.ndarray of bool and shape (..., node, node)
-        ``edges[i, j]``: there is an edge from i to j.
-
-    Returns
-    -------
-    numpy.ndarray of bool and shape (..., node, node)
-        The reflexive transitive closure.
+    ``edges[..., i, j]`` says that there is an edge from i to j.
 
     Examples
     --------
@@ -36,16 +28,7 @@ def reachable(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def strongly_connected(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say which graphs are strongly connected.
-
-    Parameters
-    ----------
-    edges : numpy.ndarray of bool and shape (..., node, node)
-        ``edges[i, j]``: there is an edge from i to j. The diagonal is ignored.
-
-    Returns
-    -------
-    numpy.ndarray of bool and shape (...)
+    """Say which graphs of edges (..., node, node) are strongly connected; the diagonal is ignored.
 
     Examples
     --------
@@ -69,15 +52,9 @@ def strongly_connected(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def linked_both_ways(right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Say which graphs between systems and questions are strongly connected.
 
-    Parameters
-    ----------
-    right, wrong : numpy.ndarray of bool and shape (..., system, question)
-        Whether the system was ever right, and ever wrong: edges to and from the question. A
-        question that no system was right on, or none wrong, is left out.
-
-    Returns
-    -------
-    numpy.ndarray of bool and shape (...)
+    `right` and `wrong`, (..., system, question), say whether the system was ever right, and ever
+    wrong: edges to and from the question. A question that no system was right on, or none wrong, is
+    left out.
 
     Examples
     --------

@@ -131,20 +131,12 @@ def order_of_counts(
 def compare_trials(
     levels: NDArray[np.int8], weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Count wins and ties of paired trials.
+    """Count wins and ties of paired trials, (..., system, opponent), with zero diagonals.
 
-    Parameters
-    ----------
-    levels : numpy.ndarray of int8 and shape (system, question, trial)
-        Higher is better, negative is missing.
-    weights : numpy.ndarray of shape (resample, question or 1, trial or 1), optional
-        How often each trial counts in each resample, or all trials of a question, or each trial on
-        all questions; once by default.
-
-    Returns
-    -------
-    wins, ties : numpy.ndarray of shape (..., system, opponent)
-        ``wins[..., i, j]`` sums the trials in which i's level is above j's; zero diagonals.
+    ``wins[..., i, j]`` sums the trials in which i's level is above j's. In `levels`, (system,
+    question, trial), higher is better, and negative is missing. `weights`, (resample, question or
+    1, trial or 1), say how often each trial counts in each resample, or all trials of a question,
+    or each trial on all questions; once by default.
     """
     if weights is not None:
         return _compare_weighted_trials(levels, weights)
@@ -157,18 +149,7 @@ def compare_trials(
 def compare_trials_by_question(
     levels: NDArray[np.int8],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Count wins and ties of paired trials on each question.
-
-    Parameters
-    ----------
-    levels : numpy.ndarray of int8 and shape (system, question, trial)
-        Higher is better, negative is missing.
-
-    Returns
-    -------
-    wins, ties : numpy.ndarray of shape (question, system, opponent)
-        As in :func:`compare_trials`.
-    """
+    """Count wins and ties on each question, (question, ...), as :func:`compare_trials`."""
     return _compare_levels(levels.swapaxes(0, 1))
 
 
@@ -177,15 +158,7 @@ def compare_shared_trials(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Count wins and ties of weighted paired trials; a pair has the trials that both systems share.
 
-    Parameters
-    ----------
-    levels, weights
-        As in :func:`compare_trials`; weights of a question are on any scale, but positive.
-
-    Returns
-    -------
-    wins, ties : numpy.ndarray of shape (resample, system, opponent)
-        As in :func:`compare_trials`.
+    As :func:`compare_trials`; weights of a question are on any scale, but positive.
     """
     n_systems = len(levels)
     one, other = np.triu_indices(n_systems, 1)
@@ -315,20 +288,12 @@ def sum_over_levels(counts: NDArray[Any]) -> NDArray[Any]:
 def compare_cells(
     counts: NDArray[np.int64] | NDArray[np.float64], trials: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Average wins and ties over all cross-trial pairs of each question.
+    """Average wins and ties over all cross-trial pairs of each question, (..., system, opponent).
 
-    Parameters
-    ----------
-    counts : numpy.ndarray of shape (..., system, question, level)
-        Trials at each level, higher is better; resampled counts may be fractions.
-    trials : numpy.ndarray of shape (system, question), optional
-        Number of trials that each cell stands for; the sum of its counts by default.
-
-    Returns
-    -------
-    wins, ties : numpy.ndarray of shape (..., system, opponent)
-        Expected wins and ties if as many random pairs of trials were compared as the side with
-        fewer trials has; zero diagonals.
+    Those expected if as many random pairs of trials were compared as the side with fewer trials
+    has; zero diagonals. `counts`, (..., system, question, level), are trials at each level, higher
+    is better; resampled counts may be fractions. `trials`, (system, question), are those that each
+    cell stands for, by default the sum of its counts.
     """
     size = sum_over_levels(counts) if trials is None else trials
     is_whole = trials is None and counts.dtype.kind in "iu"

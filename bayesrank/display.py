@@ -20,18 +20,8 @@ def show_results() -> None:
 
 
 def to_html(function: str, shown: Any) -> str | None:
-    """Return an object as HTML.
+    """Return an object as HTML, by a function of :mod:`bayesrank.reporting.notebook`.
 
-    Parameters
-    ----------
-    function : str
-        Name in :mod:`bayesrank.reporting.notebook`.
-    shown : object
-        What that function takes.
-
-    Returns
-    -------
-    str or None
-        None where the function leaves the object to its plain form.
+    None where the function leaves the object to its plain form.
     """
     return getattr(import_module(_NOTEBOOK), function)(shown)

@@ -356,15 +356,6 @@ def _literal(node: ast.expr) -> Any:
 def split_calls(text: str) -> list[str]:
     """Split a list of names with options at the commas between them.
 
-    Parameters
-    ----------
-    text : str
-        As on the command line.
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> split_calls("avg, g_pass_at_k_tau(k=8, tau=0.5)")

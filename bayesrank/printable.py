@@ -16,17 +16,6 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
 def listing(names: Iterable[object], most: int = 3) -> str:
     """Join names by commas and the word "and"; of more than `most` + 1 the first and their number.
 
-    Parameters
-    ----------
-    names : iterable
-        One or more.
-    most : int, default 3
-        Number of names shown.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> listing(["a", "b"]), listing("abcd"), listing("abcdef")
@@ -40,18 +29,7 @@ def listing(names: Iterable[object], most: int = 3) -> str:
 
 
 def printable(text: str, *, kept: str = "") -> str:
-    r"""Return text in which characters that control how it is shown are written out.
-
-    Parameters
-    ----------
-    text : str
-        Text, such as the name of a system.
-    kept : str, default ""
-        Such characters that are meant.
-
-    Returns
-    -------
-    str
+    r"""Write out the characters of a text that control how it is shown, but those `kept`.
 
     Examples
     --------
@@ -69,15 +47,7 @@ def printable(text: str, *, kept: str = "") -> str:
 def cell_text(text: str) -> str:
     """Return the cell of a CSV file that no spreadsheet takes for a formula.
 
-    Parameters
-    ----------
-    text : str
-        Text.
-
-    Returns
-    -------
-    str
-        With an apostrophe before what begins like a formula and is no number.
+    It has an apostrophe before what begins like a formula and is no number.
 
     Examples
     --------

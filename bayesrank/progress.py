@@ -16,10 +16,6 @@ _INTERVAL = 0.1
 def in_notebook() -> bool:
     """Return whether what is displayed is shown in a notebook.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> in_notebook()
@@ -37,21 +33,7 @@ def track[Item](
 ) -> Iterator[Item]:
     """Yield items and show how many have passed; a bar that moves vanishes with the last.
 
-    Parameters
-    ----------
-    items : iterable
-        What is waited for.
-    name : str
-        What is done.
-    total : int
-        How many items there are.
-    shown : bool, optional
-        By default on a terminal and in a notebook. True leaves a line of the end in a file.
-
-    Yields
-    ------
-    object
-        The items.
+    By default it is shown on a terminal and in a notebook. True leaves a line of the end in a file.
 
     Examples
     --------

@@ -188,16 +188,8 @@ def rank_all(
 ) -> "xr.DataTree":
     """Rank systems; those without an outcome are ranked only if a prior determines their scores.
 
-    Parameters are those of :func:`rank`. For plans of what to observe next.
-
-    Returns
-    -------
-    xarray.DataTree
-
-    Raises
-    ------
-    ValueError, DataError, NoFiniteEstimate
-        As in :func:`rank`; DataError too if nothing places a system.
+    For plans of what to observe next. Parameters and errors are those of :func:`rank`; DataError
+    too if nothing places a system.
     """
     for name, value in {"ci_prob": ci_prob, "lcb": lcb}.items():
         check_between_0_and_1(value, name)
@@ -263,21 +255,7 @@ def estimate_point(
 ) -> "tuple[NDArray[np.float64], Mapping[str, NDArray[np.float64]]]":
     """Return the scores of :func:`point_estimate` and the method's own parameters by name.
 
-    Parameters
-    ----------
-    data, method, backend, prior, random_seed, **options
-        As in :func:`point_estimate`.
-
-    Returns
-    -------
-    score : numpy.ndarray of shape (system,)
-    parameters : mapping of str to numpy.ndarray
-        Such as ``difficulty`` of shape (question,).
-
-    Raises
-    ------
-    ValueError, DataError, NoFiniteEstimate
-        As in :func:`rank`.
+    Such as ``difficulty`` of shape (question,).
     """
     data = as_data(data)
     # Without draws the unit is irrelevant, and finding it takes as long as a small fit.
@@ -303,24 +281,10 @@ def draw_scores(
     random_seed: int | None = None,
     **options: "Unpack[BackendOptions]",
 ) -> "NDArray[np.float64]":
-    """Draw scores, without the result tree.
+    """Draw scores, without the result tree, of shape (chain, draw, system).
 
-    For simulations over many data sets. The draws are those of :func:`rank` with the same seed.
-
-    Parameters
-    ----------
-    data, method, backend, target, unit, draws, random_seed, **options
-        As in :func:`rank`; at least one draw.
-
-    Returns
-    -------
-    numpy.ndarray of shape (chain, draw, system)
-        NaN for a system without any outcome.
-
-    Raises
-    ------
-    ValueError, DataError, NoFiniteEstimate
-        As in :func:`rank`.
+    For simulations over many data sets. The draws, at least one, are those of :func:`rank` with the
+    same seed; NaN for a system without any outcome.
     """
     if draws == 0:
         raise ValueError("draws must be an integer of at least 1; got 0: use point_estimate")

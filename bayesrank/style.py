@@ -29,20 +29,7 @@ _OTHERS = ("model", "player", "system", "generator", "winner", "wins", "conversa
 
 
 def covariate_columns(frame: "pd.DataFrame", taken: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Find pairs of columns with a number for each of the two answers.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        A table of battles.
-    taken : collection of str
-        Columns that mean something else.
-
-    Returns
-    -------
-    dict
-        The two columns by what they have in common: length_a and length_b are ``length``.
-    """
+    """Find pairs of columns with a number for each answer, as :func:`paired_names` does."""
     return {
         stem: pair
         for stem, pair in paired_names(frame.columns, taken).items()
@@ -66,14 +53,7 @@ def are_numbers(values: NDArray[np.float64]) -> bool:
 
 
 def paired_names(names: Collection[str], taken: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Find pairs of names that end like the two answers: length_a and length_b are ``length``.
-
-    Parameters
-    ----------
-    names : collection of str
-        Columns of a table of battles.
-    taken : collection of str
-        Those that mean something else.
+    """Find pairs of names, but those `taken`, that end like the two answers, by what they share.
 
     Examples
     --------

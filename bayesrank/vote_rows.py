@@ -63,17 +63,7 @@ class VoteRows:
 
     @classmethod
     def of(cls, data: Comparisons) -> "VoteRows":
-        """Take the rows of battles, or the results of pairs of counts.
-
-        Parameters
-        ----------
-        data : Comparisons
-            Battles too, whose rows keep their order.
-
-        Returns
-        -------
-        VoteRows
-        """
+        """Take the rows of battles, which keep their order, or the results of pairs of counts."""
         if isinstance(data, Battles):
             n = len(data.first)
             bad = np.zeros(n, dtype=bool) if data.both_bad is None else data.both_bad
@@ -91,12 +81,7 @@ class VoteRows:
     def in_states(self, state: NDArray[np.integer[Any]], names: Iterable[object]) -> "VoteRows":
         """Return votes on systems as they are in a state, numbered state by state.
 
-        Parameters
-        ----------
-        state : numpy.ndarray of int and shape (vote,)
-            The number of the state of each vote.
-        names : iterable
-            What states are called.
+        `state`, (vote,), is the number of that of each vote; `names` are what states are called.
         """
         at = state.astype(np.int64) * len(self.systems)
         labels = tuple(f"{system} ({name})" for name in names for system in self.systems)

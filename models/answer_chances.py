@@ -105,25 +105,13 @@ _ANSWER_CHANCES = AnswerChances()
 
 
 def answer_chances(ability: Any, easiness: Any, asked: Any) -> tuple[Any, Any, Any]:
-    r"""Return log normalisers of runs, the sums of their chances, and the chances.
+    r"""Return log normalisers of runs, sums of their chances, and the chances.
 
-    Parameters
-    ----------
-    ability : tensor of shape (run,)
-        :math:`\theta_r`, below 700, where an exponential overflows.
-    easiness : tensor of shape (question,)
-        :math:`e_m`, less the difficulty.
-    asked : tensor of shape (question, run)
-        1 where a question was asked, 0 where not; of shape (0, 0) if all were.
-
-    Returns
-    -------
-    logs : tensor of shape (run,)
-        :math:`\sum_m \log(1 + e^{\theta_r + e_m})` over the questions asked.
-    expected : tensor of shape (run,)
-        :math:`\sum_m p_{mr}`, the number of right answers expected.
-    chances : tensor of shape (question, run)
-        :math:`p_{mr}`, 0 where a question was not asked.
+    :math:`\sum_m \log(1 + e^{\theta_r + e_m})`, (run,), :math:`\sum_m p_{mr}`, (run,), and
+    :math:`p_{mr}`, (question, run). The abilities :math:`\theta`, (run,), are below
+    700, where an exponential overflows; the easiness e, (question,), is minus the difficulty.
+    `asked`, (question, run), is 1 where a question was asked, and 0 where not, which adds nothing;
+    of shape (0, 0) if all were asked.
 
     Examples
     --------

@@ -26,26 +26,9 @@ def observe_answers(
     .. math:: \log p(y \mid \theta, b) = \theta \sum_m y_m - \sum_m y_m b_m
         - \sum_m \log(1 + e^{\theta - b_m})
 
-    A run is one observation, so that its log-probability needs one ability and three sums.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    ability : tensor of shape (run,)
-        Ability of the system in each run, in logits.
-    difficulty : tensor of shape (question,)
-        Difficulties, in logits.
-    answers : numpy.ndarray of shape (run, question)
-        1 for right, 0 for wrong, -1 for a question that was not asked, which adds nothing and is
-        drawn as 0.
-    dims : tuple of str
-        Names of the dims of runs and questions.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-        The random variable, of shape (run, question).
+    A run is one observation, so that its log-probability needs one ability, (run,), and three sums.
+    `answers`, (run, question), are 1 for right, 0 for wrong, and -1 for a question that was not
+    asked, which adds nothing and is drawn as 0. `dims` are those of runs and questions.
 
     Examples
     --------

@@ -54,16 +54,9 @@ _POSITION = 10
 class ArrayOp(Op):
     """An operation on arrays that a Numba function computes.
 
-    Attributes
-    ----------
-    function : callable
-        Compiled by Numba; takes the inputs as arrays in C order and returns an array, or a tuple
-        of arrays if there are several outputs.
-    gufunc_signature : str
-        Names of the dims of inputs and outputs, which also give the shapes of the outputs: every
-        dim of an output is one of an input.
-    dtypes : sequence of str
-        Types to which the inputs are cast.
+    The `function`, compiled by Numba, takes arrays in C order, cast to the `dtypes`, and returns an
+    array, or a tuple of arrays if there are several outputs. `gufunc_signature` has the names of
+    the dims of inputs and outputs; every dim of an output is one of an input.
     """
 
     __props__ = ()

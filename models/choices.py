@@ -26,24 +26,8 @@ def ranking_choices(name: str, *, score: Any, seen: Any, observed: Any, dims: Se
 
     .. math:: \log p = \sum_{k < K} \Bigl(\theta_{o_k} - \log \sum_{l \ge k} \pi_{o_l}\Bigr)
 
-    with :math:`o_k` the system in place k of K.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    score : tensor of shape (system,)
-        Log-strengths.
-    seen : tensor of bool and shape (ballot, system)
-        Which systems are on each ballot.
-    observed : tensor of shape (ballot, system)
-        Places from 1 for the best; 0 for systems that are not on the ballot.
-    dims : sequence of str
-        Names of the dims.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    with :math:`o_k` the system in place k of K. `seen`, (ballot, system), says which systems are on
+    each ballot; `observed`, of that shape, are places from 1 for the best, 0 for the others.
     """
     return pm.CustomDist(
         name,
@@ -76,24 +60,8 @@ def luce_contests(
     .. math:: \log p = \sum_l x_l \theta_l
         - r \sum_i \log\Bigl(\pi_i + \sum_{j \in V} \pi_j\Bigr) + \text{const}
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    score : tensor of shape (system,)
-        Log-strengths.
-    contestants, rivals : tensor of bool and shape (event, system)
-        Which systems are contestants and rivals; a system may be neither.
-    repeats : tensor of shape (event,)
-        Contests of each contestant.
-    observed : tensor of shape (event, system)
-        Contests won.
-    dims : sequence of str
-        Names of the dims.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    `contestants` and `rivals`, (event, system), mark the systems that are; a system may be neither.
+    `repeats`, (event,), are r, and `observed`, (event, system), are the contests won.
     """
     return pm.CustomDist(
         name,
@@ -111,19 +79,7 @@ def luce_contests(
 
 
 def full_size(size: Any, like: Any) -> Any:
-    """Return the shape of a draw: that of the data, or `size` and the axis of systems.
-
-    Parameters
-    ----------
-    size : tensor or None
-        The size of PyMC, without the axis of systems.
-    like : tensor of shape (row, system)
-        Data of the same shape as a draw.
-
-    Returns
-    -------
-    tensor
-    """
+    """Return the shape of a draw: that of data (row, system), or `size` and an axis of systems."""
     return like.shape if rv_size_is_none(size) else pt.concatenate([size, like.shape[-1:]])
 
 

@@ -15,30 +15,14 @@ from bayesrank.priors import HIERARCHICAL, Cauchy, Custom, Laplace, Prior, Prior
 def crossed_effects(
     name: str, prior: Prior, difficulty_prior: PriorLike, *, lead: Any = None
 ) -> tuple[Any, Any]:
-    """State abilities that have a prior, and difficulties that sum to zero.
+    """State abilities that have a prior, (system,), and difficulties that sum to zero, (question,).
 
     A question that all systems answer alike has a vague difficulty. As difficulties sum to zero,
     the common location of all other difficulties and of the abilities is then vague too, and a
     sampler has to move along it. So under a normal prior on abilities and the hierarchical prior on
     difficulties, the free variables are contrasts between abilities and intercepts (the log-odds
     of a system of mean ability). The data inform each of them separately; the densities are the
-    same.
-
-    Parameters
-    ----------
-    name : str
-        Name of the abilities.
-    prior : Prior
-        Prior on the abilities.
-    difficulty_prior : prior, float or str
-        Prior on the difficulties, or "hierarchical".
-    lead : tensor of shape (system,), optional
-        Added to the location of the prior of each ability.
-
-    Returns
-    -------
-    ability, difficulty : pytensor.tensor.TensorVariable
-        Of shapes (system,) and (question,).
+    same. `lead`, (system,), is added to the location of the prior of each ability.
 
     Examples
     --------

@@ -171,18 +171,9 @@ def dynamic_irt(
 class _Runs:
     """Answers of a system in one trial, one row per run with at least one answer.
 
-    Attributes
-    ----------
-    coords : dict of str to list
-        Labels of the dims ``system``, ``question``, ``trial``, ``step`` and ``run``.
-    system, trial : numpy.ndarray of shape (run,)
-        Positions of the system and the trial.
-    answers : numpy.ndarray of int8 and shape (run, question)
-        1, 0, or -1 for missing.
-    information : numpy.ndarray of shape (system,)
-        Approximate information of a run on the ability of its system, as an inverse variance.
-    surplus : numpy.ndarray of shape (system, trial)
-        Right answers minus their expectation for a constant ability.
+    `system` and `trial`, (run,), are positions, and `answers`, (run, question), -1 where missing.
+    `information`, (system,), is roughly that of a run on the ability, as an inverse variance, and
+    `surplus`, (system, trial), right answers minus their expectation for a constant ability.
     """
 
     coords: dict[str, list[Any]]

@@ -31,15 +31,10 @@ _INTERCEPT_SD = 2.5
 class FactorReference:
     """Coordinates of loadings.
 
-    Attributes
-    ----------
-    loading : numpy.ndarray of shape (question, factor)
-        Reference loadings, with mean squares of 1 over the questions, weighted by the data.
-    held : numpy.ndarray of shape (question, factor)
-        The reference with the weights of the questions in the data. Deviations of loadings from the
-        reference are orthogonal to it.
-    anchors : numpy.ndarray of shape (factor,)
-        Questions with the most different loadings.
+    `loading`, (question, factor), are reference loadings, with mean squares of 1 over questions,
+    weighted by the data. `held` are the same times the weights of the questions; deviations of
+    loadings from the reference are orthogonal to it. `anchors`, (factor,), are the questions with
+    the most different loadings.
 
     References
     ----------
@@ -85,18 +80,7 @@ class FactorReference:
 
 
 def factor_reference(correct: Array, trials: Array, n_factors: int) -> FactorReference:
-    """Find reference loadings by logistic principal components.
-
-    Parameters
-    ----------
-    correct, trials : numpy.ndarray of shape (system, question)
-        Right answers and trials.
-    n_factors : int
-        Number of factors.
-
-    Returns
-    -------
-    FactorReference
+    """Find reference loadings by logistic principal components of counts (system, question).
 
     Examples
     --------

@@ -35,39 +35,18 @@ def zero_sum(
     location: Any = None,
     log_density: Callable[[Any], Any] | None = None,
 ) -> Any:
-    r"""Give parameters independent priors conditioned on a sum of zero.
+    r"""Give parameters independent priors conditioned on a sum of zero, that of the last dim.
 
     The density is that of independent variables on the plane of zero sum, in orthonormal
     coordinates of that plane, and is normalised, so that `scale` may be a random variable itself:
     :math:`p(x) = \prod_l f(x_l) / (\sqrt{L}\, f_S(0))` with :math:`f_S` the density of the sum.
     Prior draws are exact: the normal mixtures that make the Laplace and the Cauchy are drawn
     given the sum. (Centring independent draws, which is the same for a normal, is not for these.)
+    Flat and custom priors have no draws.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    kind : {"normal", "laplace", "cauchy", "flat", "custom"}, default "normal"
-        Distribution of the independent variables. Flat and custom priors have no draws.
-    dims : str or sequence of str
-        Names of the dims; the last one sums to zero.
-    scale : float or tensor, default 1.0
-        Standard deviation of the normal, scale of the Laplace or the Cauchy.
-    location : array_like or tensor of shape (..., last dim), optional
-        Centre of each variable, up to a common shift; zero by default.
-    log_density : callable, optional
-        For "custom": maps the tensor of shape (..., last dim) to its log-density, summed over the
-        last axis or not, and normalised or not.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-        The random variable, whose last axis sums to zero.
-
-    Raises
-    ------
-    ValueError
-        If `kind` is unknown, or `log_density` does not go with it.
+    The `location` counts up to a common shift; `log_density`, only for "custom", maps the tensor of
+    shape (..., last dim) to its log-density, summed over the last axis or not, and normalised or
+    not. ValueError if `kind` is unknown, or `log_density` does not go with it.
 
     Examples
     --------
@@ -128,29 +107,6 @@ def laplace(
 
     The density is exactly that of ``pm.Laplace`` except within 1e-4 scales of the kink,
     which :mod:`bayesrank.models.smooth_abs` smooths.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    location, scale : float or tensor
-        Centre (default 0) and scale (default 1).
-    dims : str or sequence of str, optional
-        Names of the dims.
-    **kwargs
-        Passed on to ``pm.CustomDist``.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-        The random variable.
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> from bayesrank.models.latent_priors import laplace
-    >>> with pm.Model(coords={"question": ["x", "y"]}):
-    ...     difficulty = laplace("difficulty", scale=2.0, dims="question")
     """
 
     def logp(value: Any, location: Any, scale: Any) -> Any:

@@ -34,22 +34,10 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def log_contests(scores: Any, wins: Any, contestants: Any, rivals: Any, repeats: Any) -> Any:
-    """Return the part of the log-probability of contests that depends on the scores.
+    """Return the part f of the log-probability of contests, of shape (event,).
 
-    Parameters
-    ----------
-    scores : tensor of shape (system,)
-        Log-strengths.
-    wins : tensor of shape (event, system)
-        Contests won in each row.
-    contestants, rivals : tensor of bool and shape (event, system)
-        Which systems are contestants and rivals; a system may be neither.
-    repeats : tensor of shape (event,)
-        Contests of each contestant.
-
-    Returns
-    -------
-    tensor of shape (event,)
+    `wins`, `contestants` and `rivals` are of shape (event, system), `repeats` of shape (event,). A
+    system may be neither contestant nor rival.
 
     Examples
     --------
@@ -127,18 +115,9 @@ def contests_curvature_array(
     repeats: Array,
     directions: Array,
 ) -> Array:  # pragma: no cover - compiled
-    """Return the sum over rows of their Hessians, each times its direction.
+    """Return the sum over rows of their Hessians, each times its direction, of shape (system,).
 
-    Parameters
-    ----------
-    scores, contestants, rivals, repeats
-        As in :func:`log_contests`.
-    directions : numpy.ndarray of shape (event, system)
-        One direction for every row.
-
-    Returns
-    -------
-    numpy.ndarray of shape (system,)
+    `directions` are of shape (event, system); see :func:`log_contests`.
     """
     n_events, n_systems = contestants.shape
     product = np.zeros(n_systems)

@@ -30,15 +30,6 @@ def checks_data[**P](factory: Callable[P, pm.Model]) -> Callable[P, pm.Model]:
 
     Options are checked by :mod:`bayesrank.validation`.
 
-    Parameters
-    ----------
-    factory : callable
-        Takes data of a type, or of one of several, and returns a model.
-
-    Returns
-    -------
-    callable
-
     Examples
     --------
     >>> from bayesrank import Responses
@@ -72,18 +63,8 @@ def checks_data[**P](factory: Callable[P, pm.Model]) -> Callable[P, pm.Model]:
 def as_data(name: str, value: Any, dims: str | Sequence[str] | None) -> Any:
     """Register an array as named data, so that compiled code takes it as an input.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data.
-    value : array_like, tensor or None
-        A tensor and None are returned unchanged, a number becomes a constant.
-    dims : str or sequence of str, optional
-        Names of the dims; they are ignored if the array has another number of dims.
-
-    Returns
-    -------
-    tensor or None
+    Tensors and None are returned unchanged, a number becomes a constant. `dims` are ignored if the
+    array has another number of dims.
     """
     if value is None or isinstance(value, Variable):
         return value
@@ -98,14 +79,8 @@ def as_data(name: str, value: Any, dims: str | Sequence[str] | None) -> Any:
 class Cells:
     """Counts of right answers, one per system and question with a trial.
 
-    Attributes
-    ----------
-    coords : dict of str to list of str
-        Labels of the dims ``system``, ``question`` and ``cell``.
-    system, question : numpy.ndarray of shape (cell,)
-        Positions of the system and the question of each cell.
-    correct, trials : numpy.ndarray of shape (cell,)
-        Right answers and trials.
+    `coords` are labels of the dims ``system``, ``question`` and ``cell``; `system` and `question`,
+    (cell,), are positions.
     """
 
     coords: dict[str, list[str]]
@@ -115,23 +90,13 @@ class Cells:
     trials: NDArray[np.int64]
 
     def tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return right answers and trials as tables, 0 where a cell is missing.
-
-        Returns
-        -------
-        correct, trials : numpy.ndarray of shape (system, question)
-        """
+        """Return right answers and trials by system and question, 0 where a cell is missing."""
         tables = np.zeros((2, len(self.coords["system"]), len(self.coords["question"])))
         tables[:, self.system, self.question] = self.correct, self.trials
         return tables[0], tables[1]
 
     def indices(self) -> tuple[Any, Any]:
-        """Register the positions as data of the current model.
-
-        Returns
-        -------
-        system, question : pytensor.tensor.TensorVariable of shape (cell,)
-        """
+        """Register the positions of systems and questions as data of the current model."""
         return (
             pm.Data("cell_system", self.system, dims="cell"),
             pm.Data("cell_question", self.question, dims="cell"),
@@ -139,25 +104,11 @@ class Cells:
 
 
 def cells_of(responses: Responses, *, informative: bool = False) -> Cells:
-    """Count right answers per system and question.
+    """Count right answers per system and question; DataError unless outcomes are binary.
 
-    Parameters
-    ----------
-    responses : Responses
-        Binary outcomes.
-    informative : bool, default False
-        Whether to leave out the questions that every system answered right, or wrong, in every
-        trial. They have no information on the order of the systems, and their difficulty is
-        infinite without a proper prior.
-
-    Returns
-    -------
-    Cells
-
-    Raises
-    ------
-    DataError
-        If outcomes are not binary, or no question is left.
+    If `informative`, without the questions that every system answered right, or wrong, in every
+    trial: they have no information on the order of the systems, and their difficulty is infinite
+    without a proper prior. DataError if no question is left.
 
     Examples
     --------
@@ -187,17 +138,7 @@ def cells_of(responses: Responses, *, informative: bool = False) -> Cells:
 def informative_questions(
     correct: NDArray[np.int64], trials: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which questions have both right and wrong answers.
-
-    Parameters
-    ----------
-    correct, trials : numpy.ndarray of shape (system, question)
-        Right answers and trials.
-
-    Returns
-    -------
-    numpy.ndarray of bool and shape (question,)
-    """
+    """Return which questions of tables (system, question) have right and wrong answers."""
     return (correct.sum(axis=0) > 0) & ((trials - correct).sum(axis=0) > 0)
 
 

@@ -31,16 +31,8 @@ def by_winner(votes: VoteRows) -> NDArray[np.integer[Any]]:
 class Observed:
     """Results of pairs, or of battles.
 
-    Attributes
-    ----------
-    systems : tuple of str
-        Labels.
-    first, second : numpy.ndarray of int and shape (pair,)
-        The systems.
-    results : numpy.ndarray of shape (pair, result)
-        Wins, losses and ties of the first; or votes by their results.
-    design : Design
-        Covariates, only for battles.
+    `results`, (pair, result), are wins, losses and ties of the `first` system; or votes by their
+    results. `design` has the covariates, only of battles.
     """
 
     systems: tuple[str, ...]
@@ -59,21 +51,8 @@ class Observed:
     ) -> "Observed":
         """Group votes by their results: one row per pair, or with covariates one per battle.
 
-        Parameters
-        ----------
-        comparisons : Comparisons
-            Battles, or counts.
-        formula : str or None
-            Covariates of battles.
-        places : callable
-            Returns the number of the result of each vote; by default wins, losses and ties.
-        n_results : int, default 3
-            Number of different results.
-
-        Raises
-        ------
-        DataError
-            If there are covariates, but the comparisons are counts.
+        `places` returns the number of the result of each vote, of `n_results` different ones; by
+        default wins, losses and ties. DataError if there are covariates, but only counts.
         """
         design = None if formula is None else with_covariates(comparisons).design(formula)
         return cls.of_votes(VoteRows.of(comparisons), design, places, n_results)
@@ -102,13 +81,7 @@ class Observed:
         return self.design.terms
 
     def some(self) -> "Observed":
-        """Return the same data, or raise if there are none.
-
-        Raises
-        ------
-        DataError
-            If there is nothing to compare.
-        """
+        """Return the same data, or raise DataError if there is nothing to compare."""
         if not self.results.any():
             raise DataError(
                 "comparisons must hold one at least; got none: no two systems share a question, or "

@@ -37,20 +37,9 @@ from bayesrank.priors import (
 
 
 def pooled_zero_sum(name: str, *, dims: str | Sequence[str], scale: float = 1.0) -> Any:
-    r"""Give effects that sum to zero along every dim a common, integrated-out scale.
+    """Give effects that sum to zero along every dim, one or two, a common, integrated-out scale.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    dims : str or sequence of str
-        Names of the dims, one or two; the effects sum to zero along each.
-    scale : float, default 1.0
-        Typical size :math:`s` of an effect, in logits; the scale has 2 degrees of freedom.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    `scale` is the typical size :math:`s` of an effect, in logits.
 
     Examples
     --------
@@ -81,33 +70,10 @@ def pooled_zero_sum(name: str, *, dims: str | Sequence[str], scale: float = 1.0)
 def pooled(
     name: str, *, dims: str, scale: float = 1.0, level: tuple[Any, Any] = (0.0, LEVEL_SD)
 ) -> Any:
-    r"""Give effects around an unknown mean a common, integrated-out scale.
+    """Give effects around an unknown mean a common, integrated-out scale.
 
-    The mean of the effects is normal, their deviations from it are those of
-    :func:`pooled_zero_sum`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    dims : str
-        Name of the dim.
-    scale : float, default 1.0
-        Typical size of a deviation, in logits.
-    level : tuple of float or tensor, default (0, 2.5)
-        Mean and standard deviation of the mean of the effects.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"question": list("abc")}):
-    ...     intercept = pooled("intercept", dims="question")
-    >>> pm.draw(intercept, random_seed=1).shape
-    (3,)
+    The mean is normal, with the mean and standard deviation `level`; the deviations from it, of
+    typical size `scale`, are those of :func:`pooled_zero_sum`.
     """
     length = pm.modelcontext(None).dim_lengths[dims]
     return pm.CustomDist(
@@ -125,30 +91,9 @@ def pooled(
 
 
 def pooled_around_zero(name: str, *, dims: str, scale: float = 1.0) -> Any:
-    r"""Give normal effects around 0 a common, integrated-out scale: a sample of a population.
+    """Give normal effects around 0 a common, integrated-out scale: a sample of a population.
 
     Unlike those of :func:`pooled_zero_sum` they do not sum to zero, their expectation is 0.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    dims : str
-        Name of the dim.
-    scale : float, default 1.0
-        Typical size of an effect; the scale has 2 degrees of freedom.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"judge": list("abc")}):
-    ...     bias = pooled_around_zero("bias", dims="judge")
-    >>> pm.draw(bias, random_seed=1).shape
-    (3,)
     """
     length = pm.modelcontext(None).dim_lengths[dims]
     return pm.CustomDist(
@@ -165,34 +110,11 @@ def pooled_around_zero(name: str, *, dims: str, scale: float = 1.0) -> Any:
 
 
 def pooled_within(name: str, members: Any, *, dims: str, scale: float = 1.0) -> Any:
-    r"""Give effects around unknown means of groups a common, integrated-out scale.
+    """Give effects around unknown means of groups a common, integrated-out scale.
 
     The means of the groups are those of :func:`pooled`, the deviations of effects from the mean of
-    their group those of :func:`pooled_zero_sum` (within every group).
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    members : tensor of shape (effect, group)
-        1 where the effect belongs to the group, else 0; no group is empty.
-    dims : str
-        Name of the dim of the effects.
-    scale : float, default 1.0
-        Typical size of a deviation within a group, and between groups, in logits.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"question": list("abc")}):
-    ...     groups = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    ...     intercept = pooled_within("intercept", groups, dims="question")
-    >>> pm.draw(intercept, random_seed=1).shape
-    (3,)
+    their group those of :func:`pooled_zero_sum` (within every group). `members`, (effect, group),
+    is 1 where the effect belongs to the group, else 0; no group is empty.
     """
     return pm.CustomDist(
         name,
@@ -208,58 +130,21 @@ def pooled_within(name: str, members: Any, *, dims: str, scale: float = 1.0) -> 
 
 
 def is_flat(prior: PriorLike) -> bool:
-    """Return whether the prior on an effect of questions is flat.
-
-    Parameters
-    ----------
-    prior : prior, float or str
-        As the factories take it: "hierarchical" too.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether the prior on an effect of questions, "hierarchical" or any other, is flat."""
     return prior != HIERARCHICAL and isinstance(as_prior(prior), Flat)
 
 
 def zero_sum_effect(name: str, prior: PriorLike, *, dims: str) -> Any:
-    """Give effects that sum to zero any prior, or the hierarchical one.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : prior, float or str
-        Any prior, or "hierarchical" for :func:`pooled_zero_sum`.
-    dims : str
-        Name of the dim.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-    """
+    """Give effects that sum to zero a prior; "hierarchical" is :func:`pooled_zero_sum`."""
     if prior == HIERARCHICAL:
         return pooled_zero_sum(name, dims=dims)
     return zero_sum_score(name, as_prior(prior), dims=dims)
 
 
 def effect(name: str, prior: PriorLike, *, dims: str, negative: bool = False) -> Any:
-    """Give effects that need not sum to zero any prior, or the hierarchical one.
+    """Give effects that need not sum to zero a prior; "hierarchical" is :func:`pooled`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : prior, float or str
-        Any prior, or "hierarchical" for :func:`pooled`.
-    dims : str
-        Name of the dim.
-    negative : bool, default False
-        Whether the prior is that of minus the effects.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    If `negative`, any other prior is that of minus the effects.
     """
     if prior == HIERARCHICAL:
         return pooled(name, dims=dims)

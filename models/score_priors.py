@@ -15,25 +15,9 @@ from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal, P
 
 
 def zero_sum_score(name: str, prior: Prior, *, dims: str = "system") -> Any:
-    """Give scores that sum to zero a prior.
+    """Give scores that sum to zero a prior, whose common location has no effect.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : Prior
-        A location shared by all systems has no effect.
-    dims : str, default "system"
-        Dim of the scores.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable of shape (system,)
-
-    Raises
-    ------
-    ValueError
-        If the prior is of an unknown kind.
+    ValueError if the prior is of an unknown kind.
     """
     match prior:
         case Normal(sigma=sigma):
@@ -53,25 +37,9 @@ def zero_sum_score(name: str, prior: Prior, *, dims: str = "system") -> Any:
 
 
 def free_variable(name: str, prior: Prior, *, dims: str | None = None) -> Any:
-    """Give an unconstrained parameter, or independent ones along `dims`, a prior.
+    """Give an unconstrained parameter, or independent ones along `dims`, any prior.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : Prior
-        Any prior.
-    dims : str, optional
-        Dim of the parameters; a single number by default.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-
-    Raises
-    ------
-    ValueError
-        If the prior is of an unknown kind.
+    ValueError if the prior is of an unknown kind.
     """
     match prior:
         case Normal(mu=mu, sigma=sigma):
@@ -92,23 +60,9 @@ def free_variable(name: str, prior: Prior, *, dims: str | None = None) -> Any:
 def custom_variable(
     name: str, prior: Custom, *, dims: str | None = None, location: Any = None
 ) -> Any:
-    """Give a parameter, or all of them along `dims`, a log-density without draws.
+    """Give a parameter, or all of them along `dims`, a log-density of distances from a location.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : Custom
-        Log-density of the distances from the location.
-    dims : str, optional
-        Dim of the parameters; a single number by default.
-    location : tensor of shape (dims,), optional
-        Zero by default.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-        Prior draws of it raise NotImplementedError.
+    The location, (dims,), is zero by default. Prior draws raise NotImplementedError.
     """
     if location is None:
         lengths = () if dims is None else (pm.modelcontext(None).dim_lengths[dims],)
@@ -167,26 +121,9 @@ def positive_variable(
 ) -> Any:
     """Give a positive parameter, or independent ones along `dims`, the positive half of a prior.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    prior : Prior
-        A prior with its location at 0.
-    dims : str, optional
-        Dim of the parameters; a single number by default.
-    softplus : bool, default False
-        Whether the sampled coordinate of a half-normal or exponential parameter is its inverse
-        softplus, which suits scales that may be near 0, instead of its logarithm.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-
-    Raises
-    ------
-    ValueError
-        If the location is not 0, or the kind of prior has no positive half.
+    With `softplus` the sampled coordinate of a half-normal or exponential parameter is its inverse
+    softplus, which suits scales that may be near 0, instead of its logarithm. ValueError if the
+    location is not 0, or the kind of prior has no positive half.
     """
     seen = {"default_transform": _Softplus()} if softplus else {}
     match prior:
@@ -209,12 +146,9 @@ def positive_variable(
 def _check_sign(
     name: str, logp: Any, dims: str | None, *, sides: tuple[float, ...] = (-1.0, 1.0)
 ) -> None:
-    """Raise if a log-density increases far out on all sides, as a penalty does.
+    """Raise ValueError if a log-density increases far out on all sides, as a penalty does.
 
-    Raises
-    ------
-    ValueError
-        If it increases. A log-density with its own variables is not checked.
+    A log-density with its own variables is not checked.
     """
     if dims is None:
         direction = np.ones(())

@@ -21,14 +21,7 @@ WIDTHS = (1.0, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, SHARP)
 def smooth_abs(z: Any) -> Any:
     """Return the absolute value, smoothed around zero over :data:`SMOOTHING_WIDTH`.
 
-    Parameters
-    ----------
-    z : tensor
-        In units of the scale of the density.
-
-    Returns
-    -------
-    tensor
-        Equal to ``abs(z)`` in floating point away from zero, with slope zero at zero.
+    `z` is in units of the scale of the density. Away from zero the result equals ``abs(z)`` in
+    floating point; the slope at zero is zero.
     """
     return pt.sqrt(z**2 + SMOOTHING_WIDTH**2)

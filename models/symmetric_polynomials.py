@@ -28,21 +28,10 @@ Array = NDArray[np.float64]
 
 
 def log_symmetric(scores: Any, members: Any, sizes: Any) -> Any:
-    r"""Return the logarithm of the summed weights of all sets of some sizes.
+    r"""Return :math:`\log e_t(S)`, the logarithm of the summed weights of all sets, (set, size).
 
-    Parameters
-    ----------
-    scores : tensor of shape (system,)
-        Log-strengths :math:`\theta`.
-    members : tensor of bool and shape (set, system)
-        The members of each set S.
-    sizes : tensor of int and shape (size,)
-        Numbers of winners t, at least 1.
-
-    Returns
-    -------
-    tensor of shape (set, size)
-        :math:`\log e_t(S)`; minus infinity where S has fewer than t members.
+    It is minus infinity where S has fewer than t members. `members`, (set, system), are those of
+    each S, and `sizes`, (size,), the numbers of winners t, at least 1.
 
     Examples
     --------
@@ -62,21 +51,8 @@ def log_symmetric(scores: Any, members: Any, sizes: Any) -> Any:
 def draw_subsets(uniforms: Any, scores: Any, members: Any, sizes: Any) -> Any:
     """Draw sets of winners of given sizes, each with a chance in proportion to its weight.
 
-    Parameters
-    ----------
-    uniforms : tensor of shape (event, system)
-        Independent draws between 0 and 1.
-    scores : tensor of shape (system,)
-        Log-strengths.
-    members : tensor of bool and shape (event, system)
-        Which systems take part.
-    sizes : tensor of int and shape (event,)
-        Number of winners of each event, between 1 and the number of its members.
-
-    Returns
-    -------
-    tensor of shape (event, system)
-        1 for winners and 0 for the others.
+    `uniforms`, (event, system), are independent draws between 0 and 1. `sizes`, (event,), are
+    between 1 and the number of `members`, (event, system). The result is 1 for winners, else 0.
     """
     return _SUBSET_DRAWS(uniforms, scores, members, sizes)
 
@@ -183,18 +159,9 @@ def _fill_tangents(
 def curvature_product_array(
     scores: Array, members: NDArray[np.bool_], sizes: NDArray[np.int64], directions: Array
 ) -> Array:  # pragma: no cover - compiled
-    """Return the sum of Hessians of log symmetric polynomials, each times its direction.
+    """Return the sum of Hessians of log symmetric polynomials, each times its direction, (system,).
 
-    Parameters
-    ----------
-    scores, members, sizes
-        As in :func:`log_symmetric`.
-    directions : numpy.ndarray of shape (set, size, system)
-        One direction for every polynomial.
-
-    Returns
-    -------
-    numpy.ndarray of shape (system,)
+    `directions` are of shape (set, size, system); see :func:`log_symmetric`.
     """
     n_sets, n_systems = members.shape
     product = np.zeros(n_systems)

@@ -31,15 +31,6 @@ Array = NDArray[np.float64]
 def path_matrix(n_times: int) -> Array:
     """Return the matrix that turns increments into deviations from the mean of the path.
 
-    Parameters
-    ----------
-    n_times : int
-        Number of times.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n_times, n_times - 1)
-
     Examples
     --------
     >>> path_matrix(3)
@@ -62,26 +53,10 @@ def walk_increments(
 ) -> Any:
     r"""State independent normal increments of walks, with variance :math:`\tau^2 \Delta t`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    scale : tensor of shape ()
-        :math:`\tau`, the standard deviation of a walk over a unit of time.
-    durations : numpy.ndarray of shape (step,)
-        :math:`\Delta t`, positive.
-    information : numpy.ndarray of shape (system,)
-        Approximate information of the data on each state, as an inverse variance.
-    slopes : numpy.ndarray of shape (system, time)
-        Approximate slope of the log-likelihood by each state, at a constant path. Like the
-        information it changes only the efficiency of sampling, not the distribution.
-    dims : tuple of str
-        Names of the dims of systems and steps.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
-        The random variable, of shape (system, step).
+    `scale` is :math:`\tau`, the standard deviation of a walk over a unit of time, and `durations`,
+    (step,), are :math:`\Delta t`. `information`, (system,), is roughly that of the data on each
+    state, as an inverse variance, and `slopes`, (system, time), are those of the log-likelihood by
+    each state, at a constant path: both change only the efficiency of sampling.
 
     Examples
     --------

@@ -62,30 +62,12 @@ class SizedSets:
 
     With prevalences :math:`\delta_t`, the chance of t winners among the members of S is
     proportional to :math:`\delta_t e_t(S)`. The prevalences follow from the chances in an event in
-    which the members of all sets take part.
+    which the members of all sets take part, whose logarithms are `log_probability`, (size,).
+    `members`, (set, system), are the comparison sets.
 
-    Parameters
-    ----------
-    score : tensor of shape (system,)
-        Log-strengths.
-    sizes : tensor of int and shape (size,)
-        The numbers of winners.
-    members : tensor of bool and shape (set, system)
-        The comparison sets.
-    log_probability : tensor of shape (size,)
-        Logarithms of the chances of each size if the members of all sets take part.
-    n_sets : int
-        Number of comparison sets.
-
-    Attributes
-    ----------
-    log_chance : tensor of shape (set, size)
-        Logarithms of the chances of each size in each set; minus infinity for sizes that leave no
-        member without a win.
-    log_sum : tensor of shape (set, size)
-        Logarithms of :math:`e_t(S)`.
-    prevalence : tensor of shape (size,)
-        The prevalences, relative to that of the first size.
+    `log_chance`, (set, size), are the logarithms of the chances, minus infinity for sizes that
+    leave no member without a win; `log_sum`, of that shape, those of :math:`e_t(S)`; and
+    `prevalence`, (size,), is relative to that of the first size.
     """
 
     def __init__(
@@ -122,30 +104,9 @@ def winner_sets(
 
     A set :math:`U` of t winners has probability
     :math:`c_t \exp(\sum_{i \in U} \theta_i / t) / e_t`, with :math:`e_t` the sum of the
-    exponentials over all sets of t members.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    score : tensor of shape (system,)
-        Log-strengths.
-    members : tensor of bool and shape (event, system)
-        Which systems take part.
-    log_chance : tensor of shape (event, size)
-        Logarithms of :math:`c_t`, the chances of each size.
-    log_sum : tensor of shape (event, size)
-        Logarithms of :math:`e_t`.
-    sizes : tensor of int and shape (size,)
-        The sizes.
-    observed : tensor of shape (event, system)
-        1 for winners, 0 for the others.
-    dims : sequence of str
-        Names of the dims.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    exponentials over all sets of t members. `members`, (event, system), take part; `log_chance` and
+    `log_sum`, (event, size), are the logarithms of :math:`c_t` and :math:`e_t` for each of the
+    `sizes`; `observed`, (event, system), is 1 for winners, 0 for the others.
     """
     return pm.CustomDist(
         name,
@@ -174,33 +135,12 @@ def winner_counts(
     observed: Any,
     dims: Sequence[str],
 ) -> Any:
-    r"""Count how often each system is among the winners of events of one size.
+    """Count how often each system is among the winners of events of one size.
 
     The log-probability is that of the events, without the number of ways in which events give the
-    same counts.
-
-    Parameters
-    ----------
-    name : str
-        Name of the random variable.
-    score : tensor of shape (system,)
-        Log-strengths.
-    members : tensor of bool and shape (row, system)
-        Which systems take part in the events of a row.
-    size : tensor of int and shape (row,)
-        Number of winners t of each of them.
-    n_events : tensor of int and shape (row,)
-        Number of events.
-    log_sum : tensor of shape (row,)
-        Logarithm of :math:`e_t`, see :func:`winner_sets`.
-    observed : tensor of shape (row, system)
-        Counts, which add up to t times the number of events.
-    dims : sequence of str
-        Names of the dims.
-
-    Returns
-    -------
-    pytensor.tensor.TensorVariable
+    same counts. A row is of `n_events` events with `size` winners out of the same `members`, (row,
+    system); `log_sum`, (row,), is as in :func:`winner_sets`. The counts `observed`, (row, system),
+    add up to the size times the number of events.
     """
     return pm.CustomDist(
         name,

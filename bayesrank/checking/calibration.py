@@ -25,20 +25,8 @@ def check_calibration(
 ) -> Iterator[Finding]:
     """Yield the findings on the intervals of a result and their coverage.
 
-    Parameters
-    ----------
-    result : xarray.DataTree
-        A result.
-    design : Design
-        The design of the data.
-    dependent : bool
-        Whether the check of runs found dependent trials.
-    pulled : bool
-        Whether the check of the prior found that scores depend on it.
-
-    Yields
-    ------
-    Finding
+    `dependent` says whether the check of runs found dependent trials, `pulled` whether the check of
+    the prior found scores that depend on it.
     """
     if "lcb" not in result["ranking"]:
         yield Finding("calibration", "not measured", "There are no intervals.", name="no intervals")

@@ -63,28 +63,10 @@ _QUANTITIES = {
 class Cell(NamedTuple):
     """Coverage of a method with its settings on one design; see `COLUMNS`.
 
-    Attributes
-    ----------
-    method : str
-        Name for :func:`bayesrank.rank`.
-    calibration : str
-        Of the draws, empty for the default.
-    target : str
-        As in :func:`bayesrank.rank`.
-    kind : str
-        One of `KINDS`.
-    design : str
-        In words.
-    size : tuple of int
-        Systems, questions, trials.
-    score, difference : float
-        Coverage of nominal 95 % intervals.
-    n_tensors : int
-        Simulated sets of data.
-    passes : bool
-        Whether its coverage passed.
-    fails : str
-        The quantity that failed most, and `worst` its coverage.
+    `calibration` is that of the draws, empty for the default; `kind` is one of `KINDS`, and
+    `design` is in words; `size` counts systems, questions and trials. `score` and `difference` are
+    the coverage of nominal 95 % intervals of them over `n_tensors` simulated sets of data, which
+    `passes` or not; `fails` is the quantity that failed most, and `worst` its coverage.
     """
 
     method: str
@@ -131,17 +113,7 @@ def measured() -> tuple[Cell, ...]:
 
 
 def kinds_of(design: Design) -> tuple[str, ...]:
-    """Return the features of a design that intervals may depend on, among `KINDS`.
-
-    Parameters
-    ----------
-    design : Design
-        With questions.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Return the features of a design that intervals may depend on, among `KINDS`."""
     found = {
         "missing": design.missing > _NEARLY_NONE,
         "uneven": bool(design.sizes.min() < _UNEVEN * design.sizes.max()),
@@ -156,24 +128,9 @@ def judge_coverage(
 ) -> Finding:
     """Return the finding on the coverage of intervals in simulations of designs like this one.
 
-    Parameters
-    ----------
-    result : xarray.DataTree
-        With intervals.
-    method : Method
-        Its row of the catalog.
-    design : Design
-        The design of the data.
-    dependent : bool
-        Whether the check of runs found dependent trials.
-    pulled : bool
-        Whether the check of the prior found that scores depend on it.
-
-    Returns
-    -------
-    Finding
-        Good if all features of the design were simulated and the coverage passed, doubtful with the
-        coverage if it failed, else not measured.
+    Good if all features of the design were simulated and the coverage passed, doubtful with the
+    coverage if it failed, else not measured. Arguments are those of
+    :func:`~bayesrank.checking.calibration.check_calibration`.
     """
     trials = design.trials
     if trials is None:

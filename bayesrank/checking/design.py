@@ -53,17 +53,7 @@ class Design:
 
 
 def design_of(observed: xr.Dataset, constant: xr.Dataset) -> Design:
-    """Read the design from the groups of a result.
-
-    Parameters
-    ----------
-    observed, constant : xarray.Dataset
-        The groups ``observed_data`` and ``constant_data``; the second may be empty.
-
-    Returns
-    -------
-    Design
-    """
+    """Read the design from the groups of a result; the constant data may be empty."""
     systems = tuple(str(name) for name in observed["system"].values)
     if "trials" in constant:
         return _of_outcomes(systems, observed, constant)
@@ -114,16 +104,7 @@ def _met(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def count_parts(met: NDArray[np.bool_]) -> int:
-    """Return the number of connected parts of a graph.
-
-    Parameters
-    ----------
-    met : numpy.ndarray of shape (system, system)
-        Symmetric.
-
-    Returns
-    -------
-    int
+    """Return the number of connected parts of a graph, a symmetric table (system, system).
 
     Examples
     --------

@@ -29,22 +29,7 @@ def check_evidence(
 ) -> Iterator[Finding]:
     """Yield the findings on the data, which do not depend on the method.
 
-    Parameters
-    ----------
-    design : Design
-        The design of the data.
-    data : Responses, Comparisons or Ballots, optional
-        The ranked data; needed to compare runs.
-    ci_prob : float, default 0.95
-        Probability of the intervals.
-    unit : str, default "trial"
-        Independent unit of the intervals.
-    random_seed : int, optional
-        Seed of the permutations.
-
-    Yields
-    ------
-    Finding
+    Runs can be compared only if `data` are given. The seed is that of permutations.
     """
     found = [
         *_never_compared(design),

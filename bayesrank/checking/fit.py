@@ -40,21 +40,7 @@ def check_fit(
     *,
     random_seed: int | None,
 ) -> Iterator[Finding]:
-    """Yield the findings of predictive checks.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        A result.
-    data : Responses, Comparisons or Ballots, optional
-        The ranked data.
-    random_seed : int, optional
-        Seed of the replicated data.
-
-    Yields
-    ------
-    Finding
-    """
+    """Yield the findings of predictive checks; the seed is that of replicated data."""
     method = METHODS.get(result.attrs["method"])
     reason = _has_no_check(result, method)
     if method is None or reason is not None:

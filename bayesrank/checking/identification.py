@@ -20,21 +20,7 @@ _VAGUE = 10.0
 def check_identification(
     result: xr.DataTree, design: Design, data: Responses | Comparisons | Ballots | None
 ) -> Iterator[Finding]:
-    """Yield the findings on the identification of the scores.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        A result.
-    design : Design
-        The design of the data.
-    data : Responses, Comparisons or Ballots, optional
-        The ranked data.
-
-    Yields
-    ------
-    Finding
-    """
+    """Yield the findings on the identification of the scores."""
     yield from _check_convergence(result)
     yield from _check_connection(design)
     yield from _check_vagueness(result)

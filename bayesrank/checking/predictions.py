@@ -33,12 +33,8 @@ _ROUNDING = 1e-9
 class Discrepancy(NamedTuple):
     """How the data compare with replicated ones.
 
-    Attributes
-    ----------
-    probability : float
-        Share of draws in which replicated data are further from the model than the data.
-    where : str
-        Where the data are furthest from the model.
+    `probability` is the share of draws in which replicated data are further from the model than
+    the data, `where` says where the data are furthest from it.
     """
 
     probability: float
@@ -53,14 +49,9 @@ _FURTHER = frozenset({"effect", "order_effect", "group_score", "history"})
 class PairMisfit(NamedTuple):
     """How far win rates are from those of a model of pairs.
 
-    Attributes
-    ----------
-    share : float
-        Root mean squared difference over pairs beyond chance.
-    first, second : str
-        The pair with the largest difference in standard errors.
-    observed, expected : float
-        Observed and expected share of decisive comparisons that the first won.
+    `share` is the root mean squared difference over pairs beyond chance; `first` and `second` are
+    the pair with the largest difference in standard errors, of which `observed` and `expected` are
+    the shares of decisive comparisons that the first won.
     """
 
     share: float
@@ -71,21 +62,10 @@ class PairMisfit(NamedTuple):
 
 
 def answer_log_odds(result: xr.DataTree, data: Responses, named: Mapping[str, Array]) -> Array:
-    """Return log-odds of right answers under draws of an item model.
+    """Return log-odds of right answers under draws of an item model, named parameters (draw, ...).
 
-    Parameters
-    ----------
-    result : xarray.DataTree
-        The result.
-    data : Responses
-        What was ranked.
-    named : mapping of str to numpy.ndarray
-        Draws of the parameters, of shape (draw, ...).
-
-    Returns
-    -------
-    numpy.ndarray of shape (draw, system, question) or (draw, system, question, trial)
-        NaN for questions without parameters.
+    Of shape (draw, system, question) or (draw, system, question, trial); NaN for questions without
+    parameters.
     """
     method = METHODS[result.attrs["method"]]
     known = {
@@ -102,18 +82,7 @@ def accuracy_by_difficulty(
 ) -> Discrepancy:
     """Compare the accuracy of each system by the difficulty of the questions.
 
-    Parameters
-    ----------
-    log_odds : numpy.ndarray of shape (draw, system, question[, trial])
-        Of right answers; not finite for questions to be left out.
-    data : Responses
-        The data.
-    rng : numpy.random.Generator
-        For the replicated data.
-
-    Returns
-    -------
-    Discrepancy
+    Log-odds are those of :func:`answer_log_odds`; questions where they are not finite are left out.
     """
     correct, trials = data.binary_counts
     chance = logistic(log_odds)
@@ -165,16 +134,7 @@ def win_matrix(log_odds: Array, data: Responses, rng: np.random.Generator) -> Di
 
     This detects systems whose right answers fall on the same trials more often than the model
     predicts. What trials in another order would give is subtracted, which does not depend on the
-    chances.
-
-    Parameters
-    ----------
-    log_odds, data, rng
-        As in :func:`accuracy_by_difficulty`; trial t must be the same run for all systems.
-
-    Returns
-    -------
-    Discrepancy
+    chances. Trial t must be the same run for all systems.
     """
     kept = np.isfinite(log_odds).reshape(*log_odds.shape[:3], -1).all(axis=(0, 1, 3))
     observed = data.observed.astype(float) * kept[:, np.newaxis]
@@ -197,15 +157,7 @@ def win_matrix(log_odds: Array, data: Responses, rng: np.random.Generator) -> Di
 def pair_misfit(result: xr.DataTree) -> PairMisfit | None:
     """Compare win rates with those of a model of pairs.
 
-    Parameters
-    ----------
-    result : xarray.DataTree
-        A result of a method on comparisons.
-
-    Returns
-    -------
-    PairMisfit or None
-        None for models with more than strengths and ties.
+    None for models with more than strengths and ties.
     """
     options = json.loads(result.attrs["options"])
     groups = (name for name in ("posterior", "point_estimate") if name in result.children)

@@ -74,16 +74,7 @@ _FEWER_PSEUDO_TRIALS = 0.25
 def check_prior_share(result: xr.DataTree, data: Data | None) -> Iterator[Finding]:
     """Yield the findings on the sensitivity of the scores to the prior.
 
-    Parameters
-    ----------
-    result : xarray.DataTree
-        A result.
-    data : Responses, Comparisons or Ballots, optional
-        The ranked data. The counts in a result are enough for most methods.
-
-    Yields
-    ------
-    Finding
+    Without `data` the counts in the result are enough for most methods.
     """
     row, score = METHODS.get(result.attrs["method"]), result["posterior"].to_dataset()["score"]
     if score.sizes["chain"] * score.sizes["draw"] == 1:

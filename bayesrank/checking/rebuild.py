@@ -11,18 +11,10 @@ from bayesrank.views import Comparisons
 
 
 def rebuilt(result: xr.DataTree) -> Responses | Comparisons | None:
-    """Return data with the sufficient statistics of a result.
+    """Return data with the sufficient statistics of a result; trials are in any order.
 
-    Parameters
-    ----------
-    result : xarray.DataTree
-        What :func:`bayesrank.rank` returned.
-
-    Returns
-    -------
-    Responses, Comparisons or None
-        Trials are in any order. None if the method needs more than the result holds: the
-        order of trials, or which systems were right in the same trial.
+    None if the method needs more than the result holds: the order of trials, or which systems were
+    right in the same trial.
     """
     row = METHODS.get(result.attrs["method"])
     if row is None or "observed_data" not in result.children:

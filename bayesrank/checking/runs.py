@@ -52,18 +52,10 @@ _MANY_STEPS = 10
 
 
 class RunSpread(NamedTuple):
-    """The variation of the runs of a system.
+    """The variation of the runs of a system on a group of questions, or on all questions.
 
-    Attributes
-    ----------
-    system : str
-        The system.
-    group : str or None
-        The group of questions; None for all questions.
-    observed, expected : float
-        Standard deviation of the mean of a run, observed and for independent trials.
-    p_value : float
-        Adjusted for all systems and groups (Holm).
+    `observed` and `expected` are standard deviations of the mean of a run, the second for
+    independent trials; `p_value` is adjusted for all systems and groups (Holm).
     """
 
     system: str
@@ -77,14 +69,9 @@ class RunSpread(NamedTuple):
 class _Runs:
     """The outcomes of one system on questions whose trials differ.
 
-    Attributes
-    ----------
-    residuals : numpy.ndarray of shape (question, trial)
-        Outcomes minus the mean of their question, 0 where missing.
-    seen : numpy.ndarray of shape (question, trial)
-        Whether each was observed.
-    per_run : float
-        Mean number of outcomes of a run, including other questions.
+    `residuals`, (question, trial), are outcomes minus the mean of their question, 0 where missing;
+    `seen` says which were observed. `per_run` is the mean number of outcomes of a run, including
+    other questions.
     """
 
     residuals: Array
@@ -156,15 +143,6 @@ def has_runs(data: Responses) -> bool:
 
     They are not if there is only one, or if the outcomes of all questions are sorted, as in data
     made from counts.
-
-    Parameters
-    ----------
-    data : Responses
-        The data.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

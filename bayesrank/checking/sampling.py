@@ -16,17 +16,7 @@ _FEW_DRAWS = 400
 
 
 def check_sampling(result: xr.DataTree) -> Iterator[Finding]:
-    """Yield the findings on the draws of a result.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        A result.
-
-    Yields
-    ------
-    Finding
-    """
+    """Yield the findings on the draws of a result."""
     score = result["posterior"]["score"]
     n_draws = score.sizes["chain"] * score.sizes["draw"]
     if n_draws == 1:

@@ -49,17 +49,8 @@ class Flag(NamedTuple):
 def flags_of(params: Iterable[click.Parameter], prefix: str = "") -> dict[str, Flag]:
     """Return the flags of the parameters of a command, by the names of the arguments in Python.
 
-    Parameters
-    ----------
-    params : iterable of click.Parameter
-        Parameters.
-    prefix : str, default ""
-        Text before every flag: the name of the command, if it is another one.
-
-    Returns
-    -------
-    dict of str to Flag
-        The command's own options before those of a method with the same name.
+    `prefix` is put before every flag: the name of the command, if it is another one. The command's
+    own options come before those of a method with the same name.
     """
     found: dict[str, Flag] = {}
     for param in params:
@@ -80,19 +71,7 @@ def flags_of(params: Iterable[click.Parameter], prefix: str = "") -> dict[str, F
 
 
 def in_flags(text: str, flags: Mapping[str, Flag]) -> str:
-    """Return a message with flags in place of arguments.
-
-    Parameters
-    ----------
-    text : str
-        A message of the package.
-    flags : mapping of str to Flag
-        What :func:`flags_of` returned.
-
-    Returns
-    -------
-    str
-        Names without a flag are unchanged.
+    """Return a message with flags in place of arguments; names without a flag are unchanged.
 
     Examples
     --------

@@ -164,17 +164,7 @@ def _method_of_flags(args: Sequence[str], taken: Collection[str]) -> str:
 
 
 def without_backend_options(names: Iterable[str]) -> set[str]:
-    """Return the names of options that no back end has.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of options.
-
-    Returns
-    -------
-    set of str
-    """
+    """Return the names of options that no back end has."""
     return set(names).difference(
         *(inspect.signature(backend).parameters for backend in BACKENDS.values())
     )
@@ -199,22 +189,10 @@ def default_backend(row: "Method", preset: "Preset | None") -> str:
 def method_flags(
     row: "Method", preset: "Preset | None" = None, *, taken: Collection[str] = ()
 ) -> list[click.Option]:
-    """Make the flags of a method.
+    """Make the flags of a method, with the options of a published configuration as defaults.
 
-    Parameters
-    ----------
-    row : Method
-        The row of the catalog.
-    preset : Preset, optional
-        A published configuration; its options are shown as defaults.
-    taken : collection of str, optional
-        Flags of the command. An option with the same flag as one of them gets the name of the
-        method, such as ``--hodge-rank-weights``.
-
-    Returns
-    -------
-    list of click.Option
-        An option that text cannot express, such as a function, has no flag.
+    An option with the same flag as one of the command's, `taken`, gets the name of the method, such
+    as ``--hodge-rank-weights``. One that text cannot express, such as a function, has no flag.
     """
     fixed = preset.options if preset else {}
     options = {
@@ -225,19 +203,7 @@ def method_flags(
 
 
 def backend_flags(backend: str, *, taken: Collection[str] = ()) -> list[click.Option]:
-    """Make the flags of a back end.
-
-    Parameters
-    ----------
-    backend : str
-        Its name; an unknown one has no flags.
-    taken : collection of str, optional
-        Flags of the command, as for :func:`method_flags`.
-
-    Returns
-    -------
-    list of click.Option
-    """
+    """Make the flags of a back end, of which an unknown one has none, as :func:`method_flags`."""
     if backend not in BACKENDS:
         return []
     options = {
@@ -291,34 +257,16 @@ def _make_flags(
 
 
 def default_text(parameter: inspect.Parameter) -> str:
-    """Return the default of an option as it is typed, or the word "required".
-
-    Parameters
-    ----------
-    parameter : inspect.Parameter
-        The option.
-
-    Returns
-    -------
-    str
-    """
+    """Return the default of an option as it is typed, or the word "required"."""
     if parameter.default is parameter.empty:
         return "required"
     return "none" if parameter.default is None else str(parameter.default)
 
 
 def parameter_type(annotation: str) -> click.ParamType | None:
-    """Return the type of command-line values for an annotation.
+    """Return the type of command-line values for the source text of an annotation.
 
-    Parameters
-    ----------
-    annotation : str
-        Source text of the annotation.
-
-    Returns
-    -------
-    click.ParamType or None
-        None if text on a command line cannot express a value.
+    None if text on a command line cannot express a value.
 
     Examples
     --------
@@ -420,18 +368,7 @@ class _Either(click.ParamType):
 
 
 def describe_options(row: "Method") -> dict[str, str]:
-    """Read the description of each parameter from the docstring of a method.
-
-    Parameters
-    ----------
-    row : Method
-        The row of the catalog.
-
-    Returns
-    -------
-    dict
-        Descriptions by parameter name, each on one line.
-    """
+    """Read the description of each parameter, on one line, from the docstring of a method."""
     return {
         name: text for form in row.forms[::-1] for name, text in _describe(form.docstring).items()
     }

@@ -23,15 +23,6 @@ _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\s+|.", re.DOTALL)
 def plain_text(text: str) -> str:
     r"""Remove the markup of reStructuredText: formulas, literals, roles and citations.
 
-    Parameters
-    ----------
-    text : str
-        A part of a docstring.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> plain_text(r"The option `k` of :func:`rank` is :math:`\theta_i \ge 0` [1]_.")
@@ -43,16 +34,7 @@ def plain_text(text: str) -> str:
 
 
 def plain_formula(latex: str) -> str:
-    r"""Return a formula in Unicode, on one line.
-
-    Parameters
-    ----------
-    latex : str
-        LaTeX of mathematical mode.
-
-    Returns
-    -------
-    str
+    r"""Return a formula of LaTeX in Unicode, on one line.
 
     Examples
     --------

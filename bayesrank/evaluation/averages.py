@@ -89,19 +89,9 @@ class AverageDistribution:
 
 
 def average(scores: Scores, probabilities: FloatArray) -> Average:
-    """Return moments and quantiles of the average of scores over questions.
+    """Return moments, and quantiles at probabilities, of the average of scores over questions.
 
-    Parameters
-    ----------
-    scores : Scores
-        One independent score per question.
-    probabilities : numpy.ndarray of shape (probability,)
-        Between 0 and 1; none for only the moments.
-
-    Returns
-    -------
-    Average
-        Quantiles are exact to about 1e-9 standard deviations by the series, 1e-6 by the lattice.
+    Quantiles are exact to about 1e-9 standard deviations by the series, 1e-6 by the lattice.
 
     Examples
     --------

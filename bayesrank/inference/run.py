@@ -63,37 +63,26 @@ _DIMS = {
 
 @dataclass(frozen=True)
 class Run:
-    """One call of rank(), validated.
-
-    Attributes
-    ----------
-    target : str
-        ``benchmark``, ``population`` or ``battles``.
-    prior : Prior or None
-        Prior on the scores, None for the method's default or where there is none.
-    draws : int
-        Draws per chain; 0 for only the point estimate.
-    seed : numpy.random.SeedSequence
-        Source of all randomness of the run.
-    options : mapping
-        Options of the method, without those left at their default.
-    unit : str
-        Independent unit: ``trial``, or ``run`` where the answers of one run of a system
-        may fail together; for battles ``battle``, ``prompt``, ``judge`` or ``judge,prompt``; for
-        ballots ``ballot``.
-    backend_options : mapping
-        Options of the back end, such as ``tune`` and ``nuts_sampler`` of nuts.
-    """
+    """One call of rank(), validated."""
 
     method: Method
     data: Data
     backend: str
+    # ``benchmark``, ``population`` or ``battles``.
     target: str
+    # On the scores, None for the method's default or where there is none.
     prior: Prior | None
+    # Per chain; 0 for only the point estimate.
     draws: int
+    # The source of all randomness of the run.
     seed: np.random.SeedSequence
+    # Of the method, without those left at their default.
     options: Mapping[str, Any]
+    # Independent unit: ``trial``, or ``run`` where the answers of one run of a system may fail
+    # together; for battles ``battle``, ``prompt``, ``judge`` or ``judge,prompt``; for ballots
+    # ``ballot``.
     unit: str = "trial"
+    # Such as ``tune`` and ``nuts_sampler`` of nuts.
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -197,31 +186,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a back end returns.
+    """What a back end returns."""
 
-    Attributes
-    ----------
-    score : numpy.ndarray of shape (system,)
-        The point estimate that ranks the systems.
-    draws : numpy.ndarray of shape (chain, draw, system), or None
-        Posterior draws of the score; None for a point estimate only.
-    parameters : xarray.Dataset, or None
-        Draws of the method's own parameters, with dims chain and draw.
-    point : xarray.Dataset, or mapping of str to array_like
-        The method's own parameters at the point estimate. Plain arrays get their labels in the
-        result tree: labelling takes longer than a small fit.
-    groups : mapping of str to xarray.Dataset, to a mapping of numbers, or to a callable
-        Further groups of the result, such as ``sample_stats``. A callable returns such a mapping
-        when the result tree is built, which loops over point estimates never do.
-    calibration : str
-        How the draws were calibrated; ``none`` if they were not.
-    """
-
+    # The point estimate that ranks the systems, of shape (system,).
     score: NDArray[np.float64]
+    # Posterior draws of the score, (chain, draw, system); None for a point estimate only.
     draws: NDArray[np.float64] | None
+    # Draws of the method's own parameters, with dims chain and draw.
     parameters: xr.Dataset | None = None
+    # The same at the point estimate. Plain arrays get their labels in the result tree: labelling
+    # takes longer than a small fit.
     point: xr.Dataset | Mapping[str, Any] = field(default_factory=dict)
+    # Further groups of the result, such as ``sample_stats``. A callable returns a group when the
+    # result tree is built, which loops over point estimates never do.
     groups: Mapping[str, Group | Callable[[], Group]] = field(default_factory=dict)
+    # How the draws were calibrated; ``none`` if they were not.
     calibration: str = "none"
 
 

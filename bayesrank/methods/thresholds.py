@@ -49,11 +49,6 @@ def trials_drawn(options: Mapping[str, Any]) -> int:
     return len(options.get("threshold_weights", ())) or int(options["k"])
 
 
-def log_factorials(n: int) -> FloatArray:
-    """Return log 0!, log 1!, ..., log n!."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, n + 1)))])
-
-
 def hypergeometric_payoff(n: int, payoff: FloatArray) -> FloatArray:
     """Return the expected payoff of k of n trials, for 0, 1, ..., n right ones among the n.
 

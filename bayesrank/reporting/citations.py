@@ -32,17 +32,7 @@ def bibtex(keys: Iterable[str]) -> str:
 
 
 def reference_text(key: str) -> str:
-    """Return an entry as a line to read: authors, title, where, year.
-
-    Parameters
-    ----------
-    key : str
-        A key of ``references.bib``.
-
-    Returns
-    -------
-    str
-    """
+    """Return an entry of ``references.bib`` as a line: authors, title, where, year."""
     fields = _fields(key)
     authors = fields.get("author", "").replace(" and ", "; ").replace("; others", " and others")
     where = fields.get("journal") or fields.get("booktitle") or fields.get("publisher", "")
@@ -51,17 +41,7 @@ def reference_text(key: str) -> str:
 
 
 def reference_link(key: str) -> str | None:
-    """Return the address of an entry, if it has a DOI or an address.
-
-    Parameters
-    ----------
-    key : str
-        A key of ``references.bib``.
-
-    Returns
-    -------
-    str or None
-    """
+    """Return the address of an entry, if it has a DOI or an address."""
     fields = _fields(key)
     if "doi" in fields:
         return f"https://doi.org/{fields['doi']}"

@@ -104,18 +104,7 @@ def _is_shared(ranking: "xr.Dataset", variable: str) -> bool:
 
 
 def notes(result: "xr.DataTree") -> list[str]:
-    """Return the notes below a leaderboard.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        What :func:`bayesrank.rank` returned.
-
-    Returns
-    -------
-    list of str
-        Notes on shrunk scores, on the mark ``few`` and on unranked systems, if there are any.
-    """
+    """Return the notes below a leaderboard: on shrunk scores, ``few`` and unranked systems."""
     said = effect_notes(result)
     towards = shrunk_towards(result)
     if towards is not None:
@@ -142,33 +131,14 @@ def unranked_notes(names: "Sequence[str]") -> list[str]:
 def legend(columns: "Sequence[Column]") -> str:
     """Return one line on the meaning of the columns of uncertainty in a leaderboard.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        The headers in the leaderboard.
-
-    Returns
-    -------
-    str
-        Empty if none of them is shown.
+    It is empty if none of them is shown.
     """
     said = {each.header.replace("\n", " "): _LEGEND.get(each.name) for each in columns}
     return "; ".join(f"{header}: {meaning}" for header, meaning in said.items() if meaning)
 
 
 def effect_notes(result: "xr.DataTree") -> list[str]:
-    """Return the effects of the covariates of battles, a line for each.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        What :func:`bayesrank.rank` returned.
-
-    Returns
-    -------
-    list of str
-        With the interval if there are draws; none for a result without covariates.
-    """
+    """Return the effects of the covariates of battles, a line for each, and their intervals."""
     point = result["point_estimate"].to_dataset() if "point_estimate" in result else {}
     if "effect" not in point:
         return []

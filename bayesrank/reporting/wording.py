@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,10 +53,9 @@ def headline(result: "xr.DataTree") -> str:
         return f"{names[0]} is the only system."
     if len(names) == ranking.sizes["system"]:
         return "All systems have the same score."
+    lead = f"{listing(names)} {'leads' if len(names) == 1 else 'lead'}"
     if "prob_best" not in ranking:
-        lead = f"{listing(names)} {_verb(names, 'lead')}"
         return f"{lead}. Without draws, Pr(best) is unknown."
-    lead = f"{listing(names)} {_verb(names, 'lead')}"
     chances = ranking["prob_best"].values[first]
     best, most = (probability_text(float(each)) for each in (chances.min(), chances.max()))
     best = best if best == most else f"{best} to {most}"
@@ -117,17 +115,7 @@ def plain_advice(sentence: str) -> str:
 
 
 def settings(result: "xr.DataTree") -> dict[str, str]:
-    """Return how a result was computed, as text by subject.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        What :func:`bayesrank.rank` returned.
-
-    Returns
-    -------
-    dict of str to str
-    """
+    """Return the settings of a result as they are typed, by name."""
     run, options = result.attrs, json.loads(result.attrs["options"])
     chosen = ", ".join(f"{name} = {value}" for name, value in options.items())
     posterior = result["posterior"].sizes
@@ -150,19 +138,5 @@ def settings(result: "xr.DataTree") -> dict[str, str]:
 
 
 def versions(result: "xr.DataTree") -> dict[str, str]:
-    """Return the versions of the packages that computed a result.
-
-    Parameters
-    ----------
-    result : xarray.DataTree
-        What :func:`bayesrank.rank` returned.
-
-    Returns
-    -------
-    dict of str to str
-    """
+    """Return the versions of the software that made a result."""
     return json.loads(result.attrs["versions"])
-
-
-def _verb(subjects: Sequence[str], stem: str) -> str:
-    return f"{stem}s" if len(subjects) == 1 else stem

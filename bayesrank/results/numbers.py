@@ -7,15 +7,6 @@ from string import ascii_lowercase
 def probability_text(value: float) -> str:
     """Round a probability to two digits, but never to 0 or 1, which draws cannot show.
 
-    Parameters
-    ----------
-    value : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> [probability_text(each) for each in (0.001, 0.504, 1.0)]
@@ -29,14 +20,7 @@ def probability_text(value: float) -> str:
 def split_letters(letters: str) -> list[tuple[str, int]]:
     """Split the letters of a system into its groups, each with its number from 0.
 
-    Parameters
-    ----------
-    letters : str
-        As :func:`bayesrank.results.summary.letter_groups` returns them.
-
-    Returns
-    -------
-    list of (str, int)
+    They are those of :func:`bayesrank.results.summary.letter_groups`.
 
     Examples
     --------
@@ -53,15 +37,6 @@ def split_letters(letters: str) -> list[tuple[str, int]]:
 
 def short_letters(letters: str) -> str:
     """Shorten the letters of groups: a run of five letters or more becomes its ends.
-
-    Parameters
-    ----------
-    letters : str
-        Letters of a system, as :func:`bayesrank.results.summary.letter_groups` returns them.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -50,19 +50,7 @@ def score_rank(data: Responses, method: str, *, random_seed: int | None = None) 
     A maximum-likelihood estimate that does not exist is replaced by the limit of the posterior
     mode under a normal prior with increasing standard deviation. The stationary distribution of
     rank centrality on an unconnected graph is replaced by the limit for smoothing towards zero.
-
-    Parameters
-    ----------
-    data : Responses
-        Outcomes of all systems.
-    method : str
-        A published configuration or a method, with options in parentheses.
-    random_seed : int, optional
-        Seed for methods with random draws.
-
-    Returns
-    -------
-    Scored
+    `method` is a published configuration or a method, with options in parentheses.
     """
     with warnings.catch_warnings():
         # Fits that do not converge here have a limit at infinity, which does not affect the ranks.
@@ -78,19 +66,7 @@ def score_rank(data: Responses, method: str, *, random_seed: int | None = None) 
 def score_ranks(
     samples: Sequence[Responses], method: str, *, random_seed: int | None = None
 ) -> FloatArray:
-    """Return the ranks (sample, system) of :func:`score_rank` for many data sets.
-
-    Parameters
-    ----------
-    samples : sequence of Responses
-        Of the same systems, questions and number of trials; only trials may differ.
-    method, random_seed
-        As in :func:`score_rank`.
-
-    Returns
-    -------
-    numpy.ndarray of float64 and shape (sample, system)
-    """
+    """Return ranks (sample, system) as :func:`score_rank`, of data that differ only in trials."""
     if scores_at_once(method):
         return Batch(samples).rank(method, np.arange(len(samples[0].systems))[np.newaxis])[0][0]
     return np.stack(
@@ -124,17 +100,8 @@ class Batch:
     def rank(self, method: str, pools: NDArray[np.intp]) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Rank the systems of each pool from each sample, as :func:`score_rank` does.
 
-        Parameters
-        ----------
-        method : str
-            One that :func:`scores_at_once`.
-        pools : numpy.ndarray of shape (pool, member)
-            Positions of systems.
-
-        Returns
-        -------
-        rank : numpy.ndarray of float64 and shape (pool, sample, member)
-        finite : numpy.ndarray of bool and shape (pool, sample)
+        For a method that :func:`scores_at_once` and pools (pool, member). Returns the ranks, (pool,
+        sample, member), and which are of finite estimates, (pool, sample).
         """
         shape = len(pools), len(self._samples)
         try:

@@ -39,10 +39,6 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         probabilities with ``estimator="posterior_mean"`` and the benchmark target; ``bayes`` has an
         option of this name.
 
-    Returns
-    -------
-    Estimate
-
     Raises
     ------
     ValueError

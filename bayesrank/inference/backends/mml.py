@@ -28,10 +28,6 @@ def mml(run: Run, *, calibration: Calibration | None = None) -> Estimate:
         calibrated ones 98 %; on complete data with 8 trials both held 95 %). Over trials the
         intervals of systems that answer nearly all questions alike are too narrow.
 
-    Returns
-    -------
-    Estimate
-
     Warns
     -----
     ConvergenceWarning

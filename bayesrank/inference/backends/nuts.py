@@ -73,10 +73,6 @@ def nuts(
         Whether to add the groups ``log_likelihood`` and ``log_prior``, which ``az.loo`` and
         ``az.psense_summary`` read. By default they are added unless they are very large.
 
-    Returns
-    -------
-    Estimate
-
     Warns
     -----
     ConvergenceWarning

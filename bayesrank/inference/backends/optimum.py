@@ -50,10 +50,6 @@ def optimize(
         Whether to add the groups ``log_likelihood`` and ``log_prior`` of the draws, which
         ``az.loo`` and ``az.psense_summary`` read. This imports PyMC.
 
-    Returns
-    -------
-    Estimate
-
     Raises
     ------
     NoFiniteEstimate

@@ -41,10 +41,6 @@ def check_wins(
     ----------
     .. [1] L. R. Ford Jr. Solution of a ranking problem from binary comparisons. The American
        Mathematical Monthly 64 (1957). https://doi.org/10.1080/00029890.1957.11989117
-
-    Examples
-    --------
-    >>> check_wins([[0, 2], [1, 0]], systems=["a", "b"], method="bradley_terry")
     """
     tied = np.asarray(ties) > 0.0
     edges = (np.asarray(wins) > 0.0) | tied

@@ -56,69 +56,49 @@ class Unit:
 
 @dataclass(frozen=True)
 class Fit:
-    """An optimum found by a kernel, batched over leading resample axes.
+    """An optimum found by a kernel, batched over leading resample axes."""
 
-    Attributes
-    ----------
-    score : numpy.ndarray of shape (..., system)
-        Higher is better. Paired and Luce scores sum to zero.
-    parameters : dict of str to numpy.ndarray
-        The other parameters on their natural scale, for example ``difficulty`` (..., question).
-    converged, iterations, gradient_norm : numpy.ndarray of shape (...)
-        As in :class:`~bayesrank.inference.fits.newton.Optimum`; not converged, too, where the
-        optimum is no single finite point as far as the kernel can tell.
-    free : numpy.ndarray of shape (..., p)
-        The optimum in the free coordinates, those of the objective.
-    unpack : callable
-        Maps free coordinates of shape (..., p) to a dict with ``score`` and the parameters.
-    log_likelihood : callable
-        Returns the log-likelihood of shape (...); called at most once.
-    curvature : callable
-        Returns the information, (..., p, p), and the vectors, (..., p, constraint), whose product
-        with the free coordinates is held; called at most once.
-    displace : callable, default numpy.add
-        Moves the optimum by Gaussian deviations; a coordinate with a lower end stays above it.
-    at_end : numpy.ndarray of bool, of shape (..., system), optional
-        Scores at the end of their range, of which only draws say how far others may be.
-    without : callable, optional
-        Given which questions to leave out, (part, question), returns the scores of the others,
-        (part, system), fitted again from where this fit ended; NaN where they have no finite
-        estimate. For likelihoods whose influences of questions tell too little.
-    exchange : callable, optional
-        Given draws by name and a generator, lets systems and questions change places at random that
-        the data cannot distinguish, of whose equally high maxima the fit ended at one.
-    refit : callable, optional
-        Given other numbers right and numbers of trials, (part, system, question), returns the
-        scores fitted to them, (part, system). For what no influence tells: small changes of the
-        data that decide among several maxima, or that move a reference.
-    rows : callable, optional
-        Returns the log-likelihood of single battles without priors, where it is not that of pairs.
-    gradients : callable, optional
-        Returns how the scores rise with the free coordinates, (system, p), where differences along
-        so many coordinates would take long.
-    unit : Unit, optional
-        The unit of the scores, where the likelihood is the same in any.
-    gaussian : callable, optional
-        Returns what draws and steps where there are too many coordinates for a whole information.
-    """
-
+    # Of shape (..., system). Higher is better; paired and Luce scores sum to zero.
     score: Array
+    # The others on their natural scale, for example ``difficulty`` (..., question).
     parameters: dict[str, Array]
+    # As in :class:`Optimum`, of shape (...); not converged, too, where the optimum is no single
+    # finite point as far as the kernel can tell.
     converged: NDArray[np.bool_]
     iterations: NDArray[np.int64]
     gradient_norm: Array
+    # The optimum in the free coordinates of the objective, of shape (..., p).
     free: Array
+    # Maps free coordinates of shape (..., p) to a dict with ``score`` and the parameters.
     unpack: Callable[[Array], dict[str, Array]]
+    # Returns the log-likelihood, of shape (...); called at most once.
     log_likelihood: Callable[[], Array]
+    # Returns the information, (..., p, p), and the vectors, (..., p, constraint), whose product
+    # with the free coordinates is held; called at most once.
     curvature: Callable[[], tuple[Array, Array]]
+    # Moves the optimum by Gaussian deviations; a coordinate with a lower end stays above it.
     displace: Callable[[Array, Array], Array] = np.add
+    # Scores (..., system) at the end of their range, of which only draws say how far others may be.
     at_end: NDArray[np.bool_] | None = None
+    # Given which questions to leave out, (part, question), returns the scores of the others, (part,
+    # system), fitted again from where this fit ended; NaN where they have no finite estimate. For
+    # likelihoods whose influences of questions tell too little.
     without: Callable[[NDArray[np.bool_]], Array] | None = None
+    # Given draws by name, lets systems and questions change places at random that the data cannot
+    # distinguish, of whose equally high maxima the fit ended at one.
     exchange: Callable[[dict[str, Array], np.random.Generator], dict[str, Array]] | None = None
+    # Given other numbers right and numbers of trials, (part, system, question), returns the scores
+    # fitted to them, (part, system). For what no influence tells: small changes of the data that
+    # decide among several maxima, or that move a reference.
     refit: Callable[[Array, Array], Array] | None = None
+    # Returns the log-likelihood of single battles without priors, where it is not that of pairs.
     rows: Callable[[], Any] | None = None
+    # Returns how the scores rise with the free coordinates, (system, p), where differences along so
+    # many coordinates would take long.
     gradients: Callable[[], Array] | None = None
+    # The unit of the scores, where the likelihood is the same in any.
     unit: Unit | None = None
+    # Returns what draws and steps where there are too many coordinates for a whole information.
     gaussian: "Callable[[], Bordered] | None" = None
 
     @classmethod

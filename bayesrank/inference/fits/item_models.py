@@ -1,29 +1,9 @@
-r"""Rasch, 2PL, 3PL and factor models, and Rasch models of abilities that change over trials.
+"""Rasch, 2PL, 3PL and factor models, and Rasch models of abilities that change over trials.
 
 Questions have the hierarchical prior on their intercepts, except in the published Rasch models.
-With several abilities, :math:`k_{lm}` right out of :math:`n_{lm}`, abilities :math:`\theta_l` that
-sum to zero over the systems, loadings :math:`a_m` and intercepts :math:`d_m`,
-
-.. math::
-
-   \ell = \sum_{lm} k_{lm} \eta_{lm} - n_{lm} \log(1 + e^{\eta_{lm}}), \qquad
-   \eta_{lm} = \theta_l^\top a_m + d_m,
-
-with normal priors on abilities and on the differences of loadings from their reference, in the
-directions that the reference leaves free.
-
-With difficulties :math:`b_m` of mean 0, and times :math:`t_n` from 0 to 1 of mean :math:`\bar t`, a
-system is right with probability :math:`\sigma(\theta_{ln} - b_m)`. Under growth
-
-.. math:: \theta_{ln} = \bar\theta_l + \beta_l (t_n - \bar t)
-
-with a normal prior, or a penalty, on the slopes. The states of a random walk are free, and
-
-.. math:: \rho \sum_{ln} \frac{(\theta_{l,n+1} - \theta_{ln})^2}{t_{n+1} - t_n}
-   + 0.001 \sum_l \theta_{l1}^2
-
-is subtracted from the log-likelihood. Both are a design of the trials and a quadratic prior on the
-coordinates of a system.
+The models are those of the factories, such as :func:`bayesrank.models.mirt` and
+:func:`bayesrank.models.dynamic_irt`, whose docstrings have the formulas. Growth and random walks
+are a design of the trials and a quadratic prior on the coordinates of a system.
 """
 
 from collections.abc import Callable
@@ -123,11 +103,6 @@ def fit_pooled_items(
     no other. Arguments are those of :func:`pooled_items`. ``score`` is the ability; `derive` turns
     parameters by name into those of the fit, whose scores rise by `gradients` with the free
     coordinates.
-
-    References
-    ----------
-    .. [1] A. Birnbaum. Some latent trait models and their use in inferring an examinee's ability.
-       In: F. M. Lord and M. R. Novick. Statistical Theories of Mental Test Scores (1968).
     """
     problem, data = pooled_items(correct, trials, **priors)
     n_systems = data.right.shape[1]
@@ -394,12 +369,6 @@ def walk(
     Gaussian walk of variance :math:`1 / (2 \rho)` over the whole span. Other arguments are those of
     :func:`growth`. Points hold the first states of all systems, their second, ..., and minus the
     difficulties.
-
-    References
-    ----------
-    .. [1] X. Wang, J. O. Berger and D. S. Burdick. Bayesian analysis of dynamic item response
-       models in educational testing. The Annals of Applied Statistics 7 (2013).
-       https://doi.org/10.1214/12-AOAS608
     """
     steps = np.diff(np.eye(times.size), axis=0)
     precision = steps.T @ (steps * (2.0 * state_reg / np.diff(times))[:, np.newaxis])
@@ -418,14 +387,6 @@ def fit_trials(model: Trials, score_target: ScoreTarget = "final") -> Fit:
     minus infinity for questions that nobody got wrong, infinity for those that nobody got right and
     NaN for those that nobody was asked; over several trials also ``ability``, the mean over the
     trials, with ``slope``, or ``trajectory`` of shape (..., system, trial) and its ``increment``.
-
-    Examples
-    --------
-    >>> improving, falling = [[0, 0, 1, 1], [0, 1, 0, 1]], [[1, 1, 0, 0], [1, 1, 0, 1]]
-    >>> times, normal = np.linspace(0.0, 1.0, 4), NormalPrior(0.0, 1.0)
-    >>> fit = fit_trials(growth([improving, falling], times, slope_prior=normal), "gain")
-    >>> bool(fit.score[0] > 0.0 > fit.score[1])
-    True
     """
     problem, data = model
     width = problem.likelihood.shape[1]

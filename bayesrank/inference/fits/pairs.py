@@ -45,38 +45,27 @@ _LARGEST_THRESHOLD = 100.0
 
 @dataclass(frozen=True)
 class PairLikelihood:
-    """A concave log-likelihood of paired results, pointwise in a difference of scores.
+    """A concave log-likelihood of paired results, pointwise in a difference of scores."""
 
-    Attributes
-    ----------
-    value, derivatives : callable
-        See a pair from one side: functions of the wins of one system over the other, half their
-        ties, how far its score is ahead, and the tie parameter, arrays that broadcast. The
-        derivatives are the slope in the difference of the scores and minus the second derivative;
-        where a tie parameter is estimated also the slope in it, and minus the mixed and the second.
-    ties : {"ignore", "half", "outcome"}
-        Whether a tie is dropped, counts as half a win for both, or is an outcome of its own.
-    log_tie : float, optional
-        A fixed tie parameter.
-    start : callable, optional
-        Where a tie parameter is estimated: returns from the share of ties by what to multiply
-        log-odds of a point for scores to begin with, and the tie parameter to begin with.
-    lowest_tie : float, default -inf
-        Its value without any tie; with nothing but ties it is infinite.
-    safe_share : callable, optional
-        The share of a Newton step that is safe, given the point, the step and which pairs have met;
-        for likelihoods that are not log-linear.
-    unit : float, default 1
-        How many scores make up a logit, about.
-    """
-
+    # They see a pair from one side: functions of the wins of one system over the other, half their
+    # ties, how far its score is ahead, and the tie parameter, arrays that broadcast. Derivatives
+    # are the slope in the difference of the scores, minus the second derivative; where a tie
+    # parameter is estimated also the slope in it, and minus the mixed and the second.
     value: Callable[[Array, Array, Array, Tie], Array]
     derivatives: Callable[[Array, Array, Array, Tie], tuple[Array, ...]]
+    # Whether a tie is dropped, counts as half a win for both, or is an outcome of its own.
     ties: Literal["ignore", "half", "outcome"] = "outcome"
+    # A fixed tie parameter.
     log_tie: float | None = None
+    # Where a tie parameter is estimated: returns from the share of ties by what to multiply
+    # log-odds of a point for scores to begin with, and the tie parameter to begin with.
     start: Callable[[Array], tuple[Array, Array]] | None = None
+    # Its value without any tie; with nothing but ties it is infinite.
     lowest_tie: float = -np.inf
+    # The share of a Newton step that is safe, given the point, the step and which pairs have met;
+    # for likelihoods that are not log-linear.
     safe_share: Callable[[Array, Array, NDArray[np.bool_]], Array] | None = None
+    # How many scores make up a logit, about.
     unit: float = 1.0
 
     def sides(self, wins: ArrayLike, ties: ArrayLike) -> tuple[Array, Array]:

@@ -236,15 +236,7 @@ class FittedChances:
 
 
 def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
-    """Fit abilities, difficulties integrated out; `missing` is the missing share of each cell.
-
-    Examples
-    --------
-    >>> totals = np.array([[3.0, 1.0, 0.0], [2.0, 2.0, 0.0]])
-    >>> found = fit_chances(totals, np.full((2, 3), 4.0), np.zeros((2, 3)))
-    >>> found.chance.sum(axis=1).round(9)
-    array([1., 1.])
-    """
+    """Fit abilities, difficulties integrated out; `missing` is the missing share of each cell."""
     problem = MarginalDifficulties(totals, trials)
     optimum = maximise_nonconcave(problem, problem.start()[np.newaxis])
     point = optimum.point[0]
@@ -299,14 +291,7 @@ def standardized_accuracy(data: Responses, prior: Prior | None = None) -> Standa
 
 
 def fit_standardized(data: Responses) -> StandardizedFit:
-    """Fit standardized accuracy to grades; DataError if a system has no outcome.
-
-    Examples
-    --------
-    >>> fit = fit_standardized(Responses([[1, 1, 0, 1], [1, 0, 0, -1]]))
-    >>> fit.score.round(3)
-    array([0.75 , 0.348])
-    """
+    """Fit standardized accuracy to grades; DataError if a system has no outcome."""
     for system in np.flatnonzero(~data.trials.any(axis=1)).tolist():
         require_outcomes_of(data, system)
     grades = UnitGrades.of(data)

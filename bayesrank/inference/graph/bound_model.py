@@ -6,18 +6,6 @@ compiled code. The code works for every data set of every shape and is made once
 machine code is kept on disk. Terms that depend only on the data (binomial coefficients, bounds
 checks, sums) are computed once per data set, since an optimiser or a sampler evaluates a density
 thousands of times.
-
-Examples
---------
->>> import numpy as np
->>> import pymc as pm
->>> from bayesrank.inference.graph.bound_model import bind_model
->>> with pm.Model() as model:
-...     mu = pm.Normal("mu")
-...     y = pm.Normal("y", mu, observed=pm.Data("values", [4.0, 5.0, 6.0]))
->>> logp, gradient = bind_model(model, "map").logp_and_gradient(np.zeros(1))
->>> gradient.tolist()
-[15.0]
 """
 
 # PyTensor does not declare what it exports.

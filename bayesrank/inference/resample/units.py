@@ -199,15 +199,10 @@ class Contributions:
     @property
     def tail_freedom(self) -> Array:
         """Degrees of freedom of each variance by the kurtosis of the contributions, (system,)."""
-        n = len(self.deviations)
-        kurtosis = n * (self._directions**4).sum(axis=0)
+        n, norm = len(self.deviations), self.standard_errors
+        directions = self.deviations / np.where(norm > 0.0, norm, 1.0)
+        kurtosis = n * (directions**4).sum(axis=0)
         return 2.0 * n / np.maximum(kurtosis - 1.0, 1.0 / n)
-
-    @cached_property
-    def _directions(self) -> Array:
-        """Contributions to each score relative to their norm."""
-        norm = self.standard_errors
-        return self.deviations / np.where(norm > 0.0, norm, 1.0)
 
 
 def left_out_scale(shares: Array, n: NDArray[np.integer] | int) -> Array:

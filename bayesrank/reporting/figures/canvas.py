@@ -50,23 +50,9 @@ def take_axes(
     *,
     layout: str = "constrained",
 ) -> "tuple[Figure, Axes]":
-    """Return axes to draw on: those of the caller, or new ones on a figure of the stated size.
+    """Return axes to draw on: those of the caller, or new ones on a figure of the stated inches.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Argument of the plot.
-    width, height : float
-        Inches of a new figure.
-    figsize : (float, float), optional
-        Size that the caller chose instead.
-    layout : str, default "constrained"
-        Layout engine of a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    matplotlib.axes.Axes
+    `figsize` is a size that the caller chose instead.
     """
     if ax is not None:
         return cast("Figure", ax.get_figure(root=True)), ax
@@ -78,35 +64,16 @@ def take_axes(
 
 
 def row_size(labels: "Sequence[str]", *, plot_width: float = 5.0) -> tuple[float, float]:
-    """Return the inches that a figure with a labelled row per system needs.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        One per row.
-    plot_width : float, default 5
-        Inches beside the labels.
-
-    Returns
-    -------
-    width, height : float
-    """
+    """Return width and height, in inches, that a figure with a labelled row per system needs."""
     width = plot_width + _CHARACTER_INCHES * max(map(cell_len, labels))
     return width, 1.3 + _ROW_INCHES * len(labels)
 
 
 def label_rows(axes: "Axes", labels: "Sequence[str]") -> None:
-    """Label a row per system, the first on top, with a fine line behind each.
+    """Label a row per system, at 0, 1, ..., the first on top, with a fine line behind each.
 
     If there is no room for all labels in a readable size, only every k-th row has a label. Labels
     that are wider than half of the width are shortened.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Rows are at 0, 1, ...
-    labels : sequence of str
-        One per row.
     """
     size, every = fitting(axes, len(labels), _AROUND_INCHES)
     longest = int(_LABEL_SHARE * room(axes)[0] / (_CHARACTER_INCHES * size / 10.0))
@@ -139,26 +106,12 @@ def tau_along(axis: "XAxis | YAxis", values: "ArrayLike") -> None:
 
 
 def count_along(axis: "Axis") -> None:
-    """Put ticks only at whole numbers.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
-        An axis of counts.
-    """
+    """Put ticks only at whole numbers."""
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
 def shade_rows(axes: "Axes", groups: "Sequence[int]") -> None:
-    """Shade every other group of neighbouring rows.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Rows are at 0, 1, ...
-    groups : sequence of int
-        Group of each row, 1 first and increasing.
-    """
+    """Shade every other group of neighbouring rows, whose numbers increase from 1."""
     for row, group in enumerate(groups):
         if group % 2:
             axes.axhspan(row - 0.5, row + 0.5, color=BAND, linewidth=0, zorder=0)

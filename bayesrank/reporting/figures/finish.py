@@ -39,20 +39,8 @@ def finish(
 ) -> "Figure":
     """Finish a figure: add the legend, adapt colours to the background, and fit labels.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        With all marks.
-    legend : {"above", "below", "beside"} or None, default "above"
-        Place of the legend; beside only in figures of this package.
-    title : str, optional
-        Title of the legend.
-    empty : str
-        Text of axes without any mark.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    A legend is beside only in figures of this package; `title` is that of the legend, and `empty`
+    the text of axes without any mark.
     """
     if not np.isfinite(axes.dataLim.get_points()).all():
         lines = "\n".join(wrap_words(empty, 44))
@@ -221,22 +209,9 @@ def _region(axes: "Axes") -> Bbox:
 
 
 def fitting(axes: "Axes", n_rows: int, around: float) -> tuple[float, int]:
-    """Return the size of text that fits into rows, and k if only every k-th row has a label.
+    """Return the size in points of text that fits into rows, and k if only every k-th has a label.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where the rows are.
-    n_rows : int
-        How many.
-    around : float
-        Inches above and below the rows.
-
-    Returns
-    -------
-    size : float
-        In points.
-    every : int
+    `around` are inches above and below the rows.
     """
     row = max(room(axes)[1] - around, 0.5) / max(n_rows, 1)
     size = 72.0 * row / _LINE
