@@ -324,13 +324,13 @@ def test_panels_suit_the_style(backend: str, is_dark: bool, usual: Any) -> None:
     from plotly import io
 
     style, template = ("dark_background", "plotly_dark") if is_dark else ("default", "plotly")
-    usual = io.templates.default
+    before = io.templates.default
     io.templates.default = template
     try:
         with matplotlib.style.context(style):
             panels = br.plot_group_scores(*usual["plot_group_scores"], top=3, backend=backend)
     finally:
-        io.templates.default = usual
+        io.templates.default = before
     figure = panels.viz["figure"].item()
     if backend == "plotly":
         colours = [(trace.marker.color, trace.line.color) for trace in figure.data]
