@@ -35,9 +35,25 @@ def run(script: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_help(script):
-    assert "usage:" in run(script, "--help")
+def test_help():
+    code = """
+import runpy, sys
+for script in sys.argv[1:]:
+    sys.argv = [script, "--help"]
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        assert not end.code, script
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *SCRIPTS],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=FOLDER,
+    )
+    for script in SCRIPTS:
+        assert f"usage: {script}" in done.stdout
 
 
 def test_estimates_of_likelihoods():

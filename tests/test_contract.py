@@ -12,6 +12,7 @@ from bayesrank.errors import ConvergenceWarning, NoFiniteEstimate
 from bayesrank.method import load_function
 from bayesrank.priors import Prior
 from bayesrank.ranking import BACKENDS
+from bayesrank.reporting.evidence import notes
 
 EVIDENCE = {"observed_mean", "n_outcomes", "n_questions", "few"}
 RANKING = EVIDENCE | {
@@ -119,6 +120,17 @@ def test_tree_follows_the_schema(case):
     assert "observed_data" in result.children
     reserved = {"model", "column"}
     assert not reserved & {dim for group in result.subtree for dim in group.sizes}
+
+
+def test_scores_of_shrunk_methods_say_so(case):
+    name, _, result = case
+    row = METHODS[name]
+    if row.data not in ("comparisons", "responses", "pairs"):
+        assert (result.attrs["shrunk"] == "yes") == row.shrunk
+        assert (
+            any(each.startswith("The score is shrunk towards 0.5, ") for each in notes(result))
+            == row.shrunk
+        )
 
 
 def test_intervals_are_ordered(case):

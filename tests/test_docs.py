@@ -1,11 +1,14 @@
 """Every code block of the documentation runs, and prints what it says that it prints."""
 
+import io
 import re
+import runpy
 import shlex
-import subprocess
-import sys
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -55,19 +58,38 @@ def assert_same_output(shown: str, expected: str) -> None:
             assert number == pytest.approx(target, rel=0.02, abs=0.02), shown
 
 
-def run(arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run Python in a folder and return what it prints."""
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return re.sub(r"^Reading .*\n", "", done.stdout, flags=re.MULTILINE)  # of slow machines
+def without_notes(printed: str) -> str:
+    """Leave out what only slow machines print."""
+    return re.sub(r"^Reading .*\n", "", printed, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Return a function that runs code as a script in an empty folder and returns what it prints.
+
+    In this process: importing PyMC and Matplotlib anew takes longer than most pages.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def run_script(code: str) -> str:
+        script = tmp_path / "page.py"
+        script.write_text(code, encoding="utf-8")
+        printed = io.StringIO()
+
+        def print_warning(*warning: Any) -> None:
+            printed.write(warnings.formatwarning(*warning[:4]))
+
+        with warnings.catch_warnings(), redirect_stdout(printed), redirect_stderr(printed):
+            # Pages may warn, and print that they do, as the interpreter of a reader does.
+            warnings.resetwarnings()
+            for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+                warnings.simplefilter("ignore", category)
+            warnings.showwarning = print_warning
+            runpy.run_path(str(script), run_name="__main__")
+        return without_notes(printed.getvalue())
+
+    return run_script
 
 
 def test_there_are_pages_with_code():
@@ -76,25 +98,25 @@ def test_there_are_pages_with_code():
 
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.stem)
-def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
+def test_python_blocks_run_in_order(page, show):
     code = [block for block in blocks(page) if block.language == "python"]
-    script = tmp_path / "page.py"
-    script.write_text("".join(f"{block.text}\nprint({END.strip()!r})\n" for block in code))
-    printed = run([str(script)], tmp_path, monkeypatch).split(END)[:-1]
+    text = "".join(f"{block.text}\nprint({END.strip()!r})\n" for block in code)
+    printed = show(text).split(END)[:-1]
     for block, shown in zip(code, printed, strict=True):
         if block.expected is not None:
             assert_same_output(shown, block.expected)
 
 
 @pytest.mark.parametrize("page", pages_with("console"), ids=lambda page: page.stem)
-def test_commands_run(page, tmp_path, shared, monkeypatch):
+def test_commands_run(page, tmp_path, shared, run, monkeypatch):
     commands = [block.text for block in blocks(page) if block.language == "console"]
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "logs").symlink_to(shared / "logs" / "inspect")
     for text in commands:
         command, _, expected = text.partition("\n")
         program, *arguments = shlex.split(command.removeprefix("$ "))
         assert program == "bayesrank"
-        shown = run(["-m", "bayesrank", *arguments], tmp_path, monkeypatch)
+        shown = without_notes(run(*arguments).output)
         if expected:
             assert_same_output(shown, expected)
 
@@ -108,11 +130,8 @@ def test_every_figure_is_in_the_gallery():
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_figures_of_the_gallery_are_drawn(path, tmp_path, monkeypatch):
-    code = path.read_text(encoding="utf-8")
-    saved = "\nfigure.savefig('figure.png')\n"
-    (tmp_path / "page.py").write_text(code + saved, encoding="utf-8")
-    run(["page.py"], tmp_path, monkeypatch)
+def test_figures_of_the_gallery_are_drawn(path, tmp_path, show):
+    show(path.read_text(encoding="utf-8") + "\nfigure.savefig('figure.png')\n")
     assert (tmp_path / "figure.png").stat().st_size > 5_000
 
 

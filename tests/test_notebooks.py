@@ -1,12 +1,15 @@
 """Every notebook runs on data that every reader has, and shows what its text says."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra docs")
 nbclient = pytest.importorskip("nbclient", reason="notebooks need the extra docs")
+jupyter_client = pytest.importorskip("jupyter_client", reason="notebooks need the extra docs")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
@@ -63,13 +66,15 @@ SHOWN = {
 }
 
 
-def outputs(path: Path, folder: Path) -> str:
+def outputs(path: Path, folder: Path, kernel: Any) -> str:
     """Execute a notebook in a folder and return all that it shows, as text and as kinds."""
     notebook = nbformat.read(path, as_version=4)
-    client = nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    )
-    client.execute()
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {folder}"))
+    client = nbclient.NotebookClient(notebook, km=kernel, timeout=300)
+    try:
+        client.execute()
+    finally:
+        client.kc.stop_channels()
     shown = []
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -78,13 +83,17 @@ def outputs(path: Path, folder: Path) -> str:
     return "\n".join(shown)
 
 
-@pytest.fixture
-def kernel(monkeypatch):
-    """Set what kernels inherit: no display, and one thread each."""
-    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    # Kernels on this machine alone talk without encryption, and say so.
-    monkeypatch.setenv("PYTHONWARNINGS", "ignore")
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Any]:
+    """Return a kernel for all notebooks, since importing PyMC takes longer than most of them."""
+    manager = jupyter_client.AsyncKernelManager(kernel_name="python3")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+        patch.setenv("OMP_NUM_THREADS", "1")
+        # Kernels on this machine alone talk without encryption, and say so.
+        patch.setenv("PYTHONWARNINGS", "ignore")
+        yield manager
+    nbclient.util.run_sync(manager.shutdown_kernel)(now=True)
 
 
 def test_notebooks_are_committed_without_outputs():
@@ -96,8 +105,7 @@ def test_notebooks_are_committed_without_outputs():
 
 @pytest.mark.filterwarnings("ignore")  # of the client, whose loop and sockets are its own
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-@pytest.mark.usefixtures("kernel")
-def test_notebook_shows_what_it_says(path, tmp_path):
-    shown = outputs(path, tmp_path)
+def test_notebook_shows_what_it_says(path, tmp_path, kernel):
+    shown = outputs(path, tmp_path, kernel)
     for pattern in SHOWN.get(path.stem, ()):
         assert re.search(pattern, shown), f"{pattern} in\n{shown}"

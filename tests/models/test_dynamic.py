@@ -203,7 +203,9 @@ def test_predictive_draws_are_possible_results(data, variant):
         posterior, model=model, random_seed=1, progressbar=False, compile_kwargs={"mode": PYTHON}
     )["posterior_predictive"]["answers"]
     assert predicted.dims == ("chain", "draw", "run", "question")
-    compute_log_likelihood(posterior, model=model, progressbar=False)
+    compute_log_likelihood(
+        posterior, model=model, progressbar=False, compile_kwargs={"mode": PYTHON}
+    )
     assert posterior["log_likelihood"]["answers"].dims == ("chain", "draw", "run")
 
 

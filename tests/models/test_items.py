@@ -224,7 +224,7 @@ def test_predictions_and_densities_of_a_fit(name):
         tree, model=model, random_seed=1, progressbar=False, compile_kwargs={"mode": PYTHON}
     )["posterior_predictive"]["correct"]
     assert predicted.dims == ("chain", "draw", "cell")
-    compute_log_likelihood(tree, model=model, progressbar=False)
+    compute_log_likelihood(tree, model=model, progressbar=False, compile_kwargs={"mode": PYTHON})
     posterior = {k: v.values for k, v in tree["posterior"].data_vars.items()}
     gap = posterior["score"][..., None] - posterior["difficulty"][..., None, :]
     slope, guessing = (

@@ -206,7 +206,7 @@ def test_the_log_likelihood_is_that_of_single_events(data, name, variable):
         assert np.isfinite(az.loo(result, var_name=variable).elpd)
     model = getattr(models, name)(data, rows="event")
     tree = xr.DataTree.from_dict({"posterior": result["posterior"].to_dataset()})
-    compute_log_likelihood(tree, model=model, progressbar=False)
+    compute_log_likelihood(tree, model=model, progressbar=False, compile_kwargs={"mode": PYTHON})
     np.testing.assert_allclose(tree["log_likelihood"][variable], found, rtol=1e-9)
 
 

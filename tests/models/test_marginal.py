@@ -57,7 +57,7 @@ def evaluate_prior(model) -> float:
 
 def test_the_abilities_of_rasch_are_normal(data):
     model = models.rasch_mml(data, ability_mean=0.3, ability_sd=0.8)
-    score = pm.draw(model["score"], draws=5000, random_seed=1)
+    score = pm.draw(model["score"], draws=5000, random_seed=1, mode=PYTHON)
     np.testing.assert_allclose(score.mean(axis=0), 0.3, atol=0.05)
     np.testing.assert_allclose(np.cov(score.T), 0.64 * np.eye(5), atol=0.05)
 
@@ -88,7 +88,9 @@ def test_predictive_draws_are_possible_results(data, name):
         posterior, model=model, random_seed=1, progressbar=False, compile_kwargs={"mode": PYTHON}
     )["posterior_predictive"]["correct"]
     assert predicted.dims == ("chain", "draw", "cell")
-    compute_log_likelihood(posterior, model=model, progressbar=False)
+    compute_log_likelihood(
+        posterior, model=model, progressbar=False, compile_kwargs={"mode": PYTHON}
+    )
     assert (posterior["log_likelihood"]["correct"] <= 0).all()
 
 

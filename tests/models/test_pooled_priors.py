@@ -55,7 +55,7 @@ def test_effects_that_sum_to_zero_both_ways():
     value -= value.mean(axis=1, keepdims=True)
     expected = np.log(mixture((value**2).sum(), 8))
     assert logp(model, "x", value) == pytest.approx(expected, rel=1e-9)
-    draws = pm.draw(model["x"], draws=3, random_seed=1)
+    draws = pm.draw(model["x"], draws=3, random_seed=1, mode=PYTHON)
     np.testing.assert_allclose(draws.sum(axis=1), 0, atol=1e-10)
     np.testing.assert_allclose(draws.sum(axis=2), 0, atol=1e-10)
 
@@ -93,7 +93,7 @@ def test_draws_have_the_density_of_the_scale(kind):
             pooled("x", dims="question")
         else:
             pooled_within("x", np.ones((5, 1)), dims="question")
-    draws = pm.draw(model["x"], draws=4000, random_seed=1)
+    draws = pm.draw(model["x"], draws=4000, random_seed=1, mode=PYTHON)
     deviations = draws - draws.mean(axis=1, keepdims=True)
     # Their mean square is an F variable with 4 and 2 degrees of freedom.
     probability = stats.f(4, 2).cdf((deviations**2).sum(axis=1) / 4)
@@ -179,6 +179,6 @@ def test_an_empirical_prior_is_crossed():
     with pm.Model(coords=QUESTIONS) as model:
         ability, _ = crossed_effects("ability", prior, "hierarchical")
     assert [v.name for v in model.free_RVs] == ["contrast", "intercept"]
-    draws = pm.draw(ability, draws=4000, random_seed=1)
+    draws = pm.draw(ability, draws=4000, random_seed=1, mode=PYTHON)
     np.testing.assert_allclose(draws.mean(axis=0), prior.quadratic()[0], atol=0.08)
     np.testing.assert_allclose(draws.std(axis=0), 1.0, atol=0.05)

@@ -156,7 +156,7 @@ def test_predictions_and_densities_of_a_fit():
     )["posterior_predictive"]["results"]
     ties = predicted.sel(result="tie").sum("pair").mean().item()
     assert ties == pytest.approx(table.ties.sum() / 2, rel=0.05)
-    compute_log_likelihood(result, model=model, progressbar=False)
+    compute_log_likelihood(result, model=model, progressbar=False, compile_kwargs={"mode": PYTHON})
     assert result["log_likelihood"]["results"].dims == ("chain", "draw", "pair")
 
 

@@ -83,7 +83,7 @@ def test_the_coordinates_of_a_gaussian_posterior_are_standard(log_scale):
 
 
 def test_draws_are_independent():
-    draws = pm.draw(build()["x"], draws=4000, random_seed=1)
+    draws = pm.draw(build()["x"], draws=4000, random_seed=1, mode=PYTHON)
     assert draws.shape == (4000, 2, 3)
     correlation = np.corrcoef(draws.reshape(4000, -1).T)
     np.testing.assert_allclose(correlation, np.eye(6), atol=0.06)

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from click.testing import Result
 
-from bayesrank import METHODS, Comparisons, Responses, leaderboard, rank
+from bayesrank import Comparisons, Responses, leaderboard, rank
 from bayesrank.layout import fit_width, to_text
 from bayesrank.reporting.evidence import leader_notes, notes, run_line, shrunk_note
 from bayesrank.reporting.page import report
@@ -81,16 +81,6 @@ def test_a_lead_on_little_evidence_is_said() -> None:
     assert leader_notes(rank(uneven(), "avg", target="benchmark", draws=0)) == [
         "The lead of short is based on 4 outcomes."  # it shares the lead
     ]
-
-
-def test_scores_of_shrunk_methods_say_so() -> None:
-    for name, row in METHODS.items():
-        data = Responses(np.array([[1, 1, 0, 1] * 2, [0, 1, 0, 0] * 2])[..., None].repeat(4, -1))
-        if row.data in ("comparisons", "responses", "pairs"):
-            continue
-        result = rank(data, name, draws=0, **row.example)
-        assert (result.attrs["shrunk"] == "yes") == row.shrunk
-        assert any(each.startswith(SHRUNK) for each in notes(result)) == row.shrunk
 
 
 def test_shrinkage_is_towards_the_mean_of_the_weights() -> None:

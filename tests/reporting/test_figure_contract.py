@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -42,8 +43,19 @@ def names(n_systems: int) -> list[str]:
 
 @pytest.fixture(scope="module", params=SIZES)
 def arguments(request: pytest.FixtureRequest) -> dict[Any, Any]:
+    """Return what every figure draws, for each number of systems."""
+    return arguments_for(request.param)
+
+
+@pytest.fixture(scope="module")
+def usual() -> dict[Any, Any]:
+    """Return what every figure draws, for tests that the number of systems does not matter to."""
+    return arguments_for(20)
+
+
+@cache
+def arguments_for(n_systems: int) -> dict[Any, Any]:
     """Return what every figure draws, for a number of systems."""
-    n_systems = request.param
     rng = np.random.default_rng(n_systems)
     chance = np.linspace(0.85, 0.15, n_systems)[:, None, None]
     outcomes = (rng.random((n_systems, 12, 4)) < chance).astype(np.int8)
@@ -180,10 +192,8 @@ def contrast(one: Any, other: Any) -> float:
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 @pytest.mark.parametrize("name", ON_AXES)
-def test_marks_and_words_can_be_told_from_the_background(
-    name: str, style: str, arguments: Any
-) -> None:
-    figure = drawn(name, arguments, style)
+def test_marks_and_words_can_be_told_from_the_background(name: str, style: str, usual: Any) -> None:
+    figure = drawn(name, usual, style)
     for axes in figure.axes:
         behind = axes.get_facecolor()
         words = [each for each in axes.texts if not axes.get_images()]
@@ -212,20 +222,20 @@ def test_no_mark_is_outside_of_the_limits(name: str, arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SYSTEM_PLOTS if name in ON_AXES])
-def test_systems_can_be_picked(name: str, arguments: Any) -> None:
+def test_systems_can_be_picked(name: str, usual: Any) -> None:
     plot: Callable[..., Any] = getattr(br, name)
-    assert plot(*arguments[name], top=2).axes
+    assert plot(*usual[name], top=2).axes
     with pytest.raises(ValueError, match=r"systems must be among .*; got 'nobody'"):
-        plot(*arguments[name], systems=["nobody"])
+        plot(*usual[name], systems=["nobody"])
     with pytest.raises(ValueError, match="top must be at least 1; got 0"):
-        plot(*arguments[name], top=0)
+        plot(*usual[name], top=0)
     with pytest.raises(ValueError, match="top must be None where systems are given"):
-        plot(*arguments[name], systems=["model-1"], top=1)
+        plot(*usual[name], systems=["model-1"], top=1)
 
 
 @pytest.mark.parametrize("name", ON_AXES)
-def test_a_figure_has_the_size_that_is_asked_for(name: str, arguments: Any) -> None:
-    figure = getattr(br, name)(*arguments[name], figsize=(4.0, 5.0))
+def test_a_figure_has_the_size_that_is_asked_for(name: str, usual: Any) -> None:
+    figure = getattr(br, name)(*usual[name], figsize=(4.0, 5.0))
     assert figure.get_size_inches().tolist() == [4.0, 5.0]
     for box in boxes(figure):
         assert box.x0 >= -1
@@ -253,8 +263,8 @@ def test_what_cannot_be_drawn_is_said() -> None:
         assert "".join(said).replace("\n", " ").startswith("No draw has a tau")
 
 
-def test_intervals_of_another_probability_are_made_from_the_draws(arguments: Any) -> None:
-    (result,) = arguments["plot_leaderboard"]
+def test_intervals_of_another_probability_are_made_from_the_draws(usual: Any) -> None:
+    (result,) = usual["plot_leaderboard"]
 
     def width(**how: Any) -> float:
         lines = br.plot_leaderboard(result, **how).axes[0].collections[0].get_segments()
@@ -291,15 +301,15 @@ def test_what_was_not_observed_is_no_low_value() -> None:
         assert np.ptp(shown[gaps][:, :3], axis=1).max() == 0.0
 
 
-def test_panels_are_one_per_group(arguments: Any) -> None:
-    panels = br.plot_group_scores(*arguments["plot_group_scores"], top=3)
+def test_panels_are_one_per_group(usual: Any) -> None:
+    panels = br.plot_group_scores(*usual["plot_group_scores"], top=3)
     assert panels.viz["plot"].sizes == {"panel": 3}
     pyplot.close(panels.viz["figure"].item())
 
 
-def test_plotly_draws_panels_and_intervals(arguments: Any) -> None:
+def test_plotly_draws_panels_and_intervals(usual: Any) -> None:
     for name in PLOTLY:
-        panels = getattr(br, name)(*arguments[name], backend="plotly")
+        panels = getattr(br, name)(*usual[name], backend="plotly")
         drawn = panels.viz["figure"].item()
         low, high = sorted(drawn.layout.yaxis.range)
         rows = np.concatenate([np.array(trace.y, dtype=float) for trace in drawn.data])
@@ -310,17 +320,17 @@ def test_plotly_draws_panels_and_intervals(arguments: Any) -> None:
 
 @pytest.mark.parametrize("backend", ["matplotlib", "plotly"])
 @pytest.mark.parametrize("is_dark", [False, True])
-def test_panels_suit_the_style(backend: str, is_dark: bool, arguments: Any) -> None:
+def test_panels_suit_the_style(backend: str, is_dark: bool, usual: Any) -> None:
     from plotly import io
 
     style, template = ("dark_background", "plotly_dark") if is_dark else ("default", "plotly")
-    usual = io.templates.default
+    before = io.templates.default
     io.templates.default = template
     try:
         with matplotlib.style.context(style):
-            panels = br.plot_group_scores(*arguments["plot_group_scores"], top=3, backend=backend)
+            panels = br.plot_group_scores(*usual["plot_group_scores"], top=3, backend=backend)
     finally:
-        io.templates.default = usual
+        io.templates.default = before
     figure = panels.viz["figure"].item()
     if backend == "plotly":
         colours = [(trace.marker.color, trace.line.color) for trace in figure.data]
@@ -332,7 +342,7 @@ def test_panels_suit_the_style(backend: str, is_dark: bool, arguments: Any) -> N
     assert contrast(colour, "#111111" if is_dark else "white") >= 4.5
 
 
-def test_intervals_of_all_figures_can_have_another_probability(arguments: Any) -> None:
+def test_intervals_of_all_figures_can_have_another_probability(usual: Any) -> None:
     """Every figure that draws intervals of a result has the word for their probability."""
 
     def ends(axes: Any) -> float:
@@ -343,14 +353,14 @@ def test_intervals_of_all_figures_can_have_another_probability(arguments: Any) -
 
     for name in ("plot_pareto", "plot_results_over_time"):
         narrow, wide = (
-            getattr(br, name)(*arguments[name], ci_prob=prob).axes[0] for prob in (0.5, 0.99)
+            getattr(br, name)(*usual[name], ci_prob=prob).axes[0] for prob in (0.5, 0.99)
         )
         assert ends(narrow) < ends(wide)
 
 
-def test_unknown_backends_are_refused(arguments: Any) -> None:
+def test_unknown_backends_are_refused(usual: Any) -> None:
     with pytest.raises(ValueError, match="backend must be one of matplotlib, plotly; got 'svg'"):
-        br.plot_leaderboard(*arguments["plot_leaderboard"], backend="svg")
+        br.plot_leaderboard(*usual["plot_leaderboard"], backend="svg")
 
 
 @pytest.mark.parametrize("name", PLOTS)
