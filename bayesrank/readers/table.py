@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayesrank.battle_tables import BASELINE, RESULTS, SIDES
 from bayesrank.battles import Battles
-from bayesrank.columns import COLUMNS, NAMES, QUESTIONS, SELECTORS, field_name
+from bayesrank.columns import COLUMNS, NAMES, NUMBERS, QUESTIONS, SELECTORS, field_name
 from bayesrank.readers.battles import FORMATS, is_json_of_battles, read_battle_files
 from bayesrank.readers.euroeval import is_euroeval, read_euroeval
 from bayesrank.readers.evalplus import (
@@ -108,7 +108,8 @@ class Reader:
 
 def _named(role: str) -> list[tuple[str]]:
     """Return the alternative names of a column of tables."""
-    return [(name,) for name in (*NAMES[role], *(QUESTIONS if role == "question" else ()))]
+    others = (*NUMBERS, *QUESTIONS) if role == "question" else ()
+    return [(name,) for name in (*NAMES[role], *others)]
 
 
 _ROWS = (
