@@ -20,6 +20,8 @@ RUN_START = re.compile(
 )
 TRIAL_START = re.compile(BYTE_ORDER_MARK + rb"\s*\{\s*" + _TRIAL)
 
+_METADATA = "run_metadata.json"
+
 # The accuracy of Terminal-Bench is the share of resolved trials among all trials.
 WRONG = ("error", "limit", "unscored")
 FINE = frozenset({"unset", "none"})
@@ -84,13 +86,13 @@ def _by_submission(logs: Sequence[Log]) -> list[Log]:
     folders: dict[str, list[Path]] = {}
     inside: dict[Path, set[str]] = {}
     for log in logs:
-        if log.place is not None:
+        if log.place is not None and stored(log.place / _METADATA):
             folders.setdefault(log.name, []).append(log.place)
         for folder in log.path.parents:
             inside.setdefault(folder, set()).add(log.name)
     placed = []
     for log in logs:
-        if log.place is not None:
+        if log.place is not None and log.place in folders.get(log.name, ()):
             shared = Path(os.path.commonpath(folders[log.name]))
             above = [each for each in (log.place, *log.place.parents) if shared in each.parents]
             alone = (each for each in reversed(above) if len(inside[each]) == 1)
@@ -115,7 +117,7 @@ def _attempt(trial: dict[str, Any]) -> Attempt:
 
 
 def _log(folder: Path, path: Path, attempts: list[Attempt]) -> Log:
-    metadata = stored(folder / "run_metadata.json")
+    metadata = stored(folder / _METADATA)
     with expects(metadata or path, "the metadata of a run of Terminal-Bench"):
         told = {} if metadata is None else read_json(metadata)
         named = [str(told[key]) for key in ("agent_name", "model_name") if told.get(key)]
