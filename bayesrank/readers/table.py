@@ -224,7 +224,14 @@ _ROWS = (
         read_mmlu_pro,
         beside=r".*_summary\.(?:json|txt)",
     ),
-    Reader("promptfoo", "promptfoo results, .json", is_promptfoo, read_promptfoo, ("metric",)),
+    Reader(
+        "promptfoo",
+        "promptfoo results, .json, .jsonl and .csv",
+        is_promptfoo,
+        read_promptfoo,
+        ("metric",),
+        endings=(".json", ".csv", *LINES),
+    ),
     Reader(
         "openai_evals",
         "logs of OpenAI evals, .jsonl",
