@@ -82,7 +82,8 @@ def say_errors(
     --------
     >>> import pandas as pd
     >>> say_errors([("is_error", pd.Series([False, True]))], np.array([1.0, 0.0]))
-    ('1 outcome of 0 with an error in is_error is wrong: leave it blank if it is no answer',)
+    ("1 outcome of 0 counts as wrong despite an error in the column 'is_error': leave the outcome \
+blank if there was no answer",)
     """
     zero = np.flatnonzero(outcome == 0.0)
     notes = []
@@ -90,12 +91,13 @@ def say_errors(
         if name in ERRORS and len(zero):
             codes, texts = column.iloc[zero].astype(str).fillna("").factorize()
             number = int(np.array([bool(_status(each, True)) for each in texts])[codes].sum())
-            one = number == 1
             if number:
+                counted = (
+                    "1 outcome of 0 counts" if number == 1 else f"{number:,} outcomes of 0 count"
+                )
                 notes.append(
-                    f"{number:,} outcome{'' if one else 's'} of 0 with an error in {name} "
-                    f"{'is' if one else 'are'} wrong: leave {'it' if one else 'them'} blank if "
-                    f"{'it is no answer' if one else 'they are no answers'}"
+                    f"{counted} as wrong despite an error in the column {name!r}: leave the "
+                    "outcome blank if there was no answer"
                 )
     return tuple(notes[:1])
 

@@ -650,4 +650,4 @@ def test_zeros_with_an_error_are_reported(tmp_path, caplog):
     text = "model,id,is_error,score\na,q,False,1\na,r,True,0\nb,q,False,0\nb,r,False,1\n"
     with caplog.at_level("INFO", logger="bayesrank"):
         assert read_responses(write(tmp_path, text)).outcomes[..., 0].tolist() == [[1, 0], [0, 1]]
-    assert "1 outcome of 0 with an error in is_error is wrong" in caplog.text
+    assert "1 outcome of 0 counts as wrong despite an error in the column 'is_error'" in caplog.text
