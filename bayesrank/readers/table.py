@@ -11,6 +11,7 @@ from bayesrank.battle_tables import BASELINE, RESULTS, SIDES
 from bayesrank.battles import Battles
 from bayesrank.columns import COLUMNS, NAMES, NUMBERS, QUESTIONS, SELECTORS, field_name
 from bayesrank.readers.battles import FORMATS, is_json_of_battles, read_battle_files
+from bayesrank.readers.deepeval import is_deepeval, read_deepeval
 from bayesrank.readers.euroeval import is_euroeval, read_euroeval
 from bayesrank.readers.evalplus import (
     is_bigcodebench,
@@ -232,6 +233,7 @@ _ROWS = (
         ("metric",),
         endings=(".json", ".csv", *LINES),
     ),
+    Reader("deepeval", "test runs of DeepEval, .json", is_deepeval, read_deepeval, ("metric",)),
     Reader(
         "openai_evals",
         "logs of OpenAI evals, .jsonl",
